@@ -1,0 +1,161 @@
+"""Every exception that Leasehold raises.
+
+    LeaseholdError
+    ├── InvalidInput (ValueError)         refused before anything is stored
+    │   ├── InvalidPayload                 not JSON that both stores accept; says where
+    │   └── InvalidArguments (TypeError)   the call does not fit the task's signature
+    ├── UnknownTask (LookupError)
+    ├── JobNotFound (LookupError)
+    ├── InvalidTransition                  the job's state does not allow the verb
+    ├── KeyTaken                           another job holds the unique key
+    ├── LeaseLost                          the lease is no longer ours; nothing was written
+    ├── JobFailed, JobCancelled            what `result` raises for a job that did not succeed
+    ├── WaitTimeout (TimeoutError)
+    └── StoreError
+        ├── StoreUnavailable               cannot be reached, or was lost in the middle
+        ├── StoreBusy                      a lock was not to be had in time
+        ├── StoreRefused                   read-only, full, no permission
+        └── SchemaMismatch                 the store's schema is not the one this version works with
+
+    Snooze, Retry, Fail                    raised by a handler to say how its attempt ends
+    Aborted (BaseException)                raised by `Attempt.check` once the attempt is over
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+AbortReason = Literal["lease_lost", "completed", "deleted", "cancelled", "paused", "timeout", "shutdown", "in_doubt"]
+
+
+class LeaseholdError(Exception):
+    """Base of everything that Leasehold raises, apart from `Aborted`."""
+
+
+class InvalidInput(LeaseholdError, ValueError):
+    """Something given by the caller is wrong. Nothing was stored."""
+
+
+class InvalidPayload(InvalidInput):
+    """A payload or result that is not JSON which both stores accept."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path}: {problem}")
+        self.path = path
+        self.problem = problem
+
+
+class InvalidArguments(InvalidInput, TypeError):
+    """The arguments do not fit the task's signature."""
+
+
+class UnknownTask(LeaseholdError, LookupError):
+    """No task of that name is registered with the app."""
+
+
+class JobNotFound(LeaseholdError, LookupError):
+    """There is no job with this id: it never was, was deleted, or was pruned."""
+
+    def __init__(self, *ids: str) -> None:
+        super().__init__(f"no such job: {', '.join(ids)}")
+        self.ids = ids
+
+
+class InvalidTransition(LeaseholdError):
+    """The state that the job is in does not allow the verb."""
+
+    def __init__(self, job_id: str, verb: str, state: str, hint: str = "") -> None:
+        super().__init__(f"cannot {verb} job {job_id}: it is {state}" + (f"; {hint}" if hint else ""))
+        self.job_id = job_id
+        self.verb = verb
+        self.state = state
+
+
+class KeyTaken(LeaseholdError):
+    """Another job holds the unique key that this one needs."""
+
+    def __init__(self, key: str, holder: str) -> None:
+        super().__init__(f"unique key {key!r} is held by job {holder}")
+        self.key = key
+        self.holder = holder
+
+
+class LeaseLost(LeaseholdError):
+    """The caller no longer owns the job. Nothing that it wanted to write was written."""
+
+    def __init__(self, job_id: str, verb: str = "settle") -> None:
+        super().__init__(f"cannot {verb} job {job_id}: its lease is no longer ours, nothing was changed")
+        self.job_id = job_id
+
+
+class JobFailed(LeaseholdError):
+    """The job whose result was asked for has failed."""
+
+    def __init__(self, job_id: str, error: str | None) -> None:
+        super().__init__(f"job {job_id} failed: {error or 'no reason recorded'}")
+        self.job_id = job_id
+        self.error = error
+
+
+class JobCancelled(LeaseholdError):
+    """The job whose result was asked for was cancelled."""
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"job {job_id} was cancelled")
+        self.job_id = job_id
+
+
+class WaitTimeout(LeaseholdError, TimeoutError):
+    """The job was not over within the time given. It goes on regardless."""
+
+    def __init__(self, job_id: str, timeout: float, state: str) -> None:
+        super().__init__(f"job {job_id} is still {state} after {timeout:g} s")
+        self.job_id = job_id
+
+
+class StoreError(LeaseholdError):
+    """Something between us and the database went wrong."""
+
+
+class StoreUnavailable(StoreError):
+    """The database cannot be reached, or the connection was lost."""
+
+
+class StoreBusy(StoreError):
+    """A lock was not to be had in time; trying again may well succeed."""
+
+
+class StoreRefused(StoreError):
+    """The database will not write: read-only, full, or no permission."""
+
+
+class SchemaMismatch(StoreError):
+    """The schema found is not the one that this version of Leasehold works with."""
+
+
+class Snooze(LeaseholdError):
+    """Raise in a handler: run this job again after `delay` seconds; the attempt does not count."""
+
+    def __init__(self, delay: float) -> None:
+        super().__init__(f"snoozed for {delay:g} s")
+        self.delay = delay
+
+
+class Retry(LeaseholdError):
+    """Raise in a handler: this attempt failed, try again after `delay` seconds (default: the task's backoff)."""
+
+    def __init__(self, reason: str = "retry asked for", *, delay: float | None = None) -> None:
+        super().__init__(reason)
+        self.delay = delay
+
+
+class Fail(LeaseholdError):
+    """Raise in a handler: this job has failed for good, whatever attempts remain."""
+
+
+class Aborted(BaseException):
+    """The attempt is over for a reason that the handler did not choose. Let it pass."""
+
+    def __init__(self, reason: AbortReason) -> None:
+        super().__init__(reason)
+        self.reason: AbortReason = reason

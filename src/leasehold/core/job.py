@@ -1,0 +1,199 @@
+"""The nouns: what a job is before it is stored, while it lives, and what an attempt can come to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from enum import StrEnum
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
+
+from .backoff import Backoff
+
+R_co = TypeVar("R_co", covariant=True)
+
+Request = Literal["cancel", "pause"]
+OnExpired = Literal["retry", "fail"]
+OnFailure = Literal["hold", "continue"]
+OnBlockerFailure = Literal["hold", "cancel", "run"]
+
+
+class State(StrEnum):
+    """Where a job is in its life. The verbs between states are in `machine.py`."""
+
+    PENDING = "pending"
+    QUEUED = "queued"
+    RUNNING = "running"
+    PAUSED = "paused"
+    FAILED = "failed"
+    SUCCEEDED = "succeeded"
+    CANCELLED = "cancelled"
+
+    @property
+    def over(self) -> bool:
+        """Nothing more can happen to the job."""
+        return self in (State.SUCCEEDED, State.CANCELLED)
+
+
+class Wait(StrEnum):
+    """What a pending job waits for. It waits for one thing at a time, in this order."""
+
+    JOBS = "jobs"  # other chains must succeed first
+    TIME = "time"  # its run_at is ahead
+    TARGET = "target"  # others stand before it in its target's line
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a task decided and others must apply: stored with the job, so that any worker can."""
+
+    max_attempts: int = 4
+    backoff: Backoff = field(default_factory=Backoff)
+    lease: float | None = None  # None: the worker's
+    timeout: float | None = None
+    on_expired: OnExpired = "retry"
+    on_failure: OnFailure = "hold"
+    on_blocker_failure: OnBlockerFailure = "hold"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft(Generic[R_co]):
+    """A job not yet enqueued, checked and ready to be stored. Tasks make them: `task.draft(...)`."""
+
+    id: str
+    task: str
+    payload: str  # JSON text
+    queue: str = "default"
+    priority: int = 0
+    run_at: float | None = None  # seconds since 1970; None: now
+    delay: float | None = None  # seconds from now, by the store's clock
+    target: str | None = None
+    unique: str | None = None
+    unique_for: float | None = None
+    after: tuple[str, ...] = ()
+    policy: Policy = field(default_factory=Policy)
+    fresh: bool = True  # the id was made for this draft, so no job can have it yet
+
+
+@dataclass(frozen=True, slots=True)
+class Job(Generic[R_co]):
+    """A job as the store knew it at one moment."""
+
+    id: str
+    task: str
+    queue: str
+    state: State
+    priority: int
+    payload: str = field(repr=False)
+    attempt: int
+    max_attempts: int
+    losses: int
+    version: int
+    chain: str
+    position: int
+    created_at: datetime
+    run_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    wait: Wait | None = None
+    target: str | None = None
+    holds: bool = False
+    unique: str | None = None
+    worker: str | None = None
+    expires_at: datetime | None = None
+    request: Request | None = None
+    result: str | None = field(default=None, repr=False)  # JSON text
+    error: str | None = field(default=None, repr=False)
+    continued: bool = False  # succeeded, and another job went on with the chain
+    existing: bool = False  # enqueue found it instead of making it
+
+
+class Lease(NamedTuple):
+    """What an owner shows with every write."""
+
+    id: str
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A job as its new owner receives it, lease included."""
+
+    id: str
+    token: str
+    version: int
+    task: str
+    queue: str
+    payload: str
+    priority: int
+    target: str | None
+    attempt: int
+    losses: int
+    policy: Policy
+    chain: str
+    position: int
+    rank_and_seq: tuple[int, int]  # where it stood in its queue; moves the claim cursor
+    created_at: float
+    run_at: float
+    expires_at: float
+
+    @property
+    def lease(self) -> Lease:
+        """What to show when renewing and settling."""
+        return Lease(self.id, self.token)
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRecord:
+    """One attempt of a job that has ended, or the one that runs now (`outcome` is "running")."""
+
+    job_id: str
+    attempt: int
+    version: int
+    worker: str
+    started_at: datetime
+    ended_at: datetime | None
+    outcome: str
+    error: str | None
+
+
+# What came of an attempt. Closed: `machine.settle` says what each of them means for the job.
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    """The handler returned; `result` is JSON text. `continue_with` goes on with the chain."""
+
+    result: str | None = None
+    continue_with: Draft[Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The handler raised, or timed out. `delay` overrides the backoff, `fatal` the attempts that remain."""
+
+    error: str
+    delay: float | None = None
+    fatal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Snoozed:
+    """The handler asked to be run again later."""
+
+    delay: float
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The worker gives the job back unrun, or unfinished at shutdown."""
+
+    reason: str | None = None
+    pause: bool = False  # the task wants to be paused by a shutdown, not requeued
+
+
+Outcome = Succeeded | Raised | Snoozed | Released
+
+
+def utc(stamp: float) -> datetime:
+    """A moment that a store returned, as a datetime in UTC."""
+    return datetime.fromtimestamp(stamp, timezone.utc)

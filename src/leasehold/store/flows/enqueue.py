@@ -1,0 +1,140 @@
+"""enqueue: drafts become rows. In a caller's transaction this inserts new rows and touches nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from ...core.errors import InvalidInput, JobNotFound
+from ...core.job import Draft, Job
+from ..query import BEGIN, Flow, Wake, as_json, read, write
+from . import rows
+
+Batch = Sequence[Draft[Any]]
+
+
+def enqueue(drafts: Batch, *, now: float | None = None, again: bool = False) -> Flow[list[Job[Any]]]:
+    """Store the drafts; return their jobs in the same order, existing ones where an id or a key was known.
+
+    `again` says that an earlier try may have been committed: then no id counts as fresh.
+    """
+    _refuse_twins(drafts)
+    doubtful = {draft.id for draft in drafts if again or not draft.fresh}
+    if doubtful or any(draft.unique or draft.after for draft in drafts):
+        yield BEGIN  # a plain enqueue is one statement
+    found = yield from _load(doubtful)
+    todo = [draft for draft in drafts if draft.id not in found]
+    blockers = yield from _blockers(todo)
+    taken = yield from _take_keys(todo, now)
+    todo = [draft for draft in todo if draft.id not in taken]
+    found |= yield from _insert(todo, blockers, now, doubtful)
+    missing = {draft.id: taken.get(draft.id, draft.id) for draft in drafts if draft.id not in found}
+    others = yield from _load(missing.values())
+    return [found.get(draft.id) or others[missing[draft.id]] for draft in drafts]
+
+
+def successors(
+    pairs: Sequence[tuple[Draft[Any], str, int, bool]], *, now: float | None = None
+) -> Flow[None]:
+    """Store drafts that continue a chain: (draft, chain, position, watched). Their keys have been taken already."""
+    drafts = [draft for draft, *_ in pairs]
+    blockers = yield from _blockers(drafts)
+    places = {draft.id: (chain, position, watched) for draft, chain, position, watched in pairs}
+    yield from _insert(drafts, blockers, now, set(), places)
+
+
+def take_keys(drafts: Iterable[Draft[Any]], now: float | None) -> Flow[dict[str, tuple[str, str]]]:
+    """Take the drafts' unique keys. Returns, for each draft that could not, the key and the id of its holder."""
+    wanted = sorted((draft for draft in drafts if draft.unique), key=lambda draft: draft.unique or "")
+    if not wanted:
+        return {}
+    batch = [{"key": draft.unique, "job": draft.id, "window": draft.unique_for} for draft in _first_of_key(wanted)]
+    got = dict((yield write("take_keys", batch=as_json(batch), now=now)))
+    rest = sorted({draft.unique for draft in wanted if draft.unique} - got.keys())
+    if rest:
+        got |= dict((yield read("key_holders", keys=as_json(rest), now=now)))
+    return {d.id: (d.unique, got[d.unique]) for d in wanted if d.unique and got.get(d.unique, d.id) != d.id}
+
+
+def _refuse_twins(drafts: Batch) -> None:
+    if len({draft.id for draft in drafts}) < len(drafts):
+        raise InvalidInput("one batch holds two drafts with the same id")
+
+
+def _load(ids: Iterable[str]) -> Flow[dict[str, Job[Any]]]:
+    wanted = sorted(set(ids))
+    if not wanted:
+        return {}
+    return {row[0]: rows.job(row, existing=True) for row in (yield read("get", ids=as_json(wanted)))}
+
+
+def _blockers(drafts: Batch) -> Flow[dict[str, str]]:
+    """The chain of each job named in `after`. Drafts of this batch are their own chains; unknown ids are refused."""
+    named = {id for draft in drafts for id in draft.after}
+    if not named:
+        return {}
+    _refuse_cycles(drafts)
+    chains = {draft.id: draft.id for draft in drafts if draft.id in named}
+    outside = sorted(named - chains.keys())
+    if outside:
+        chains |= {id: chain for id, chain in (yield read("find_chains", ids=as_json(outside)))}
+    unknown = sorted(named - chains.keys())
+    if unknown:
+        raise JobNotFound(*unknown)
+    return chains
+
+
+def _refuse_cycles(drafts: Batch) -> None:
+    """Drafts of one batch may wait for each other, but not in a circle: they would wait for ever."""
+    try:
+        TopologicalSorter({draft.id: draft.after for draft in drafts}).prepare()
+    except CycleError as error:
+        raise InvalidInput(f"drafts wait for each other in a circle: {' -> '.join(error.args[1])}") from None
+
+
+def _take_keys(drafts: Batch, now: float | None) -> Flow[dict[str, str]]:
+    """For drafts whose key another job holds: that job's id."""
+    lost = yield from take_keys(drafts, now)
+    return {id: holder for id, (_, holder) in lost.items()}
+
+
+def _first_of_key(drafts: Batch) -> list[Draft[Any]]:
+    """Of drafts with one key the first; the others will find it as the holder."""
+    return list({draft.unique: draft for draft in reversed(drafts)}.values())[::-1]
+
+
+def _insert(
+    drafts: Batch,
+    blockers: dict[str, str],
+    now: float | None,
+    doubtful: set[str],
+    places: dict[str, tuple[str, int, bool]] | None = None,
+) -> Flow[dict[str, Job[Any]]]:
+    if not drafts:
+        return {}
+    edges = {draft.id: list(dict.fromkeys(blockers[id] for id in draft.after)) for draft in drafts if draft.after}
+    place = {draft.id: (places or {}).get(draft.id, (draft.id, 0, False)) for draft in drafts}
+    batch = []
+    for draft in drafts:
+        chain, position, watched = place[draft.id]
+        batch.append(rows.draft_row(draft, chain, position, len(edges.get(draft.id, ())), watched))
+    added = {row[0]: row for row in (yield write("enqueue", batch=as_json(batch), now=now))}
+    links = [
+        {"job": id, "blocker": blocker, "position": position}
+        for id, chain_ids in edges.items()
+        if id in added
+        for position, blocker in enumerate(chain_ids)
+    ]
+    if links:
+        yield write("add_edges", batch=as_json(links))
+    if doubtful & added.keys():
+        for (id,) in (yield write("drop_revived", ids=as_json(sorted(doubtful & added.keys())))):
+            del added[id]
+    if any(row[5] for row in added.values()):
+        yield Wake("jobs")
+    return {
+        draft.id: rows.new_job(draft, place[draft.id][0], place[draft.id][1], added[draft.id])
+        for draft in drafts
+        if draft.id in added
+    }

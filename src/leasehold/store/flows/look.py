@@ -1,0 +1,207 @@
+"""What people ask: get, jobs, count, attempts, chain, blockers, queues, explain. Nothing here changes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from ...core.errors import JobNotFound
+from ...core.job import AttemptRecord, Job, State, Wait, utc
+from ..query import Flow, Row, as_json, look, read
+from . import rows
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which jobs. What is not given does not restrict."""
+
+    states: tuple[State, ...] = ()
+    queue: str | None = None
+    task: str | None = None
+    target: str | None = None
+    created_from: float | None = None
+    created_to: float | None = None
+
+    def params(self) -> dict[str, Any]:
+        """As parameters of `jobs` and `count`."""
+        return {
+            "states": as_json([str(state) for state in self.states]) if self.states else None,
+            "queue": self.queue,
+            "task": self.task,
+            "target": self.target,
+            "created_from": self.created_from,
+            "created_to": self.created_to,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some jobs, newest first. `next` goes into the next call; None: these were the last."""
+
+    jobs: list[Job[Any]]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueInfo:
+    """A queue that has jobs or settings."""
+
+    queue: str
+    paused: bool
+    max_running: int | None
+    pending: int
+    queued: int
+    running: int
+    paused_jobs: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class BlockerInfo:
+    """What a job waits for, or waited for: a chain, how it ended (None: not yet) and its result as JSON text."""
+
+    chain: str
+    state: str | None
+    result: str | None
+
+
+@look
+def get(job_id: str) -> Flow[Job[Any] | None]:
+    """One job, or None."""
+    found = yield read("get", ids=as_json([job_id]))
+    return rows.job(found[0]) if found else None
+
+
+@look
+def get_many(job_ids: Sequence[str]) -> Flow[dict[str, Job[Any]]]:
+    """Those of the jobs that exist."""
+    return {row[0]: rows.job(row) for row in (yield read("get", ids=as_json(list(job_ids))))}
+
+
+@look
+def jobs(which: Filter, *, limit: int, before: str | None = None) -> Flow[Page]:
+    """A page of jobs, newest first by id."""
+    found = yield read("jobs", **which.params(), most=limit + 1, before=before)
+    page = [rows.job(row) for row in found]
+    return Page(page[:limit], page[limit - 1].id if len(page) > limit else None)
+
+
+@look
+def count(which: Filter, *, most: int | None = None) -> Flow[int]:
+    """How many jobs, counted no further than `most`."""
+    ((number,),) = yield read("count", **which.params(), most=most)
+    return int(number)
+
+
+@look
+def attempts(job_id: str) -> Flow[list[AttemptRecord]]:
+    """Every attempt of a job, the one that runs now included, in order."""
+    found = yield read("attempts", id=job_id)
+    records = [_attempt(job_id, row) for row in found]
+    if not records and not (yield read("get", ids=as_json([job_id]))):
+        raise JobNotFound(job_id)
+    return records
+
+
+@look
+def chain(job_id: str) -> Flow[list[Job[Any]]]:
+    """All jobs of the chain that a job belongs to, in order."""
+    found = yield read("chain", id=job_id)
+    if not found:
+        raise JobNotFound(job_id)
+    return sorted((rows.job(row) for row in found), key=lambda job: job.position)
+
+
+@look
+def blockers(job_id: str) -> Flow[list[BlockerInfo]]:
+    """What a job waits or waited for, in the order given."""
+    return [BlockerInfo(*row) for row in (yield read("blockers", id=job_id))]
+
+
+@look
+def queues() -> Flow[list[QueueInfo]]:
+    """Every queue that has live jobs or settings."""
+    counts: dict[str, dict[str, int]] = {}
+    for queue, state, number in (yield read("queue_counts")):
+        counts.setdefault(queue, {})[state] = number
+    settings = {queue: (bool(paused), limit) for queue, paused, limit in (yield read("queue_settings"))}
+    names = sorted(counts.keys() | settings.keys())
+    return [_queue_info(name, counts.get(name, {}), *settings.get(name, (False, None))) for name in names]
+
+
+@look
+def explain(job_id: str) -> Flow[list[str]]:
+    """Why a job is not running, in sentences; the first is the nearest reason."""
+    found = yield read("get", ids=as_json([job_id]))
+    if not found:
+        raise JobNotFound(job_id)
+    job = rows.job(found[0])
+    reasons = [f"it is {job.state}"] if job.state.over else (yield from _reasons(job))
+    return reasons
+
+
+def _reasons(job: Job[Any]) -> Flow[list[str]]:
+    match job.state, job.wait:
+        case State.RUNNING, _:
+            asked = f"; asked to {job.request}" if job.request else ""
+            return [f"it runs: worker {job.worker} holds its lease until {_clock(job.expires_at)}{asked}"]
+        case State.FAILED, _:
+            return [f"it has failed after {job.attempt} of {job.max_attempts} attempts: {_first_line(job.error)}; resume or cancel it"]
+        case State.PAUSED, _:
+            return [f"it is paused since {_clock(job.finished_at)}; resume or cancel it"]
+        case _, Wait.TIME:
+            why = f", after attempt {job.attempt} failed: {_first_line(job.error)}" if job.attempt and job.error else ""
+            return [f"its time is ahead: {_clock(job.run_at)}{why}"]
+        case _, Wait.JOBS:
+            return (yield from _waits_for(job))
+        case _, Wait.TARGET:
+            return (yield from _behind(job))
+    return (yield from _queued(job))
+
+
+def _waits_for(job: Job[Any]) -> Flow[list[str]]:
+    chains = [one.chain for one in (yield from blockers(job.id)) if one.state is None]
+    ends = dict((yield read("chain_ends", chains=as_json(chains))))
+    return [f"it waits for {chain}, which is {ends.get(chain, 'deleted')}" for chain in chains]
+
+
+def _behind(job: Job[Any]) -> Flow[list[str]]:
+    found = yield read("holder", target=job.target)
+    if not found:
+        return [f"it is in line at target {job.target}, which nobody holds; upkeep will promote the first in line"]
+    id, state, ahead = found[0][0], found[0][1], (yield read("ahead", target=job.target, id=job.id))[0][0]
+    hint = "; resume or cancel that one" if state in (State.PAUSED, State.FAILED) else ""
+    return [f"target {job.target} is held by job {id}, which is {state}{hint}", f"{ahead} in line before it"]
+
+
+def _queued(job: Job[Any]) -> Flow[list[str]]:
+    settings = {queue: (paused, limit) for queue, paused, limit in (yield read("queue_settings"))}
+    running = dict((yield read("running")))
+    reasons = []
+    if settings.get(job.queue, (False, None))[0]:
+        reasons.append(f"queue {job.queue} is paused; resume_queue({job.queue!r}) lets it go on")
+    for name, number in ((job.queue, running.get(job.queue, 0)), ("*", sum(running.values()))):
+        limit = settings.get(name, (False, None))[1]
+        if limit is not None and number >= limit:
+            reasons.append(f"{'all queues' if name == '*' else f'queue {name}'} may run {limit}, and {number} run")
+    return reasons or [f"nothing holds it up: it waits for a worker that serves queue {job.queue} and knows task {job.task}"]
+
+
+def _attempt(job_id: str, row: Row) -> AttemptRecord:
+    attempt, version, worker, started, ended, outcome, error = row
+    return AttemptRecord(job_id, attempt, version, worker, utc(started), None if ended is None else utc(ended), outcome, error)
+
+
+def _queue_info(name: str, counts: dict[str, int], paused: bool, limit: int | None) -> QueueInfo:
+    states = (State.PENDING, State.QUEUED, State.RUNNING, State.PAUSED, State.FAILED)
+    return QueueInfo(name, paused, limit, *(counts.get(state, 0) for state in states))
+
+
+def _clock(moment: datetime | None) -> str:
+    return "unknown" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _first_line(error: str | None) -> str:
+    return (error or "no reason recorded").strip().splitlines()[0][:200]

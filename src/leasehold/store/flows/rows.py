@@ -1,0 +1,164 @@
+"""From rows to nouns and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ...core.backoff import Backoff
+from ...core.job import Claimed, Draft, Job, Policy, State, Wait, utc
+from ...core.machine import Change, Running
+from ..query import Row
+
+_DEFAULT = Policy()
+
+
+class _Stored(msgspec.Struct, omit_defaults=True):
+    """The part of a policy that only Python applies. Columns hold the rest."""
+
+    backoff: tuple[float, float, float, bool] | None = None
+    timeout: float | None = None
+    on_expired: str = "retry"
+    on_failure: str = "hold"
+    on_blocker_failure: str = "hold"
+
+
+_policies = msgspec.json.Decoder(_Stored)
+_encoder = msgspec.json.Encoder()
+
+
+def policy_text(policy: Policy) -> str | None:
+    """A policy as it is stored: nothing at all where it is the default."""
+    backoff = policy.backoff
+    stored = _Stored(
+        None if backoff == _DEFAULT.backoff else (backoff.base, backoff.max, backoff.factor, backoff.jitter),
+        policy.timeout,
+        policy.on_expired,
+        policy.on_failure,
+        policy.on_blocker_failure,
+    )
+    text = _encoder.encode(stored).decode()
+    return None if text == "{}" else text
+
+
+def policy(max_attempts: int, lease: float | None, text: str | None) -> Policy:
+    """A policy from its columns."""
+    if text is None:
+        return _DEFAULT if max_attempts == _DEFAULT.max_attempts and lease is None else Policy(max_attempts, lease=lease)
+    stored = _policies.decode(text)
+    backoff = Backoff(*stored.backoff) if stored.backoff else _DEFAULT.backoff
+    options: Any = (stored.on_expired, stored.on_failure, stored.on_blocker_failure)
+    return Policy(max_attempts, backoff, lease, stored.timeout, *options)
+
+
+def draft_row(draft: Draft[Any], chain: str, position: int, waits: int, watched: bool) -> dict[str, Any]:
+    """What enqueue sends of a draft."""
+    return {
+        "id": draft.id,
+        "task": draft.task,
+        "queue": draft.queue,
+        "priority": draft.priority,
+        "payload": draft.payload,
+        "run_at": draft.run_at,
+        "delay": draft.delay,
+        "target": draft.target,
+        "max_attempts": draft.policy.max_attempts,
+        "policy": policy_text(draft.policy),
+        "lease": draft.policy.lease,
+        "unique_key": draft.unique,
+        "windowed": draft.unique_for is not None,
+        "chain": chain,
+        "position": position,
+        "waits": waits,
+        "watched": watched,
+    }
+
+
+def job(row: Row, *, existing: bool = False) -> Job[Any]:
+    """A job from a row of `get`."""
+    created, run, started, finished, wait, expires = row[12], row[13], row[14], row[15], row[16], row[21]
+    return Job(
+        *row[:3],
+        State(row[3]),
+        *row[4:12],
+        utc(created),
+        utc(run),
+        None if started is None else utc(started),
+        None if finished is None else utc(finished),
+        None if wait is None else Wait(wait),
+        row[17],
+        bool(row[18]),
+        row[19],
+        row[20],
+        None if expires is None else utc(expires),
+        *row[22:25],
+        bool(row[25]),
+        existing,
+    )
+
+
+def new_job(draft: Draft[Any], chain: str, position: int, row: Row) -> Job[Any]:
+    """A job just enqueued, from its draft and the row of `enqueue`."""
+    _, state, wait, created, run, _ = row
+    return Job(
+        id=draft.id,
+        task=draft.task,
+        queue=draft.queue,
+        state=State(state),
+        priority=draft.priority,
+        payload=draft.payload,
+        attempt=0,
+        max_attempts=draft.policy.max_attempts,
+        losses=0,
+        version=0,
+        chain=chain,
+        position=position,
+        created_at=utc(created),
+        run_at=utc(run),
+        wait=None if wait is None else Wait(wait),
+        target=draft.target,
+        unique=draft.unique,
+    )
+
+
+def claimed(row: Row, token: str) -> Claimed:
+    """A job from a row of `claim` (behind its two marks)."""
+    (id, version, task, queue, payload, priority, target, attempt, losses, max_attempts, stored, lease, chain, position,
+     rank, seq, created, run, expires) = row[2:]  # fmt: skip
+    return Claimed(
+        id, token, version, task, queue, payload, priority, target, attempt, losses, policy(max_attempts, lease, stored),
+        chain, position, (rank, seq), created, run, expires,
+    )  # fmt: skip
+
+
+def running(row: Row) -> Running:
+    """What a decision about a job that leaves `running` needs, from a row of `mine` or `expired`."""
+    id, attempt, losses, alone, request, target, max_attempts, stored = row
+    return Running(id, attempt, losses, bool(alone), request, target, policy(max_attempts, None, stored))
+
+
+def change_row(change: Change, waits: int | None = None, keep_run_at: bool = False) -> dict[str, Any]:
+    """What `change` sends of a decision."""
+    return {
+        "id": change.id,
+        "outcome": OUTCOMES.get(change.verb, change.verb),
+        "state": change.state,
+        "wait": change.wait,
+        "delay": None if keep_run_at or change.wait is not Wait.TIME else change.delay,
+        "attempt": change.attempt,
+        "losses": change.losses,
+        "holds": change.holds,
+        "waits": waits,
+        "error": change.error,
+        "keeps_token": change.keeps_token,
+    }
+
+
+#: How the history words the verb that ended an attempt.
+OUTCOMES = {"retry": "retried", "snooze": "snoozed", "fail": "failed", "release": "released", "reap": "lost"}
+
+
+def names(text: str | None) -> frozenset[str]:
+    """A JSON list of names, or nothing."""
+    return frozenset(msgspec.json.decode(text)) if text else frozenset()

@@ -1,0 +1,192 @@
+"""What people say to a job or a queue: cancel, pause, resume, run_now, complete, delete; pause, resume and limit queues.
+
+Each locks the job first and decides in a later statement. A job that is over, or gone, has no row to lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ...core import machine
+from ...core.errors import InvalidTransition, JobNotFound, KeyTaken
+from ...core.job import Draft, Job, Policy, Request, State, Wait
+from ...core.machine import Change
+from ..query import BEGIN, Flow, Wake, as_json, read, write
+from . import enqueue, rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Locked:
+    """What a verb needs to know of the job that it has locked."""
+
+    id: str
+    state: State
+    wait: Wait | None
+    attempt: int
+    losses: int
+    request: Request | None
+    target: str | None
+    holds: bool
+    waits: int
+    policy: Policy
+    ahead: bool
+    unique: str | None
+    windowed: bool
+
+
+def cancel(job_id: str, *, now: float | None = None, again: bool = False) -> Flow[Job[Any]]:
+    """End a job; ask the owner of a running one to end it."""
+    job = yield from _lock(job_id, "cancel", now, again)
+    if isinstance(job, Job):
+        return job
+    if job.state is State.RUNNING:
+        yield from _request(job, "cancel")
+    else:
+        yield from _finish(job, State.CANCELLED, None, False, now)
+    return (yield from _reload(job_id))
+
+
+def pause(job_id: str, *, now: float | None = None, again: bool = False) -> Flow[Job[Any]]:
+    """Hold a job back until it is resumed; ask the owner of a running one to give it up."""
+    job = yield from _lock(job_id, "pause", now, again)
+    if isinstance(job, Job):
+        return job
+    if job.state is State.RUNNING:
+        yield from _request(job, "pause")
+    else:
+        yield from _change(job, Change(job.id, "pause", State.PAUSED, job.attempt, job.losses, holds=job.holds), now)
+    return (yield from _reload(job_id))
+
+
+def resume(job_id: str, *, now: float | None = None, again: bool = False) -> Flow[Job[Any]]:
+    """Let a paused or failed job go on, with its attempts anew. An error if its unique key was taken meanwhile."""
+    job = yield from _lock(job_id, "resume", now, again)
+    if isinstance(job, Job):
+        return job
+    if job.state is State.FAILED:
+        yield from _retake_key(job, now)
+    ahead = job.ahead and job.state is State.PAUSED
+    wait = machine.resume(job.waits > 0, ahead, job.target is not None and not job.holds)
+    change = Change(job.id, "resume", State.PENDING, 0, 0, wait=wait, holds=job.holds)
+    yield from _change(job, change, now, keep_run_at=ahead)
+    return (yield from _reload(job_id))
+
+
+def run_now(job_id: str, *, now: float | None = None, again: bool = False) -> Flow[Job[Any]]:
+    """Make a job that waits for its time due at once."""
+    job = yield from _lock(job_id, "run_now", now, again)
+    if isinstance(job, Job):
+        return job
+    if job.wait is not Wait.TIME:
+        raise InvalidTransition(job_id, "run_now", f"pending, and waits for {job.wait}", "only a time can be brought forward")
+    change = Change(job.id, "run_now", State.PENDING, job.attempt, job.losses, wait=Wait.TIME, holds=job.holds)
+    yield from _change(job, change, now)
+    return (yield from _reload(job_id))
+
+
+def complete(
+    job_id: str,
+    result: str | None,
+    continue_with: Draft[Any] | None = None,
+    *,
+    now: float | None = None,
+    again: bool = False,
+) -> Flow[Job[Any]]:
+    """Succeed a job from outside. A running owner finds that its lease is gone."""
+    job = yield from _lock(job_id, "complete", now, again)
+    if isinstance(job, Job):
+        return job
+    if continue_with is not None:
+        for key, holder in (yield from enqueue.take_keys([continue_with], now)).values():
+            raise KeyTaken(key, holder)
+    chain, position, watched = yield from _finish(job, State.SUCCEEDED, result, continue_with is not None, now)
+    if continue_with is not None:
+        yield from enqueue.successors([(continue_with, chain, position + 1, watched)], now=now)
+    if job.state is State.RUNNING:
+        yield Wake("request")
+    return (yield from _reload(job_id))
+
+
+def delete(job_id: str, *, now: float | None = None, again: bool = False) -> Flow[bool]:
+    """Remove a job and its history, whatever its state. False: there was none."""
+    yield BEGIN
+    yield write("patience")
+    running = any(row[1] == State.RUNNING for row in (yield write("lock", ids=as_json([job_id]), now=now)))
+    there = yield read("get", ids=as_json([job_id]))
+    yield write("delete", id=job_id)
+    if running:
+        yield Wake("request")
+    if there:
+        yield Wake("jobs")
+        yield Wake("done")
+    return bool(there) or again
+
+
+def set_queue(
+    queue: str, *, paused: bool | None = None, max_running: int | None | Literal["keep"] = "keep"
+) -> Flow[None]:
+    """Pause, resume or limit a queue; what is not given stays as it is."""
+    limit = None if max_running == "keep" else max_running
+    yield write("set_queue", queue=queue, paused=paused, max_running=limit, keep=max_running == "keep")
+    yield Wake("jobs")
+
+
+def _lock(job_id: str, verb: str, now: float | None, again: bool) -> Flow[_Locked | Job[Any]]:
+    """The job, locked, if the table allows the verb. The job itself if an earlier try has already done it."""
+    yield BEGIN
+    yield write("patience")
+    found = yield write("lock", ids=as_json([job_id]), now=now)
+    if found:
+        (id, state, wait, attempt, losses, _, request, target, holds, waits, most, stored, ahead, unique, windowed, _) = found[0]
+        machine.check(job_id, verb, State(state))
+        return _Locked(
+            id, State(state), None if wait is None else Wait(wait), attempt, losses, request, target, bool(holds), waits,
+            rows.policy(most, None, stored), bool(ahead), unique, bool(windowed),
+        )  # fmt: skip
+    job = yield from _reload(job_id)
+    if not (again and job.state in machine.TRANSITIONS[verb].targets):
+        machine.check(job_id, verb, job.state)
+    return job
+
+
+def _reload(job_id: str) -> Flow[Job[Any]]:
+    found = yield read("get", ids=as_json([job_id]))
+    if not found:
+        raise JobNotFound(job_id)
+    return rows.job(found[0])
+
+
+def _request(job: _Locked, request: Request) -> Flow[None]:
+    yield write("request", id=job.id, request=request)
+    yield Wake("request")
+
+
+def _change(job: _Locked, change: Change, now: float | None, keep_run_at: bool = False) -> Flow[None]:
+    yield write("change", batch=as_json([rows.change_row(change, keep_run_at=keep_run_at)]), now=now)
+    yield Wake("jobs")
+
+
+def _finish(
+    job: _Locked, state: State, result: str | None, continued: bool, now: float | None
+) -> Flow[tuple[str, int, bool]]:
+    batch = [{"id": job.id, "state": state, "result": result, "error": None, "continued": continued}]
+    ((_, chain, position, watched, _),) = yield write("finish", batch=as_json(batch), now=now)
+    yield Wake("done")
+    yield Wake("jobs")
+    return chain, position, bool(watched)
+
+
+def _retake_key(job: _Locked, now: float | None) -> Flow[None]:
+    """A failed job gave its key up. A window that is over is not opened again; a key for life is taken anew."""
+    if job.unique is None:
+        return
+    holders = dict((yield read("key_holders", keys=as_json([job.unique]), now=now)))
+    if not holders and not job.windowed:
+        batch = as_json([{"key": job.unique, "job": job.id, "window": None}])
+        holders = dict((yield write("take_keys", batch=batch, now=now)))
+        holders = holders or dict((yield read("key_holders", keys=as_json([job.unique]), now=now)))
+    holder = holders.get(job.unique, job.id)
+    if holder != job.id:
+        raise KeyTaken(job.unique, holder)

@@ -1,0 +1,50 @@
+"""What keeps a store in shape: the pulse, arming, pruning, partitions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..query import BEGIN, Flow, as_json, read, write
+from .lease import PULSE_GAP
+
+BEAT_EVERY = 0.9
+PARTITION_DAYS_AHEAD = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """How much a step of pruning removed; `more` says that another step will find something."""
+
+    finished: int = 0
+    failed: int = 0
+    keys: int = 0
+    partitions: tuple[str, ...] = ()
+    more: bool = False
+
+
+def beat(*, grace: float, gap: float = PULSE_GAP, every: float = BEAT_EVERY, now: float | None = None) -> Flow[float | None]:
+    """Note that the store is reachable. Returns how long nobody may reap, or None if somebody beat just now."""
+    found = yield write("beat", gap=gap, grace=grace, every=every, now=now)
+    return float(found[0][0]) if found else None
+
+
+def arm(seconds: float, *, now: float | None = None) -> Flow[None]:
+    """Ask producers to notify for so long: this worker is about to sleep."""
+    yield write("arm", seconds=seconds, now=now)
+
+
+def make_partitions(first: float, last: float) -> Flow[None]:
+    """See to it that jobs made between these moments can finish. Nothing to do where there are no partitions."""
+    yield write("make_partitions", first=first, last=last)
+
+
+def prune(*, finished_before: float, failed_before: float, most: int = 1000, now: float | None = None) -> Flow[Pruned]:
+    """Remove a batch of what has been over for long enough. Small steps: no claim waits for one."""
+    yield BEGIN
+    over = [row[0] for row in (yield write("prune_finished", before=finished_before, most=most))]
+    failed = [row[0] for row in (yield write("prune_failed", before=failed_before, most=most))]
+    keys = yield write("prune_keys", most=most, now=now)
+    if over or failed:
+        yield write("prune_details", ids=as_json(over + failed))
+    more = most in (len(over), len(failed), len(keys))
+    return Pruned(len(over), len(failed), len(keys), more=more)

@@ -1,0 +1,89 @@
+"""Connections kept for reuse: a list and a lock. No threads of its own, so that a fork or an exit finds nothing to break."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Generic, Protocol, TypeVar
+
+from ..core.errors import StoreBusy
+
+
+class Closeable(Protocol):
+    """Anything that a pool can let go of."""
+
+    def close(self) -> Any:
+        """Let go."""
+
+
+C = TypeVar("C", bound=Closeable)
+
+#: Connections that a parent process still uses. Closing, or even forgetting, one of them would say goodbye in its name.
+_abandoned: list[Any] = []
+
+
+class Pool(Generic[C]):
+    """At most `most` connections at a time, made when needed."""
+
+    def __init__(self, connect: Callable[[], C], usable: Callable[[C], bool], *, most: int, patience: float = 10.0) -> None:
+        self._connect = connect
+        self._usable = usable
+        self._most = most
+        self._patience = patience
+        self._start()
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._free = threading.Condition()
+        self._idle: list[C] = []
+        self._lent = 0
+
+    @contextmanager
+    def connection(self) -> Iterator[C]:
+        """A connection, taken back afterwards if it is still good."""
+        if self._pid != os.getpid():
+            _abandoned.append(self._idle)
+            self._start()
+        connection = self._take()
+        try:
+            yield connection
+        finally:
+            self._give_back(connection)
+
+    def close(self) -> None:
+        """Close what is idle; what is lent is closed when it comes back broken, or reused."""
+        with self._free:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def _take(self) -> C:
+        give_up = time.monotonic() + self._patience
+        with self._free:
+            while not self._idle and self._lent >= self._most:
+                if not self._free.wait(give_up - time.monotonic()):
+                    raise StoreBusy(f"all {self._most} connections have been in use for {self._patience:g} s")
+            self._lent += 1
+            if self._idle:
+                return self._idle.pop()
+        try:
+            return self._connect()
+        except BaseException:
+            self._return_place()
+            raise
+
+    def _give_back(self, connection: C) -> None:
+        if self._usable(connection):
+            with self._free:
+                self._idle.append(connection)
+        else:
+            connection.close()
+        self._return_place()
+
+    def _return_place(self) -> None:
+        with self._free:
+            self._lent -= 1
+            self._free.notify()

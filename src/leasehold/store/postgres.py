@@ -1,0 +1,267 @@
+"""Jobs in PostgreSQL: connections, transactions, notifications, and what its errors mean.
+
+No session state is used, so that a pooler in transaction mode may stand between: settings are local to a transaction,
+times go in and come out as numbers, and prepared statements are given up as soon as they turn out not to work.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import psycopg
+from psycopg import errors as pg
+
+from ..core import names
+from ..core.errors import SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
+from ..core.ids import id_time
+from . import migrate
+from .pool import Pool
+from .query import Flow, Query, Row, Wake, texts
+from .runner import drive
+from .store import Store, Transient
+
+R = TypeVar("R")
+
+log = logging.getLogger("leasehold.store")
+
+#: A process that is stopped in the middle of a transaction must not hold locks that others wait for.
+OPEN = "begin isolation level read committed; set local idle_in_transaction_session_timeout = '10s'"
+
+DEFAULTS = {
+    "application_name": "leasehold",
+    "connect_timeout": 10,
+    "keepalives": 1,
+    "keepalives_idle": 15,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+    "target_session_attrs": "read-write",
+}
+
+CHANNELS = ("jobs", "done", "request")
+
+
+class PostgresStore(Store):
+    """Jobs in one schema of a PostgreSQL database."""
+
+    dialect = "postgres"
+
+    def __init__(self, url: str, *, schema: str = "leasehold", connections: int = 10) -> None:
+        super().__init__()
+        self._url = url
+        self.where = shown(url)
+        self.schema = names.schema(schema)
+        self.quoted = f'"{self.schema}"'
+        self._prepare: int | None = 5
+        self._checked = False
+        self._pool = Pool(self._connect, lambda c: not c.closed and c.info.transaction_status == 0, most=connections)
+
+    def __repr__(self) -> str:
+        return f"PostgresStore({self.where!r}, schema={self.schema!r})"
+
+    def attempt(self, make: Callable[[], Flow[R]], *, looks: bool = False) -> tuple[R, list[Wake]]:
+        """Run a flow once on a connection of ours."""
+        if not self._checked:
+            self.check()
+        with self._pool.connection() as raw:
+            connection = OwnConnection(raw, self.quoted)
+            try:
+                result = drive(make(), connection)
+                connection.commit()
+            except psycopg.Error as error:
+                connection.roll_back()
+                if isinstance(error, pg.CheckViolation) and "no partition" in str(error):
+                    self._make_missing_partition(raw, error)
+                    raise Transient(StoreBusy("a partition was missing"), unknown=False) from error
+                raise self._meaning(error) from error
+            except BaseException:
+                connection.roll_back()
+                raise
+            return result
+
+    def wake(self, wakes: list[Wake]) -> None:
+        """Notify. Nothing hangs on it: a worker that is not reached finds the job when it polls."""
+        try:
+            with self._pool.connection() as raw:
+                for wake in wakes:
+                    raw.execute(*notify_statement(wake, self.schema, self.quoted))
+        except (psycopg.Error, StoreError, Transient) as error:
+            log.debug("notifying through %s failed: %s", self.where, error)
+
+    def listen(self) -> PostgresListener:
+        """A connection that hears notifications."""
+        return PostgresListener(self._connect(), self.schema)
+
+    def check(self) -> None:
+        """Refuse a schema that is not the one this version works with."""
+        with self._pool.connection() as raw:
+            try:
+                migrate.check(migrate.postgres_version(raw, self.quoted), f"schema {self.schema} of {self.where}")
+            except psycopg.Error as error:
+                raise self._meaning(error) from error
+        self._checked = True
+
+    def migrate(self) -> list[int]:
+        """Bring the schema up to date. Safe when many do it at once. Returns the versions applied."""
+        try:
+            with self._pool.connection() as raw:
+                return migrate.migrate_postgres(raw, self.schema, self.quoted)
+        except Transient as error:
+            raise error.shown from error.__cause__
+        except psycopg.Error as error:
+            raise self._shown(error) from error
+
+    def close(self) -> None:
+        """Close all idle connections."""
+        super().close()
+        self._pool.close()
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        try:
+            given = psycopg.conninfo.conninfo_to_dict(self._url)
+            return psycopg.connect(
+                self._url, autocommit=True, prepare_threshold=self._prepare, **{k: v for k, v in DEFAULTS.items() if k not in given}
+            )
+        except psycopg.ProgrammingError as error:
+            raise StoreError(f"this is no PostgreSQL URL: {self.where} ({hide(str(error), self._url)})") from None
+        except psycopg.Error as error:
+            # No chaining: what libpq says of a URL may show all of it.
+            message = f"cannot connect to {self.where}: {hide(str(error), self._url).strip()}"
+            raise Transient(StoreUnavailable(message), unknown=False) from None
+
+    def _meaning(self, error: psycopg.Error) -> Exception:
+        """Whether trying again makes sense."""
+        shown = self._shown(error)
+        if isinstance(error, pg.InvalidSqlStatementName | pg.DuplicatePreparedStatement):
+            self._prepare = None  # a pooler that does not know of prepared statements
+            self._pool.close()
+            return Transient(StoreBusy(str(shown)), unknown=False)
+        if isinstance(shown, StoreBusy | StoreUnavailable):
+            return Transient(shown, unknown=isinstance(shown, StoreUnavailable))
+        return shown
+
+    def _shown(self, error: psycopg.Error) -> StoreError:
+        """An error of the driver as one of ours, without secrets."""
+        message = f"{self.where}: {hide(str(error), self._url).strip()}"
+        state = error.sqlstate or ""
+        if isinstance(error, pg.UndefinedTable | pg.InvalidSchemaName | pg.UndefinedColumn | pg.UndefinedFunction):
+            self._checked = False
+            return SchemaMismatch(f"{message}; run `leasehold migrate`, or client.migrate()")
+        if state in ("40001", "40P01", "55P03", "57014") or isinstance(error, pg.FeatureNotSupported):
+            return StoreBusy(message)
+        if state == "25006" or state.startswith(("53", "42501")) and state != "53300":
+            return StoreRefused(message)
+        if state.startswith(("08", "57P", "53300")) or (not state and isinstance(error, psycopg.OperationalError)):
+            return StoreUnavailable(message)
+        return StoreError(message)
+
+    def _make_missing_partition(self, raw: psycopg.Connection[Any], error: psycopg.Error) -> None:
+        """An old job finishes: the partition of its day was never made, or is pruned by now."""
+        row = error.diag.message_detail or ""  # Partition key of the failing row contains (id) = (0192f3a0-...)
+        moment = id_time(row[row.find("= (") + 3 :][:36])
+        (statement,) = texts("make_partitions", "postgres", "pyformat", self.quoted)
+        raw.execute(statement.sql, {"first": moment, "last": moment})
+
+
+class OwnConnection:
+    """A connection of ours, for one flow: each statement commits by itself until the flow begins a transaction."""
+
+    def __init__(self, raw: psycopg.Connection[Any], schema: str) -> None:
+        self._raw = raw
+        self._schema = schema
+        self._open = False
+
+    def begin(self) -> None:
+        """Open a transaction, in one round trip with its settings."""
+        if not self._open:
+            self._raw.execute(OPEN)
+            self._open = True
+
+    def execute(self, query: Query) -> list[Row]:
+        """Run one statement; results come in binary, which is quicker to read."""
+        (text,) = texts(query.name, "postgres", "pyformat", self._schema)
+        cursor = self._raw.execute(text.sql, query.params, binary=True)
+        return cursor.fetchall() if cursor.description else []
+
+    def commit(self) -> None:
+        """Commit what was begun."""
+        if self._open:
+            self._raw.execute("commit")
+            self._open = False
+
+    def roll_back(self) -> None:
+        """Undo what was begun; a connection on which that fails is closed, which undoes it too."""
+        if self._open and not self._raw.closed:
+            try:
+                self._raw.execute("rollback")
+            except psycopg.Error:
+                self._raw.close()
+
+
+class PostgresListener:
+    """A connection of its own that hears notifications."""
+
+    def __init__(self, raw: psycopg.Connection[Any], schema: str) -> None:
+        self._raw = raw
+        self._channels = {channel(kind, schema): kind for kind in CHANNELS}
+        for name in self._channels:
+            raw.execute(f'listen "{name}"')
+
+    def wait(self, seconds: float) -> set[str]:
+        """What was heard. Silence is followed by a question, so that a dead connection is noticed."""
+        heard = {self._channels[note.channel] for note in self._raw.notifies(timeout=seconds, stop_after=1)}
+        if not heard:
+            self._raw.execute("select 1")
+        return heard
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._raw.close()
+
+
+def channel(kind: str, schema: str) -> str:
+    """The name of a notification channel: at most 63 bytes, as a schema's name has at most 48."""
+    return f"{schema}.{kind}"
+
+
+def notify_statement(wake: Wake, schema: str, quoted: str) -> tuple[str, tuple[str]]:
+    """Workers are told of jobs only while one of them sleeps: a notification takes a lock that all commits share."""
+    if wake.channel == "jobs":
+        statement = f"select pg_notify(%s, '') from {quoted}.arming where armed_until > statement_timestamp()"  # noqa: S608
+    else:
+        statement = "select pg_notify(%s, '')"
+    return statement, (channel(wake.channel, schema),)
+
+
+def shown(url: str) -> str:
+    """A URL for people: without its password, and without its parameters, which may hold another."""
+    parts = urlsplit(url)
+    user = f"{parts.username}@" if parts.username else ""
+    try:
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        port = ""
+    return f"{parts.scheme}://{user}{parts.hostname or ''}{port}{parts.path}"
+
+
+def hide(message: str, url: str) -> str:
+    """A message of the driver without the URL or the password in it."""
+    message = message.replace(url, shown(url))
+    for secret in secrets(url):
+        message = message.replace(secret, "***")
+    return message
+
+
+def secrets(url: str) -> list[str]:
+    """Every way in which the password may be written."""
+    from urllib.parse import parse_qs, unquote
+
+    try:
+        parts = urlsplit(url)
+        found = [parts.password or "", *parse_qs(parts.query).get("password", [])]
+    except ValueError:
+        found = []
+    return [text for one in found for text in {one, unquote(one)} if text]

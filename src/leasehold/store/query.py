@@ -1,0 +1,160 @@
+"""Statements: their names, their texts, and how a text is rendered for a driver.
+
+A flow yields `Query("claim", worker=..., ...)`. Its text is `sql/claim.postgres.sql` or `sql/claim.sqlite.sql`: the same
+`:name` parameters in both. `{schema}` and `{now}` are the only words replaced in a text. Lists and batches travel
+as one JSON parameter, so that every driver binds the same few types: text, numbers, booleans, null.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+Dialect = Literal["postgres", "sqlite"]
+Style = Literal["pyformat", "dollar", "named"]
+Row = Sequence[Any]
+
+R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
+
+NOW = {
+    # The start of the statement: a moment that an index can be asked about, and that is not old in a long transaction.
+    "postgres": "coalesce(to_timestamp(:now::float8), statement_timestamp())",
+    "sqlite": "coalesce(:now, (julianday('now') - 2440587.5) * 86400)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One statement to run (on SQLite: a short script) and the values of its parameters."""
+
+    name: str
+    params: dict[str, Any]
+    writes: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """What follows is more than one statement and must be one transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """Tell those who sleep, once what was written is committed. `channel` says whom."""
+
+    channel: Literal["jobs", "done", "request"]
+
+
+Step = Query | Begin | Wake
+Flow = Generator[Step, list[Row], R]
+
+BEGIN = Begin()
+
+
+def write(name: str, **params: Any) -> Query:
+    """A statement that changes something."""
+    return Query(name, params)
+
+
+def read(name: str, **params: Any) -> Query:
+    """A statement that only looks."""
+    return Query(name, params, writes=False)
+
+
+_looks: set[Callable[..., Any]] = set()
+
+
+def look(flow: F) -> F:
+    """Marks a flow that changes nothing: it needs no write lock."""
+    _looks.add(flow)
+    return flow
+
+
+def is_look(flow: Callable[..., Any]) -> bool:
+    """Whether a flow was marked so."""
+    return flow in _looks
+
+
+_encoder = msgspec.json.Encoder()
+
+
+def as_json(value: Any) -> str:
+    """A list or batch as the one parameter that carries it."""
+    return _encoder.encode(value).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A statement rendered for a driver: its text, and its parameters in order where they are numbered."""
+
+    sql: str
+    names: tuple[str, ...]
+
+    def numbered(self, params: dict[str, Any]) -> list[Any]:
+        """Values for a driver that counts its parameters."""
+        return [params[name] for name in self.names]
+
+    def named(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Values for a driver that names its parameters, and only those that the text mentions."""
+        return {name: params[name] for name in self.names}
+
+
+@cache
+def source(name: str, dialect: Dialect) -> str:
+    """The text of a statement as it stands in its file."""
+    return (files(__package__) / "sql" / f"{name}.{dialect}.sql").read_text(encoding="utf-8")
+
+
+@cache
+def texts(name: str, dialect: Dialect, style: Style, schema: str) -> tuple[Text, ...]:
+    """The statements of a file, rendered for a driver. PostgreSQL files hold one, SQLite files a few."""
+    text = source(name, dialect).replace("{now}", NOW[dialect]).replace("{schema}", schema)
+    return tuple(render(part, style) for part in split(text))
+
+
+# Comments, strings, quoted identifiers and casts are passed over; what is left of colons are parameters.
+_TOKEN = re.compile(
+    r"""(?P<comment>--[^\n]*|/\*.*?\*/)|(?P<string>'(?:[^']|'')*'|"(?:[^"]|"")*"|\$\$.*?\$\$)|(?P<cast>::)"""
+    r"""|:(?P<name>[a-z_]+)|(?P<percent>%)|(?P<end>;)""",
+    re.DOTALL,
+)
+
+
+def split(text: str) -> list[str]:
+    """The statements of a script, comments gone."""
+    parts, begun = [""], 0
+    for token in _TOKEN.finditer(text):
+        parts[-1] += text[begun : token.start()]
+        begun = token.end()
+        if token["end"]:
+            parts.append("")
+        elif not token["comment"]:
+            parts[-1] += token.group()
+    parts[-1] += text[begun:]
+    return [part.strip() for part in parts if part.strip()]
+
+
+def render(text: str, style: Style) -> Text:
+    """A statement with its `:name` parameters in the style of a driver."""
+    names: list[str] = []
+
+    def replaced(token: re.Match[str]) -> str:
+        name = token["name"]
+        if name is None:
+            return _literal(token.group(), style)
+        if name not in names:
+            names.append(name)
+        return {"pyformat": f"%({name})s", "dollar": f"${names.index(name) + 1}", "named": f":{name}"}[style]
+
+    return Text(_TOKEN.sub(replaced, text), tuple(names))
+
+
+def _literal(text: str, style: Style) -> str:
+    """A piece of the statement that is no parameter; pyformat wants its percent signs doubled wherever they stand."""
+    return text.replace("%", "%%") if style == "pyformat" else text

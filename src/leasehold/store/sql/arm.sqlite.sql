@@ -1,0 +1,2 @@
+-- arm: sleepers watch the file itself here.
+select 1 where false;

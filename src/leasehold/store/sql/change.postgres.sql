@@ -1,0 +1,43 @@
+-- change: apply decisions to rows that an earlier statement has locked and that stay in the hot table.
+-- Writes the attempt that ended, frees the target and the key where the decision says so, and nudges whom that may free.
+with given as materialized (
+    select b.* from json_to_recordset(:batch::text::json) as b(
+        id uuid, outcome text, state text, wait text, delay float8, attempt integer, losses integer, holds boolean,
+        waits integer, error text, keeps_token boolean)
+),
+before as materialized (
+    select j.id, j.state, j.version, j.attempt, j.worker, j.started_at, j.target, j.holds, j.watched, j.chain, j.unique_key
+    from {schema}.jobs j where j.id = any(array(select id from given))
+),
+ended as (
+    insert into {schema}.attempts (job, version, attempt, worker, started_at, ended_at, outcome, error)
+    select b.id, b.version, b.attempt, b.worker, b.started_at, {now}, g.outcome, g.error
+    from before b join given g on g.id = b.id
+    where b.state = 'running'
+    on conflict do nothing
+),
+moved as (
+    update {schema}.jobs j
+    set state = g.state, wait = g.wait, attempt = g.attempt, losses = g.losses, holds = g.holds, waits = coalesce(g.waits, j.waits),
+        run_at = case when g.delay is null then j.run_at else {now} + make_interval(secs => g.delay) end,
+        token = case when g.keeps_token then j.token end,
+        stopped_at = case when g.state in ('paused', 'failed') then {now} end,
+        error = coalesce(g.error, j.error), worker = null, expires_at = null, started_at = null, request = null, alone = false
+    from given g
+    where j.id = g.id and j.id = any(array(select id from given))
+    returning j.id
+),
+nudged as (
+    insert into {schema}.nudges (kind, key)
+    select 'target', b.target from before b join given g on g.id = b.id
+    where b.target is not null and (b.holds and not g.holds or g.wait = 'target')
+    union all
+    select 'after', b.id::text from before b join given g on g.id = b.id where g.wait = 'jobs'
+    union all
+    select 'chain', b.chain::text from before b join given g on g.id = b.id where b.watched and g.state = 'failed'
+),
+unkeyed as (
+    delete from {schema}.keys k using before b join given g on g.id = b.id
+    where k.key = b.unique_key and k.job = b.id and k.until is null and g.state = 'failed'
+)
+select id::text from moved

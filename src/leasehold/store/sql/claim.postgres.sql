@@ -1,0 +1,46 @@
+-- claim: queued -> running. The lease is written by the claiming statement; what is locked is passed over.
+-- Each queue is walked in (rank, seq) order over the ranges that the cursor allows, no further than needed.
+with room as materialized (
+    select s.queue, s.want, s.ranges
+    from json_to_recordset(:queues::text::json) as s(queue text, want integer, ranges json)
+    where not exists (
+        select from {schema}.queues q
+        where q.queue = s.queue and (q.paused or (q.max_running is not null and not :limited::boolean))
+           or q.queue = '*' and q.max_running is not null and not :limited::boolean)
+),
+candidates as materialized (
+    select c.id
+    from room r cross join lateral (
+        select j.id
+        from json_to_recordset(r.ranges) as g(low_rank integer, low_seq bigint, high_rank integer, high_seq bigint)
+        cross join lateral (
+            select id from {schema}.jobs
+            where state = 'queued' and queue = r.queue and suspect = :suspect::boolean
+              and (rank, seq) > (g.low_rank, g.low_seq) and (rank, seq) < (g.high_rank, g.high_seq)
+              and task = any(array(select json_array_elements_text(:tasks::text::json)))
+            order by rank, seq
+            limit r.want
+            for update skip locked
+        ) j
+        limit r.want
+    ) c
+    limit :want::integer
+),
+claimed as (
+    update {schema}.jobs j
+    set state = 'running', attempt = j.attempt + 1, version = j.version + 1, worker = :worker::text,
+        token = :token::text::uuid, started_at = {now}, alone = :alone::boolean,
+        expires_at = {now} + make_interval(secs => coalesce(j.lease, :lease::float8))
+    from candidates c
+    where j.id = c.id and j.id = any(array(select id from candidates))
+    returning j.id::text as id, j.version, j.task, j.queue, j.payload::text as payload, j.priority, j.target, j.attempt,
+              j.losses, j.max_attempts, j.policy::text as policy, j.lease, j.chain::text as chain, j."position", j.rank, j.seq,
+              extract(epoch from j.created_at)::float8 as created_at, extract(epoch from j.run_at)::float8 as run_at,
+              extract(epoch from j.expires_at)::float8 as expires_at
+)
+select m.suspects, m.limited, c.*
+from (
+    select exists (select from {schema}.jobs j
+                   where j.state = 'queued' and j.suspect and j.queue = any(array(select queue from room))) as suspects,
+           (select json_agg(queue)::text from {schema}.queues where max_running is not null) as limited
+) m left join claimed c on true

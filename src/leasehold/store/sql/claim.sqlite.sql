@@ -1,0 +1,31 @@
+-- claim: queued -> running. The lease is written by the claiming statement.
+-- Each queue is walked in (rank, seq) order, no further than needed (json_each over a correlated list: SQLite's lateral).
+update jobs
+set state = 'running', attempt = attempt + 1, version = version + 1, worker = :worker, token = :token,
+    started_at = {now}, alone = :alone, expires_at = {now} + coalesce(lease, :lease)
+where id in (
+    select c.value
+    from json_each(:queues) s, json_each((
+        select json_group_array(id) from (
+            select id from jobs
+            where state = 'queued' and queue = json_extract(s.value, '$.queue') and suspect = :suspect
+              and task in (select value from json_each(:tasks))
+            order by rank, seq
+            limit :want
+        )
+    )) c
+    where c.key < json_extract(s.value, '$.want')
+      and not exists (
+        select 1 from queues q
+        where q.queue = json_extract(s.value, '$.queue') and (q.paused or (q.max_running is not null and not :limited))
+           or q.queue = '*' and q.max_running is not null and not :limited)
+    limit :want
+);
+
+select m.suspects, m.limited, c.id, c.version, c.task, c.queue, c.payload, c.priority, c.target, c.attempt, c.losses,
+       c.max_attempts, c.policy, c.lease, c.chain, c.position, c.rank, c.seq, c.created_at, c.run_at, c.expires_at
+from (
+    select exists (select 1 from jobs j, json_each(:queues) s
+                   where j.state = 'queued' and j.suspect = 1 and j.queue = json_extract(s.value, '$.queue')) as suspects,
+           (select nullif(json_group_array(queue), '[]') from queues where max_running is not null) as limited
+) m left join jobs c on c.state = 'running' and c.token = :token;

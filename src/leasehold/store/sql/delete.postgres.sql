@@ -1,0 +1,15 @@
+-- delete: the job, locked by an earlier statement, and all that belongs to it.
+with gone as (
+    delete from {schema}.jobs where id = :id::text::uuid returning id, target, holds, watched, chain, unique_key
+),
+over as (delete from {schema}.finished where id = :id::text::uuid returning id),
+ended as (delete from {schema}.attempts where job = :id::text::uuid),
+unlinked as (delete from {schema}.edges where job = :id::text::uuid),
+unkeyed as (delete from {schema}.keys k using gone g where k.key = g.unique_key and k.job = g.id and k.until is null),
+nudged as (
+    insert into {schema}.nudges (kind, key)
+    select 'target', target from gone where holds
+    union all
+    select 'chain', chain::text from gone where watched
+)
+select id::text from gone union all select id::text from over

@@ -1,0 +1,6 @@
+-- due: lock pending jobs whose time has come, in the order in which it came.
+select id::text, target, holds from {schema}.jobs
+where wait = 'time' and run_at <= {now}
+order by run_at
+limit :most::integer
+for update skip locked

@@ -1,0 +1,29 @@
+-- enqueue: insert new rows, and nudges for those that wait. Touches nothing that another transaction may hold.
+with given as materialized (
+    select b.*, coalesce(to_timestamp(b.run_at), {now} + make_interval(secs => coalesce(b.delay, 0))) as due
+    from json_to_recordset(:batch::text::json) as b(
+        id uuid, task text, queue text, priority smallint, payload text, run_at float8, delay float8, target text,
+        max_attempts integer, policy text, lease float8, unique_key text, windowed boolean,
+        chain uuid, "position" integer, waits integer, watched boolean)
+),
+placed as materialized (
+    select g.*, case when waits > 0 then 'jobs' when due > {now} then 'time' when target is not null then 'target' end as wait
+    from given g
+),
+added as (
+    insert into {schema}.jobs (id, state, wait, queue, task, priority, target, payload, run_at, max_attempts, policy, lease,
+                               unique_key, windowed, chain, "position", waits, watched, created_at)
+    select id, case when wait is null then 'queued' else 'pending' end, wait, queue, task, priority, target, payload::json,
+           due, max_attempts, policy::json, lease, unique_key, windowed, chain, "position", waits, watched, {now}
+    from placed
+    on conflict (id) do nothing
+    returning id, state, wait, target, created_at, run_at
+),
+nudged as (
+    insert into {schema}.nudges (kind, key)
+    select case wait when 'target' then 'target' else 'after' end, case wait when 'target' then target else id::text end
+    from added where wait in ('target', 'jobs')
+)
+select a.id::text, a.state, a.wait, extract(epoch from a.created_at)::float8, extract(epoch from a.run_at)::float8,
+       coalesce(m.armed_until > statement_timestamp(), false)
+from added a cross join {schema}.arming m

@@ -1,0 +1,37 @@
+-- enqueue: insert new rows, and nudges for those that wait.
+insert into jobs (id, seq, state, wait, queue, task, priority, target, payload, run_at, max_attempts, policy, lease,
+                  unique_key, windowed, chain, position, waits, watched, created_at)
+select json_extract(value, '$.id'), (select last from sequence) + key + 1,
+       case when wait is null then 'queued' else 'pending' end, wait,
+       json_extract(value, '$.queue'), json_extract(value, '$.task'), json_extract(value, '$.priority'),
+       json_extract(value, '$.target'), json_extract(value, '$.payload'), due,
+       json_extract(value, '$.max_attempts'), json_extract(value, '$.policy'), json_extract(value, '$.lease'),
+       json_extract(value, '$.unique_key'), json_extract(value, '$.windowed'), json_extract(value, '$.chain'),
+       json_extract(value, '$.position'), json_extract(value, '$.waits'), json_extract(value, '$.watched'), {now}
+from (
+    select key, value, due,
+           case when json_extract(value, '$.waits') > 0 then 'jobs'
+                when due > {now} then 'time'
+                when json_extract(value, '$.target') is not null then 'target' end as wait
+    from (
+        select key, value,
+               coalesce(json_extract(value, '$.run_at'), {now} + coalesce(json_extract(value, '$.delay'), 0)) as due
+        from json_each(:batch)
+    )
+)
+where true
+on conflict (id) do nothing;
+
+insert into nudges (kind, key)
+select case wait when 'target' then 'target' else 'after' end, case wait when 'target' then target else id end
+from jobs
+where id in (select json_extract(value, '$.id') from json_each(:batch))
+  and seq > (select last from sequence) and wait in ('target', 'jobs')
+order by seq;
+
+-- The rows just added are those beyond the sequence's last; only then does it move past them.
+select j.id, j.state, j.wait, j.created_at, j.run_at, 1
+from jobs j
+where j.id in (select json_extract(value, '$.id') from json_each(:batch)) and j.seq > (select last from sequence);
+
+update sequence set last = last + json_array_length(:batch);

@@ -1,0 +1,30 @@
+-- finish: move rows that an earlier statement has locked out of the hot table. Like succeed, without its guard.
+with given as materialized (
+    select b.id, b.state, b.result, b.error, b.continued
+    from json_to_recordset(:batch::text::json) as b(id uuid, state text, result text, error text, continued boolean)
+),
+gone as (
+    delete from {schema}.jobs j using given g
+    where j.id = g.id and j.id = any(array(select id from given))
+    returning j.id, g.state, g.result, coalesce(g.error, j.error) as error, g.continued, j.queue, j.task, j.priority, j.target,
+              j.holds, j.payload, j.attempt, j.max_attempts, j.losses, j.version, j.worker, j.token, j.chain, j."position",
+              j.watched, j.unique_key, j.created_at, j.run_at, j.started_at
+),
+kept as (
+    insert into {schema}.finished (id, state, queue, task, priority, target, payload, result, error, attempt, max_attempts,
+                                   losses, version, worker, token, chain, "position", continued, unique_key, created_at,
+                                   run_at, started_at, finished_at)
+    select id, state, queue, task, priority, target, payload, result::json, error, attempt, max_attempts,
+           losses, version, worker, token, chain, "position", continued, unique_key, created_at, run_at, started_at, {now}
+    from gone
+),
+freed as (
+    insert into {schema}.nudges (kind, key)
+    select 'target', target from gone where holds
+    union all
+    select 'chain', chain::text from gone where watched and not continued
+),
+unkeyed as (
+    delete from {schema}.keys k using gone g where k.key = g.unique_key and k.job = g.id and k.until is null
+)
+select id::text, chain::text, "position", watched, holds from gone

@@ -1,0 +1,15 @@
+-- jobs: a page of jobs of both tables, newest first by id, which carries its time.
+select id::text, task, queue, state, priority, payload::text, attempt, max_attempts, losses, version, chain::text, "position",
+       extract(epoch from created_at)::float8, extract(epoch from run_at)::float8, extract(epoch from started_at)::float8,
+       extract(epoch from finished_at)::float8, wait, target, holds, unique_key, worker,
+       extract(epoch from expires_at)::float8, request, result::text, error, continued
+from {schema}.all_jobs
+where (:before::text is null or id < :before::text::uuid)
+  and (:states::text is null or state = any(array(select json_array_elements_text(:states::text::json))))
+  and (:queue::text is null or queue = :queue::text)
+  and (:task::text is null or task = :task::text)
+  and (:target::text is null or target = :target::text)
+  and (:created_from::float8 is null or created_at >= to_timestamp(:created_from::float8))
+  and (:created_to::float8 is null or created_at < to_timestamp(:created_to::float8))
+order by id desc
+limit :most::integer

@@ -1,0 +1,7 @@
+-- lock: one job, before a person's verb decides about it in a later statement. No row: it is over, or never was.
+select j.id::text, j.state, j.wait, j.attempt, j.losses, j.alone, j.request, j.target, j.holds, j.waits, j.max_attempts,
+       j.policy::text, j.run_at > {now}, j.unique_key, j.windowed, j.token::text
+from {schema}.jobs j
+where j.id = any(array(select json_array_elements_text(:ids::text::json)::uuid))
+order by j.id
+for update

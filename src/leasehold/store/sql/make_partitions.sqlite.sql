@@ -1,0 +1,2 @@
+-- make_partitions: there are none here.
+select 0;

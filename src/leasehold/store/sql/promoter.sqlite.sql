@@ -1,0 +1,2 @@
+-- promoter: one at a time; the transaction already sees to that.
+select 1;

@@ -1,0 +1,10 @@
+-- prune_finished: a batch of what has been over for long enough. Old ids first; whole partitions are dropped elsewhere.
+with old as materialized (
+    select id from {schema}.finished
+    where id < {schema}.first_id(to_timestamp(:before::float8)) and finished_at < to_timestamp(:before::float8)
+    order by id
+    limit :most::integer
+    for update skip locked
+)
+delete from {schema}.finished f using old o where f.id = o.id and f.id = any(array(select id from old))
+returning f.id::text

@@ -1,0 +1,37 @@
+-- succeed: running -> succeeded, guarded by the lease. The row leaves the hot table, and what goes with it hangs on that.
+with given as materialized (
+    select b.id, b.token, b.result, b.continued
+    from json_to_recordset(:batch::text::json) as b(id uuid, token uuid, result text, continued boolean)
+),
+mine as materialized (
+    select j.id from {schema}.jobs j
+    where j.id = any(array(select id from given)) and j.token = any(array(select token from given)) and j.state = 'running'
+    order by j.id
+    for update
+),
+gone as (
+    delete from {schema}.jobs j using mine m, given g
+    where j.id = m.id and j.id = any(array(select id from mine))
+      and g.id = j.id and g.token = j.token and j.state = 'running'
+    returning j.id, g.result, g.continued, j.queue, j.task, j.priority, j.target, j.holds, j.payload, j.attempt, j.max_attempts,
+              j.losses, j.version, j.worker, j.token, j.chain, j."position", j.watched, j.unique_key, j.windowed,
+              j.created_at, j.run_at, j.started_at
+),
+kept as (
+    insert into {schema}.finished (id, state, queue, task, priority, target, payload, result, attempt, max_attempts, losses,
+                                   version, worker, token, chain, "position", continued, unique_key, created_at, run_at,
+                                   started_at, finished_at)
+    select id, 'succeeded', queue, task, priority, target, payload, result::json, attempt, max_attempts, losses,
+           version, worker, token, chain, "position", continued, unique_key, created_at, run_at, started_at, {now}
+    from gone
+),
+freed as (
+    insert into {schema}.nudges (kind, key)
+    select 'target', target from gone where holds
+    union all
+    select 'chain', chain::text from gone where watched and not continued
+),
+unkeyed as (
+    delete from {schema}.keys k using gone g where k.key = g.unique_key and k.job = g.id and k.until is null
+)
+select id::text, chain::text, "position", watched, holds from gone

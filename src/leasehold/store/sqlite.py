@@ -1,0 +1,330 @@
+"""Jobs in a SQLite file: one writer per process whose commits are shared, readers beside it, and a watch on the file.
+
+A transaction that writes is begun IMMEDIATE: it either has the write lock or waits for it, and never finds out in the
+middle that somebody else was quicker. With `synchronous=FULL` a commit costs a sync of the disk, so threads that write
+at the same time share one: the first to get hold of the writer runs the flows of all who wait, each in a savepoint.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import re
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from ..core.errors import StoreBusy, StoreError, StoreRefused, StoreUnavailable
+from . import migrate
+from .pool import Pool, _abandoned
+from .query import Flow, Query, Row, Wake, texts
+from .runner import drive
+from .store import Store, Transient
+
+R = TypeVar("R")
+
+log = logging.getLogger("leasehold.store")
+
+OLDEST = (3, 35, 0)  # RETURNING
+FIXED_WAL_RESET = (3, 51, 3)
+NETWORK = re.compile(r"nfs\d?|cifs|smb\d?|smbfs|9p|afs|ceph|glusterfs|lustre|fuse\.(sshfs|glusterfs|rclone|s3fs)|ncpfs|vboxsf|prl_fs")
+WATCH_EVERY = 0.01
+BUSY_FOR = 30.0
+
+_warned = False
+
+
+class SQLiteStore(Store):
+    """Jobs in one file, or in memory for tests: there the threads of one process share them."""
+
+    dialect = "sqlite"
+
+    def __init__(self, path: str | None, *, synchronous: str = "FULL", busy_for: float = BUSY_FOR) -> None:
+        super().__init__()
+        if sqlite3.sqlite_version_info < OLDEST:
+            raise StoreError(f"SQLite {'.'.join(map(str, OLDEST))} or newer is needed, this Python has {sqlite3.sqlite_version}")
+        self.path = None if path is None else str(Path(path).absolute())
+        self.where = f"sqlite:///{self.path or ':memory:'}"
+        self._memory = f"file:/leasehold-{os.getpid()}-{id(self)}?vfs=memdb" if path is None else None
+        self._synchronous = synchronous
+        self._busy_for = busy_for
+        self._checked = False
+        self._readers = Pool(self._connect, lambda c: True, most=16)
+        self._start()
+
+    def __repr__(self) -> str:
+        return f"SQLiteStore({self.where!r})"
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._writer: sqlite3.Connection | None = None
+        self._writing = threading.Lock()
+        self._waiting: deque[_Turn[Any]] = deque()
+
+    def attempt(self, make: Callable[[], Flow[R]], *, looks: bool = False) -> tuple[R, list[Wake]]:
+        """Run a flow once: a look on a reader's connection, a change on the writer's."""
+        if self._pid != os.getpid():  # a connection must not be used, nor closed, on the other side of a fork
+            _abandoned.append(self._writer)
+            self._start()
+        if not self._checked:
+            self.check()
+        turn = _Turn(make)
+        if looks and not self._memory:
+            self._look(turn)
+        else:
+            self._take_turn(turn)
+        return turn.result()
+
+    def wake(self, wakes: list[Wake]) -> None:
+        """Wake this process's sleepers at once; other processes watch the file."""
+        self.wakes.tell({wake.channel for wake in wakes})
+
+    def listen(self) -> SQLiteListener:
+        """A watch on the file."""
+        return SQLiteListener(self._connect())
+
+    def check(self) -> None:
+        """Make the schema in a new file; refuse one that is not the one this version works with."""
+        self._refuse_network()
+        self._warn_of_wal_reset()
+        with self._writing:
+            writer = self._open_writer()
+            found = migrate.sqlite_version(writer)
+            if found == 0:
+                self._in_transaction(lambda connection: migrate.migrate_sqlite(connection, self.where))
+            else:
+                migrate.check(found, self.where, "sqlite")
+        self._checked = True
+
+    def migrate(self) -> list[int]:
+        """Bring the file up to date. Safe when many do it at once. Returns the versions applied."""
+        self._refuse_network()
+        try:
+            with self._writing:
+                self._open_writer()
+                return self._in_transaction(lambda connection: migrate.migrate_sqlite(connection, self.where))
+        except Transient as error:
+            raise error.shown from error.__cause__
+
+    def close(self) -> None:
+        """Close all connections that are not in use."""
+        super().close()
+        self._readers.close()
+        with self._writing:
+            if self._writer is not None and not self._memory:
+                self._writer.close()
+                self._writer = None
+
+    def _look(self, turn: _Turn[Any]) -> None:
+        with self._readers.connection() as connection:
+            try:
+                turn.run(connection)
+            except sqlite3.Error as error:
+                turn.fail(self._meaning(error))
+
+    def _take_turn(self, turn: _Turn[Any]) -> None:
+        """Wait for the writer, or for somebody who has it to run this flow along with theirs."""
+        self._waiting.append(turn)
+        with self._writing:
+            turns: list[_Turn[Any]] = []
+            while self._waiting and not turn.done:
+                turns.append(self._waiting.popleft())
+            if not turns:
+                return
+            try:
+                self._open_writer()
+                self._in_transaction(lambda connection: [each.run_in_savepoint(connection, self._meaning) for each in turns])
+            except BaseException as error:
+                for each in turns:
+                    each.fail(error)
+
+    def _in_transaction(self, work: Callable[[sqlite3.Connection], R]) -> R:
+        """Begin, work, commit. Whatever fails is undone."""
+        assert self._writer is not None  # noqa: S101
+        connection = self._writer
+        try:
+            self._begin(connection)
+            try:
+                result = work(connection)
+                connection.execute("commit")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("rollback")
+                raise
+        except sqlite3.Error as error:
+            raise self._meaning(error) from error
+        return result
+
+    def _begin(self, connection: sqlite3.Connection) -> None:
+        """Take the write lock. SQLite's own waiting is fair to nobody; ours is random, and ends."""
+        give_up = time.monotonic() + self._busy_for
+        pause = 0.0005
+        while True:
+            try:
+                connection.execute("begin immediate")
+                return
+            except sqlite3.OperationalError as error:
+                if not is_busy(error) or time.monotonic() >= give_up:
+                    raise
+            time.sleep(random.random() * pause)  # noqa: S311
+            pause = min(pause * 1.5, 0.02)
+
+    def _open_writer(self) -> sqlite3.Connection:
+        if self._writer is None:
+            self._writer = self._connect()
+        return self._writer
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            if self._memory:
+                connection = sqlite3.connect(self._memory, uri=True, isolation_level=None, check_same_thread=False)
+            else:
+                connection = sqlite3.connect(str(self.path), isolation_level=None, check_same_thread=False, timeout=5.0)
+                connection.execute("pragma journal_mode = wal")
+                connection.execute(f"pragma synchronous = {self._synchronous}")
+            connection.execute("pragma busy_timeout = 50")
+        except sqlite3.Error as error:
+            raise self._meaning(error) from error
+        return connection
+
+    def _meaning(self, error: sqlite3.Error) -> Exception:
+        """Whether trying again makes sense. A commit that failed on SQLite did not happen: nothing is ever unknown."""
+        message = f"{self.where}: {error}"
+        name = getattr(error, "sqlite_errorname", "")
+        if is_busy(error):
+            return Transient(StoreBusy(f"{message}; another process holds the write lock"), unknown=False)
+        if name.startswith("SQLITE_IOERR"):
+            return Transient(StoreUnavailable(message), unknown=False)
+        if name.startswith("SQLITE_CANTOPEN"):
+            return StoreUnavailable(f"{message}; does the directory exist, and may it be written?")
+        if name.startswith(("SQLITE_READONLY", "SQLITE_FULL", "SQLITE_PERM")):
+            return StoreRefused(f"{message}; nothing was stored")
+        return StoreError(message)
+
+    def _refuse_network(self) -> None:
+        if self.path and NETWORK.fullmatch(kind := file_system(self.path)):
+            raise StoreRefused(
+                f"{self.where} lies on a network file system ({kind}), where SQLite's locks do not hold: use a local disk, or PostgreSQL"
+            )
+
+    def _warn_of_wal_reset(self) -> None:
+        global _warned
+        if self.path and sqlite3.sqlite_version_info < FIXED_WAL_RESET and not _warned:
+            _warned = True
+            log.warning(
+                "SQLite %s can damage a file when several processes write it at the same moment (the WAL-reset bug, fixed in 3.51.3); "
+                "rare, but upgrade before you run more than one process on %s",
+                sqlite3.sqlite_version,
+                self.where,
+            )
+
+
+class _Turn(Generic[R]):
+    """One flow that waits for its turn, and what came of it."""
+
+    def __init__(self, make: Callable[[], Flow[R]]) -> None:
+        self._make = make
+        self._answer: tuple[R, list[Wake]] | None = None
+        self._error: BaseException | None = None
+
+    @property
+    def done(self) -> bool:
+        """Somebody has run it."""
+        return self._answer is not None or self._error is not None
+
+    def run(self, connection: sqlite3.Connection) -> None:
+        """Run the flow on a connection."""
+        self._answer = drive(self._make(), OnSQLite(connection))
+
+    def run_in_savepoint(self, connection: sqlite3.Connection, meaning: Callable[[sqlite3.Error], Exception]) -> None:
+        """Run the flow in a transaction that it shares with others: what it raises is its own."""
+        connection.execute("savepoint turn")
+        try:
+            self.run(connection)
+        except BaseException as error:
+            if not connection.in_transaction:
+                raise  # SQLite has rolled back all of it
+            connection.execute("rollback to turn")
+            self.fail(meaning(error) if isinstance(error, sqlite3.Error) else error)
+        connection.execute("release turn")
+
+    def fail(self, error: BaseException) -> None:
+        """Note what went wrong; the first reason stays."""
+        self._error = self._error or error
+
+    def result(self) -> tuple[R, list[Wake]]:
+        """What the flow returned, or raise what it raised."""
+        if self._error is not None:
+            raise self._error
+        assert self._answer is not None  # noqa: S101
+        return self._answer
+
+
+class OnSQLite:
+    """A connection on which a transaction is open, or which only looks."""
+
+    def __init__(self, raw: sqlite3.Connection) -> None:
+        self._raw = raw
+
+    def begin(self) -> None:
+        """It is open already."""
+
+    def execute(self, query: Query) -> list[Row]:
+        """Run a script; the answer is that of its last statement that has one."""
+        answer: list[Row] = []
+        for text in texts(query.name, "sqlite", "named", ""):
+            cursor = self._raw.execute(text.sql, text.named(query.params))
+            if cursor.description:
+                answer = cursor.fetchall()
+        return answer
+
+
+class SQLiteListener:
+    """A watch on the file: SQLite counts the changes that other connections have made, and asking costs microseconds."""
+
+    def __init__(self, raw: sqlite3.Connection) -> None:
+        self._raw = raw
+        self._seen = self._version()
+
+    def wait(self, seconds: float) -> set[str]:
+        """Anything may have happened once the count has changed."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if (version := self._version()) != self._seen:
+                self._seen = version
+                return {"jobs", "done", "request"}
+            time.sleep(WATCH_EVERY)
+        return set()
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._raw.close()
+
+    def _version(self) -> int:
+        return int(self._raw.execute("pragma data_version").fetchone()[0])
+
+
+def is_busy(error: BaseException) -> bool:
+    """Somebody else has the lock."""
+    return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+def file_system(path: str, mounts: Path = Path("/proc/self/mountinfo")) -> str:
+    """The kind of file system that a path lies on, where the system tells (Linux does)."""
+    try:
+        lines = mounts.read_text().splitlines()
+    except OSError:
+        return "unknown"
+    real, best, kind = os.path.realpath(path), "", "unknown"
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        mount = before.split()[4].encode().decode("unicode_escape")
+        inside = mount == "/" or real == mount or real.startswith(mount + "/")
+        if inside and len(mount) >= len(best):
+            best, kind = mount, after.split()[0]
+    return kind

