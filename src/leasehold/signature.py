@@ -76,7 +76,7 @@ class TaskSignature:
         decoder = self._codec.arguments
         given = self._bind(args, kwargs)
         try:
-            text = payload.encode(given, path=self.task, limit=limit, hook=_plain)
+            text = payload.encode(given, path=self.task, limit=limit, hook=plain_value)
         except InvalidPayload as error:
             raise InvalidPayload(self._place(error.path[len(self.task) :]), error.problem) from None
         try:
@@ -98,7 +98,7 @@ class TaskSignature:
 
     def encode_result(self, value: object, limit: int = payload.MAX_BYTES) -> str:
         """The JSON text of what the handler returned, or InvalidPayload."""
-        return payload.encode(value, path=f"the result of {self.task}", limit=limit, hook=_plain)
+        return payload.encode(value, path=f"the result of {self.task}", limit=limit, hook=plain_value)
 
     def decode_result(self, text: str) -> Any:
         """A stored result as the return annotation has it."""
@@ -225,7 +225,7 @@ def _what_is_wrong_with(function: Function) -> str | None:
     if inspect.isclass(function):
         return "a class"
     if not callable(function) or not hasattr(function, "__qualname__") or inspect.isbuiltin(function):
-        return f"a {type(function).__qualname__}"
+        return f"of type {type(function).__qualname__}"
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         return "a generator, whose values would go nowhere"
     if inspect.ismethod(function) or _is_in_class_body(function):
@@ -314,14 +314,14 @@ def _is_model(cls: type) -> bool:
     return pydantic is not None and issubclass(cls, pydantic.BaseModel)
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """What msgspec does not know, as something that it does."""
     if _is_model(type(value)):
         return value.model_dump(mode="json", by_alias=True, round_trip=True)
     for base, plain in _BASES.items():  # msgspec takes no subclasses: safe strings, numpy's floats, frozen datetimes
         if isinstance(value, base):
             return plain(value)
-    raise NotImplementedError(f"a {type(value).__qualname__} cannot be stored")
+    raise NotImplementedError(f"values of type {type(value).__qualname__} cannot be stored")
 
 
 def _revive(cls: Any, value: Any) -> Any:

@@ -109,6 +109,8 @@ class Task(Prepared[P, R_co]):
     """A registered function and its policy. `@app.task` makes them."""
 
     __wrapped__: Callable[..., Any]
+    __name__: str
+    __qualname__: str
 
     def __init__(
         self, app: Tasks, function: Callable[..., Any], signature: TaskSignature, checked: Mapping[str, Any]

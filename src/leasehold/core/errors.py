@@ -1,24 +1,24 @@
 """Every exception that Leasehold raises.
 
-    LeaseholdError
-    ├── InvalidInput (ValueError)         refused before anything is stored
-    │   ├── InvalidPayload                 not JSON that both stores accept; says where
-    │   └── InvalidArguments (TypeError)   the call does not fit the task's signature
-    ├── UnknownTask (LookupError)
-    ├── JobNotFound (LookupError)
-    ├── InvalidTransition                  the job's state does not allow the verb
-    ├── KeyTaken                           another job holds the unique key
-    ├── LeaseLost                          the lease is no longer ours; nothing was written
-    ├── JobFailed, JobCancelled            what `result` raises for a job that did not succeed
-    ├── WaitTimeout (TimeoutError)
-    └── StoreError
-        ├── StoreUnavailable               cannot be reached, or was lost in the middle
-        ├── StoreBusy                      a lock was not to be had in time
-        ├── StoreRefused                   read-only, full, no permission
-        └── SchemaMismatch                 the store's schema is not the one this version works with
+LeaseholdError
+├── InvalidInput (ValueError)         refused before anything is stored
+│   ├── InvalidPayload                 not JSON that both stores accept; says where
+│   └── InvalidArguments (TypeError)   the call does not fit the task's signature
+├── UnknownTask (LookupError)
+├── JobNotFound (LookupError)
+├── InvalidTransition                  the job's state does not allow the verb
+├── KeyTaken                           another job holds the unique key
+├── LeaseLost                          the lease is no longer ours; nothing was written
+├── JobFailed, JobCancelled            what `result` raises for a job that did not succeed
+├── WaitTimeout (TimeoutError)
+└── StoreError
+    ├── StoreUnavailable               cannot be reached, or was lost in the middle
+    ├── StoreBusy                      a lock was not to be had in time
+    ├── StoreRefused                   read-only, full, no permission
+    └── SchemaMismatch                 the store's schema is not the one this version works with
 
-    Snooze, Retry, Fail                    raised by a handler to say how its attempt ends
-    Aborted (BaseException)                raised by `Attempt.check` once the attempt is over
+Snooze, Retry, Fail                    raised by a handler to say how its attempt ends
+Aborted (BaseException)                raised by `Attempt.check` once the attempt is over
 """
 
 from __future__ import annotations

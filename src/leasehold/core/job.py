@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -74,7 +74,7 @@ class Draft(Generic[R_co]):
     fresh: bool = True  # the id was made for this draft, so no job can have it yet
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Job(Generic[R_co]):
     """A job as the store knew it at one moment."""
 
@@ -83,7 +83,7 @@ class Job(Generic[R_co]):
     queue: str
     state: State
     priority: int
-    payload: str = field(repr=False)
+    payload: str  # JSON text
     attempt: int
     max_attempts: int
     losses: int
@@ -101,10 +101,14 @@ class Job(Generic[R_co]):
     worker: str | None = None
     expires_at: datetime | None = None
     request: Request | None = None
-    result: str | None = field(default=None, repr=False)  # JSON text
-    error: str | None = field(default=None, repr=False)
+    result: str | None = None  # JSON text
+    error: str | None = None
     continued: bool = False  # succeeded, and another job went on with the chain
     existing: bool = False  # enqueue found it instead of making it
+
+    def __repr__(self) -> str:
+        waits = f" (waits for {self.wait})" if self.wait else ""
+        return f"<job {self.id} {self.task} {self.state}{waits}>"
 
 
 class Lease(NamedTuple):
@@ -196,4 +200,9 @@ Outcome = Succeeded | Raised | Snoozed | Released
 
 def utc(stamp: float) -> datetime:
     """A moment that a store returned, as a datetime in UTC."""
-    return datetime.fromtimestamp(stamp, timezone.utc)
+    return datetime.fromtimestamp(stamp, UTC)
+
+
+def maybe_utc(stamp: float | None) -> datetime | None:
+    """The same of a moment that may not have come."""
+    return None if stamp is None else utc(stamp)

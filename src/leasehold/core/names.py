@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from .errors import InvalidInput
 
@@ -47,8 +47,9 @@ def whole(kind: str, value: object, low: int, high: int) -> int:
 
 def seconds(kind: str, value: object, *, least: float = 0.0, most: float = MOST_SECONDS) -> float:
     """A duration in seconds."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and least <= value <= most:
-        return float(value)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if number and least <= value <= most:  # type: ignore[operator]
+        return float(value)  # type: ignore[arg-type]
     raise InvalidInput(f"{kind} must be seconds from {least:g} to {most:g}, not {value!r}")
 
 
@@ -59,7 +60,7 @@ def moment(kind: str, value: object) -> float:
     if value.tzinfo is None or value.utcoffset() is None:
         raise InvalidInput(f"{kind} must have a timezone (datetime.now(timezone.utc), say): {value!r} has none")
     try:
-        stamp = value.astimezone(timezone.utc).timestamp()
+        stamp = value.astimezone(UTC).timestamp()
     except (OverflowError, ValueError):
         stamp = math.inf
     if not 0 <= stamp < YEAR_2100:

@@ -1,4 +1,4 @@
-"""Connections kept for reuse: a list and a lock. No threads of its own, so that a fork or an exit finds nothing to break."""
+"""Connections kept for reuse: a list and a lock. No threads of its own: a fork or an exit finds nothing to break."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ _abandoned: list[Any] = []
 class Pool(Generic[C]):
     """At most `most` connections at a time, made when needed."""
 
-    def __init__(self, connect: Callable[[], C], usable: Callable[[C], bool], *, most: int, patience: float = 10.0) -> None:
+    def __init__(
+        self, connect: Callable[[], C], usable: Callable[[C], bool], *, most: int, patience: float = 10.0
+    ) -> None:
         self._connect = connect
         self._usable = usable
         self._most = most

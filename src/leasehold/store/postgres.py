@@ -56,7 +56,6 @@ class PostgresStore(Store):
         self.schema = names.schema(schema)
         self.quoted = f'"{self.schema}"'
         self._prepare: int | None = 5
-        self._checked = False
         self._pool = Pool(self._connect, lambda c: not c.closed and c.info.transaction_status == 0, most=connections)
 
     def __repr__(self) -> str:
@@ -64,8 +63,7 @@ class PostgresStore(Store):
 
     def attempt(self, make: Callable[[], Flow[R]], *, looks: bool = False) -> tuple[R, list[Wake]]:
         """Run a flow once on a connection of ours."""
-        if not self._checked:
-            self.check()
+        self.ready()
         with self._pool.connection() as raw:
             connection = OwnConnection(raw, self.quoted)
             try:
@@ -87,7 +85,7 @@ class PostgresStore(Store):
         try:
             with self._pool.connection() as raw:
                 for wake in wakes:
-                    raw.execute(*notify_statement(wake, self.schema, self.quoted))
+                    OwnConnection(raw, self.quoted).execute(notification(wake, self.schema))
         except (psycopg.Error, StoreError, Transient) as error:
             log.debug("notifying through %s failed: %s", self.where, error)
 
@@ -102,7 +100,6 @@ class PostgresStore(Store):
                 migrate.check(migrate.postgres_version(raw, self.quoted), f"schema {self.schema} of {self.where}")
             except psycopg.Error as error:
                 raise self._meaning(error) from error
-        self._checked = True
 
     def migrate(self) -> list[int]:
         """Bring the schema up to date. Safe when many do it at once. Returns the versions applied."""
@@ -122,9 +119,8 @@ class PostgresStore(Store):
     def _connect(self) -> psycopg.Connection[Any]:
         try:
             given = psycopg.conninfo.conninfo_to_dict(self._url)
-            return psycopg.connect(
-                self._url, autocommit=True, prepare_threshold=self._prepare, **{k: v for k, v in DEFAULTS.items() if k not in given}
-            )
+            options: dict[str, Any] = {name: value for name, value in DEFAULTS.items() if name not in given}
+            return psycopg.connect(self._url, autocommit=True, prepare_threshold=self._prepare, **options)
         except psycopg.ProgrammingError as error:
             raise StoreError(f"this is no PostgreSQL URL: {self.where} ({hide(str(error), self._url)})") from None
         except psycopg.Error as error:
@@ -152,7 +148,7 @@ class PostgresStore(Store):
             return SchemaMismatch(f"{message}; run `leasehold migrate`, or client.migrate()")
         if state in ("40001", "40P01", "55P03", "57014") or isinstance(error, pg.FeatureNotSupported):
             return StoreBusy(message)
-        if state == "25006" or state.startswith(("53", "42501")) and state != "53300":
+        if state == "25006" or (state.startswith(("53", "42501")) and state != "53300"):
             return StoreRefused(message)
         if state.startswith(("08", "57P", "53300")) or (not state and isinstance(error, psycopg.OperationalError)):
             return StoreUnavailable(message)
@@ -227,13 +223,9 @@ def channel(kind: str, schema: str) -> str:
     return f"{schema}.{kind}"
 
 
-def notify_statement(wake: Wake, schema: str, quoted: str) -> tuple[str, tuple[str]]:
-    """Workers are told of jobs only while one of them sleeps: a notification takes a lock that all commits share."""
-    if wake.channel == "jobs":
-        statement = f"select pg_notify(%s, '') from {quoted}.arming where armed_until > statement_timestamp()"  # noqa: S608
-    else:
-        statement = "select pg_notify(%s, '')"
-    return statement, (channel(wake.channel, schema),)
+def notification(wake: Wake, schema: str) -> Query:
+    """The statement that tells those who sleep."""
+    return Query("notify_jobs" if wake.channel == "jobs" else "notify", {"channel": channel(wake.channel, schema)})
 
 
 def shown(url: str) -> str:

@@ -1,14 +1,14 @@
 """Statements: their names, their texts, and how a text is rendered for a driver.
 
-A flow yields `Query("claim", worker=..., ...)`. Its text is `sql/claim.postgres.sql` or `sql/claim.sqlite.sql`: the same
-`:name` parameters in both. `{schema}` and `{now}` are the only words replaced in a text. Lists and batches travel
+A flow yields `Query("claim", worker=..., ...)`. Its text is `sql/claim.postgres.sql` or `sql/claim.sqlite.sql`: the
+same `:name` parameters in both. `{schema}` and `{now}` are the only words replaced in a text. Lists and batches travel
 as one JSON parameter, so that every driver binds the same few types: text, numbers, booleans, null.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -17,8 +17,8 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 Dialect = Literal["postgres", "sqlite"]
-Style = Literal["pyformat", "dollar", "named"]
-Row = Sequence[Any]
+Style = Literal["pyformat", "dollar", "named", "alchemy"]
+Row = tuple[Any, ...]
 
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -65,6 +65,11 @@ def write(name: str, **params: Any) -> Query:
 def read(name: str, **params: Any) -> Query:
     """A statement that only looks."""
     return Query(name, params, writes=False)
+
+
+def pairs(rows: list[Row]) -> dict[str, Any]:
+    """Rows of two columns as a dictionary."""
+    return {key: value for key, value in rows}  # noqa: C416  (a Row is a tuple of any length to the type checker)
 
 
 _looks: set[Callable[..., Any]] = set()
@@ -150,11 +155,13 @@ def render(text: str, style: Style) -> Text:
             return _literal(token.group(), style)
         if name not in names:
             names.append(name)
-        return {"pyformat": f"%({name})s", "dollar": f"${names.index(name) + 1}", "named": f":{name}"}[style]
+        return {"pyformat": f"%({name})s", "dollar": f"${names.index(name) + 1}"}.get(style, f":{name}")
 
     return Text(_TOKEN.sub(replaced, text), tuple(names))
 
 
 def _literal(text: str, style: Style) -> str:
-    """A piece of the statement that is no parameter; pyformat wants its percent signs doubled wherever they stand."""
-    return text.replace("%", "%%") if style == "pyformat" else text
+    """A piece of the statement that is no parameter, with what the driver would misread in it escaped."""
+    if style == "pyformat":
+        return text.replace("%", "%%")
+    return text.replace(":", r"\:") if style == "alchemy" else text

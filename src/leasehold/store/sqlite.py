@@ -16,6 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -32,7 +33,9 @@ log = logging.getLogger("leasehold.store")
 
 OLDEST = (3, 35, 0)  # RETURNING
 FIXED_WAL_RESET = (3, 51, 3)
-NETWORK = re.compile(r"nfs\d?|cifs|smb\d?|smbfs|9p|afs|ceph|glusterfs|lustre|fuse\.(sshfs|glusterfs|rclone|s3fs)|ncpfs|vboxsf|prl_fs")
+NETWORK = re.compile(
+    r"nfs\d?|cifs|smb\d?|smbfs|9p|afs|ceph|glusterfs|lustre|ncpfs|vboxsf|prl_fs|fuse\.(sshfs|glusterfs|rclone|s3fs)"
+)
 WATCH_EVERY = 0.01
 BUSY_FOR = 30.0
 
@@ -47,13 +50,12 @@ class SQLiteStore(Store):
     def __init__(self, path: str | None, *, synchronous: str = "FULL", busy_for: float = BUSY_FOR) -> None:
         super().__init__()
         if sqlite3.sqlite_version_info < OLDEST:
-            raise StoreError(f"SQLite {'.'.join(map(str, OLDEST))} or newer is needed, this Python has {sqlite3.sqlite_version}")
+            raise StoreError(f"SQLite 3.35 or newer is needed, this Python has {sqlite3.sqlite_version}")
         self.path = None if path is None else str(Path(path).absolute())
         self.where = f"sqlite:///{self.path or ':memory:'}"
         self._memory = f"file:/leasehold-{os.getpid()}-{id(self)}?vfs=memdb" if path is None else None
         self._synchronous = synchronous
         self._busy_for = busy_for
-        self._checked = False
         self._readers = Pool(self._connect, lambda c: True, most=16)
         self._start()
 
@@ -71,8 +73,7 @@ class SQLiteStore(Store):
         if self._pid != os.getpid():  # a connection must not be used, nor closed, on the other side of a fork
             _abandoned.append(self._writer)
             self._start()
-        if not self._checked:
-            self.check()
+        self.ready()
         turn = _Turn(make)
         if looks and not self._memory:
             self._look(turn)
@@ -99,7 +100,6 @@ class SQLiteStore(Store):
                 self._in_transaction(lambda connection: migrate.migrate_sqlite(connection, self.where))
             else:
                 migrate.check(found, self.where, "sqlite")
-        self._checked = True
 
     def migrate(self) -> list[int]:
         """Bring the file up to date. Safe when many do it at once. Returns the versions applied."""
@@ -138,7 +138,7 @@ class SQLiteStore(Store):
                 return
             try:
                 self._open_writer()
-                self._in_transaction(lambda connection: [each.run_in_savepoint(connection, self._meaning) for each in turns])
+                self._in_transaction(partial(_run_all, turns, self._meaning))
             except BaseException as error:
                 for each in turns:
                     each.fail(error)
@@ -209,7 +209,8 @@ class SQLiteStore(Store):
     def _refuse_network(self) -> None:
         if self.path and NETWORK.fullmatch(kind := file_system(self.path)):
             raise StoreRefused(
-                f"{self.where} lies on a network file system ({kind}), where SQLite's locks do not hold: use a local disk, or PostgreSQL"
+                f"{self.where} lies on a network file system ({kind}), where SQLite's locks do not hold: "
+                "use a local disk, or PostgreSQL"
             )
 
     def _warn_of_wal_reset(self) -> None:
@@ -217,8 +218,8 @@ class SQLiteStore(Store):
         if self.path and sqlite3.sqlite_version_info < FIXED_WAL_RESET and not _warned:
             _warned = True
             log.warning(
-                "SQLite %s can damage a file when several processes write it at the same moment (the WAL-reset bug, fixed in 3.51.3); "
-                "rare, but upgrade before you run more than one process on %s",
+                "SQLite %s can damage a file that several processes write at the same moment "
+                "(the WAL-reset bug, rare, fixed in 3.51.3): upgrade before you run more than one on %s",
                 sqlite3.sqlite_version,
                 self.where,
             )
@@ -265,6 +266,13 @@ class _Turn(Generic[R]):
         return self._answer
 
 
+def _run_all(
+    turns: list[_Turn[Any]], meaning: Callable[[sqlite3.Error], Exception], connection: sqlite3.Connection
+) -> None:
+    for turn in turns:
+        turn.run_in_savepoint(connection, meaning)
+
+
 class OnSQLite:
     """A connection on which a transaction is open, or which only looks."""
 
@@ -285,7 +293,7 @@ class OnSQLite:
 
 
 class SQLiteListener:
-    """A watch on the file: SQLite counts the changes that other connections have made, and asking costs microseconds."""
+    """A watch on the file: SQLite counts the changes that others have made, and asking costs microseconds."""
 
     def __init__(self, raw: sqlite3.Connection) -> None:
         self._raw = raw

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import logging
 import random
@@ -40,6 +39,21 @@ class Store:
 
     def __init__(self) -> None:
         self.wakes = Wakes(self)
+        self._checked = False
+
+    def ready(self) -> None:
+        """Check the schema before the first use."""
+        if not self._checked:
+            self.check()
+            self._checked = True
+
+    def check(self) -> None:
+        """Refuse a schema that is not the one this version works with."""
+        raise NotImplementedError
+
+    def migrate(self) -> list[int]:
+        """Bring the schema up to date. Safe when many do it at once. Returns the versions applied."""
+        raise NotImplementedError
 
     def attempt(self, make: Callable[[], Flow[R]], *, looks: bool = False) -> tuple[R, list[Wake]]:
         """Run a flow once: commit, or roll back and raise. Transient where trying again makes sense.
@@ -85,10 +99,6 @@ class Store:
                 if wakes:
                     self.wake(wakes)
                 return result
-
-    async def arun(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a flow in a thread: it works from any event loop."""
-        return await asyncio.to_thread(self.run, flow, *args, **kwargs)
 
 
 @cache

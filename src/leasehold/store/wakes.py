@@ -75,7 +75,9 @@ class Wakes:
             self._sleepers.append(sleeper)
             if self._thread is None:
                 self._stop = threading.Event()
-                self._thread = threading.Thread(target=self._listen, args=(self._stop,), name="leasehold-listener", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._listen, args=(self._stop,), name="leasehold-listener", daemon=True
+                )
                 self._thread.start()
         try:
             yield sleeper
@@ -97,7 +99,7 @@ class Wakes:
             self._thread = None
 
     def _listen(self, stop: threading.Event) -> None:
-        """Listen; when the connection is lost, connect again, and let everybody look: something may have been missed."""
+        """Listen. When the connection is lost, connect again and let everybody look: they may have missed something."""
         while not stop.is_set():
             try:
                 self._listen_once(stop)

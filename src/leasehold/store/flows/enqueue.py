@@ -8,10 +8,12 @@ from typing import Any
 
 from ...core.errors import InvalidInput, JobNotFound
 from ...core.job import Draft, Job
-from ..query import BEGIN, Flow, Wake, as_json, read, write
+from ..query import BEGIN, Flow, Row, Wake, as_json, pairs, read, write
 from . import rows
 
 Batch = Sequence[Draft[Any]]
+
+MOST = 2000  # drafts sent in one statement
 
 
 def enqueue(drafts: Batch, *, now: float | None = None, again: bool = False) -> Flow[list[Job[Any]]]:
@@ -21,7 +23,7 @@ def enqueue(drafts: Batch, *, now: float | None = None, again: bool = False) -> 
     """
     _refuse_twins(drafts)
     doubtful = {draft.id for draft in drafts if again or not draft.fresh}
-    if doubtful or any(draft.unique or draft.after for draft in drafts):
+    if doubtful or len(drafts) > MOST or any(draft.unique or draft.after for draft in drafts):
         yield BEGIN  # a plain enqueue is one statement
     found = yield from _load(doubtful)
     todo = [draft for draft in drafts if draft.id not in found]
@@ -34,9 +36,7 @@ def enqueue(drafts: Batch, *, now: float | None = None, again: bool = False) -> 
     return [found.get(draft.id) or others[missing[draft.id]] for draft in drafts]
 
 
-def successors(
-    pairs: Sequence[tuple[Draft[Any], str, int, bool]], *, now: float | None = None
-) -> Flow[None]:
+def successors(pairs: Sequence[tuple[Draft[Any], str, int, bool]], *, now: float | None = None) -> Flow[None]:
     """Store drafts that continue a chain: (draft, chain, position, watched). Their keys have been taken already."""
     drafts = [draft for draft, *_ in pairs]
     blockers = yield from _blockers(drafts)
@@ -50,10 +50,10 @@ def take_keys(drafts: Iterable[Draft[Any]], now: float | None) -> Flow[dict[str,
     if not wanted:
         return {}
     batch = [{"key": draft.unique, "job": draft.id, "window": draft.unique_for} for draft in _first_of_key(wanted)]
-    got = dict((yield write("take_keys", batch=as_json(batch), now=now)))
+    got = pairs((yield write("take_keys", batch=as_json(batch), now=now)))
     rest = sorted({draft.unique for draft in wanted if draft.unique} - got.keys())
     if rest:
-        got |= dict((yield read("key_holders", keys=as_json(rest), now=now)))
+        got |= pairs((yield read("key_holders", keys=as_json(rest), now=now)))
     return {d.id: (d.unique, got[d.unique]) for d in wanted if d.unique and got.get(d.unique, d.id) != d.id}
 
 
@@ -78,7 +78,7 @@ def _blockers(drafts: Batch) -> Flow[dict[str, str]]:
     chains = {draft.id: draft.id for draft in drafts if draft.id in named}
     outside = sorted(named - chains.keys())
     if outside:
-        chains |= {id: chain for id, chain in (yield read("find_chains", ids=as_json(outside)))}
+        chains |= pairs((yield read("find_chains", ids=as_json(outside))))
     unknown = sorted(named - chains.keys())
     if unknown:
         raise JobNotFound(*unknown)
@@ -111,15 +111,15 @@ def _insert(
     doubtful: set[str],
     places: dict[str, tuple[str, int, bool]] | None = None,
 ) -> Flow[dict[str, Job[Any]]]:
-    if not drafts:
-        return {}
+    added: dict[str, Row] = {}
     edges = {draft.id: list(dict.fromkeys(blockers[id] for id in draft.after)) for draft in drafts if draft.after}
     place = {draft.id: (places or {}).get(draft.id, (draft.id, 0, False)) for draft in drafts}
-    batch = []
-    for draft in drafts:
-        chain, position, watched = place[draft.id]
-        batch.append(rows.draft_row(draft, chain, position, len(edges.get(draft.id, ())), watched))
-    added = {row[0]: row for row in (yield write("enqueue", batch=as_json(batch), now=now))}
+    for start in range(0, len(drafts), MOST):
+        batch = []
+        for draft in drafts[start : start + MOST]:
+            chain, position, watched = place[draft.id]
+            batch.append(rows.draft_row(draft, chain, position, len(edges.get(draft.id, ())), watched))
+        added |= {row[0]: row for row in (yield write("enqueue", batch=as_json(batch), now=now))}
     links = [
         {"job": id, "blocker": blocker, "position": position}
         for id, chain_ids in edges.items()

@@ -14,7 +14,7 @@ from ...core import machine
 from ...core.errors import KeyTaken
 from ...core.job import Claimed, Lease, Outcome, Raised, Request, State, Succeeded
 from ...core.machine import Change, Running
-from ..query import BEGIN, Flow, Row, Wake, as_json, read, write
+from ..query import BEGIN, Flow, Row, Wake, as_json, pairs, read, write
 from . import enqueue, rows
 
 #: From the smallest (rank, seq) to beyond the largest: all of a queue.
@@ -48,7 +48,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """What became of the leases shown: renewed, held up by a lock (still ours), or lost; and jobs we did not know of."""
+    """What became of leases: renewed, held up by a lock (still ours), or lost; and jobs that we did not know of."""
 
     renewed: dict[str, Request | None] = field(default_factory=dict)
     locked: dict[str, Request | None] = field(default_factory=dict)
@@ -81,14 +81,16 @@ def claim(
 
     `alone` promises that the worker runs nothing beside it: one suspect is taken, and nothing else.
     """
-    share = {"worker": worker, "token": token, "tasks": as_json(sorted(tasks)), "lease": lease, "alone": alone, "now": now}
+    share = {"worker": worker, "token": token, "tasks": as_json(sorted(tasks)), "lease": lease}
+    share |= {"alone": alone, "now": now}
     if alone:
         return (yield from _claim_limited(scopes, {**share, "suspect": True}, 1, random))
     found = yield from _claim_one_kind(scopes, {**share, "suspect": False}, want, random)
     room = min(want - len(found.jobs), want if suspects is None else suspects)
     if not found.suspects or room <= 0:
         return found
-    left = [Scope(s.queue, s.want - sum(job.queue == s.queue for job in found.jobs), s.ranges) for s in scopes]
+    # Suspects came back to their old places, which the cursor has passed: they are few, and looked for everywhere.
+    left = [Scope(s.queue, s.want - sum(job.queue == s.queue for job in found.jobs)) for s in scopes]
     more = yield from _claim_one_kind(left, {**share, "suspect": True}, room, random)
     return Claim(found.jobs + more.jobs, more.suspects)
 
@@ -178,14 +180,16 @@ def _claim_limited(
     """Lock the limits, reap, count, then claim what there is room for: each in a statement that sees the one before."""
     yield BEGIN
     names = as_json(sorted(scope.queue for scope in scopes))
-    limits = dict((yield write("limits", queues=names)))
+    limits = pairs((yield write("limits", queues=names)))
     if limits:
         yield from reap_here(random, now=share["now"])
-    running: dict[str, int] = dict((yield read("running"))) if limits else {}
-    room = {scope.queue: min(scope.want, limits.get(scope.queue, scope.want) - running.get(scope.queue, 0)) for scope in scopes}
-    whole = limits.get("*", want + sum(running.values())) - sum(running.values())
-    allowed = [scope.row(room[scope.queue]) for scope in scopes if room[scope.queue] > 0]
-    answer = yield write("claim", queues=as_json(allowed), want=max(min(want, whole), 0), limited=True, **share)
+    running = pairs((yield read("running"))) if limits else {}
+    allowed = []
+    for scope in scopes:
+        left = limits[scope.queue] - running.get(scope.queue, 0) if scope.queue in limits else scope.want
+        allowed.append(scope.row(max(min(scope.want, left), 0)))
+    left = limits["*"] - sum(running.values()) if "*" in limits else want
+    answer = yield write("claim", queues=as_json(allowed), want=max(min(want, left), 0), limited=True, **share)
     return _claim_of(answer, share["token"])[0]
 
 

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from ...core.errors import JobNotFound
-from ...core.job import AttemptRecord, Job, State, Wait, utc
-from ..query import Flow, Row, as_json, look, read
+from ...core.job import AttemptRecord, Job, State, Wait, maybe_utc, utc
+from ..query import Flow, Row, as_json, look, pairs, read
 from . import rows
 
 
@@ -115,6 +115,16 @@ def chain(job_id: str) -> Flow[list[Job[Any]]]:
 
 
 @look
+def last_of_chain(job_id: str) -> Flow[Job[Any]]:
+    """The job that a chain has come to: the job itself unless another went on with it."""
+    found = yield read("get", ids=as_json([job_id]))
+    if not found:
+        raise JobNotFound(job_id)
+    job = rows.job(found[0])
+    return (yield from chain(job_id))[-1] if job.continued else job
+
+
+@look
 def blockers(job_id: str) -> Flow[list[BlockerInfo]]:
     """What a job waits or waited for, in the order given."""
     return [BlockerInfo(*row) for row in (yield read("blockers", id=job_id))]
@@ -148,7 +158,8 @@ def _reasons(job: Job[Any]) -> Flow[list[str]]:
             asked = f"; asked to {job.request}" if job.request else ""
             return [f"it runs: worker {job.worker} holds its lease until {_clock(job.expires_at)}{asked}"]
         case State.FAILED, _:
-            return [f"it has failed after {job.attempt} of {job.max_attempts} attempts: {_first_line(job.error)}; resume or cancel it"]
+            after = f"after {job.attempt} of {job.max_attempts} attempts"
+            return [f"it has failed {after}: {_first_line(job.error)}; resume or cancel it"]
         case State.PAUSED, _:
             return [f"it is paused since {_clock(job.finished_at)}; resume or cancel it"]
         case _, Wait.TIME:
@@ -163,7 +174,7 @@ def _reasons(job: Job[Any]) -> Flow[list[str]]:
 
 def _waits_for(job: Job[Any]) -> Flow[list[str]]:
     chains = [one.chain for one in (yield from blockers(job.id)) if one.state is None]
-    ends = dict((yield read("chain_ends", chains=as_json(chains))))
+    ends = pairs((yield read("chain_ends", chains=as_json(chains))))
     return [f"it waits for {chain}, which is {ends.get(chain, 'deleted')}" for chain in chains]
 
 
@@ -178,7 +189,7 @@ def _behind(job: Job[Any]) -> Flow[list[str]]:
 
 def _queued(job: Job[Any]) -> Flow[list[str]]:
     settings = {queue: (paused, limit) for queue, paused, limit in (yield read("queue_settings"))}
-    running = dict((yield read("running")))
+    running = pairs((yield read("running")))
     reasons = []
     if settings.get(job.queue, (False, None))[0]:
         reasons.append(f"queue {job.queue} is paused; resume_queue({job.queue!r}) lets it go on")
@@ -186,12 +197,13 @@ def _queued(job: Job[Any]) -> Flow[list[str]]:
         limit = settings.get(name, (False, None))[1]
         if limit is not None and number >= limit:
             reasons.append(f"{'all queues' if name == '*' else f'queue {name}'} may run {limit}, and {number} run")
-    return reasons or [f"nothing holds it up: it waits for a worker that serves queue {job.queue} and knows task {job.task}"]
+    waits = f"it waits for a worker that serves queue {job.queue} and knows task {job.task}"
+    return reasons or [f"nothing holds it up: {waits}"]
 
 
 def _attempt(job_id: str, row: Row) -> AttemptRecord:
     attempt, version, worker, started, ended, outcome, error = row
-    return AttemptRecord(job_id, attempt, version, worker, utc(started), None if ended is None else utc(ended), outcome, error)
+    return AttemptRecord(job_id, attempt, version, worker, utc(started), maybe_utc(ended), outcome, error)
 
 
 def _queue_info(name: str, counts: dict[str, int], paused: bool, limit: int | None) -> QueueInfo:

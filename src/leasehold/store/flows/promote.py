@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from ...core import machine
 from ...core.job import OnBlockerFailure, State, Wait
 from ...core.machine import Change
-from ..query import BEGIN, Flow, Row, Wake, as_json, read, write
+from ..query import BEGIN, Flow, Row, Wake, as_json, pairs, read, write
 from . import rows
 from .lease import apply
 
@@ -78,7 +78,7 @@ def _call_next_in_line(plan: _Plan) -> Flow[None]:
     """At each target that nobody holds, the first in line becomes its holder."""
     if not plan.targets:
         return
-    heads = dict((yield read("heads", targets=as_json(sorted(plan.targets)))))
+    heads = pairs((yield read("heads", targets=as_json(sorted(plan.targets)))))
     free = {row[0] for row in (yield write("free", ids=as_json(sorted(heads.values()))))} if heads else set()
     for target, id in heads.items():
         if id in free:
@@ -97,7 +97,7 @@ def _decide_dependencies(nudges: list[Row], plan: _Plan, now: float | None) -> F
     blockers = {blocker for _, blocker in edges}
     # Marked first, looked at in a later statement: a chain that is not over then will be announced when it ends.
     busy = {row[0] for row in (yield write("watch", chains=_list(blockers)))}
-    ends = dict((yield read("chain_ends", chains=_list(blockers))))
+    ends = pairs((yield read("chain_ends", chains=_list(blockers))))
     waiting = {row[0]: row for row in (yield write("dependents", ids=_list({job for job, _ in edges})))}
     decided: list[tuple[str, str, str]] = []
     doomed: dict[str, str] = {}
@@ -118,7 +118,7 @@ def _decide_dependencies(nudges: list[Row], plan: _Plan, now: float | None) -> F
 
 
 def _unblock(decided: Counter[str], waiting: dict[str, Row]) -> Flow[None]:
-    """So many fewer to wait for. With none left a job waits for its time; if that has come, it is among the due next."""
+    """So many fewer to wait for. With none left a job waits for its time; if that has come, it is among the due."""
     left = {job: waiting[job][2] - number for job, number in decided.items() if job in waiting}
     batch = [{"id": job, "waits": waits, "wait": Wait.JOBS if waits else Wait.TIME} for job, waits in left.items()]
     yield write("unblock", batch=as_json(batch))

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ...core.backoff import Backoff
-from ...core.job import Claimed, Draft, Job, Policy, State, Wait, utc
+from ...core.job import Claimed, Draft, Job, Policy, State, Wait, maybe_utc, utc
 from ...core.machine import Change, Running
 from ..query import Row
 
@@ -45,7 +45,8 @@ def policy_text(policy: Policy) -> str | None:
 def policy(max_attempts: int, lease: float | None, text: str | None) -> Policy:
     """A policy from its columns."""
     if text is None:
-        return _DEFAULT if max_attempts == _DEFAULT.max_attempts and lease is None else Policy(max_attempts, lease=lease)
+        usual = max_attempts == _DEFAULT.max_attempts and lease is None
+        return _DEFAULT if usual else Policy(max_attempts, lease=lease)
     stored = _policies.decode(text)
     backoff = Backoff(*stored.backoff) if stored.backoff else _DEFAULT.backoff
     options: Any = (stored.on_expired, stored.on_failure, stored.on_blocker_failure)
@@ -77,25 +78,14 @@ def draft_row(draft: Draft[Any], chain: str, position: int, waits: int, watched:
 
 def job(row: Row, *, existing: bool = False) -> Job[Any]:
     """A job from a row of `get`."""
-    created, run, started, finished, wait, expires = row[12], row[13], row[14], row[15], row[16], row[21]
+    (id, task, queue, state, priority, payload, attempt, max_attempts, losses, version, chain, position,
+     created, run, started, finished, wait, target, holds, unique, worker, expires, request, result, error,
+     continued) = row  # fmt: skip
     return Job(
-        *row[:3],
-        State(row[3]),
-        *row[4:12],
-        utc(created),
-        utc(run),
-        None if started is None else utc(started),
-        None if finished is None else utc(finished),
-        None if wait is None else Wait(wait),
-        row[17],
-        bool(row[18]),
-        row[19],
-        row[20],
-        None if expires is None else utc(expires),
-        *row[22:25],
-        bool(row[25]),
-        existing,
-    )
+        id, task, queue, State(state), priority, payload, attempt, max_attempts, losses, version, chain, position,
+        utc(created), utc(run), maybe_utc(started), maybe_utc(finished), None if wait is None else Wait(wait), target,
+        bool(holds), unique, worker, maybe_utc(expires), request, result, error, bool(continued), existing,
+    )  # fmt: skip
 
 
 def new_job(draft: Draft[Any], chain: str, position: int, row: Row) -> Job[Any]:
@@ -127,8 +117,8 @@ def claimed(row: Row, token: str) -> Claimed:
     (id, version, task, queue, payload, priority, target, attempt, losses, max_attempts, stored, lease, chain, position,
      rank, seq, created, run, expires) = row[2:]  # fmt: skip
     return Claimed(
-        id, token, version, task, queue, payload, priority, target, attempt, losses, policy(max_attempts, lease, stored),
-        chain, position, (rank, seq), created, run, expires,
+        id, token, version, task, queue, payload, priority, target, attempt, losses,
+        policy(max_attempts, lease, stored), chain, position, (rank, seq), created, run, expires,
     )  # fmt: skip
 
 

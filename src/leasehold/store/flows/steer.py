@@ -1,19 +1,18 @@
-"""What people say to a job or a queue: cancel, pause, resume, run_now, complete, delete; pause, resume and limit queues.
+"""What people say to jobs (cancel, pause, resume, run_now, complete, delete) and to queues (pause, resume, limit).
 
 Each locks the job first and decides in a later statement. A job that is over, or gone, has no row to lock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from ...core import machine
 from ...core.errors import InvalidTransition, JobNotFound, KeyTaken
-from ...core.job import Draft, Job, Policy, Request, State, Wait
+from ...core.job import Draft, Job, Request, State, Wait
 from ...core.machine import Change
-from ..query import BEGIN, Flow, Wake, as_json, read, write
+from ..query import BEGIN, Flow, Row, Wake, as_json, pairs, read, write
 from . import enqueue, rows
 
 
@@ -26,14 +25,21 @@ class _Locked:
     wait: Wait | None
     attempt: int
     losses: int
-    request: Request | None
     target: str | None
     holds: bool
     waits: int
-    policy: Policy
-    ahead: bool
+    ahead: bool  # its time has not come
     unique: str | None
     windowed: bool
+
+    @classmethod
+    def of(cls, row: Row) -> _Locked:
+        """From a row of `lock`."""
+        id, state, wait, attempt, losses, target, holds, waits, ahead, unique, windowed = row
+        wait = None if wait is None else Wait(wait)
+        return cls(
+            id, State(state), wait, attempt, losses, target, bool(holds), waits, bool(ahead), unique, bool(windowed)
+        )
 
 
 def cancel(job_id: str, *, now: float | None = None, again: bool = False) -> Flow[Job[Any]]:
@@ -80,7 +86,7 @@ def run_now(job_id: str, *, now: float | None = None, again: bool = False) -> Fl
     if isinstance(job, Job):
         return job
     if job.wait is not Wait.TIME:
-        raise InvalidTransition(job_id, "run_now", f"pending, and waits for {job.wait}", "only a time can be brought forward")
+        raise InvalidTransition(job_id, "run_now", f"pending, and waits for {job.wait}", "only time can be skipped")
     change = Change(job.id, "run_now", State.PENDING, job.attempt, job.losses, wait=Wait.TIME, holds=job.holds)
     yield from _change(job, change, now)
     return (yield from _reload(job_id))
@@ -124,8 +130,14 @@ def delete(job_id: str, *, now: float | None = None, again: bool = False) -> Flo
     return bool(there) or again
 
 
+def watch(job_id: str) -> Flow[None]:
+    """Somebody waits for the job's chain: whoever ends it shall say so."""
+    chains = [chain for _, chain in (yield read("find_chains", ids=as_json([job_id])))]
+    yield write("watch", chains=as_json(chains))
+
+
 def set_queue(
-    queue: str, *, paused: bool | None = None, max_running: int | None | Literal["keep"] = "keep"
+    queue: str, *, paused: bool | None = None, max_running: int | Literal["keep"] | None = "keep"
 ) -> Flow[None]:
     """Pause, resume or limit a queue; what is not given stays as it is."""
     limit = None if max_running == "keep" else max_running
@@ -139,16 +151,13 @@ def _lock(job_id: str, verb: str, now: float | None, again: bool) -> Flow[_Locke
     yield write("patience")
     found = yield write("lock", ids=as_json([job_id]), now=now)
     if found:
-        (id, state, wait, attempt, losses, _, request, target, holds, waits, most, stored, ahead, unique, windowed, _) = found[0]
-        machine.check(job_id, verb, State(state))
-        return _Locked(
-            id, State(state), None if wait is None else Wait(wait), attempt, losses, request, target, bool(holds), waits,
-            rows.policy(most, None, stored), bool(ahead), unique, bool(windowed),
-        )  # fmt: skip
-    job = yield from _reload(job_id)
-    if not (again and job.state in machine.TRANSITIONS[verb].targets):
+        job = _Locked.of(found[0])
         machine.check(job_id, verb, job.state)
-    return job
+        return job
+    over = yield from _reload(job_id)
+    if not (again and over.state in machine.TRANSITIONS[verb].targets):
+        machine.check(job_id, verb, over.state)
+    return over
 
 
 def _reload(job_id: str) -> Flow[Job[Any]]:
@@ -182,11 +191,11 @@ def _retake_key(job: _Locked, now: float | None) -> Flow[None]:
     """A failed job gave its key up. A window that is over is not opened again; a key for life is taken anew."""
     if job.unique is None:
         return
-    holders = dict((yield read("key_holders", keys=as_json([job.unique]), now=now)))
+    holders = pairs((yield read("key_holders", keys=as_json([job.unique]), now=now)))
     if not holders and not job.windowed:
         batch = as_json([{"key": job.unique, "job": job.id, "window": None}])
-        holders = dict((yield write("take_keys", batch=batch, now=now)))
-        holders = holders or dict((yield read("key_holders", keys=as_json([job.unique]), now=now)))
+        holders = pairs((yield write("take_keys", batch=batch, now=now)))
+        holders = holders or pairs((yield read("key_holders", keys=as_json([job.unique]), now=now)))
     holder = holders.get(job.unique, job.id)
     if holder != job.id:
         raise KeyTaken(job.unique, holder)

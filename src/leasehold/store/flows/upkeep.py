@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..query import BEGIN, Flow, as_json, read, write
+from ..query import BEGIN, Flow, as_json, write
 from .lease import PULSE_GAP
 
 BEAT_EVERY = 0.9
@@ -22,7 +22,9 @@ class Pruned:
     more: bool = False
 
 
-def beat(*, grace: float, gap: float = PULSE_GAP, every: float = BEAT_EVERY, now: float | None = None) -> Flow[float | None]:
+def beat(
+    *, grace: float, gap: float = PULSE_GAP, every: float = BEAT_EVERY, now: float | None = None
+) -> Flow[float | None]:
     """Note that the store is reachable. Returns how long nobody may reap, or None if somebody beat just now."""
     found = yield write("beat", gap=gap, grace=grace, every=every, now=now)
     return float(found[0][0]) if found else None
@@ -38,11 +40,11 @@ def make_partitions(first: float, last: float) -> Flow[None]:
     yield write("make_partitions", first=first, last=last)
 
 
-def prune(*, finished_before: float, failed_before: float, most: int = 1000, now: float | None = None) -> Flow[Pruned]:
+def prune(*, finished_for: float, failed_for: float, most: int = 1000, now: float | None = None) -> Flow[Pruned]:
     """Remove a batch of what has been over for long enough. Small steps: no claim waits for one."""
     yield BEGIN
-    over = [row[0] for row in (yield write("prune_finished", before=finished_before, most=most))]
-    failed = [row[0] for row in (yield write("prune_failed", before=failed_before, most=most))]
+    over = [row[0] for row in (yield write("prune_finished", seconds=finished_for, most=most, now=now))]
+    failed = [row[0] for row in (yield write("prune_failed", seconds=failed_for, most=most, now=now))]
     keys = yield write("prune_keys", most=most, now=now)
     if over or failed:
         yield write("prune_details", ids=as_json(over + failed))

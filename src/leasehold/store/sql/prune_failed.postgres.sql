@@ -1,7 +1,7 @@
 -- prune_failed: a batch of jobs that failed long ago and that nobody resumed. What they held is freed.
 with old as materialized (
     select id from {schema}.jobs
-    where state = 'failed' and stopped_at < to_timestamp(:before::float8)
+    where state = 'failed' and stopped_at < {now} - make_interval(secs => :seconds::float8)
     order by stopped_at
     limit :most::integer
     for update skip locked

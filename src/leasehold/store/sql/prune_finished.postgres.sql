@@ -1,7 +1,7 @@
 -- prune_finished: a batch of what has been over for long enough. Old ids first; whole partitions are dropped elsewhere.
 with old as materialized (
     select id from {schema}.finished
-    where id < {schema}.first_id(to_timestamp(:before::float8)) and finished_at < to_timestamp(:before::float8)
+    where id < {schema}.first_id({now} - make_interval(secs => :seconds::float8)) and finished_at < {now} - make_interval(secs => :seconds::float8)
     order by id
     limit :most::integer
     for update skip locked

@@ -1,0 +1,70 @@
+"""Leasehold: a job queue for Python whose jobs live in your own database.
+
+app, tasks      where tasks are registered and become drafts
+client, aclient what a program says to its jobs
+store           where jobs live: flows (one per verb) and their SQL, for SQLite and PostgreSQL
+core            pure: the nouns, the transition table, the errors
+"""
+
+from .aclient import AsyncClient
+from .app import App
+from .attempt import Attempt
+from .client import Client
+from .core.backoff import Backoff
+from .core.errors import (
+    Aborted,
+    Fail,
+    InvalidArguments,
+    InvalidInput,
+    InvalidPayload,
+    InvalidTransition,
+    JobCancelled,
+    JobFailed,
+    JobNotFound,
+    KeyTaken,
+    LeaseholdError,
+    LeaseLost,
+    Retry,
+    SchemaMismatch,
+    Snooze,
+    StoreBusy,
+    StoreError,
+    StoreRefused,
+    StoreUnavailable,
+    UnknownTask,
+    WaitTimeout,
+)
+from .core.job import AttemptRecord, Draft, Job, State
+
+__all__ = [
+    "Aborted",
+    "App",
+    "AsyncClient",
+    "Attempt",
+    "AttemptRecord",
+    "Backoff",
+    "Client",
+    "Draft",
+    "Fail",
+    "InvalidArguments",
+    "InvalidInput",
+    "InvalidPayload",
+    "InvalidTransition",
+    "Job",
+    "JobCancelled",
+    "JobFailed",
+    "JobNotFound",
+    "KeyTaken",
+    "LeaseLost",
+    "LeaseholdError",
+    "Retry",
+    "SchemaMismatch",
+    "Snooze",
+    "State",
+    "StoreBusy",
+    "StoreError",
+    "StoreRefused",
+    "StoreUnavailable",
+    "UnknownTask",
+    "WaitTimeout",
+]

@@ -1,0 +1,163 @@
+"""The client for async code: the same names, signatures and docs as `Client`.
+
+It runs the sync one in a thread: so it works from any event loop, after a fork, under pytest and in Django's threads,
+and has no pool to leak. Enqueueing on an async connection of the caller's runs right there, in the caller's loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar, cast
+
+from .client import DAY, AnyJob, AnyState, Client, _drafts
+from .core.job import AttemptRecord, Draft, Job
+from .store.callers import arun_on
+from .store.flows import enqueue
+from .store.flows.look import BlockerInfo, Page, QueueInfo
+from .store.flows.upkeep import Pruned
+from .store.store import Store
+from .tasks import Tasks
+from .threads import Threads
+
+R = TypeVar("R")
+
+_call = Threads("leasehold-client").call
+
+
+class AsyncClient:
+    """The jobs of one store, for async code. Safe to use from any event loop, and after a fork."""
+
+    def __init__(self, tasks: Tasks, store: Callable[[str | None], Store], tenant: str | None = None) -> None:
+        self._plain = Client(tasks, store, tenant)
+        self._tasks = tasks
+        self._store_of = store
+        self._tenant = tenant
+
+    @property
+    def store(self) -> Store:
+        return self._plain.store
+
+    def tenant(self, name: str) -> AsyncClient:
+        return AsyncClient(self._tasks, self._store_of, name)
+
+    async def enqueue(self, draft: Draft[R], /, *, connection: Any = None, tenant: str | None = None) -> Job[R]:
+        return cast("Job[R]", (await self.enqueue_many([draft], connection=connection, tenant=tenant))[0])
+
+    async def enqueue_many(
+        self, drafts: Sequence[Draft[Any]], /, *, connection: Any = None, tenant: str | None = None
+    ) -> list[Job[Any]]:
+        if connection is not None:
+            store = self._store_of(tenant or self._tenant)
+            return await arun_on(store, connection, enqueue.enqueue, _drafts(drafts))
+        return await _call(self._plain.enqueue_many, drafts, tenant=tenant)
+
+    async def get(self, job: AnyJob, /) -> Job[Any] | None:
+        return await _call(self._plain.get, job)
+
+    async def jobs(
+        self,
+        *,
+        state: AnyState | Sequence[AnyState] | None = None,
+        queue: str | None = None,
+        task: str | None = None,
+        target: str | None = None,
+        created_from: datetime | None = None,
+        created_to: datetime | None = None,
+        limit: int = 50,
+        before: str | None = None,
+    ) -> Page:
+        return await _call(
+            self._plain.jobs,
+            state=state,
+            queue=queue,
+            task=task,
+            target=target,
+            created_from=created_from,
+            created_to=created_to,
+            limit=limit,
+            before=before,
+        )
+
+    async def count(
+        self,
+        *,
+        state: AnyState | Sequence[AnyState] | None = None,
+        queue: str | None = None,
+        task: str | None = None,
+        target: str | None = None,
+        created_from: datetime | None = None,
+        created_to: datetime | None = None,
+        most: int | None = None,
+    ) -> int:
+        return await _call(
+            self._plain.count,
+            state=state,
+            queue=queue,
+            task=task,
+            target=target,
+            created_from=created_from,
+            created_to=created_to,
+            most=most,
+        )
+
+    async def wait(self, job: AnyJob, /, *, timeout: float = 60.0) -> Job[Any]:
+        return await _call(self._plain.wait, job, timeout=timeout)
+
+    async def result(self, job: Job[R], /, *, timeout: float = 60.0) -> R:
+        return await _call(self._plain.result, job, timeout=timeout)
+
+    async def cancel(self, job: AnyJob, /) -> Job[Any]:
+        return await _call(self._plain.cancel, job)
+
+    async def pause(self, job: AnyJob, /) -> Job[Any]:
+        return await _call(self._plain.pause, job)
+
+    async def resume(self, job: AnyJob, /) -> Job[Any]:
+        return await _call(self._plain.resume, job)
+
+    async def run_now(self, job: AnyJob, /) -> Job[Any]:
+        return await _call(self._plain.run_now, job)
+
+    async def complete(
+        self, job: AnyJob, result: Any = None, /, *, continue_with: Draft[Any] | None = None
+    ) -> Job[Any]:
+        return await _call(self._plain.complete, job, result, continue_with=continue_with)
+
+    async def delete(self, job: AnyJob, /) -> None:
+        await _call(self._plain.delete, job)
+
+    async def explain(self, job: AnyJob, /) -> list[str]:
+        return await _call(self._plain.explain, job)
+
+    async def attempts(self, job: AnyJob, /) -> list[AttemptRecord]:
+        return await _call(self._plain.attempts, job)
+
+    async def chain(self, job: AnyJob, /) -> list[Job[Any]]:
+        return await _call(self._plain.chain, job)
+
+    async def blockers(self, job: AnyJob, /) -> list[BlockerInfo]:
+        return await _call(self._plain.blockers, job)
+
+    async def queues(self) -> list[QueueInfo]:
+        return await _call(self._plain.queues)
+
+    async def pause_queue(self, queue: str, /) -> None:
+        await _call(self._plain.pause_queue, queue)
+
+    async def resume_queue(self, queue: str, /) -> None:
+        await _call(self._plain.resume_queue, queue)
+
+    async def limit_queue(self, queue: str | None, /, *, max_running: int | None) -> None:
+        await _call(self._plain.limit_queue, queue, max_running=max_running)
+
+    async def prune(self, *, finished_for: float = 7 * DAY, failed_for: float = 30 * DAY) -> Pruned:
+        return await _call(self._plain.prune, finished_for=finished_for, failed_for=failed_for)
+
+    async def migrate(self) -> list[int]:
+        return await _call(self._plain.migrate)
+
+
+for _name, _method in vars(Client).items():
+    if not _name.startswith("_"):
+        getattr(AsyncClient, _name).__doc__ = _method.__doc__  # said once

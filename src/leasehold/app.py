@@ -1,0 +1,59 @@
+"""The app: a store's URL, the tasks, and the clients that speak to its jobs."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from .aclient import AsyncClient
+from .client import Client
+from .core import names, payload
+from .store.open import DEFAULT_URL, open_store
+from .store.store import Store
+from .tasks import Tasks
+
+
+class App(Tasks):
+    """Where tasks are registered and jobs are enqueued.
+
+    `url`: `sqlite:///path.db` or `postgresql://user:password@host/database`; by default LEASEHOLD_URL from the
+    environment, else a file leasehold.db in the working directory. `schema`: the PostgreSQL schema of the tables.
+    `payload_limit`: the most bytes of JSON that a payload or result may have. Nothing is connected before first use.
+    """
+
+    def __init__(
+        self, url: str | None = None, *, schema: str = "leasehold", payload_limit: int = payload.MAX_BYTES
+    ) -> None:
+        super().__init__(payload_limit=names.whole("payload_limit", payload_limit, 64, 64 * 1024 * 1024))
+        self._url = url or os.environ.get("LEASEHOLD_URL") or DEFAULT_URL
+        self._schema = names.schema(schema)
+        self._stores: dict[str | None, Store] = {None: open_store(self._url, schema=self._schema)}
+        self._lock = threading.Lock()
+        self._client = Client(self, self.store)
+        self._aclient = AsyncClient(self, self.store)
+
+    @property
+    def client(self) -> Client:
+        """Speaks to the jobs from plain code."""
+        return self._client
+
+    @property
+    def aclient(self) -> AsyncClient:
+        """Speaks to the jobs from async code."""
+        return self._aclient
+
+    def store(self, tenant: str | None = None) -> Store:
+        """The store of the app, or of a tenant of it."""
+        if tenant not in self._stores:
+            store = open_store(self._url, schema=self._schema, tenant=names.schema(tenant))
+            with self._lock:
+                self._stores.setdefault(tenant, store)
+        return self._stores[tenant]
+
+    def close(self) -> None:
+        """Let go of all connections. The app may be used again."""
+        for store in list(self._stores.values()):
+            store.close()
+
+    def __repr__(self) -> str:
+        return f"App({self._stores[None].where!r})"

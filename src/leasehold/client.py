@@ -1,0 +1,249 @@
+"""What a program says to its jobs. `AsyncClient` (in `aclient.py`) has the same names and signatures.
+
+Each method checks what it is given and runs one flow.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar, cast
+from uuid import UUID
+
+from .core import names, payload
+from .core.errors import InvalidInput, JobCancelled, JobFailed, JobNotFound, WaitTimeout
+from .core.ids import parse_id
+from .core.job import AttemptRecord, Draft, Job, State
+from .store.callers import run_on
+from .store.flows import enqueue, look, steer, upkeep
+from .store.flows.look import BlockerInfo, Filter, Page, QueueInfo
+from .store.flows.upkeep import Pruned
+from .store.store import Store
+from .tasks import Tasks
+
+R = TypeVar("R")
+
+AnyJob = Job[Any] | str | UUID
+AnyState = State | str
+
+DAY = 86400.0
+
+
+class Client:
+    """The jobs of one store, for plain code. Safe to use from any thread, and after a fork."""
+
+    def __init__(self, tasks: Tasks, store: Callable[[str | None], Store], tenant: str | None = None) -> None:
+        self._tasks = tasks
+        self._store_of = store
+        self._tenant = tenant
+
+    @property
+    def store(self) -> Store:
+        """Where the jobs live."""
+        return self._store_of(self._tenant)
+
+    def tenant(self, name: str) -> Client:
+        """The client of a tenant: a schema, or file, of its own."""
+        return Client(self._tasks, self._store_of, name)
+
+    def enqueue(self, draft: Draft[R], /, *, connection: Any = None, tenant: str | None = None) -> Job[R]:
+        """Store a draft as a job. With `connection`, in your transaction: it is there when you commit.
+
+        What comes back may be a job that was there already, under the same id or unique key: then `existing` is true.
+        """
+        return cast("Job[R]", self.enqueue_many([draft], connection=connection, tenant=tenant)[0])
+
+    def enqueue_many(
+        self, drafts: Sequence[Draft[Any]], /, *, connection: Any = None, tenant: str | None = None
+    ) -> list[Job[Any]]:
+        """Store drafts, all or none, and return their jobs in the same order. They may name each other in `after`."""
+        given = _drafts(drafts)
+        store = self._store_of(tenant or self._tenant)
+        if connection is not None:
+            return run_on(store, connection, enqueue.enqueue, given)
+        return store.run(enqueue.enqueue, given) if given else []
+
+    def get(self, job: AnyJob, /) -> Job[Any] | None:
+        """A job as it is now; None if there is none."""
+        return self.store.run(look.get, _id(job))
+
+    def jobs(
+        self,
+        *,
+        state: AnyState | Sequence[AnyState] | None = None,
+        queue: str | None = None,
+        task: str | None = None,
+        target: str | None = None,
+        created_from: datetime | None = None,
+        created_to: datetime | None = None,
+        limit: int = 50,
+        before: str | None = None,
+    ) -> Page:
+        """A page of jobs, newest first. Give `page.next` as `before` to get the one after it."""
+        which = _filter(state, queue, task, target, created_from, created_to)
+        limit = names.whole("limit", limit, 1, 1000)
+        return self.store.run(look.jobs, which, limit=limit, before=None if before is None else parse_id(before))
+
+    def count(
+        self,
+        *,
+        state: AnyState | Sequence[AnyState] | None = None,
+        queue: str | None = None,
+        task: str | None = None,
+        target: str | None = None,
+        created_from: datetime | None = None,
+        created_to: datetime | None = None,
+        most: int | None = None,
+    ) -> int:
+        """How many jobs there are, counted no further than `most`."""
+        return self.store.run(look.count, _filter(state, queue, task, target, created_from, created_to), most=most)
+
+    def wait(self, job: AnyJob, /, *, timeout: float = 60.0) -> Job[Any]:
+        """Wait until the job's chain is over, or has failed; returns the last job of the chain."""
+        names.seconds("timeout", timeout)
+        return _wait(self.store, _id(job), timeout)
+
+    def result(self, job: Job[R], /, *, timeout: float = 60.0) -> R:
+        """Wait for the job's chain and return its result, or raise JobFailed, JobCancelled or WaitTimeout."""
+        last = self.wait(job, timeout=timeout)
+        if last.state is State.FAILED:
+            raise JobFailed(last.id, last.error)
+        if last.state is State.CANCELLED:
+            raise JobCancelled(last.id)
+        return cast(R, self._decode(last))
+
+    def cancel(self, job: AnyJob, /) -> Job[Any]:
+        """End a job. A running one is asked to end: it is cancelled as soon as its attempt is over."""
+        return self.store.run(steer.cancel, _id(job))
+
+    def pause(self, job: AnyJob, /) -> Job[Any]:
+        """Hold a job back until it is resumed. A running one is asked to stop."""
+        return self.store.run(steer.pause, _id(job))
+
+    def resume(self, job: AnyJob, /) -> Job[Any]:
+        """Let a paused or failed job go on, with its attempts anew."""
+        return self.store.run(steer.resume, _id(job))
+
+    def run_now(self, job: AnyJob, /) -> Job[Any]:
+        """Make a job that waits for its time, or for a retry, due at once."""
+        return self.store.run(steer.run_now, _id(job))
+
+    def complete(self, job: AnyJob, result: Any = None, /, *, continue_with: Draft[Any] | None = None) -> Job[Any]:
+        """Succeed a job from outside, with this result, or by going on with another job of its chain."""
+        text = payload.encode(result, path="result", limit=self._tasks.payload_limit)
+        return self.store.run(steer.complete, _id(job), text, continue_with)
+
+    def delete(self, job: AnyJob, /) -> None:
+        """Remove a job and its history, whatever its state."""
+        job_id = _id(job)
+        if not self.store.run(steer.delete, job_id):
+            raise JobNotFound(job_id)
+
+    def explain(self, job: AnyJob, /) -> list[str]:
+        """Why the job is not running, in sentences."""
+        return self.store.run(look.explain, _id(job))
+
+    def attempts(self, job: AnyJob, /) -> list[AttemptRecord]:
+        """Every attempt of a job, in order, the one that runs now included."""
+        return self.store.run(look.attempts, _id(job))
+
+    def chain(self, job: AnyJob, /) -> list[Job[Any]]:
+        """All jobs of the chain that a job belongs to, in order."""
+        return self.store.run(look.chain, _id(job))
+
+    def blockers(self, job: AnyJob, /) -> list[BlockerInfo]:
+        """What a job waits or waited for, in the order given to `after`."""
+        return self.store.run(look.blockers, _id(job))
+
+    def queues(self) -> list[QueueInfo]:
+        """Every queue that has live jobs, or of which something was said."""
+        return self.store.run(look.queues)
+
+    def pause_queue(self, queue: str, /) -> None:
+        """Let no worker claim from a queue; what runs goes on."""
+        self.store.run(steer.set_queue, names.name("queue", queue), paused=True)
+
+    def resume_queue(self, queue: str, /) -> None:
+        """Let workers claim from a queue again."""
+        self.store.run(steer.set_queue, names.name("queue", queue), paused=False)
+
+    def limit_queue(self, queue: str | None, /, *, max_running: int | None) -> None:
+        """Let at most so many jobs of a queue (None: of all queues together) run at once; None lifts the limit."""
+        limit = None if max_running is None else names.whole("max_running", max_running, 0, 1_000_000)
+        self.store.run(steer.set_queue, "*" if queue is None else names.name("queue", queue), max_running=limit)
+
+    def prune(self, *, finished_for: float = 7 * DAY, failed_for: float = 30 * DAY) -> Pruned:
+        """Remove jobs that have been over for longer than this, in small steps."""
+        names.seconds("finished_for", finished_for)
+        names.seconds("failed_for", failed_for)
+        return _prune(self.store, finished_for, failed_for)
+
+    def migrate(self) -> list[int]:
+        """Bring the store's schema up to date; returns the versions applied. Safe when many do it at once."""
+        return self.store.migrate()
+
+    def _decode(self, job: Job[Any]) -> Any:
+        """A result by the annotation of its task, if this app knows it."""
+        if job.result is None:
+            return None
+        task = self._tasks.tasks.get(job.task)
+        return payload.decode(job.result) if task is None else task.decode_result(job.result)
+
+
+def _id(job: AnyJob) -> str:
+    return job.id if isinstance(job, Job) else parse_id(job)
+
+
+def _drafts(drafts: Sequence[Draft[Any]]) -> list[Draft[Any]]:
+    given = list(drafts)
+    for draft in given:
+        if not isinstance(draft, Draft):
+            raise InvalidInput(f"enqueue takes drafts (task.draft(...)), not {type(draft).__name__}")
+    return given
+
+
+def _filter(
+    state: AnyState | Sequence[AnyState] | None,
+    queue: str | None,
+    task: str | None,
+    target: str | None,
+    created_from: datetime | None,
+    created_to: datetime | None,
+) -> Filter:
+    states = [state] if isinstance(state, str) else list(state or ())
+    return Filter(
+        tuple(State(names.choice("state", str(one), tuple(State))) for one in states),
+        queue,
+        task,
+        target,
+        None if created_from is None else names.moment("created_from", created_from),
+        None if created_to is None else names.moment("created_to", created_to),
+    )
+
+
+def _wait(store: Store, job_id: str, timeout: float) -> Job[Any]:
+    """Look, sleep until something has ended, look again. Polling stands behind the notification."""
+    give_up = time.monotonic() + timeout
+    pause = 0.02
+    with store.wakes.sleeper("done") as sleeper:
+        store.run(steer.watch, job_id)
+        while True:
+            sleeper.clear()
+            last = store.run(look.last_of_chain, job_id)
+            left = give_up - time.monotonic()
+            if last.state.over or last.state is State.FAILED:
+                return last
+            if left <= 0:
+                raise WaitTimeout(job_id, timeout, last.state)
+            sleeper.wait(min(pause, left))
+            pause = min(pause * 1.5, 1.0)
+
+
+def _prune(store: Store, finished_for: float, failed_for: float) -> Pruned:
+    finished = failed = keys = 0
+    while True:
+        step = store.run(upkeep.prune, finished_for=finished_for, failed_for=failed_for)
+        finished, failed, keys = finished + step.finished, failed + step.failed, keys + step.keys
+        if not step.more:
+            return Pruned(finished, failed, keys)

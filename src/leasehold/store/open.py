@@ -1,0 +1,43 @@
+"""From a URL to a store."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from ..core import names
+from ..core.errors import InvalidInput
+from .postgres import PostgresStore
+from .sqlite import SQLiteStore
+from .store import Store
+
+DEFAULT_URL = "sqlite:///leasehold.db"
+_FORMS = (
+    "sqlite:///relative.db, sqlite:////absolute/path.db, sqlite:///:memory: or postgresql://user:password@host/database"
+)
+
+
+def open_store(url: str, *, schema: str = "leasehold", tenant: str | None = None) -> Store:
+    """The store that a URL names. Nothing is connected yet. A tenant has a schema, or a file, of its own."""
+    scheme, _, rest = url.partition("://")
+    if scheme in ("postgres", "postgresql"):
+        return PostgresStore(url, schema=names.schema(f"{schema}_{tenant}" if tenant else schema))
+    if scheme == "sqlite":
+        return _sqlite(url, rest, tenant)
+    raise InvalidInput(f"a store's URL starts with sqlite:// or postgresql://, not {scheme[:20]!r}: {_FORMS}")
+
+
+def _sqlite(url: str, rest: str, tenant: str | None) -> SQLiteStore:
+    parts = urlsplit(url)
+    path = unquote(rest.partition("?")[0].removeprefix("/"))
+    if parts.netloc:
+        raise InvalidInput(f"sqlite://{parts.netloc}... names a host; three slashes begin a path: {_FORMS}")
+    options = dict(parse_qsl(parts.query))
+    synchronous = names.choice("synchronous", options.pop("synchronous", "FULL").upper(), ("FULL", "NORMAL", "EXTRA"))
+    if options:
+        unknown = ", ".join(sorted(options))
+        raise InvalidInput(f"unknown options in the SQLite URL: {unknown}; there is synchronous=full|normal|extra")
+    if path in ("", ":memory:"):
+        return SQLiteStore(None)
+    if tenant:
+        path = f"{path.removesuffix('.db')}.{names.schema(tenant)}.db"
+    return SQLiteStore(path, synchronous=synchronous)

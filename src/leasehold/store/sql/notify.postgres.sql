@@ -1,0 +1,2 @@
+-- notify: tell whoever listens.
+select pg_notify(:channel::text, '')
