@@ -8,6 +8,7 @@ gives the servers themselves, each of them started when first asked for.
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -147,9 +148,13 @@ def running() -> Iterator[Servers]:
     with (
         (home / "supervisor.log").open("wb") as log,
         # In a session of its own: Ctrl-C is for the tests, which need their database until they have ended.
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True),
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True) as process,
     ):
-        yield Servers(home)
+        try:
+            yield Servers(home)
+        finally:
+            process.terminate()  # a child that a test forked and forgot would keep the pipe open
+    shutil.rmtree(home, ignore_errors=True)  # in case it had not come far enough to do so itself
 
 
 def _place() -> Path | None:

@@ -1,9 +1,8 @@
-"""Runs throwaway PostgreSQL clusters for as long as its standard input stays open.
+"""Runs throwaway PostgreSQL clusters until it gets SIGTERM or its standard input closes.
 
 A test run starts this file as a program of its own and holds the other end of the pipe. However the run ends, kill -9
-included, the pipe closes, the clusters are stopped and their files deleted. A cluster starts when it is first asked
-for, by a line on the socket `control`: `start pg18`, `start pg18.mine` (a second one of the same version),
-`stop pg18.mine SIGINT`.
+included, the clusters are stopped and their files deleted. A cluster starts when it is first asked for, by a line on
+the socket `control`: `start pg18`, `start pg18.mine` (a second one of the same version), `stop pg18.mine SIGINT`.
 """
 
 from __future__ import annotations
@@ -188,13 +187,17 @@ class Request(socketserver.StreamRequestHandler):
 
 
 def main(home: Path) -> None:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # in all threads: sigwait alone takes it
     control = Control(home)
-    threading.Thread(target=control.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
-    try:
-        sys.stdin.buffer.read()
-    finally:
-        control.close()
+    threading.Thread(target=control.serve_forever, args=(0.05,), daemon=True).start()
+    threading.Thread(target=_terminate_with_stdin, daemon=True).start()
+    signal.sigwait({signal.SIGTERM})
+    control.close()
+
+
+def _terminate_with_stdin() -> None:
+    os.read(0, 1)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":

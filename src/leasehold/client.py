@@ -15,6 +15,7 @@ from .core import names, payload
 from .core.errors import InvalidInput, JobCancelled, JobFailed, JobNotFound, WaitTimeout
 from .core.ids import parse_id
 from .core.job import AttemptRecord, Draft, Job, State
+from .signature import plain_value
 from .store.callers import run_on
 from .store.flows import enqueue, look, steer, upkeep
 from .store.flows.look import BlockerInfo, Filter, Page, QueueInfo
@@ -131,7 +132,7 @@ class Client:
 
     def complete(self, job: AnyJob, result: Any = None, /, *, continue_with: Draft[Any] | None = None) -> Job[Any]:
         """Succeed a job from outside, with this result, or by going on with another job of its chain."""
-        text = payload.encode(result, path="result", limit=self._tasks.payload_limit)
+        text = payload.encode(result, path="result", limit=self._tasks.payload_limit, hook=plain_value)
         return self.store.run(steer.complete, _id(job), text, continue_with)
 
     def delete(self, job: AnyJob, /) -> None:
@@ -242,8 +243,10 @@ def _wait(store: Store, job_id: str, timeout: float) -> Job[Any]:
 
 def _prune(store: Store, finished_for: float, failed_for: float) -> Pruned:
     finished = failed = keys = 0
+    store.run(upkeep.make_partitions)
+    dropped = store.drop_old(finished_for)
     while True:
         step = store.run(upkeep.prune, finished_for=finished_for, failed_for=failed_for)
         finished, failed, keys = finished + step.finished, failed + step.failed, keys + step.keys
         if not step.more:
-            return Pruned(finished, failed, keys)
+            return Pruned(finished, failed, keys, tuple(dropped))

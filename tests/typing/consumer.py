@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar, assert_type
 from uuid import UUID
 
@@ -118,7 +118,7 @@ async def enqueue_async() -> None:
 
 
 def options(connection: object) -> None:
-    soon = datetime.now(timezone.utc) + timedelta(minutes=1)
+    soon = datetime.now(UTC) + timedelta(minutes=1)
     first = greet.enqueue("Ada")
     with_options = charge.using(target="acct-7", priority=5, delay=60, unique="inv-9")
     assert_type(with_options.enqueue("acct-7", 500), Job[str])

@@ -140,11 +140,11 @@ class OnAlchemy(_OnAlchemy):
         """Theirs opens with the first statement."""
 
     def execute(self, query: Query) -> list[Row]:
-        """Run a statement; the answer is that of the last that has one."""
+        """Run a statement, or a script: the answer is what all of it returns."""
         answer: list[Row] = []
         for statement, params in self.statements(query):
             result = self._raw.execute(statement, params)
-            answer = [tuple(row) for row in result] if result.returns_rows else answer
+            answer += [tuple(row) for row in result] if result.returns_rows else []
         return answer
 
 
@@ -155,11 +155,11 @@ class OnAsyncAlchemy(_OnAlchemy):
         """Theirs opens with the first statement."""
 
     async def execute(self, query: Query) -> list[Row]:
-        """Run a statement; the answer is that of the last that has one."""
+        """Run a statement, or a script: the answer is what all of it returns."""
         answer: list[Row] = []
         for statement, params in self.statements(query):
             result = await self._raw.execute(statement, params)
-            answer = [tuple(row) for row in result] if result.returns_rows else answer
+            answer += [tuple(row) for row in result] if result.returns_rows else []
         return answer
 
 

@@ -69,7 +69,7 @@ def migrate_postgres(connection: psycopg.Connection[Any], schema: str, quoted: s
             check(found, f"schema {schema}")
         for version, text in migrations("postgres").items():
             if version > found:
-                connection.execute(text.replace("{schema}", quoted))
+                connection.execute(text.replace("{schema}", quoted).replace("{channel}", f"'{schema}.jobs'"))
                 connection.execute(f"insert into {quoted}.migrations (version) values (%s)", (version,))  # noqa: S608
                 applied.append(version)
     return applied

@@ -17,7 +17,7 @@ from psycopg import errors as pg
 from ..core import names
 from ..core.errors import SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
 from ..core.ids import id_time
-from . import migrate
+from . import migrate, partitions
 from .pool import Pool
 from .query import Flow, Query, Row, Wake, texts
 from .runner import drive
@@ -111,6 +111,15 @@ class PostgresStore(Store):
         except psycopg.Error as error:
             raise self._shown(error) from error
 
+    def drop_old(self, seconds: float) -> list[str]:
+        """Drop partitions whose jobs have all been over for so long, and make those of the days to come."""
+        self.ready()
+        try:
+            with self._pool.connection() as raw:
+                return partitions.drop_old(raw, self.quoted, seconds)
+        except psycopg.Error as error:
+            raise self._shown(error) from error
+
     def close(self) -> None:
         """Close all idle connections."""
         super().close()
@@ -158,8 +167,7 @@ class PostgresStore(Store):
         """An old job finishes: the partition of its day was never made, or is pruned by now."""
         row = error.diag.message_detail or ""  # Partition key of the failing row contains (id) = (0192f3a0-...)
         moment = id_time(row[row.find("= (") + 3 :][:36])
-        (statement,) = texts("make_partitions", "postgres", "pyformat", self.quoted)
-        raw.execute(statement.sql, {"first": moment, "last": moment})
+        OwnConnection(raw, self.quoted).execute(Query("make_partition", {"moment": moment}))
 
 
 class OwnConnection:

@@ -283,12 +283,10 @@ class OnSQLite:
         """It is open already."""
 
     def execute(self, query: Query) -> list[Row]:
-        """Run a script; the answer is that of its last statement that has one."""
+        """Run a script; the answer is what all of its statements return."""
         answer: list[Row] = []
         for text in texts(query.name, "sqlite", "named", ""):
-            cursor = self._raw.execute(text.sql, text.named(query.params))
-            if cursor.description:
-                answer = cursor.fetchall()
+            answer += self._raw.execute(text.sql, text.named(query.params)).fetchall()
         return answer
 
 

@@ -70,6 +70,10 @@ class Store:
         """A connection of its own that hears what others have committed."""
         raise NotImplementedError
 
+    def drop_old(self, seconds: float) -> list[str]:
+        """Drop whole parts of what has been over for so long, where the store has such parts."""
+        return []
+
     def close(self) -> None:
         """Let go of all connections. The store may be used again."""
         self.wakes.close()

@@ -35,9 +35,9 @@ def arm(seconds: float, *, now: float | None = None) -> Flow[None]:
     yield write("arm", seconds=seconds, now=now)
 
 
-def make_partitions(first: float, last: float) -> Flow[None]:
-    """See to it that jobs made between these moments can finish. Nothing to do where there are no partitions."""
-    yield write("make_partitions", first=first, last=last)
+def make_partitions(*, days: int = PARTITION_DAYS_AHEAD, now: float | None = None) -> Flow[None]:
+    """See to it that jobs of the days to come can finish. Nothing to do where there are no partitions."""
+    yield write("make_partitions", days=days, now=now)
 
 
 def prune(*, finished_for: float, failed_for: float, most: int = 1000, now: float | None = None) -> Flow[Pruned]:

@@ -175,14 +175,21 @@ $$;
 create function {schema}.make_partitions(first_day date, last_day date) returns integer
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-    day   date;
-    part  text;
-    made  integer := 0;
+    day      date;
+    part     text;
+    pending  boolean;
+    made     integer := 0;
 begin
     perform 1 from {schema}.locks where name = 'partitions' for update;
     for day in select generate_series(first_day::timestamp, last_day::timestamp, interval '1 day')::date loop
         part := 'finished_' || to_char(day, 'YYYYMMDD');
-        continue when to_regclass(format('{schema}.%I', part)) is not null;
+        select i.inhdetachpending into pending from pg_inherits i
+        where i.inhrelid = to_regclass(format('{schema}.%I', part)) and i.inhparent = '{schema}.finished'::regclass;
+        continue when pending is false;
+        if pending then  -- pruning was interrupted in the middle; what it meant to drop makes room
+            execute format('alter table {schema}.finished detach partition {schema}.%I finalize', part);
+        end if;
+        execute format('drop table if exists {schema}.%I', part);
         execute format('create table {schema}.%I (like {schema}.finished including defaults including constraints)', part);
         execute format('alter table {schema}.finished attach partition {schema}.%I for values from (%L) to (%L)', part,
             {schema}.first_id(day::timestamp at time zone 'UTC'), {schema}.first_id((day + 1)::timestamp at time zone 'UTC'));
@@ -192,3 +199,99 @@ begin
 end $$;
 select {schema}.make_partitions((statement_timestamp() at time zone 'UTC')::date - 1,
                                 (statement_timestamp() at time zone 'UTC')::date + 7);
+
+-- For triggers and other languages: what the client's enqueue does, with the checks that SQL can make. Returns the job's
+-- id: that of the job which is there already, where the id or the unique key is known. A role that may only enqueue needs
+-- usage of the schema and execute on this function.
+create function {schema}.enqueue(
+    task text, payload json default '{}', queue text default 'default', priority integer default 0,
+    run_at timestamptz default null, delay double precision default null, target text default null,
+    unique_key text default null, unique_for double precision default null, after uuid[] default '{}',
+    max_attempts integer default 4, id uuid default null
+) returns uuid
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    given   boolean := enqueue.id is not null;
+    -- A UUIDv7: the time, then what is random in a UUIDv4, its variant included.
+    job     uuid := coalesce(enqueue.id, (left(replace({schema}.first_id(clock_timestamp())::text, '-', ''), 12) || '7'
+                                          || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid);
+    due     timestamptz := coalesce(enqueue.run_at, statement_timestamp() + make_interval(secs => coalesce(enqueue.delay, 0)));
+    chains  uuid[];
+    waits   integer := 0;
+    wait    text;
+    holder  uuid;
+begin
+    if enqueue.task is null or enqueue.task !~ '^[A-Za-z0-9_.:/@+-]{1,128}$' then
+        raise exception 'leasehold: task must be 1 to 128 letters, digits or _ . : / @ + -' using errcode = '22023';
+    elsif enqueue.queue is null or enqueue.queue !~ '^[A-Za-z0-9_.:/@+-]{1,128}$' then
+        raise exception 'leasehold: queue must be 1 to 128 letters, digits or _ . : / @ + -' using errcode = '22023';
+    elsif enqueue.priority is null or enqueue.priority not between -100 and 100 then
+        raise exception 'leasehold: priority must be from -100 to 100' using errcode = '22023';
+    elsif enqueue.payload is null or json_typeof(enqueue.payload) <> 'object' then
+        raise exception 'leasehold: payload must be an object of the task''s arguments by name' using errcode = '22023';
+    elsif octet_length(enqueue.payload::text) > 262144 then
+        raise exception 'leasehold: payload is larger than 262144 bytes' using errcode = '22023';
+    elsif enqueue.target is not null and (enqueue.target !~ '^[^[:cntrl:]]+$' or length(enqueue.target) > 512) then
+        raise exception 'leasehold: target must be 1 to 512 printable characters' using errcode = '22023';
+    elsif enqueue.unique_key is not null and (enqueue.unique_key !~ '^[^[:cntrl:]]+$' or length(enqueue.unique_key) > 512) then
+        raise exception 'leasehold: unique_key must be 1 to 512 printable characters' using errcode = '22023';
+    elsif enqueue.unique_for is not null and (enqueue.unique_key is null or enqueue.unique_for not between 0 and 316224000) then
+        raise exception 'leasehold: unique_for needs a unique_key, and is seconds from 0 to ten years' using errcode = '22023';
+    elsif enqueue.run_at is not null and enqueue.delay is not null then
+        raise exception 'leasehold: give run_at or delay, not both' using errcode = '22023';
+    elsif enqueue.delay not between 0 and 316224000 or enqueue.run_at not between '1970-01-01Z' and '2099-12-31Z' then
+        raise exception 'leasehold: delay is seconds from 0 to ten years, run_at lies between 1970 and 2100' using errcode = '22023';
+    elsif enqueue.max_attempts is null or enqueue.max_attempts not between 1 and 10000 then
+        raise exception 'leasehold: max_attempts must be from 1 to 10000' using errcode = '22023';
+    elsif job::text !~ '^.{14}7' then
+        raise exception 'leasehold: id must be a UUIDv7' using errcode = '22023';
+    end if;
+    perform enqueue.payload::jsonb;  -- refuses NUL characters and lone surrogates
+
+    if given and exists (select from {schema}.all_jobs j where j.id = job) then
+        return job;
+    end if;
+    select array_agg(distinct j.chain), count(distinct j.id) into chains, waits
+    from {schema}.all_jobs j where j.id = any(enqueue.after);
+    if waits < (select count(distinct a) from unnest(enqueue.after) a) then
+        raise exception 'leasehold: after names a job that does not exist' using errcode = '22023';
+    end if;
+    waits := coalesce(array_length(chains, 1), 0);
+
+    if enqueue.unique_key is not null then
+        insert into {schema}.keys as k (key, job, until)
+        values (enqueue.unique_key, job, statement_timestamp() + make_interval(secs => enqueue.unique_for))
+        on conflict (key) do update set job = excluded.job, until = excluded.until
+        where k.until is not null and k.until <= statement_timestamp();
+        if not found then
+            select k.job into holder from {schema}.keys k where k.key = enqueue.unique_key;
+            if holder is distinct from job then
+                return holder;
+            end if;
+        end if;
+    end if;
+
+    wait := case when waits > 0 then 'jobs' when due > statement_timestamp() then 'time' when enqueue.target is not null then 'target' end;
+    insert into {schema}.jobs (id, state, wait, queue, task, priority, target, payload, run_at, max_attempts, unique_key, windowed,
+                               chain, waits, created_at)
+    values (job, case when wait is null then 'queued' else 'pending' end, wait, enqueue.queue, enqueue.task, enqueue.priority,
+            enqueue.target, enqueue.payload, due, enqueue.max_attempts, enqueue.unique_key, enqueue.unique_for is not null,
+            job, waits, statement_timestamp())
+    on conflict do nothing;
+    if not found then
+        return job;
+    end if;
+    if given and exists (select from {schema}.finished f where f.id = job) then
+        delete from {schema}.jobs j where j.id = job;  -- it finished at this very moment, and must not live again
+        delete from {schema}.keys k where k.job = enqueue.id and k.until is null;
+        return job;
+    end if;
+    insert into {schema}.edges (job, blocker, "position") select job, c.chain, c.place - 1 from unnest(chains) with ordinality c(chain, place);
+    if wait in ('target', 'jobs') then
+        insert into {schema}.nudges (kind, key)
+        values (case wait when 'target' then 'target' else 'after' end, case wait when 'target' then enqueue.target else job::text end);
+    end if;
+    perform pg_notify({channel}, '') from {schema}.arming where armed_until > statement_timestamp();
+    return job;
+end $$;
+revoke all on function {schema}.enqueue, {schema}.make_partitions, {schema}.first_id from public;

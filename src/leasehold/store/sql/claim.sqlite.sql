@@ -1,4 +1,9 @@
--- claim: queued -> running. The lease is written by the claiming statement.
+-- claim: queued -> running. The lease is written by the claiming statement. The two marks come as a row of their own.
+select exists (select 1 from jobs j, json_each(:queues) s
+               where j.state = 'queued' and j.suspect = 1 and j.queue = json_extract(s.value, '$.queue')),
+       (select nullif(json_group_array(queue), '[]') from queues where max_running is not null),
+       null;
+
 -- Each queue is walked in (rank, seq) order, no further than needed (json_each over a correlated list: SQLite's lateral).
 update jobs
 set state = 'running', attempt = attempt + 1, version = version + 1, worker = :worker, token = :token,
@@ -20,12 +25,6 @@ where id in (
         where q.queue = json_extract(s.value, '$.queue') and (q.paused or (q.max_running is not null and not :limited))
            or q.queue = '*' and q.max_running is not null and not :limited)
     limit :want
-);
-
-select m.suspects, m.limited, c.id, c.version, c.task, c.queue, c.payload, c.priority, c.target, c.attempt, c.losses,
-       c.max_attempts, c.policy, c.lease, c.chain, c.position, c.rank, c.seq, c.created_at, c.run_at, c.expires_at
-from (
-    select exists (select 1 from jobs j, json_each(:queues) s
-                   where j.state = 'queued' and j.suspect = 1 and j.queue = json_extract(s.value, '$.queue')) as suspects,
-           (select nullif(json_group_array(queue), '[]') from queues where max_running is not null) as limited
-) m left join jobs c on c.state = 'running' and c.token = :token;
+)
+returning 0, null, id, version, task, queue, payload, priority, target, attempt, losses, max_attempts, policy, lease, chain,
+          position, rank, seq, created_at, run_at, expires_at;

@@ -1,2 +1,2 @@
--- make_partitions: for jobs whose ids were made between these moments.
-select {schema}.make_partitions((to_timestamp(:first::float8) at time zone 'UTC')::date, (to_timestamp(:last::float8) at time zone 'UTC')::date)
+-- make_partitions: of today and of the days to come.
+select {schema}.make_partitions(({now} at time zone 'UTC')::date, (({now} + make_interval(days => :days::integer)) at time zone 'UTC')::date)

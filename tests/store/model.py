@@ -1,0 +1,408 @@
+"""What a store must do, in plain dicts: the reference that `test_model.py` compares every store with.
+
+It takes the nouns of `core.job` and answers as the flows do, in plain values. It decides for itself: nothing of
+`core.machine` is used here. It knows no nudges: what nothing holds up is let go by the next promote.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from leasehold.core.errors import InvalidInput, InvalidTransition, JobNotFound, KeyTaken
+from leasehold.core.job import Draft, Lease, Outcome, Raised, Released, Snoozed, Succeeded
+from leasehold.store.flows.lease import Scope
+
+OVER = ("succeeded", "cancelled")
+HALF = 0.5  # what the stores are given for randomness
+
+
+@dataclass
+class Row:
+    draft: Draft[Any]
+    chain: str
+    position: int
+    created_at: float
+    run_at: float
+    seq: int
+    state: str = "pending"
+    wait: str | None = None
+    attempt: int = 0
+    losses: int = 0
+    version: int = 0
+    holds: bool = False
+    alone: bool = False
+    worker: str | None = None
+    token: str | None = None
+    started_at: float | None = None
+    expires_at: float | None = None
+    finished_at: float | None = None
+    request: str | None = None
+    result: str | None = None
+    error: bool = False
+    continued: bool = False
+    history: list[tuple[Any, ...]] = field(default_factory=list)
+    edges: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)  # chain -> how it ended, its result
+
+    @property
+    def waits(self) -> int:
+        return sum(end is None for end, _ in self.edges.values())
+
+    def view(self, existing: bool = False) -> dict[str, Any]:
+        d = self.draft
+        mine = "id task queue priority target unique".split()
+        ours = "state attempt losses version chain position created_at run_at started_at finished_at wait holds worker"
+        rest = "expires_at request result error continued"
+        return {name: getattr(d, name) for name in mine} | {
+            "max_attempts": d.policy.max_attempts,
+            "existing": existing,
+            **{name: getattr(self, name) for name in (*ours.split(), *rest.split())},
+        }
+
+
+class Model:
+    def __init__(self) -> None:
+        self.jobs: dict[str, Row] = {}
+        self.keys: dict[str, tuple[str, float | None]] = {}
+        self.queues: dict[str, tuple[bool, int | None]] = {}
+        self.touched = self.grace_until = 0.0
+        self.last = 0
+
+    # What producers do
+
+    def enqueue(self, drafts: list[Draft[Any]], now: float, again: bool = False) -> list[dict[str, Any]]:
+        if len({d.id for d in drafts}) < len(drafts):
+            raise InvalidInput
+        known = {d.id for d in drafts if d.id in self.jobs}
+        todo = [d for d in drafts if d.id not in known]
+        unknown = {id for d in todo for id in d.after} - {d.id for d in todo} - self.jobs.keys()
+        try:
+            TopologicalSorter({d.id: d.after for d in todo}).prepare()
+        except CycleError:
+            raise InvalidInput from None
+        if unknown:
+            raise JobNotFound(*sorted(unknown))
+        keys_before = dict(self.keys)
+        place = {d.id: d.id for d in drafts}  # which job stands for a draft: its own, or the holder of its key
+        for d in todo:
+            place[d.id] = self._take_key(d, now)
+        if gone := [(d.unique, place[d.id]) for d in todo if place[d.id] not in self.jobs and place[d.id] not in place]:
+            self.keys = keys_before
+            raise KeyTaken(*gone[0])  # its window goes on, but the job was deleted: there is none to return
+        for d in todo:
+            if place[d.id] == d.id:
+                self._insert(d, d.id, 0, now, place)
+        return [self.jobs[place[d.id]].view(existing=d.id in known or place[d.id] != d.id) for d in drafts]
+
+    def _take_key(self, d: Draft[Any], now: float) -> str:
+        """Take a draft's key, if it can be had. Returns who has it then."""
+        if d.unique is None:
+            return d.id
+        holder, until = self.keys.get(d.unique, (d.id, None))
+        if d.unique not in self.keys or (until is not None and until <= now):
+            self.keys[d.unique] = (d.id, None if d.unique_for is None else now + d.unique_for)
+            return d.id
+        return holder
+
+    def _insert(self, d: Draft[Any], chain: str, position: int, now: float, place: dict[str, str] | None = None) -> None:
+        due = d.run_at if d.run_at is not None else now + (d.delay or 0)
+        row = self.jobs[d.id] = Row(d, chain, position, now, due, self._next())
+        for id in d.after:
+            id = (place or {}).get(id, id)
+            row.edges[self.jobs[id].chain if id in self.jobs else id] = (None, None)
+        row.wait = "jobs" if row.waits else "time" if due > now else "target" if d.target else None
+        row.state = "pending" if row.wait else "queued"
+
+    def _next(self) -> int:
+        self.last += 1
+        return self.last
+
+    # What upkeep does
+
+    def promote(self, now: float) -> tuple[list[str], list[str], float | None]:
+        ends = {chain: self._end(chain) for row in self._live() for chain in row.edges}
+        doomed = [row for row in self._live() if self._decide(row, ends)]
+        for row in doomed:
+            self._finish(row, "cancelled", now, error=True)
+        ready = []
+        for row in sorted(self._live(), key=lambda row: (row.run_at, row.seq)):
+            if row.wait == "time" and row.run_at <= now:
+                if row.draft.target is None or row.holds:
+                    ready.append(row)
+                else:
+                    row.wait = "target"
+        held = {row.draft.target for row in self._live() if row.holds}
+        for row in sorted(self._live(), key=lambda row: row.seq):
+            if row.wait == "target" and row.draft.target not in held:
+                held.add(row.draft.target)
+                ready.append(row)
+        for row in ready:
+            row.state, row.wait, row.holds, row.seq = "queued", None, row.draft.target is not None, self._next()
+        due = min((row.run_at - now for row in self._live() if row.wait == "time"), default=None)
+        return sorted(row.draft.id for row in ready), sorted(row.draft.id for row in doomed), due
+
+    def _decide(self, row: Row, ends: dict[str, tuple[str, str | None]]) -> bool:
+        """Close the edges of chains that have ended. True: the job is to be cancelled for one of them."""
+        doomed = False
+        for chain, (known, _) in list(row.edges.items()):
+            end, result = ends[chain]
+            if known is None and end in ("failed", "cancelled", "deleted"):
+                doomed |= row.draft.policy.on_blocker_failure == "cancel"
+            if known is None and (end == "succeeded" or self._bad(end) and row.draft.policy.on_blocker_failure == "run"):
+                row.edges[chain] = (end, result)
+        if row.wait == "jobs" and not row.waits:
+            row.wait = "time"
+        return doomed
+
+    @staticmethod
+    def _bad(end: str) -> bool:
+        return end in ("failed", "cancelled", "deleted")
+
+    def _end(self, chain: str) -> tuple[str, str | None]:
+        """The state and result of the last job of a chain."""
+        last = [row for row in self.jobs.values() if row.chain == chain and not row.continued]
+        return (last[0].state, last[0].result if last[0].state == "succeeded" else None) if last else ("deleted", None)
+
+    def beat(self, grace: float, now: float) -> float | None:
+        if self.touched > now - 0.9:
+            return None
+        if self.touched < now - 3:
+            self.grace_until = now + grace
+        self.touched = now
+        return max(self.grace_until - now, 0.0)
+
+    def reap(self, now: float) -> list[tuple[str, str]]:
+        if self.grace_until > now or self.touched <= now - 3:
+            return []
+        expired = [row for row in self._live() if row.expires_at is not None and row.expires_at <= now]
+        for row in expired:
+            policy, losses = row.draft.policy, row.losses + 1
+            spent = row.attempt >= policy.max_attempts
+            attempt = policy.max_attempts - 1 if spent else row.attempt
+            if policy.on_expired == "fail" or (spent and row.alone):
+                self._leave(row, "lost", "failed", row.attempt, losses, None, True, now)
+            elif losses == 1:
+                self._leave(row, "lost", "queued", attempt, losses, None, True, now)
+            else:
+                self._leave(row, "lost", "pending", attempt, losses, policy.backoff.delay(losses - 1, HALF), True, now)
+            row.token = None
+        return sorted((row.draft.id, row.state) for row in expired)
+
+    # What workers do
+
+    def claim(
+        self, worker: str, token: str, scopes: list[Scope], tasks: list[str], now: float, *,
+        want: int, lease: float, suspects: int | None, alone: bool,
+    ) -> tuple[list[dict[str, Any]], bool]:  # fmt: skip
+        left = {scope.queue: scope.want for scope in scopes}
+        seen = False  # jobs that have lost a worker, left where this claim could have taken one
+
+        def take(queues: list[str], suspect: bool, most: int) -> list[Row]:
+            nonlocal seen
+            limits = {q: n for q in (*queues, "*") if queues and (n := self._limit(q)) is not None}
+            if limits:
+                self.reap(now)
+            running = [row.draft.queue for row in self._live() if row.state == "running"]
+            whole = min(most, limits.get("*", 999) - len(running))
+            taken: list[Row] = []
+            for queue in queues:
+                room = min(left[queue], limits.get(queue, 999) - running.count(queue))
+                if self._paused(queue) or (limits and room <= 0):
+                    continue
+                line = [row for row in self._live() if row.state == "queued" and row.draft.queue == queue]
+                line = sorted((row for row in line if row.draft.task in tasks), key=_order)
+                kind = [row for row in line if (row.losses > 0) == suspect][: max(min(room, whole - len(taken)), 0)]
+                for row in kind:
+                    self._start(row, worker, token, lease, alone, now)
+                    left[queue] -= 1
+                taken += kind
+                seen |= any(row.losses and row.state == "queued" for row in line)
+            return sorted(taken, key=_order)
+
+        def of_kind(suspect: bool, most: int) -> list[Row]:
+            """Queues without a limit first, then those with one: only those pay for it."""
+            limited = [q for q in left if self._limit(q) is not None or self._limit("*") is not None]
+            found = take([q for q in left if q not in limited], suspect, most)
+            return found + (take(limited, suspect, most - len(found)) if limited and len(found) < most else [])
+
+        if alone:
+            got = take(list(left), True, 1)
+        else:
+            got = of_kind(False, want)
+            room = min(want - len(got), want if suspects is None else suspects)
+            if room > 0 and seen:
+                seen = False
+                got += of_kind(True, room)
+        return [row.view() | {"token": token} for row in got], seen
+
+    def _paused(self, queue: str) -> bool:
+        return self.queues.get(queue, (False, None))[0]
+
+    def _limit(self, queue: str) -> int | None:
+        return self.queues.get(queue, (False, None))[1]
+
+    def _start(self, row: Row, worker: str, token: str, lease: float, alone: bool, now: float) -> None:
+        row.state, row.worker, row.token, row.alone, row.started_at = "running", worker, token, alone, now
+        row.expires_at = now + (row.draft.policy.lease or lease)
+        row.attempt += 1
+        row.version += 1
+
+    def renew(self, worker: str, leases: list[Lease], lease: float, now: float) -> tuple[Any, ...]:
+        running = {Lease(row.draft.id, row.token or ""): row for row in self._live() if row.state == "running"}
+        mine = [running[one] for one in leases if one in running]
+        for row in mine:
+            row.expires_at = now + (row.draft.policy.lease or lease)
+        strangers = sorted(one for one, row in running.items() if row.worker == worker and one not in leases)
+        return {row.draft.id: row.request for row in mine}, [x.id for x in leases if x not in running], strangers
+
+    def settle(self, outcomes: list[tuple[Lease, Outcome]], now: float) -> list[tuple[str, str | None]]:
+        mine = [(self.jobs[x.id], o) for x, o in outcomes if self._owns(x)]
+        done = [(row, o) for row, o in mine if isinstance(o, Succeeded)]
+        refused = [row for row, o in done if o.continue_with and self._take_key(o.continue_with, now) != o.continue_with.id]
+        for row, outcome in sorted(mine, key=lambda pair: not isinstance(pair[1], Succeeded)):
+            if any(row is one for one in refused):
+                self._raised(row, Raised("its successor's key is taken"), now)
+            elif isinstance(outcome, Succeeded):
+                self._finish(row, "succeeded", now, outcome.result, outcome.continue_with)
+                row.error = False
+            elif isinstance(outcome, Raised):
+                self._raised(row, outcome, now)
+            elif isinstance(outcome, Snoozed):
+                self._leave(row, "snoozed", "pending", row.attempt - 1, row.losses, outcome.delay, False, now)
+            else:
+                assert isinstance(outcome, Released)
+                state, why = "paused" if outcome.pause else "queued", outcome.reason is not None
+                self._leave(row, "released", state, row.attempt - 1, row.losses, None, why, now)
+        return [(x.id, self._settled(x)) for x, _ in outcomes]
+
+    def _owns(self, lease: Lease) -> bool:
+        row = self.jobs.get(lease.id)
+        return row is not None and row.state == "running" and row.token == lease.token
+
+    def _settled(self, lease: Lease) -> str | None:
+        row = self.jobs.get(lease.id)
+        return row.state if row is not None and row.token == lease.token and row.state != "running" else None
+
+    def _raised(self, row: Row, outcome: Raised, now: float) -> None:
+        policy = row.draft.policy
+        if outcome.fatal or row.attempt >= policy.max_attempts:
+            self._leave(row, "failed", "failed", row.attempt, row.losses, None, True, now)
+        else:
+            delay = policy.backoff.delay(row.attempt, HALF) if outcome.delay is None else outcome.delay
+            self._leave(row, "retried", "pending", row.attempt, row.losses, delay, True, now)
+
+    def _leave(
+        self, row: Row, how: str, state: str, attempt: int, losses: int, delay: float | None, error: bool, now: float
+    ) -> None:
+        """An attempt ends otherwise than by success: a request decides where, else what happened."""
+        row.error |= error
+        if row.request == "cancel":
+            return self._finish(row, "cancelled", now)
+        state = "paused" if row.request == "pause" else state
+        row.history.append((row.version, row.attempt, row.worker, row.started_at, now, how, error))
+        row.attempt, row.losses = attempt, losses
+        row.worker = row.started_at = row.expires_at = row.request = None
+        row.holds = row.draft.target is not None and not (state == "failed" and row.draft.policy.on_failure == "continue")
+        self._place(row, state, "time" if state == "pending" else None, now)
+        if state == "pending":
+            row.run_at = now + (delay or 0)
+        if state == "failed":
+            self._free_key(row)
+        return None
+
+    def _place(self, row: Row, state: str, wait: str | None, now: float) -> None:
+        row.state, row.wait, row.finished_at = state, wait, now if state in ("paused", "failed") else None
+
+    def _finish(
+        self, row: Row, state: str, now: float, result: str | None = None, successor: Draft[Any] | None = None,
+        error: bool = False,
+    ) -> None:  # fmt: skip
+        row.state, row.result, row.finished_at, row.continued = state, result, now, successor is not None
+        row.wait = row.expires_at = row.request = None
+        row.holds, row.error = False, row.error or error
+        self._free_key(row)
+        if successor:
+            self._insert(successor, row.chain, row.position + 1, now)
+
+    def _free_key(self, row: Row) -> None:
+        if row.draft.unique and self.keys.get(row.draft.unique) == (row.draft.id, None):
+            del self.keys[row.draft.unique]
+
+    # What people do
+
+    def _find(self, id: str, verb: str, sources: str) -> Row:
+        if id not in self.jobs:
+            raise JobNotFound(id)
+        if self.jobs[id].state not in sources.split():
+            raise InvalidTransition(id, verb, self.jobs[id].state)
+        return self.jobs[id]
+
+    def cancel(self, id: str, now: float, again: bool = False) -> dict[str, Any]:
+        row = self._find(id, "cancel", "pending queued paused failed running" + (" cancelled" if again else ""))
+        if row.state == "running":
+            row.request = "cancel"
+        elif row.state != "cancelled":
+            self._finish(row, "cancelled", now)
+        return row.view()
+
+    def pause(self, id: str, now: float, again: bool = False) -> dict[str, Any]:
+        row = self._find(id, "pause", "pending queued running" + (" paused" if again else ""))
+        if row.state == "running":
+            row.request = row.request or "pause"
+        elif row.state != "paused":
+            self._place(row, "paused", None, now)
+        return row.view()
+
+    def resume(self, id: str, now: float, again: bool = False) -> dict[str, Any]:
+        row = self._find(id, "resume", "paused failed" + (" pending" if again else ""))
+        if row.state == "pending":
+            return row.view()
+        d, ahead = row.draft, row.state == "paused" and row.run_at > now
+        if row.state == "failed" and d.unique is not None and (d.unique_for is None or self._held(d.unique, now)):
+            if (holder := self._take_key(d, now)) != id:
+                raise KeyTaken(d.unique, holder)
+        wait = "jobs" if row.waits else "target" if d.target and not row.holds and not ahead else "time"
+        self._place(row, "pending", wait, now)
+        row.attempt = row.losses = 0
+        if wait == "time" and not ahead:
+            row.run_at = now
+        return row.view()
+
+    def _held(self, key: str, now: float) -> bool:
+        return key in self.keys and (self.keys[key][1] or now + 1) > now
+
+    def run_now(self, id: str, now: float, again: bool = False) -> dict[str, Any]:
+        row = self._find(id, "run_now", "pending")
+        if row.wait != "time":
+            raise InvalidTransition(id, "run_now", "pending")
+        row.run_at = now
+        return row.view()
+
+    def complete(
+        self, id: str, result: str | None, successor: Draft[Any] | None, now: float, again: bool = False
+    ) -> dict[str, Any]:
+        row = self._find(id, "complete", "pending queued running paused failed" + (" succeeded" if again else ""))
+        if row.state != "succeeded":
+            if successor and (holder := self._take_key(successor, now)) != successor.id:
+                raise KeyTaken(successor.unique or "", holder)
+            row.token = None if row.state == "running" else row.token  # its owner did not settle it
+            self._finish(row, "succeeded", now, result, successor)
+        return row.view()
+
+    def delete(self, id: str, now: float, again: bool = False) -> bool:
+        row = self.jobs.pop(id, None)
+        if row is not None:
+            self._free_key(row)
+        return row is not None or again
+
+    def set_queue(self, queue: str, paused: bool | None, limit: int | None, keep: bool) -> None:
+        old_paused, old_limit = self.queues.get(queue, (False, None))
+        self.queues[queue] = (old_paused if paused is None else paused, old_limit if keep else limit)
+
+    def _live(self) -> list[Row]:
+        return [row for row in self.jobs.values() if row.state not in OVER]
+
+
+def _order(row: Row) -> tuple[int, int]:
+    return -row.draft.priority, row.seq

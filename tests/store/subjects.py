@@ -1,0 +1,191 @@
+"""Stores under comparison: their whole state, straight from SQL, and what must be true of it at any moment."""
+
+from __future__ import annotations
+
+import sqlite3
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+import pytest
+
+from leasehold.store.postgres import PostgresStore
+from leasehold.store.sqlite import SQLiteStore
+from tests import servers
+from tests.conftest import SERVERS
+from tests.store.model import OVER, Model
+
+State = dict[str, Any]
+
+LIVE = """id task queue priority target unique_key state wait attempt max_attempts losses version holds alone worker token
+    started_at expires_at stopped_at request error chain position waits created_at run_at""".split()
+DONE = """id task queue priority target unique_key state attempt max_attempts losses version worker token started_at
+    finished_at error chain position created_at run_at result continued""".split()
+TABLES = {
+    "jobs": LIVE,
+    "finished": DONE,
+    "keys": ["key", "job", "until"],
+    "edges": ["job", "blocker", "state", "result"],
+    "attempts": ["job", "version", "attempt", "worker", "started_at", "ended_at", "outcome", "error"],
+    "queues": ["queue", "paused", "max_running"],
+    "seqs": ["id", "seq"],
+}
+TIMES = {"started_at", "expires_at", "stopped_at", "finished_at", "created_at", "run_at", "until", "ended_at"}
+UUIDS = {"id", "job", "blocker", "chain", "token"}
+FLAGS = {"holds", "alone", "continued", "paused"}
+
+
+class Stuck(NamedTuple):
+    """A pending job that nothing holds up."""
+
+    id: str
+
+
+class Subject:
+    """A store, and a connection of the test's own that sees its tables as they are."""
+
+    def __init__(self, name: str, store: Any, raw: Any, prefix: str = "") -> None:
+        self.name, self.store, self._raw, self._prefix = name, store, raw, prefix
+        self._queries = {table: self._select(table, names) for table, names in TABLES.items()}
+        self.previous: State | None = None
+
+    def _select(self, table: str, names: list[str]) -> str:
+        def column(name: str) -> str:
+            if not self._prefix:
+                return f'"{name}"'
+            if name in TIMES:
+                return f'extract(epoch from "{name}")::float8'
+            return f'"{name}"::text' if name in UUIDS or name == "result" else f'"{name}"'
+
+        return f"select {', '.join(map(column, names))} from {self._prefix}{'jobs' if table == 'seqs' else table}"
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        return self._raw.execute(query).fetchall()
+
+    def dump(self) -> State:
+        """Every table as dicts of plain values; jobs and finished by id. Whether there is an error, not which."""
+        state: State = {}
+        for table, names in TABLES.items():
+            found = [dict(zip(names, row, strict=True)) for row in self.rows(self._queries[table])]
+            for row in found:
+                row.update({name: bool(row[name]) for name in FLAGS & row.keys()})
+                if "error" in row:
+                    row["error"] = row["error"] is not None
+            state[table] = {row["id"]: row for row in found} if "id" in names else _sorted(found)
+        over = state["finished"].keys()
+        state["edges"] = [row for row in state["edges"] if not (row["job"] in over and row["state"] is None)]
+        return state
+
+    def wipe(self) -> None:
+        for table in ("jobs", "finished", "keys", "edges", "attempts", "nudges", "queues"):
+            self._raw.execute(f"delete from {self._prefix}{table}")
+        never = "'-infinity'" if self._prefix else "0"
+        self._raw.execute(f"update {self._prefix}pulse set touched_at = {never}, grace_until = {never}")
+        self.previous = None
+
+    def check_nothing_is_stuck(self, now: float) -> None:
+        state = self.dump()
+        held = {row["target"] for row in state["jobs"].values() if row["holds"]}
+        undecided = {row["job"] for row in state["edges"] if row["state"] is None}
+        stuck = [
+            Stuck(row["id"])
+            for row in state["jobs"].values()
+            if row["state"] == "pending" and row["run_at"] <= now and row["id"] not in undecided
+            and (row["target"] is None or row["holds"] or row["target"] not in held)
+        ]  # fmt: skip
+        assert not stuck, f"{self.name}: {stuck}"
+
+
+def check_invariants(subject: Subject, state: State) -> None:
+    """What must hold whatever was said, by whomever."""
+    jobs, over, limits = state["jobs"], state["finished"], {row["queue"]: row["max_running"] for row in state["queues"]}
+    assert not jobs.keys() & over.keys()
+    for row in jobs.values():
+        leased = None not in (row["worker"], row["token"], row["expires_at"], row["started_at"])
+        assert leased if row["state"] == "running" else row["worker"] is None and row["expires_at"] is None
+        assert row["attempt"] <= row["max_attempts"]
+        assert row["holds"] or row["target"] is None or row["state"] not in ("queued", "running")
+        assert row["waits"] == sum(edge["job"] == row["id"] and edge["state"] is None for edge in state["edges"])
+    holders = Counter(row["target"] for row in jobs.values() if row["holds"])
+    assert all(target is not None and number == 1 for target, number in holders.items())
+    for key in state["keys"]:
+        assert key["until"] is not None or jobs.get(key["job"], {"state": "failed"})["state"] != "failed"
+    before, subject.previous = subject.previous or {"jobs": {}, "finished": {}, "queues": []}, state
+    for id, row in (jobs | over).items():
+        assert row["version"] >= (before["jobs"] | before["finished"]).get(id, row)["version"]
+    assert all(over.get(id, row) == row and id not in jobs for id, row in before["finished"].items())
+    _check_limits(jobs, before["jobs"], limits)
+
+
+def _check_limits(jobs: State, before: State, limits: dict[str, int | None]) -> None:
+    """A limit that was lowered stops nobody, but nobody starts beyond one."""
+    started = [row for id, row in jobs.items() if row["version"] > before.get(id, {"version": 0})["version"]]
+    for queue, limit in limits.items():
+        running = [row for row in jobs.values() if row["state"] == "running" and queue in ("*", row["queue"])]
+        fresh = [row for row in started if queue in ("*", row["queue"])]
+        assert limit is None or not fresh or len(running) <= limit, (queue, limit, running)
+
+
+def expected(model: Model) -> State:
+    """What `dump` must find, by the model."""
+    live, over = {}, {}
+    for id, row in model.jobs.items():
+        view = row.view() | {"unique_key": row.draft.unique, "token": row.token, "stopped_at": row.finished_at}
+        view |= {"alone": row.alone and row.state == "running", "waits": row.waits}
+        names, place = (DONE, over) if row.state in OVER else (LIVE, live)
+        place[id] = {name: view[name] for name in names}
+    edges = [
+        {"job": id, "blocker": chain, "state": end, "result": result}
+        for id, row in model.jobs.items()
+        for chain, (end, result) in row.edges.items()
+        if not (row.state in OVER and end is None)
+    ]
+    names = TABLES["attempts"]
+    attempts = [dict(zip(names, (id, *one), strict=True)) for id, row in model.jobs.items() for one in row.history]
+    keys = [{"key": key, "job": job, "until": until} for key, (job, until) in model.keys.items()]
+    queues = [{"queue": q, "paused": paused, "max_running": limit} for q, (paused, limit) in model.queues.items()]
+    found = {"keys": keys, "edges": edges, "attempts": attempts, "queues": queues}
+    return {"jobs": live, "finished": over, **{name: _sorted(rows) for name, rows in found.items()}}
+
+
+def _sorted(rows: list[State]) -> list[State]:
+    return sorted(rows, key=lambda row: [str(value) for value in row.values()])
+
+
+@contextmanager
+def subjects_of(config: pytest.Config, folder: Path) -> Iterator[list[Subject]]:
+    """Memory, a file, and every PostgreSQL there is."""
+    schema = f"t_{uuid.uuid4().hex[:12]}"
+    with ExitStack() as stack:
+        found = [_memory(stack), _file(stack, folder)]
+        for name in servers.names():
+            server = config.stash[SERVERS].get(name)
+            stack.callback(server.drop_schema, schema)
+            store = PostgresStore(server.dsn, schema=schema)
+            store.migrate()
+            stack.callback(store.close)
+            raw = stack.enter_context(psycopg.connect(server.dsn, autocommit=True))
+            found.append(Subject(name, store, raw, f'"{schema}".'))
+        yield found
+
+
+def _memory(stack: ExitStack) -> Subject:
+    store = SQLiteStore(None)
+    store.migrate()
+    stack.callback(store.close)
+    raw = sqlite3.connect(str(store._memory), uri=True, isolation_level=None)
+    stack.callback(raw.close)
+    return Subject("memory", store, raw)
+
+
+def _file(stack: ExitStack, folder: Path) -> Subject:
+    store = SQLiteStore(str(folder / "model.db"))
+    store.migrate()
+    stack.callback(store.close)
+    raw = sqlite3.connect(folder / "model.db", isolation_level=None)
+    stack.callback(raw.close)
+    return Subject("sqlite", store, raw)

@@ -1,0 +1,338 @@
+"""One generated history at a time, on every store at once and on the model: every answer and the whole state agree.
+
+LEASEHOLD_HYPOTHESIS=thorough searches longer. A failure prints a blob that replays it.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+
+from leasehold.core.errors import InvalidInput, InvalidTransition, JobNotFound, KeyTaken, LeaseholdError
+from leasehold.core.ids import make_id
+from leasehold.core.job import Draft, Job, Lease, Outcome, Policy, Raised, Released, Snoozed, Succeeded
+from leasehold.store.flows import enqueue, lease, look, promote, steer, upkeep
+from leasehold.store.flows.lease import Scope
+from tests.store.model import HALF, Model
+from tests.store.subjects import Subject, check_invariants, expected, subjects_of
+
+BASE = 1_767_225_600.0
+PROFILES = {"dev": (60, 40), "thorough": (2000, 60)}
+EXAMPLES, STEPS = PROFILES[os.environ.get("LEASEHOLD_HYPOTHESIS", "dev")]
+SETTINGS = settings(
+    max_examples=EXAMPLES,
+    stateful_step_count=STEPS,
+    deadline=None,
+    print_blob=True,
+    database=None if os.environ.get("CI") else settings.default.database,
+    suppress_health_check=list(HealthCheck),
+)
+
+pick = st.integers(0, 9)
+flag = st.booleans()
+rarely = st.sampled_from([False, False, False, True])
+queues = st.sampled_from(["a", "b"])
+policies = st.builds(
+    Policy,
+    max_attempts=st.sampled_from([1, 2, 4]),
+    lease=st.sampled_from([None, None, 5.0]),
+    on_expired=st.sampled_from(["retry", "retry", "fail"]),
+    on_failure=st.sampled_from(["hold", "continue"]),
+    on_blocker_failure=st.sampled_from(["hold", "cancel", "run"]),
+)
+# A draft but for its id and for the ids in `after`, which are picked from those that there are.
+wishes = st.fixed_dictionaries(
+    {
+        "task": st.sampled_from(["t", "t", "u"]),
+        "queue": queues,
+        "priority": st.sampled_from([0, 0, 5, -5]),
+        "policy": policies,
+        "target": st.sampled_from([None, None, "x", "y"]),
+        "unique": st.sampled_from([None, None, None, "k", "l"]),
+        "unique_for": st.sampled_from([None, 20.0]),
+        "delay": st.sampled_from([None, None, None, 5.0, 50.0]),
+        "after": st.lists(pick, max_size=2) | st.just([]),
+        "known_id": st.none() | st.none() | st.none() | pick,
+    }
+)
+results = st.sampled_from([None, '"done"', '{"n": 1}'])
+outcomes = st.one_of(
+    st.builds(Succeeded, results),
+    st.tuples(results, wishes),  # succeeded, and goes on with the chain
+    st.builds(Raised, st.just("boom"), st.sampled_from([None, 7.0]), rarely),
+    st.builds(Snoozed, st.just(5.0)),
+    st.builds(Released, st.sampled_from([None, "shutdown"]), rarely),
+)
+
+
+class History(RuleBasedStateMachine):
+    """The verbs, said to every store and to the model at the same moment of a clock of their own."""
+
+    def __init__(self, subjects: list[Subject]) -> None:
+        super().__init__()
+        self.model = Model()
+        self.subjects = subjects
+        for subject in subjects:
+            subject.wipe()
+        self.now = BASE
+        self.made = 0
+        self.ids: list[str] = []
+        self.leases: list[tuple[str, Lease]] = []  # of which worker, newest last; what it was told of
+
+    # Said to all
+
+    def say(self, model: Callable[[], Any], flow: Callable[..., Any], *args: Any, shape: Callable[[Any], Any], **kw: Any) -> Any:
+        """Run a flow on every store: each must answer as the model does."""
+        wanted = _answer(model)
+        for subject in self.subjects:
+            got = _answer(lambda s=subject: shape(s.store.run(flow, *args, **kw)))
+            assert got == wanted, f"{subject.name}: {flow.__name__} answered {got}, not {wanted}"
+        self.compare_states()
+        return wanted
+
+    def compare_states(self) -> None:
+        wanted = expected(self.model)
+        for subject in self.subjects:
+            state = subject.dump()
+            for table, rows in wanted.items():
+                assert state[table] == rows, f"{subject.name}: {table} differ"
+            check_invariants(subject, state)
+
+    # Picking
+
+    def id_of(self, picked: int) -> str:
+        """One of the newest jobs; now and then one that never was."""
+        return self.ids[-1 - picked % len(self.ids)] if self.ids and picked < 9 else _id(999)
+
+    def draft(self, wish: dict[str, Any], fellows: list[str], fresh: bool = False) -> Draft[Any]:
+        wish = dict(wish)
+        reused, after = wish.pop("known_id"), wish.pop("after")
+        reusable = [id for id in self.ids if id in self.model.jobs]
+        if reused is not None and reusable and not fresh:
+            id = reusable[-1 - reused % len(reusable)]
+        else:
+            self.made += 1
+            id, reused = _id(self.made), None
+            self.ids.append(id)
+        others = [other for other in (*self.ids, *fellows) if other != id]
+        named = tuple(others[-1 - n % len(others)] if others and (n < 9 or fresh) else _id(999) for n in after)
+        if fresh:
+            named = tuple(other for other in named if other in self.model.jobs)
+        if wish["unique"] is None:
+            wish["unique_for"] = None
+        return Draft(id, payload='{"a": 1}', after=named, fresh=reused is None, **wish)
+
+    def outcome(self, given: Any) -> Outcome:
+        if not isinstance(given, tuple):
+            return given
+        return Succeeded(given[0], self.draft(given[1], [], fresh=True))
+
+    # Producers
+
+    @rule(given=st.lists(wishes, min_size=1, max_size=4), lost=rarely)
+    def enqueue(self, given: list[dict[str, Any]], lost: bool) -> None:
+        drafts: list[Draft[Any]] = []
+        for wish in given:
+            drafts.append(self.draft(wish, [d.id for d in drafts]))
+        for again in (False, True)[: 1 + lost]:
+            self.say(
+                lambda again=again: self.model.enqueue(drafts, self.now, again),
+                enqueue.enqueue, drafts, now=self.now, again=again, shape=lambda jobs: [_job(job) for job in jobs],
+            )  # fmt: skip
+
+    # Upkeep
+
+    @rule(until_quiet=flag)
+    def promote(self, until_quiet: bool) -> None:
+        while True:
+            promoted, cancelled, _ = self.say(
+                lambda: self.model.promote(self.now),
+                promote.promote, now=self.now, shape=lambda p: (sorted(p.promoted), sorted(p.cancelled), p.next_due),
+            )  # fmt: skip
+            if not until_quiet:
+                return
+            if not promoted and not cancelled:
+                break
+        for subject in self.subjects:
+            subject.check_nothing_is_stuck(self.now)
+
+    @rule(grace=st.sampled_from([0.0, 0.0, 10.0]))
+    def beat(self, grace: float) -> None:
+        self.say(lambda: self.model.beat(grace, self.now), upkeep.beat, grace=grace, now=self.now, shape=lambda left: left)
+
+    @rule()
+    def reap(self) -> None:
+        self.say(
+            lambda: self.model.reap(self.now),
+            lease.reap, lambda: HALF, now=self.now, shape=lambda changes: sorted((c.id, c.state) for c in changes),
+        )  # fmt: skip
+
+    @rule(seconds=st.sampled_from([0.25, 1.0, 2.0, 5.0, 20.0, 40.0]))
+    def tick(self, seconds: float) -> None:
+        self.now += seconds
+
+    @precondition(lambda self: any(row.state == "running" for row in self.model.jobs.values()))
+    @rule()
+    def crash(self) -> None:
+        """Every worker stays away for longer than its lease."""
+        self.now += 40.0
+        self.beat(0.0)
+        self.reap()
+
+    # Workers
+
+    @rule(
+        worker=st.sampled_from(["w1", "w2"]),
+        names=st.sampled_from([["a"], ["b"], ["a", "b"], ["b", "a"]]),
+        wants=st.tuples(*[st.sampled_from([4, 4, 1, 2])] * 3),
+        tasks=st.sampled_from([["t", "u"], ["t", "u"], ["t"]]),
+        alone=rarely,
+        suspects=st.sampled_from([None, None, 0, 1]),
+        heard=st.sampled_from([True, True, True, False]),
+    )
+    def claim(
+        self, worker: str, names: list[str], wants: tuple[int, ...], tasks: list[str], alone: bool, suspects: int | None, heard: bool
+    ) -> None:
+        """Not heard: the answer is lost, and the same call repeated."""
+        self.made += 1
+        token = str(uuid.UUID(int=self.made))
+        scopes = [Scope(name, want) for name, want in zip(names, wants, strict=False)]
+        how: dict[str, Any] = {"want": wants[2], "lease": 30.0, "suspects": suspects, "alone": alone}
+        for _ in range(1 if heard else 2):
+            answer = self.say(
+                lambda: self._claimed_by_model(worker, token, scopes, tasks, how),
+                lease.claim, worker, token, scopes, tasks, now=self.now, random=lambda: HALF, **how,
+                shape=lambda claim: ([_claimed(job) for job in claim.jobs], claim.suspects),
+            )  # fmt: skip
+        self.leases += [(worker, Lease(job["id"], token)) for job in answer[0]]
+
+    def _claimed_by_model(self, worker: str, token: str, scopes: list[Scope], tasks: list[str], how: dict[str, Any]) -> Any:
+        jobs, suspects = self.model.claim(worker, token, scopes, tasks, self.now, **how)
+        return [{name: job[name] for name in CLAIMED} for job in jobs], suspects
+
+    @rule(worker=st.sampled_from(["w1", "w2"]), forgets=st.sets(pick))
+    def renew(self, worker: str, forgets: set[int]) -> None:
+        """A worker renews what it knows of, and learns what it forgot, or was never told of."""
+        mine = [held for whose, held in self.leases if whose == worker]
+        newest = {held.id: held for held in mine}  # an own zombie beside the new attempt: see test_table.py
+        shown = [held for n, held in enumerate(newest.values()) if n not in forgets]
+        answer = self.say(
+            lambda: self.model.renew(worker, shown, 30.0, self.now),
+            lease.renew, worker, shown, lease=30.0, now=self.now,
+            shape=lambda r: (r.renewed, r.lost, sorted(r.strangers)),
+        )  # fmt: skip
+        self.leases += [(worker, held) for held in answer[2] if (worker, held) not in self.leases]
+
+    @rule(given=st.dictionaries(pick, outcomes, min_size=1, max_size=4), times=st.sampled_from([1, 1, 1, 2]))
+    def settle(self, given: dict[int, Any], times: int) -> None:
+        """Of the newest leases, whether or not they are still good; twice if the first answer is lost."""
+        newest = [held for _, held in self.leases[-10:]][::-1]
+        batch = [(newest[n], self.outcome(outcome)) for n, outcome in given.items() if n < len(newest)]
+        for _ in range(times):
+            self.say(
+                lambda: self.model.settle(batch, self.now),
+                lease.settle, batch, lambda: HALF, now=self.now, shape=lambda all: [(one.id, one.state) for one in all],
+            )  # fmt: skip
+
+    # People
+
+    def steer(self, verb: str, id: str, lost: bool, *args: Any, shape: Callable[[Any], Any] = lambda job: _job(job)) -> None:
+        for again in (False, True)[: 1 + lost]:
+            self.say(
+                lambda again=again: getattr(self.model, verb)(id, *args, self.now, again),
+                getattr(steer, verb), id, *args, now=self.now, again=again, shape=shape,
+            )  # fmt: skip
+
+    @rule(verb=st.sampled_from(["cancel", "pause", "pause", "resume", "resume", "run_now"]), which=pick, lost=rarely)
+    def tell(self, verb: str, which: int, lost: bool) -> None:
+        self.steer(verb, self.id_of(which), lost)
+
+    @rule(which=pick, result=results, successor=st.none() | wishes, lost=rarely)
+    def complete(self, which: int, result: str | None, successor: dict[str, Any] | None, lost: bool) -> None:
+        id = self.id_of(which)
+        self.steer("complete", id, lost, result, None if successor is None else self.draft(successor, [], fresh=True))
+
+    @rule(which=pick, lost=rarely)
+    def delete(self, which: int, lost: bool) -> None:
+        self.steer("delete", self.id_of(which), lost, shape=bool)
+
+    @rule(queue=st.sampled_from(["a", "b", "*"]), paused=flag)
+    def pause_queue(self, queue: str, paused: bool) -> None:
+        if queue != "*":
+            self._set_queue(queue, paused=paused)
+
+    @rule(queue=st.sampled_from(["a", "b", "*"]), limit=st.sampled_from([None, 0, 1, 2, 3]))
+    def limit_queue(self, queue: str, limit: int | None) -> None:
+        self._set_queue(queue, max_running=limit)
+
+    def _set_queue(self, queue: str, **what: Any) -> None:
+        keep = "max_running" not in what
+        self.say(
+            lambda: self.model.set_queue(queue, what.get("paused"), what.get("max_running"), keep),
+            steer.set_queue, queue, **what, shape=lambda none: none,
+        )  # fmt: skip
+
+    @rule(which=pick)
+    def look(self, which: int) -> None:
+        """What people can ask of a job reads the same on every store."""
+        id = self.id_of(which)
+        asked = []
+        for subject in self.subjects:
+            run = subject.store.run
+            flows = (look.explain, look.attempts, look.chain, look.blockers)
+            asked.append([_answer(lambda flow=flow, run=run: run(flow, id)) for flow in flows] + [run(look.queues)])
+        for subject, answer in zip(self.subjects[1:], asked[1:], strict=True):
+            assert answer == asked[0], subject.name
+
+
+CLAIMED = "id token version task queue priority target attempt losses chain position created_at run_at expires_at".split()
+
+
+def _id(number: int) -> str:
+    return make_id(BASE, number.to_bytes(10, "big"))
+
+
+def _answer(call: Callable[[], Any]) -> Any:
+    """What a call returns, or what it raises where that is an answer too."""
+    try:
+        return call()
+    except KeyTaken as error:
+        return KeyTaken, error.key, error.holder
+    except JobNotFound as error:
+        return JobNotFound, sorted(error.ids)
+    except (InvalidTransition, InvalidInput) as error:
+        return type(error)
+    except (LeaseholdError, LookupError, TypeError, ValueError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _job(job: Job[Any]) -> dict[str, Any]:
+    view = {name: getattr(job, name) for name in Job.__slots__ if name != "payload"}
+    return {name: _plain(value) for name, value in view.items()} | {"error": job.error is not None}
+
+
+def _claimed(job: Any) -> dict[str, Any]:
+    return {name: getattr(job, name) for name in CLAIMED}
+
+
+def _plain(value: Any) -> Any:
+    return value.timestamp() if hasattr(value, "timestamp") else value
+
+
+@pytest.fixture(scope="module")
+def subjects(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Subject]]:
+    folder: Path = tmp_path_factory.mktemp("model")
+    with subjects_of(pytestconfig, folder) as found:
+        yield found
+
+
+def test_every_store_behaves_as_the_model_does(subjects: list[Subject]) -> None:
+    run_state_machine_as_test(lambda: History(subjects), settings=SETTINGS)
