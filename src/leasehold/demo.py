@@ -14,6 +14,7 @@ import uuid
 
 from .app import App
 from .core.job import Claimed, Lease, State, Succeeded
+from .core.machine import Change
 from .store.flows import lease, upkeep
 from .store.store import Store
 
@@ -75,7 +76,7 @@ def recover(app: App, zombie: Lease) -> None:
         raise SystemExit("the demo has failed")
 
 
-def reap(store: Store) -> list[lease.Change]:
+def reap(store: Store) -> list[Change]:
     """What upkeep does once a second."""
     store.run(upkeep.beat, grace=0.0)
     return store.run(lease.reap, random.random)

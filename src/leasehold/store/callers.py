@@ -11,17 +11,16 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn, TypeVar
-
-import psycopg
-from psycopg.rows import tuple_row
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ..core.errors import InvalidInput, StoreBusy
-from .postgres import PostgresStore, notification
-from .query import Flow, Query, Row, Wake, texts
+from .query import Flow, Query, Row, texts
 from .runner import AsyncConnection, Connection, adrive, drive
 from .sqlite import OnSQLite, SQLiteStore, is_busy
 from .store import Store
+
+if TYPE_CHECKING:
+    import psycopg
 
 R = TypeVar("R")
 
@@ -34,7 +33,7 @@ def run_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *args: A
     on = _SYNC.get(kind, _unknown)(store, connection)
     with _clear_errors():
         result, wakes = drive(flow(*args, **kwargs), on)
-        for statement in _notifications(store, wakes):
+        for statement in store.notifications(wakes):
             on.execute(statement)
     return result
 
@@ -47,7 +46,7 @@ async def arun_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *
     on = _ASYNC.get(kind, _unknown)(store, connection)
     with _clear_errors():
         result, wakes = await adrive(flow(*args, **kwargs), on)
-        for statement in _notifications(store, wakes):
+        for statement in store.notifications(wakes):
             await on.execute(statement)
     return result
 
@@ -58,7 +57,7 @@ class OnPsycopg:
     def __init__(self, store: Store, raw: psycopg.Connection[Any]) -> None:
         self._schema = _postgres(store, raw)
         self._raw = raw
-        if raw.autocommit and raw.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
+        if raw.autocommit and raw.info.transaction_status == _IDLE:
             _refuse_autocommit(raw, "with connection.transaction():")
 
     def begin(self) -> None:
@@ -66,8 +65,11 @@ class OnPsycopg:
 
     def execute(self, query: Query) -> list[Row]:
         """Run one statement."""
+        from psycopg import Cursor
+        from psycopg.rows import tuple_row
+
         (text,) = texts(query.name, "postgres", "pyformat", self._schema)
-        with psycopg.Cursor(self._raw, row_factory=tuple_row) as cursor:
+        with Cursor(self._raw, row_factory=tuple_row) as cursor:
             cursor.execute(text.sql, query.params)
             return list(cursor.fetchall()) if cursor.description else []
 
@@ -78,7 +80,7 @@ class OnAsyncPsycopg:
     def __init__(self, store: Store, raw: psycopg.AsyncConnection[Any]) -> None:
         self._schema = _postgres(store, raw)
         self._raw = raw
-        if raw.autocommit and raw.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
+        if raw.autocommit and raw.info.transaction_status == _IDLE:
             _refuse_autocommit(raw, "async with connection.transaction():")
 
     async def begin(self) -> None:
@@ -86,8 +88,11 @@ class OnAsyncPsycopg:
 
     async def execute(self, query: Query) -> list[Row]:
         """Run one statement."""
+        from psycopg import AsyncCursor
+        from psycopg.rows import tuple_row
+
         (text,) = texts(query.name, "postgres", "pyformat", self._schema)
-        async with psycopg.AsyncCursor(self._raw, row_factory=tuple_row) as cursor:
+        async with AsyncCursor(self._raw, row_factory=tuple_row) as cursor:
             await cursor.execute(text.sql, query.params)
             return list(await cursor.fetchall()) if cursor.description else []
 
@@ -117,12 +122,12 @@ class _OnAlchemy:
         self._raw = raw
         bind = raw.get_bind() if hasattr(raw, "get_bind") else raw
         found = bind.dialect.name
-        wanted = "postgresql" if isinstance(store, PostgresStore) else "sqlite"
+        wanted = "postgresql" if store.dialect == "postgres" else "sqlite"
         if found != wanted:
             raise InvalidInput(f"{_named(raw)} speaks to {found}, but the jobs live in {store.where}")
         if raw_options(raw).get("isolation_level") == "AUTOCOMMIT":
             _refuse_autocommit(raw, "an engine without AUTOCOMMIT")
-        self._schema = _postgres(store, raw) if isinstance(store, PostgresStore) else ""
+        self._schema = store.quoted
         self._dialect = store.dialect
 
     def statements(self, query: Query) -> Iterator[tuple[Any, dict[str, Any]]]:
@@ -192,6 +197,8 @@ def raw_options(raw: Any) -> dict[str, Any]:
     return dict(raw.get_execution_options()) if hasattr(raw, "get_execution_options") else {}
 
 
+_IDLE = 0  # psycopg's TransactionStatus.IDLE
+
 _SYNC: dict[str, Callable[[Store, Any], Connection]] = {
     "psycopg.Connection": OnPsycopg,
     "sqlalchemy.Connection": OnAlchemy,
@@ -207,11 +214,6 @@ _ASYNC: dict[str, Callable[[Store, Any], AsyncConnection]] = {
     "sqlalchemy.AsyncSession": OnAsyncAlchemy,
     "sqlalchemy.async_scoped_session": OnAsyncAlchemy,
 }
-
-
-def _notifications(store: Store, wakes: list[Wake]) -> list[Query]:
-    """PostgreSQL sends them when the caller commits; those who sleep on a SQLite file watch the file."""
-    return [notification(wake, store.schema) for wake in wakes] if isinstance(store, PostgresStore) else []
 
 
 def _kind(connection: Any) -> str:
@@ -233,7 +235,7 @@ def _named(connection: Any) -> str:
 
 
 def _postgres(store: Store, connection: Any) -> str:
-    if not isinstance(store, PostgresStore):
+    if store.dialect != "postgres":
         raise InvalidInput(f"{_named(connection)} speaks to PostgreSQL, but the jobs live in {store.where}")
     return store.quoted
 

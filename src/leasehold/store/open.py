@@ -5,8 +5,7 @@ from __future__ import annotations
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from ..core import names
-from ..core.errors import InvalidInput
-from .postgres import PostgresStore
+from ..core.errors import InvalidInput, StoreError
 from .sqlite import SQLiteStore
 from .store import Store
 
@@ -20,10 +19,18 @@ def open_store(url: str, *, schema: str = "leasehold", tenant: str | None = None
     """The store that a URL names. Nothing is connected yet. A tenant has a schema, or a file, of its own."""
     scheme, _, rest = url.partition("://")
     if scheme in ("postgres", "postgresql"):
-        return PostgresStore(url, schema=names.schema(f"{schema}_{tenant}" if tenant else schema))
+        return _postgres(url, names.schema(f"{schema}_{tenant}" if tenant else schema))
     if scheme == "sqlite":
         return _sqlite(url, rest, tenant)
     raise InvalidInput(f"a store's URL starts with sqlite:// or postgresql://, not {scheme[:20]!r}: {_FORMS}")
+
+
+def _postgres(url: str, schema: str) -> Store:
+    try:
+        from .postgres import PostgresStore  # SQLite shall not need what PostgreSQL does
+    except ImportError as error:
+        raise StoreError(f"psycopg does not find its library: pip install 'leasehold[binary]' ({error})") from error
+    return PostgresStore(url, schema=schema)
 
 
 def _sqlite(url: str, rest: str, tenant: str | None) -> SQLiteStore:

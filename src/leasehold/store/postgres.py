@@ -80,12 +80,21 @@ class PostgresStore(Store):
                 raise
             return result
 
+    def notifications(self, wakes: list[Wake]) -> list[Query]:
+        """Workers are told of jobs only while one of them sleeps; the statement sees to that."""
+        return [
+            Query(
+                "notify_jobs" if wake.channel == "jobs" else "notify", {"channel": channel(wake.channel, self.schema)}
+            )
+            for wake in wakes
+        ]
+
     def wake(self, wakes: list[Wake]) -> None:
         """Notify. Nothing hangs on it: a worker that is not reached finds the job when it polls."""
         try:
             with self._pool.connection() as raw:
-                for wake in wakes:
-                    OwnConnection(raw, self.quoted).execute(notification(wake, self.schema))
+                for statement in self.notifications(wakes):
+                    OwnConnection(raw, self.quoted).execute(statement)
         except (psycopg.Error, StoreError, Transient) as error:
             log.debug("notifying through %s failed: %s", self.where, error)
 
@@ -229,11 +238,6 @@ class PostgresListener:
 def channel(kind: str, schema: str) -> str:
     """The name of a notification channel: at most 63 bytes, as a schema's name has at most 48."""
     return f"{schema}.{kind}"
-
-
-def notification(wake: Wake, schema: str) -> Query:
-    """The statement that tells those who sleep."""
-    return Query("notify_jobs" if wake.channel == "jobs" else "notify", {"channel": channel(wake.channel, schema)})
 
 
 def shown(url: str) -> str:

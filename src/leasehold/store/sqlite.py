@@ -87,7 +87,7 @@ class SQLiteStore(Store):
 
     def listen(self) -> SQLiteListener:
         """A watch on the file."""
-        return SQLiteListener(self._connect())
+        return SQLiteListener(None if self._memory else self._connect())
 
     def check(self) -> None:
         """Make the schema in a new file; refuse one that is not the one this version works with."""
@@ -293,8 +293,8 @@ class OnSQLite:
 class SQLiteListener:
     """A watch on the file: SQLite counts the changes that others have made, and asking costs microseconds."""
 
-    def __init__(self, raw: sqlite3.Connection) -> None:
-        self._raw = raw
+    def __init__(self, raw: sqlite3.Connection | None) -> None:
+        self._raw = raw  # None: in memory, where whoever changes something says so
         self._seen = self._version()
 
     def wait(self, seconds: float) -> set[str]:
@@ -309,10 +309,11 @@ class SQLiteListener:
 
     def close(self) -> None:
         """Stop watching."""
-        self._raw.close()
+        if self._raw:
+            self._raw.close()
 
     def _version(self) -> int:
-        return int(self._raw.execute("pragma data_version").fetchone()[0])
+        return int(self._raw.execute("pragma data_version").fetchone()[0]) if self._raw else 0
 
 
 def is_busy(error: BaseException) -> bool:

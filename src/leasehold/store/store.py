@@ -11,7 +11,7 @@ from functools import cache, partial
 from typing import Any, ParamSpec, TypeVar
 
 from ..core.errors import StoreBusy, StoreUnavailable
-from .query import Dialect, Flow, Wake, is_look
+from .query import Dialect, Flow, Query, Wake, is_look
 from .wakes import Listener, Wakes
 
 P = ParamSpec("P")
@@ -36,6 +36,7 @@ class Store:
 
     dialect: Dialect
     where: str  # for people: no password in it
+    quoted: str = ""  # the schema as it stands in statements, where there are schemas
 
     def __init__(self) -> None:
         self.wakes = Wakes(self)
@@ -61,6 +62,10 @@ class Store:
         `looks` promises that the flow changes nothing.
         """
         raise NotImplementedError
+
+    def notifications(self, wakes: list[Wake]) -> list[Query]:
+        """The statements that tell those who sleep, where that is done by statements."""
+        return []
 
     def wake(self, wakes: list[Wake]) -> None:
         """Tell those who sleep that something was committed."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from ...core.errors import InvalidInput, JobNotFound
+from ...core.errors import InvalidInput, JobNotFound, KeyTaken
 from ...core.job import Draft, Job
 from ..query import BEGIN, Flow, Row, Wake, as_json, pairs, read, write
 from . import rows
@@ -28,12 +28,10 @@ def enqueue(drafts: Batch, *, now: float | None = None, again: bool = False) -> 
     found = yield from _load(doubtful)
     todo = [draft for draft in drafts if draft.id not in found]
     blockers = yield from _blockers(todo)
-    taken = yield from _take_keys(todo, now)
-    todo = [draft for draft in todo if draft.id not in taken]
-    found |= yield from _insert(todo, blockers, now, doubtful)
-    missing = {draft.id: taken.get(draft.id, draft.id) for draft in drafts if draft.id not in found}
-    others = yield from _load(missing.values())
-    return [found.get(draft.id) or others[missing[draft.id]] for draft in drafts]
+    holders = yield from _take_keys(todo, now)
+    found |= yield from _insert([draft for draft in todo if draft.id not in holders], blockers, now, doubtful)
+    others = yield from _load(holders.get(draft.id, draft.id) for draft in drafts if draft.id not in found)
+    return [found.get(draft.id) or others[holders.get(draft.id, draft.id)] for draft in drafts]
 
 
 def successors(pairs: Sequence[tuple[Draft[Any], str, int, bool]], *, now: float | None = None) -> Flow[None]:
@@ -94,8 +92,14 @@ def _refuse_cycles(drafts: Batch) -> None:
 
 
 def _take_keys(drafts: Batch, now: float | None) -> Flow[dict[str, str]]:
-    """For drafts whose key another job holds: that job's id."""
+    """For each draft whose key another job holds: that job's id. An error if only its window is left."""
     lost = yield from take_keys(drafts, now)
+    ids = {draft.id for draft in drafts}
+    known = ids | (yield from _load(holder for _, holder in lost.values())).keys()
+    for key, holder in lost.values():
+        if holder not in known:
+            yield write("drop_keys", ids=as_json(sorted(ids)))  # the caller may go on with its transaction
+            raise KeyTaken(key, holder)
     return {id: holder for id, (_, holder) in lost.items()}
 
 

@@ -91,8 +91,7 @@ def claim(
         return found
     # Suspects came back to their old places, which the cursor has passed: they are few, and looked for everywhere.
     left = [Scope(s.queue, s.want - sum(job.queue == s.queue for job in found.jobs)) for s in scopes]
-    more = yield from _claim_one_kind(left, {**share, "suspect": True}, room, random)
-    return Claim(found.jobs + more.jobs, more.suspects)
+    return (yield from _and_more(found, _claim_one_kind(left, {**share, "suspect": True}, room, random)))
 
 
 def renew(worker: str, leases: Sequence[Lease], *, lease: float, now: float | None = None) -> Flow[Renewal]:
@@ -122,9 +121,7 @@ def settle(
     missing = [lease for lease, _ in outcomes if lease.id not in states]
     if missing:
         batch = as_json([{"id": id, "token": token} for id, token in missing])
-        repeated = {row[0] for row in (yield read("settled", batch=batch))}
-        named = {row[0]: State(row[3]) for row in (yield from _get(sorted(repeated)))}
-        states |= named
+        states |= {id: State(state) for id, state in (yield read("settled", batch=batch))}
     return [Settled(lease.id, states.get(lease.id)) for lease, _ in outcomes]
 
 
@@ -169,9 +166,19 @@ def _claim_one_kind(
     found, limited = _claim_of(answer, share["token"])
     held = [scope for scope in scopes if "*" in limited or scope.queue in limited]
     if held and len(found.jobs) < want:
-        more = yield from _claim_limited(held, share, want - len(found.jobs), random)
-        return Claim(found.jobs + more.jobs, found.suspects or more.suspects)
+        return (yield from _and_more(found, _claim_limited(held, share, want - len(found.jobs), random)))
     return found
+
+
+def _and_more(found: Claim, flow: Flow[Claim]) -> Flow[Claim]:
+    """What was found first is ours already: if looking for more fails, it is handed over all the same."""
+    try:
+        more = yield from flow
+    except Exception:
+        if not found.jobs:
+            raise
+        return found
+    return Claim(found.jobs + more.jobs, found.suspects or more.suspects)
 
 
 def _claim_limited(
@@ -246,7 +253,3 @@ def _settle_others(
     changes = [machine.settle(mine[lease.id], o, random()) for lease, o in others if lease.id in mine]
     yield from apply(changes, now)
     return {change.id: change.state for change in changes}
-
-
-def _get(ids: Sequence[str]) -> Flow[list[Row]]:
-    return (yield read("get", ids=as_json(ids))) if ids else []

@@ -1,5 +1,7 @@
 -- settled: was it this very lease that settled these jobs? Then the answer was lost, not the lease.
-select b.id::text
-from json_to_recordset(:batch::text::json) as b(id uuid, token uuid)
-join {schema}.all_jobs j on j.id = b.id and j.token = b.token
-where j.state <> 'running'
+with given as materialized (
+    select b.id, b.token from json_to_recordset(:batch::text::json) as b(id uuid, token uuid)
+)
+select j.id::text, j.state
+from {schema}.all_jobs j join given g on g.id = j.id and g.token = j.token
+where j.id = any(array(select id from given)) and j.state <> 'running'

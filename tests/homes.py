@@ -1,0 +1,179 @@
+"""Places for apps to live in while they are tested, and what a test may do to them besides what the client says.
+
+A schema of PostgreSQL takes a while to make, so that the tests of a module share one, emptied after each of them.
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from leasehold import App, Job
+from leasehold.core.job import Claimed, Outcome, Raised, Succeeded
+from leasehold.store.flows import lease, promote, upkeep
+from leasehold.store.flows.lease import Scope
+from leasehold.store.open import open_store
+from leasehold.store.postgres import PostgresStore
+from leasehold.store.sqlite import SQLiteStore
+from leasehold.store.store import Store
+from tests.conftest import PG_KINDS, SERVERS, SQLITE_KINDS
+
+EMPTIED = ("jobs", "finished", "keys", "edges", "attempts", "nudges", "queues")
+
+
+@dataclass(frozen=True)
+class Home:
+    """Where an app can live."""
+
+    kind: str
+    url: str
+    schema: str
+
+    def app(self) -> App:
+        return App(self.url, schema=self.schema)
+
+    @property
+    def is_postgres(self) -> bool:
+        return self.kind not in SQLITE_KINDS
+
+    def empty(self) -> None:
+        """Of a shared schema: all that a test has left."""
+        with psycopg.connect(self.url) as connection:
+            for table in EMPTIED:
+                connection.execute(f"delete from {self.schema}.{table}".encode())
+            connection.execute(f"update {self.schema}.pulse set touched_at = '-infinity', grace_until = '-infinity'".encode())
+            connection.execute(f"update {self.schema}.arming set armed_until = '-infinity'".encode())
+
+
+@pytest.fixture(scope="module", params=PG_KINDS)
+def pg_schema(request: pytest.FixtureRequest) -> Iterator[Home]:
+    """A schema of PostgreSQL, for the tests of a module one after another."""
+    yield from _shared(request)
+
+
+@pytest.fixture
+def pg_home(pg_schema: Home) -> Iterator[Home]:
+    """PostgreSQL, every server there is."""
+    yield pg_schema
+    pg_schema.empty()
+
+
+@pytest.fixture(scope="module", params=[*SQLITE_KINDS, *PG_KINDS])
+def _any_schema(request: pytest.FixtureRequest) -> Iterator[Home]:
+    if request.param in SQLITE_KINDS:
+        yield Home(request.param, "", "leasehold")
+    else:
+        yield from _shared(request)
+
+
+@pytest.fixture
+def home(_any_schema: Home, tmp_path: Path) -> Iterator[Home]:
+    """Every kind of store."""
+    if _any_schema.is_postgres:
+        yield _any_schema
+        _any_schema.empty()
+    else:
+        path = ":memory:" if _any_schema.kind == "memory" else tmp_path / "leasehold.db"
+        yield Home(_any_schema.kind, f"sqlite:///{path}", "leasehold")
+
+
+@pytest.fixture
+def app(home: Home) -> Iterator[App]:
+    """An app in an empty store of each kind."""
+    app = home.app()
+    yield app
+    app.close()
+
+
+@pytest.fixture
+def pg_app(pg_home: Home) -> Iterator[App]:
+    """An app in an empty PostgreSQL."""
+    app = pg_home.app()
+    yield app
+    app.close()
+
+
+def _shared(request: pytest.FixtureRequest) -> Iterator[Home]:
+    server = request.config.stash[SERVERS].get(request.param)
+    home = Home(request.param, server.dsn, f"t_{uuid.uuid4().hex[:12]}")
+    store = open_store(home.url, schema=home.schema)
+    store.migrate()
+    store.close()
+    yield home
+    server.drop_schema(home.schema)
+
+
+def inventory(store: Store) -> dict[str, int]:
+    """How many rows each table of a store holds; nothing at all if there are no tables."""
+    if isinstance(store, PostgresStore):
+        return _postgres_inventory(store)
+    assert isinstance(store, SQLiteStore)
+    if store.path is not None and not Path(store.path).exists():
+        return {}
+    place = store._memory or f"file:{store.path}?mode=ro"
+    with closing(sqlite3.connect(place, uri=True)) as connection:
+        names = connection.execute("select name from sqlite_master where type = 'table' and name not like 'sqlite_%'")
+        return {name: _count(connection, name) for (name,) in names.fetchall()}
+
+
+def _postgres_inventory(store: PostgresStore) -> dict[str, int]:
+    with psycopg.connect(store._url) as connection:
+        names = connection.execute(
+            "select relname from pg_class where relnamespace = to_regnamespace(%s) and relkind in ('r', 'p')"
+            " and not relispartition",
+            (store.schema,),
+        ).fetchall()
+        return {name: _count(connection, f"{store.schema}.{name}") for (name,) in names}
+
+
+def _count(connection: Any, table: str) -> int:
+    return int(connection.execute(f"select count(*) from {table}").fetchone()[0])
+
+
+def claim(app: App, want: int = 1, *, queue: str = "default", worker: str = "w1") -> list[Claimed]:
+    """Take jobs, as a worker does."""
+    found = app.store().run(
+        lease.claim, worker, str(uuid.uuid4()), [Scope(queue, want)], sorted(app.tasks), want=want, lease=30.0, random=random.random
+    )
+    return found.jobs
+
+
+def settle(app: App, job: Claimed, outcome: Outcome) -> None:
+    """End an attempt, as a worker does."""
+    (settled,) = app.store().run(lease.settle, [(job.lease, outcome)], random.random)
+    assert settled.state is not None, "the lease was lost"
+
+
+def fail(app: App, job: Claimed, error: str = "ValueError: no") -> None:
+    settle(app, job, Raised(error, fatal=True))
+
+
+def succeed(app: App, job: Claimed, result: str = "null") -> None:
+    settle(app, job, Succeeded(result))
+
+
+def promote_all(app: App, *, now: float | None = None) -> list[str]:
+    """Let go what is free, as upkeep does."""
+    promoted: list[str] = []
+    while True:
+        step = app.store().run(promote.promote, now=now)
+        promoted += step.promoted
+        if not step.more:
+            return promoted
+
+
+def beat(app: App) -> None:
+    app.store().run(upkeep.beat, grace=0.0)
+
+
+def ids(jobs: list[Job[Any]]) -> list[str]:
+    return [job.id for job in jobs]

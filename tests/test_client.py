@@ -1,0 +1,517 @@
+"""What a program can say to its jobs, on every store: enqueue, look, steer, tenants, prune."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from leasehold import (
+    App,
+    Draft,
+    InvalidInput,
+    InvalidTransition,
+    Job,
+    JobNotFound,
+    KeyTaken,
+    LeaseholdError,
+    State,
+)
+from leasehold.core.ids import make_id
+from leasehold.tasks import PlainTask
+from tests.homes import Home, _any_schema, app, claim, fail, home, ids, inventory, promote_all, succeed  # noqa: F401
+
+AWKWARD: dict[str, Any] = {
+    "unicode": "žluťoučký kůň 日本 🐎 \u2028",
+    "quotes": """it's "quoted" `so` $$ $1 %s %(x)s :name ::text ? {now} {schema} -- /* */ ;""",
+    "backslashes": "\\ \\\\ \\n \\u0041 \r\n\t\x7f",
+    "percent": "100% %% %(x)s",
+    "numbers": [1e22, -0.0, 2**53 + 1, -(2**63), 2**63 - 1, 1e-300, 0.1, 5e-324],
+    "nested": {"a": [{"b": [[], {}, None, True, False]}], "": "empty key", ":x": "%s", "a.b": "'"},
+    "repeated": ["same", "same"],
+}
+
+
+def hello(app: App, **options: Any) -> PlainTask[[str], str]:
+    @app.task(**options)
+    def greet(name: str) -> str:
+        return f"Hello, {name}"
+
+    return greet
+
+
+def echo(app: App) -> PlainTask[..., Any]:
+    @app.task
+    def echo(value: Any = None) -> Any:
+        return value
+
+    return echo
+
+
+# enqueue
+
+
+def test_an_enqueued_job_is_there(app: App) -> None:
+    greet = hello(app, queue="polite", priority=3, max_attempts=7)
+    before = time.time()
+    job = greet.enqueue("Ada")
+    assert (job.state, job.queue, job.priority, job.max_attempts) == (State.QUEUED, "polite", 3, 7)
+    assert (job.attempt, job.version, job.losses, job.existing) == (0, 0, 0, False)
+    assert (job.chain, job.position) == (job.id, 0)
+    assert abs(job.created_at.timestamp() - before) < 5
+    assert job.run_at == job.created_at
+    assert app.client.get(job) == job
+    assert app.client.get(job.id) == app.client.get(uuid.UUID(job.id)) == job
+
+
+def test_what_enqueue_returns_is_what_get_returns(app: App) -> None:
+    greet = hello(app)
+    first = greet.enqueue("first")
+    for prepared in (
+        greet.using(delay=60),
+        greet.using(target="acct-7"),
+        greet.using(unique="k"),
+        greet.using(unique="w", unique_for=60),
+        greet.using(after=[first], priority=-100),
+        greet.using(id=make_id(time.time(), b"0123456789")),
+    ):
+        job = prepared.enqueue("Ada")
+        assert app.client.get(job) == job
+
+
+def test_an_awkward_payload_comes_back_as_it_went_in(app: App) -> None:
+    task = echo(app)
+    job = task.enqueue(AWKWARD)
+    stored = app.client.get(job)
+    assert stored is not None
+    (arguments, _) = app.lookup(job.task).arguments(stored.payload)
+    assert repr(arguments) == repr((AWKWARD,)), "repr, because -0.0 == 0.0 and 1e22 == 10**22"
+    assert stored.payload == job.payload
+    (claimed,) = claim(app)
+    assert claimed.payload == job.payload
+
+
+def test_awkward_results_come_back_as_they_went_in(app: App) -> None:
+    job = echo(app).enqueue()
+    app.client.complete(job, AWKWARD)
+    assert repr(app.client.result(job)) == repr(AWKWARD)
+
+
+def test_many_drafts_are_stored_in_order(app: App) -> None:
+    task = echo(app)
+    drafts = [task.draft(n) for n in range(5000)]
+    jobs = app.client.enqueue_many(drafts)
+    assert ids(jobs) == [draft.id for draft in drafts]
+    assert app.client.count() == 5000
+    taken = claim(app, 5000)
+    assert [job.id for job in taken] == [draft.id for draft in drafts], "first in, first out"
+
+
+def test_no_drafts_are_no_jobs(app: App) -> None:
+    assert app.client.enqueue_many([]) == []
+
+
+def test_mixed_drafts_are_stored_together(app: App) -> None:
+    greet, task = hello(app), echo(app)
+    blocker = greet.draft("first")
+    kept = task.using(unique="kept").enqueue(0)
+    jobs = app.client.enqueue_many(
+        [
+            greet.using(target="t", priority=5).draft("target"),
+            task.using(unique="kept").draft(1),
+            task.using(after=[blocker]).draft(2),
+            blocker,
+            task.using(delay=100, queue="later").draft(3),
+            task.using(unique="fresh").draft(4),
+            task.using(unique="fresh").draft(5),
+        ]
+    )
+    assert [job.wait for job in jobs] == ["target", None, "jobs", None, "time", None, None]
+    assert [job.existing for job in jobs] == [False, True, False, False, False, False, True]
+    assert jobs[1].id == kept.id
+    assert jobs[6].id == jobs[5].id, "of two drafts with one key the first is stored"
+    assert app.client.count() == 6
+
+
+def test_drafts_may_name_each_other_in_any_order(app: App) -> None:
+    task = echo(app)
+    last = task.draft("bottom")
+    middle = task.using(after=[last]).draft("middle")
+    top = task.using(after=[middle, last]).draft("top")
+    jobs = app.client.enqueue_many([top, middle, last])
+    assert [job.state for job in jobs] == ["pending", "pending", "queued"]
+    assert [one.chain for one in app.client.blockers(top.id)] == [middle.id, last.id]
+    for expected in (last, middle, top):
+        promote_all(app)
+        (job,) = claim(app, 10)
+        assert job.id == expected.id
+        succeed(app, job, '"done"')
+    assert [one.result for one in app.client.blockers(top.id)] == ['"done"', '"done"']
+
+
+def circle(task: PlainTask[..., Any]) -> list[Draft[Any]]:
+    one, two = task.draft(1), task.draft(2)
+    return [task.using(id=one.id, after=[two]).draft(1), task.using(id=two.id, after=[one]).draft(2)]
+
+
+def stranger(task: PlainTask[..., Any]) -> list[Draft[Any]]:
+    return [task.draft(1), task.using(after=[make_id(time.time(), b"nobody has")], unique="k").draft(2)]
+
+
+def twins(task: PlainTask[..., Any]) -> list[Draft[Any]]:
+    draft = task.draft(1)
+    return [draft, task.draft(2), draft]
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "says"),
+    [(circle, InvalidInput, "circle"), (stranger, JobNotFound, "no such job"), (twins, InvalidInput, "same id")],
+)
+def test_drafts_that_make_no_sense_together_are_refused_as_a_whole(
+    app: App, make: Callable[[Any], list[Draft[Any]]], error: type[Exception], says: str
+) -> None:
+    task = echo(app)
+    task.enqueue("so that the tables are there")
+    before = inventory(app.store())
+    with pytest.raises(error, match=says):
+        app.client.enqueue_many(make(task))
+    assert inventory(app.store()) == before
+
+
+# the same again
+
+
+@pytest.mark.parametrize("finished", [False, True], ids=["live", "finished"])
+def test_an_id_that_exists_returns_its_job(app: App, finished: bool) -> None:
+    task = echo(app)
+    job_id = make_id(time.time(), b"0123456789")
+    first = task.using(id=job_id).enqueue(1)
+    if finished:
+        app.client.complete(first, "done")
+    again = task.using(id=job_id).enqueue(2)
+    assert again.existing
+    assert again.payload == first.payload
+    assert again.state == (State.SUCCEEDED if finished else State.QUEUED)
+    assert app.client.count() == 1
+
+
+@pytest.mark.parametrize("finished", [False, True], ids=["live", "finished"])
+def test_a_draft_that_is_enqueued_twice_is_one_job(app: App, finished: bool) -> None:
+    """As a program does that saw StoreUnavailable and tries again: the draft carries its id."""
+    draft = echo(app).draft(1)
+    first = app.client.enqueue(draft)
+    if finished:
+        app.client.complete(first, "done")
+    again = app.client.enqueue(draft)
+    assert (again.id, again.existing) == (first.id, True)
+    assert app.client.count() == 1
+    assert len(claim(app, 10)) == (0 if finished else 1)
+
+
+def test_a_unique_key_has_one_live_job(app: App) -> None:
+    once = echo(app).using(unique="k")
+    first = once.enqueue(1)
+    assert once.enqueue(2).id == first.id
+    assert once.enqueue(2).existing
+    app.client.complete(first)
+    second = once.enqueue(3)
+    assert (second.id != first.id, second.existing) == (True, False)
+
+
+def test_a_window_outlives_its_job(app: App) -> None:
+    once = echo(app).using(unique="k", unique_for=3600)
+    first = once.enqueue(1)
+    app.client.complete(first, "done")
+    again = once.enqueue(2)
+    assert (again.id, again.existing, again.state) == (first.id, True, State.SUCCEEDED)
+
+
+@pytest.mark.parametrize("how", ["deleted", "pruned"])
+def test_a_window_whose_job_is_gone_gets_a_clear_answer(app: App, how: str) -> None:
+    """There is no job to return. A new one, or KeyTaken: but not a KeyError from the inside."""
+    once = echo(app).using(unique="k", unique_for=3600)
+    first = once.enqueue(1)
+    if how == "deleted":
+        app.client.delete(first)
+    else:
+        app.client.complete(first, "done")
+        time.sleep(0.01)
+        assert app.client.prune(finished_for=0).finished == 1
+    try:
+        assert once.enqueue(2).id != first.id
+    except KeyTaken as error:
+        assert error.holder == first.id
+
+
+def test_a_key_given_up_by_a_failure_and_taken_by_another_stops_resume(app: App) -> None:
+    once = echo(app).using(unique="k")
+    first = once.enqueue(1)
+    fail(app, claim(app)[0])
+    second = once.enqueue(2)
+    assert not second.existing
+    with pytest.raises(KeyTaken, match=second.id):
+        app.client.resume(first)
+
+
+# steering
+
+
+def test_cancel_ends_a_job(app: App) -> None:
+    job = echo(app).enqueue()
+    assert app.client.cancel(job).state is State.CANCELLED
+    with pytest.raises(InvalidTransition, match=f"cannot cancel job {job.id}: it is cancelled"):
+        app.client.cancel(job)
+
+
+def test_a_running_job_is_asked(app: App) -> None:
+    job = echo(app).enqueue()
+    claim(app)
+    asked = app.client.cancel(job)
+    assert (asked.state, asked.request) == (State.RUNNING, "cancel")
+
+
+def test_pause_and_resume(app: App) -> None:
+    job = echo(app).enqueue()
+    assert app.client.pause(job).state is State.PAUSED
+    assert claim(app) == []
+    assert app.client.resume(job).state is State.PENDING
+    assert promote_all(app) == [job.id]
+    assert len(claim(app)) == 1
+
+
+def test_a_failed_job_is_resumed_with_its_attempts_anew(app: App) -> None:
+    job = echo(app).enqueue()
+    fail(app, claim(app)[0])
+    assert app.client.get(job).state is State.FAILED  # type: ignore[union-attr]
+    assert app.client.resume(job).attempt == 0
+
+
+def test_run_now_brings_a_time_forward(app: App) -> None:
+    job = echo(app).using(delay=3600).enqueue()
+    assert promote_all(app) == []
+    app.client.run_now(job)
+    assert promote_all(app) == [job.id]
+    with pytest.raises(InvalidTransition, match="cannot run_now"):
+        app.client.run_now(job)
+
+
+def test_complete_ends_a_job_from_outside(app: App) -> None:
+    job = hello(app).using(delay=3600).enqueue("Ada")
+    done = app.client.complete(job, {"x": 1})
+    assert (done.state, done.result) == (State.SUCCEEDED, '{"x":1}')
+
+
+def test_a_chain_goes_on_with_another_job(app: App) -> None:
+    task = echo(app)
+    first = task.enqueue(1)
+    second, third = task.draft(2), task.draft(3)
+    app.client.complete(first, continue_with=second)
+    app.client.complete(second.id, continue_with=third)
+    assert ids(app.client.chain(first)) == ids(app.client.chain(third.id)) == [first.id, second.id, third.id]
+    assert [job.position for job in app.client.chain(second.id)] == [0, 1, 2]
+    assert [job.continued for job in app.client.chain(second.id)] == [True, True, False]
+
+
+@pytest.mark.parametrize("finished", [False, True], ids=["live", "finished"])
+def test_a_chain_cannot_go_on_with_a_job_that_exists(app: App, finished: bool) -> None:
+    """It would end in silence: marked as continued, with nothing behind it."""
+    task = echo(app)
+    first = task.enqueue(1)
+    other = task.draft(2)
+    app.client.enqueue(other)
+    if finished:
+        app.client.complete(other.id)
+    with pytest.raises(LeaseholdError, match=other.id):
+        app.client.complete(first, continue_with=other)
+    assert app.client.get(first).state is State.QUEUED  # type: ignore[union-attr]
+
+
+def test_a_deleted_job_is_gone(app: App) -> None:
+    job = echo(app).enqueue()
+    done = echo_done(app)
+    for one in (job, done):
+        app.client.delete(one)
+        assert app.client.get(one) is None
+        with pytest.raises(JobNotFound, match=one.id):
+            app.client.delete(one)
+
+
+def echo_done(app: App) -> Job[Any]:
+    return app.client.complete(app.lookup("echo").enqueue())
+
+
+VERBS = ["cancel", "pause", "resume", "run_now", "complete", "delete", "explain", "attempts", "chain", "wait", "result"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_job_that_never_was_is_not_found(app: App, verb: str) -> None:
+    nobody = make_id(time.time(), b"nobody has")
+    assert app.client.get(nobody) is None
+    with pytest.raises(JobNotFound, match=nobody):
+        getattr(app.client, verb)(nobody)
+
+
+def test_attempts_are_told_in_order(app: App) -> None:
+    job = echo(app).enqueue()
+    assert app.client.attempts(job) == []
+    fail(app, claim(app, worker="w1")[0], "first")
+    app.client.resume(job)
+    promote_all(app)
+    (second,) = claim(app, worker="w2")
+    first, now = app.client.attempts(job)
+    assert (first.worker, first.outcome, first.error, first.version) == ("w1", "failed", "first", 1)
+    assert first.ended_at is not None and first.ended_at >= first.started_at
+    assert (now.worker, now.outcome, now.ended_at, now.version) == ("w2", "running", None, 2)
+    succeed(app, second)
+    assert [record.outcome for record in app.client.attempts(job)] == ["failed", "succeeded"]
+
+
+# queues
+
+
+def test_queues_are_paused_limited_and_told(app: App) -> None:
+    task = echo(app)
+    task.enqueue()
+    task.using(queue="slow").enqueue()
+    app.client.pause_queue("default")
+    app.client.limit_queue("slow", max_running=1)
+    app.client.limit_queue(None, max_running=5)
+    told = {info.queue: info for info in app.client.queues()}
+    assert list(told) == ["*", "default", "slow"]
+    assert (told["default"].paused, told["default"].queued, told["default"].max_running) == (True, 1, None)
+    assert (told["slow"].paused, told["slow"].max_running, told["*"].max_running) == (False, 1, 5)
+    assert claim(app) == []
+    app.client.resume_queue("default")
+    assert len(claim(app)) == 1
+    app.client.limit_queue("slow", max_running=None)
+    told = {info.queue: info for info in app.client.queues()}
+    assert (told["default"].running, told["slow"].max_running) == (1, None)
+
+
+def test_a_limit_of_none_at_all_stops_a_queue(app: App) -> None:
+    task = echo(app)
+    task.enqueue()
+    app.client.limit_queue("default", max_running=0)
+    assert claim(app) == []
+    app.client.limit_queue("default", max_running=1)
+    assert len(claim(app, 5)) == 1
+
+
+# tenants
+
+
+def test_tenants_are_strangers_to_each_other(app: App, home: Home) -> None:
+    task = echo(app)
+    acme = app.client.tenant("acme")
+    acme.migrate()
+    try:
+        job = task.using(tenant="acme").enqueue(1)
+        assert app.client.get(job) is None
+        assert acme.get(job) == job
+        assert (app.client.count(), acme.count()) == (0, 1)
+        assert app.client.enqueue(task.draft(2), tenant="acme").id in ids(acme.jobs().jobs)
+        assert acme.enqueue(task.draft(3)).id in ids(acme.jobs().jobs)
+        assert asyncio.run(app.aclient.tenant("acme").count()) == 3
+        assert app.client.count() == 0
+    finally:
+        acme.store.close()
+        if home.is_postgres:
+            drop(app, f"{home.schema}_acme")
+
+
+def drop(app: App, schema: str) -> None:
+    import psycopg
+
+    with psycopg.connect(app._url) as connection:
+        connection.execute(f"drop schema {schema} cascade".encode())
+
+
+# prune
+
+
+def test_prune_removes_what_has_been_over_for_long_enough(app: App) -> None:
+    task = echo(app)
+    jobs = [task.enqueue(n) for n in range(5)]
+    app.client.complete(jobs[0])
+    app.client.cancel(jobs[1])
+    fail(app, claim(app)[0])
+    kept = app.client.prune(finished_for=3600, failed_for=3600)
+    assert (kept.finished, kept.failed) == (0, 0)
+    time.sleep(0.01)
+    gone = app.client.prune(finished_for=0, failed_for=0)
+    assert (gone.finished, gone.failed) == (2, 1)
+    assert app.client.count() == 2
+    assert inventory(app.store())["attempts"] == 0, "the history goes with the job"
+
+
+def test_prune_takes_as_many_steps_as_it_needs(app: App) -> None:
+    task = echo(app)
+    app.client.enqueue_many([task.draft(n) for n in range(2500)])
+    for job in claim(app, 2500):
+        succeed_later.append((app, job))
+    flush()
+    time.sleep(0.01)
+    assert app.client.prune(finished_for=0).finished == 2500
+    assert app.client.count() == 0
+
+
+succeed_later: list[tuple[App, Any]] = []
+
+
+def flush() -> None:
+    """Settle in one batch."""
+    import random
+
+    from leasehold.core.job import Succeeded
+    from leasehold.store.flows import lease
+
+    app = succeed_later[0][0]
+    batch = [(job.lease, Succeeded("null")) for _, job in succeed_later]
+    succeed_later.clear()
+    app.store().run(lease.settle, batch, random.random)
+
+
+# the async client says the same
+
+
+def test_the_async_client_does_all_that_the_plain_one_does(app: App) -> None:
+    task = echo(app)
+
+    async def day() -> None:
+        client = app.aclient
+        await client.migrate()
+        job = await task.aenqueue({"x": 1})
+        assert await client.get(job) == job
+        more = await client.enqueue_many([task.draft(1), task.using(after=[job]).draft(2), task.using(delay=60).draft(3)])
+        assert await client.count() == 4
+        assert [one.id for one in (await client.jobs(limit=1)).jobs] == [max(job.id, *ids(more))]
+        assert (await client.blockers(more[1]))[0].chain == job.id
+        assert "waits for a worker" in (await client.explain(job))[0]
+        assert await client.attempts(job) == []
+        assert (await client.pause(more[0])).state is State.PAUSED
+        assert (await client.resume(more[0])).state is State.PENDING
+        assert (await client.run_now(more[2])).run_at < more[2].run_at
+        assert (await client.cancel(more[2])).state is State.CANCELLED
+        await client.pause_queue("default")
+        await client.limit_queue("default", max_running=3)
+        assert [(info.paused, info.max_running) for info in await client.queues()] == [(True, 3)]
+        await client.resume_queue("default")
+        successor = task.draft("next")
+        await client.complete(job, "first", continue_with=successor)
+        await client.complete(successor.id, "last")
+        assert await client.result(job, timeout=5) == "last"
+        assert (await client.wait(job, timeout=5)).id == successor.id
+        assert [one.id for one in await client.chain(job)] == [job.id, successor.id]
+        await client.delete(more[0])
+        assert await client.get(more[0]) is None
+        time.sleep(0.01)
+        assert (await client.prune(finished_for=0)).finished == 3
+        with pytest.raises(JobNotFound):
+            await client.cancel(job)
+
+    asyncio.run(day())
