@@ -12,12 +12,9 @@ LATEST = 4_102_444_800.0  # 2100-01-01
 
 def make_id(unix_time: float, random: bytes) -> str:
     """A UUIDv7 of this moment, from ten random bytes."""
-    milliseconds = int(unix_time * 1000)
-    value = (milliseconds << 80) | int.from_bytes(random[:10], "big")
-    value = value & ~(0xF << 76) | (7 << 76)  # version
-    value = value & ~(0x3 << 62) | (0x2 << 62)  # variant
-    text = f"{value:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    time, rest = f"{int(unix_time * 1000):012x}", random.hex()
+    variant = "89ab"[random[9] & 3]
+    return f"{time[:8]}-{time[8:]}-7{rest[:3]}-{variant}{rest[3:6]}-{rest[6:18]}"
 
 
 def parse_id(given: object) -> str:

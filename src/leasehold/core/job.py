@@ -1,4 +1,7 @@
-"""The nouns: what a job is before it is stored, while it lives, and what an attempt can come to."""
+"""The nouns: what a job is before it is stored, while it lives, and what an attempt can come to.
+
+Those that are made by the thousand are msgspec's structs, which cost a tenth of a frozen dataclass.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
+
+from msgspec import Struct
 
 from .backoff import Backoff
 
@@ -55,8 +60,7 @@ class Policy:
     on_blocker_failure: OnBlockerFailure = "hold"
 
 
-@dataclass(frozen=True, slots=True)
-class Draft(Generic[R_co]):
+class Draft(Struct, Generic[R_co], frozen=True):
     """A job not yet enqueued, checked and ready to be stored. Tasks make them: `task.draft(...)`."""
 
     id: str
@@ -70,12 +74,11 @@ class Draft(Generic[R_co]):
     unique: str | None = None
     unique_for: float | None = None
     after: tuple[str, ...] = ()
-    policy: Policy = field(default_factory=Policy)
+    policy: Policy = Policy()
     fresh: bool = True  # the id was made for this draft, so no job can have it yet
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Job(Generic[R_co]):
+class Job(Struct, Generic[R_co], frozen=True):
     """A job as the store knew it at one moment."""
 
     id: str
@@ -118,8 +121,7 @@ class Lease(NamedTuple):
     token: str
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
+class Claimed(Struct, frozen=True):
     """A job as its new owner receives it, lease included."""
 
     id: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...core import machine
 from ...core.errors import KeyTaken
@@ -56,8 +56,7 @@ class Renewal:
     strangers: list[Lease] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(NamedTuple):
     """What became of one settle: the state that the job is in now, or None if the lease was lost."""
 
     id: str

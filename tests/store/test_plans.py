@@ -1,0 +1,286 @@
+"""Which plans PostgreSQL chooses among a million finished jobs: before and after its statistics, and for any parameters.
+
+One test for each server, as the data takes a while to make: 1,000,000 finished jobs, 100,000 whose time is ahead, 50,000
+in line at 10 targets, 50,000 that wait for other jobs, 1,000 queued. Each flow runs on a connection that asks for the
+plan of each of its statements first, with the very parameters that the flow sends, and is undone afterwards.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from leasehold.core.job import Claimed, Draft, Raised, Released, State, Succeeded
+from leasehold.store.flows import enqueue, lease, look, promote, steer, upkeep
+from leasehold.store.flows.lease import Scope
+from leasehold.store.postgres import PostgresStore
+from leasehold.store.query import Flow, Query, Row, texts
+from leasehold.store.runner import drive
+from tests.store.race_worker import draft
+
+R = TypeVar("R")
+DAY = 86400.0
+
+#: What a statement may use to get at jobs that live, at finished ones, and at the rest. Nothing else, and all of it.
+INTENDED = {
+    "claim": {"jobs_claim", "jobs_pkey"},
+    "renew": {"jobs_pkey", "jobs_leased"},
+    "succeed": {"jobs_pkey"},
+    "mine": {"jobs_pkey"},
+    "change": {"jobs_pkey"},
+    "finish": {"jobs_pkey"},
+    "expired": {"jobs_leased"},
+    "running": {"jobs_leased"},
+    "settled": {"jobs_pkey", "finished_pkey"},
+    "due": {"jobs_due"},
+    "next_due": {"jobs_due"},
+    "heads": {"jobs_line", "jobs_holder"},
+    "free": {"jobs_pkey"},
+    "line_up": {"jobs_pkey"},
+    "promote": {"jobs_pkey"},
+    "open_edges": {"edges_pkey", "edges_open"},
+    "watch": {"jobs_pkey", "jobs_chain"},
+    "chain_ends": {"jobs_pkey", "jobs_chain", "finished_pkey", "finished_chain"},
+    "dependents": {"jobs_pkey"},
+    "decide_edges": {"edges_pkey", "finished_pkey", "finished_chain"},
+    "unblock": {"jobs_pkey"},
+    "lock": {"jobs_pkey"},
+    "request": {"jobs_pkey"},
+    "find_chains": {"jobs_pkey", "finished_pkey"},
+    "drop_revived": {"jobs_pkey", "finished_pkey", "edges_pkey"},
+    "get": {"jobs_pkey", "finished_pkey"},
+    "jobs": {"jobs_pkey", "finished_pkey"},
+    "chain": {"jobs_pkey", "jobs_chain", "finished_pkey", "finished_chain"},
+    "enqueue": set[str](),
+}
+BIG = re.compile(r"jobs|finished_\d+|edges")
+
+
+@dataclass
+class Plan:
+    """What the server did for one statement."""
+
+    query: Query
+    nodes: list[dict[str, Any]]
+    buffers: int
+
+    @property
+    def walked(self) -> set[str]:
+        """Big tables that were read from end to end."""
+        return {n["Relation Name"] for n in self.nodes if n["Node Type"] == "Seq Scan" and BIG.fullmatch(n["Relation Name"])}
+
+    @property
+    def indexes(self) -> set[str]:
+        """Indexes of the big tables; those of partitions by the name that their parent's has."""
+        names = {re.sub(r"_\d{8}_", "_", n["Index Name"]) for n in self.nodes if "Index Name" in n}
+        return {re.sub(r"_idx$", "", name) for name in names if name.startswith(("jobs_", "finished_", "edges_"))}
+
+    def __str__(self) -> str:
+        return "\n".join("  " + _shown(node) for node in self.nodes)
+
+
+def _shown(node: dict[str, Any]) -> str:
+    names = [node.get(key) for key in ("Node Type", "Relation Name", "Index Name", "Index Cond", "Filter")]
+    return f"{' | '.join(str(n) for n in names if n)} rows={node.get('Actual Rows')} loops={node.get('Actual Loops')}"
+
+
+@dataclass
+class Explainer:
+    """A connection for flows, which notes how the server would run each statement before it runs it."""
+
+    raw: psycopg.Connection[Any]
+    schema: str
+    generic: bool
+    plans: list[Plan] = field(default_factory=list)
+
+    def run(self, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -> R:
+        return drive(flow(*args, **kwargs), self)[0]
+
+    def begin(self) -> None:
+        """One transaction for all flows: it is undone in the end."""
+
+    def execute(self, query: Query) -> list[Row]:
+        (text,) = texts(query.name, "postgres", "dollar", self.schema)
+        values = [sql.Literal(value) for value in text.numbered(query.params)]
+        with self.raw.transaction(force_rollback=True):
+            self.plans.append(self._explain(query, text.sql, values))
+        (text,) = texts(query.name, "postgres", "pyformat", self.schema)
+        cursor = self.raw.execute(text.sql, query.params)
+        return cursor.fetchall() if cursor.description else []
+
+    def _explain(self, query: Query, text: str, values: list[sql.Literal]) -> Plan:
+        """Prepared, with a plan made for any parameters or for these."""
+        mode = "force_generic_plan" if self.generic else "force_custom_plan"
+        self.raw.execute(f"set local plan_cache_mode = {mode}")
+        name = f"s_{uuid.uuid4().hex}"
+        self.raw.execute(f"prepare {name} as {text}".encode())
+        arguments = sql.SQL("({})").format(sql.SQL(", ").join(values)) if values else sql.SQL("")
+        asked = sql.SQL("explain (analyze, buffers, format json) execute {} {}").format(sql.Identifier(name), arguments)
+        row = self.raw.execute(asked).fetchone()
+        self.raw.execute(f"deallocate {name}")
+        assert row is not None
+        top = row[0][0]["Plan"]
+        return Plan(query, list(_walk(top)), top["Shared Hit Blocks"] + top["Shared Read Blocks"])
+
+
+def _walk(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for child in node.get("Plans", ()):
+        yield from _walk(child)
+
+
+@contextmanager
+def explaining(store: PostgresStore, *, generic: bool) -> Iterator[Explainer]:
+    with psycopg.connect(store._url) as raw:
+        yield Explainer(raw, store.quoted, generic)
+        raw.rollback()
+
+
+LOAD = """
+-- A UUIDv7 of a moment. The counter keeps ids of one moment apart and the rest of it as random as need be.
+create function {schema}.test_id(moment timestamptz, counter bigint) returns uuid language sql immutable as $$
+    select (lpad(to_hex((extract(epoch from moment) * 1000)::bigint), 12, '0') || '7000' || '8'
+            || lpad(to_hex(counter), 15, '0'))::uuid
+$$;
+select {schema}.make_partitions((now() at time zone 'UTC')::date - 8, (now() at time zone 'UTC')::date);
+
+insert into {schema}.jobs (id, state, queue, task, priority, payload, run_at, max_attempts, chain, created_at)
+select id, 'queued', 'default', 'race', n % 3, '{}', now(), 4, id, now()
+from (select {schema}.test_id(now(), n) as id, n from generate_series(1, 1000) as n) as made;
+
+insert into {schema}.finished (id, state, queue, task, priority, payload, attempt, max_attempts, losses, version, worker, token,
+                               chain, position, created_at, run_at, started_at, finished_at)
+select id, 'succeeded', 'default', 'race', 0, '{}', 1, 4, 0, 1, 'w', id, id, 0, moment, moment, moment, moment
+from (select {schema}.test_id(moment, n) as id, moment from (
+    select now() - n * interval '0.6 seconds' as moment, n from generate_series(1, 1000000) as n) as moments) as made;
+
+insert into {schema}.jobs (id, state, wait, queue, task, priority, payload, run_at, max_attempts, chain, created_at)
+select id, 'pending', 'time', 'default', 'race', 0, '{}', now() + n * interval '10 seconds', 4, id, now()
+from (select {schema}.test_id(now(), 1000000 + n) as id, n from generate_series(1, 100000) as n) as made;
+
+insert into {schema}.jobs (id, state, wait, queue, task, priority, target, payload, run_at, max_attempts, chain, created_at)
+select id, 'pending', 'target', 'default', 'race', 0, 'target ' || n % 10, '{}', now(), 4, id, now()
+from (select {schema}.test_id(now(), 2000000 + n) as id, n from generate_series(1, 50000) as n) as made;
+
+-- Half of what they wait for is finished, half of it has its time ahead.
+insert into {schema}.jobs (id, state, wait, waits, queue, task, priority, payload, run_at, max_attempts, chain, created_at)
+select id, 'pending', 'jobs', 1, 'default', 'race', 0, '{}', now(), 4, id, now()
+from (select {schema}.test_id(now(), 3000000 + n) as id from generate_series(1, 50000) as n) as made;
+insert into {schema}.edges (job, blocker, position)
+select {schema}.test_id(now(), 3000000 + n), case n % 2
+       when 0 then {schema}.test_id(now(), 1000000 + n)
+       else {schema}.test_id(now() - n * interval '0.6 seconds', n) end, 0
+from generate_series(1, 50000) as n;
+"""
+
+
+def load(store: PostgresStore) -> None:
+    """In one transaction, so that now() is one moment, and before autovacuum can look at any of it."""
+    with psycopg.connect(store._url) as raw:
+        for table in ("jobs", "edges"):
+            raw.execute(f"alter table {store.quoted}.{table} set (autovacuum_enabled = false)".encode())
+        raw.execute(LOAD.replace("{schema}", store.quoted).encode())
+        parts = raw.execute("select oid::regclass::text from pg_class where relname ~ '^finished_\\d+$' and relnamespace = "
+                            "%s::regnamespace", [store.quoted]).fetchall()  # fmt: skip
+        for (part,) in parts:
+            raw.execute(f"alter table {part} set (autovacuum_enabled = false)".encode())
+
+
+def claim(on: Explainer, want: int, *scopes: Scope) -> list[Claimed]:
+    token = str(uuid.uuid4())
+    return on.run(lease.claim, "w", token, scopes, ["race"], want=want, lease=30.0, random=lambda: 0.5).jobs
+
+
+def everything(on: Explainer, now: float) -> None:
+    """Every verb of a worker, of upkeep and of a producer, and the commonest questions."""
+    jobs = claim(on, 100, Scope("default", 100))
+    assert len(jobs) == 100
+    (rank, seq) = jobs[-1].rank_and_seq
+    ranges = ((-101, 0, rank, 0), (rank, seq, 101, 0))
+    jobs += claim(on, 100, Scope("default", 100, ranges), Scope("empty", 100))
+    on.run(steer.set_queue, "default", max_running=300)
+    jobs += claim(on, 50, Scope("default", 50))
+    assert len(jobs) == 250
+    assert len(on.run(lease.renew, "w", [job.lease for job in jobs], lease=30.0).renewed) == 250
+    _settle(on, jobs[:200])
+    on.run(upkeep.beat, grace=0.0, now=now + 100)
+    assert len(on.run(lease.reap, lambda: 0.5, now=now + 100)) == 50
+    _promote(on, now)
+    _enqueue(on)
+    _look(on, jobs[0].id)
+
+
+def _settle(on: Explainer, jobs: list[Claimed]) -> None:
+    for job in jobs[150:155]:
+        on.run(steer.cancel, job.id)
+    done = [(job.lease, Succeeded("1")) for job in jobs[:100]]
+    rest = [(job.lease, Raised("boom")) for job in jobs[100:150]] + [(job.lease, Released()) for job in jobs[150:]]
+    states = [one.state for one in on.run(lease.settle, [*done, *rest], lambda: 0.5)]
+    assert states == [State.SUCCEEDED] * 100 + [State.PENDING] * 50 + [State.CANCELLED] * 5 + [State.QUEUED] * 45
+    on.run(lease.settle, done[:10], lambda: 0.5)  # repeated: looked up
+
+
+def _promote(on: Explainer, now: float) -> None:
+    on.raw.execute(
+        f"insert into {on.schema}.nudges (kind, key) select 'after', job::text from (select * from {on.schema}.edges limit 500) e "
+        f"union all select 'chain', blocker::text from (select * from {on.schema}.edges offset 1000 limit 10) e "
+        "union all select 'target', 'target ' || n from generate_series(0, 9) as n".encode()
+    )
+    assert len(on.run(promote.promote, now=now + 3600).promoted) > 100
+
+
+def _enqueue(on: Explainer) -> None:
+    (blocker,) = on.run(enqueue.enqueue, [draft()])
+    on.run(enqueue.enqueue, [draft() for _ in range(100)])
+    named = Draft(draft().id, "race", "{}", after=(blocker.id,), unique="key", fresh=False)
+    on.run(enqueue.enqueue, [named])
+
+
+def _look(on: Explainer, finished: str) -> None:
+    page = on.run(look.jobs, look.Filter(), limit=50)
+    on.run(look.jobs, look.Filter(), limit=50, before=page.next)
+    assert on.run(look.get, page.jobs[0].id)
+    found = on.run(look.get, finished)
+    assert found is not None
+    assert found.state is State.SUCCEEDED
+    on.run(look.chain, finished)
+
+
+def problems(plans: list[Plan]) -> list[str]:
+    found = []
+    for plan in plans:
+        name = plan.query.name
+        if plan.walked and name in INTENDED:
+            found.append(f"{name} reads all of {sorted(plan.walked)}\n{plan}")
+        elif name in INTENDED and plan.indexes != INTENDED[name]:
+            found.append(f"{name} uses {sorted(plan.indexes)}, not {sorted(INTENDED[name])}\n{plan}")
+    found += [f"{name} was not seen" for name in INTENDED.keys() - {plan.query.name for plan in plans}]
+    return found
+
+
+def test_every_statement_uses_its_indexes_among_a_million_jobs(pg_url: str, schema: str, subtests: pytest.Subtests) -> None:
+    store = PostgresStore(pg_url, schema=schema)
+    store.migrate()
+    load(store)
+    for analysed in (False, True):
+        if analysed:
+            with psycopg.connect(pg_url, autocommit=True) as raw:
+                for table in ("jobs", "finished", "edges", "nudges"):
+                    raw.execute(f"analyze {store.quoted}.{table}".encode())
+        for generic in (False, True):
+            with subtests.test(analysed=analysed, generic=generic), explaining(store, generic=generic) as on:
+                everything(on, time.time())
+                first = next(plan for plan in on.plans if plan.query.name == "claim")
+                assert first.buffers < 500, first
+                found = problems(on.plans)
+                assert not found, "\n".join(found)
+    store.close()
