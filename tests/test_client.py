@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import random
 import time
 import uuid
 from collections.abc import Callable
 from typing import Any
 
+import psycopg
 import pytest
 
 from leasehold import (
@@ -23,6 +24,8 @@ from leasehold import (
     State,
 )
 from leasehold.core.ids import make_id
+from leasehold.core.job import Succeeded
+from leasehold.store.flows import lease
 from leasehold.tasks import PlainTask
 from tests.homes import Home, _any_schema, app, claim, fail, home, ids, inventory, promote_all, succeed  # noqa: F401
 
@@ -425,8 +428,6 @@ def test_tenants_are_strangers_to_each_other(app: App, home: Home) -> None:
 
 
 def drop(app: App, schema: str) -> None:
-    import psycopg
-
     with psycopg.connect(app._url) as connection:
         connection.execute(f"drop schema {schema} cascade".encode())
 
@@ -452,28 +453,10 @@ def test_prune_removes_what_has_been_over_for_long_enough(app: App) -> None:
 def test_prune_takes_as_many_steps_as_it_needs(app: App) -> None:
     task = echo(app)
     app.client.enqueue_many([task.draft(n) for n in range(2500)])
-    for job in claim(app, 2500):
-        succeed_later.append((app, job))
-    flush()
+    app.store().run(lease.settle, [(job.lease, Succeeded("null")) for job in claim(app, 2500)], random.random)
     time.sleep(0.01)
     assert app.client.prune(finished_for=0).finished == 2500
     assert app.client.count() == 0
-
-
-succeed_later: list[tuple[App, Any]] = []
-
-
-def flush() -> None:
-    """Settle in one batch."""
-    import random
-
-    from leasehold.core.job import Succeeded
-    from leasehold.store.flows import lease
-
-    app = succeed_later[0][0]
-    batch = [(job.lease, Succeeded("null")) for _, job in succeed_later]
-    succeed_later.clear()
-    app.store().run(lease.settle, batch, random.random)
 
 
 # the async client says the same

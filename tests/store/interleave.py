@@ -141,7 +141,7 @@ class Bench:
         return self.run(lease.reap, random.random, now=self.now)
 
     def prune(self, **options: Any) -> upkeep.Pruned:
-        return self.run(upkeep.prune, **{"finished_before": self.now, "failed_before": self.now, "now": self.now, **options})
+        return self.run(upkeep.prune, **{"finished_for": 1.0, "failed_for": 1.0, "now": self.now, **options})
 
     def get(self, id: str) -> Job[Any] | None:
         return self.run(look.get, id)

@@ -194,9 +194,10 @@ class Model:
     def claim(
         self, worker: str, token: str, scopes: list[Scope], tasks: list[str], now: float, *,
         want: int, lease: float, suspects: int | None, alone: bool,
-    ) -> tuple[list[dict[str, Any]], bool]:  # fmt: skip
+    ) -> tuple[list[dict[str, Any]], bool, bool]:  # fmt: skip
         left = {scope.queue: scope.want for scope in scopes}
-        seen = False  # jobs that have lost a worker, left where this claim could have taken one
+        seen = False  # jobs that have lost a worker, where this claim looked
+        possible = self._suspects(list(left), tasks)
 
         def take(queues: list[str], suspect: bool, most: int) -> list[Row]:
             nonlocal seen
@@ -208,8 +209,9 @@ class Model:
             taken: list[Row] = []
             for queue in queues:
                 room = min(left[queue], limits.get(queue, 999) - running.count(queue))
-                if self._paused(queue) or (limits and room <= 0):
+                if self._paused(queue):
                     continue
+                seen |= self._suspects([queue], tasks)
                 line = [row for row in self._live() if row.state == "queued" and row.draft.queue == queue]
                 line = sorted((row for row in line if row.draft.task in tasks), key=_order)
                 kind = [row for row in line if (row.losses > 0) == suspect][: max(min(room, whole - len(taken)), 0)]
@@ -217,7 +219,6 @@ class Model:
                     self._start(row, worker, token, lease, alone, now)
                     left[queue] -= 1
                 taken += kind
-                seen |= any(row.losses and row.state == "queued" for row in line)
             return sorted(taken, key=_order)
 
         def of_kind(suspect: bool, most: int) -> list[Row]:
@@ -232,9 +233,15 @@ class Model:
             got = of_kind(False, want)
             room = min(want - len(got), want if suspects is None else suspects)
             if room > 0 and seen:
-                seen = False
                 got += of_kind(True, room)
-        return [row.view() | {"token": token} for row in got], seen
+        left_over = seen and self._suspects(list(left), tasks)
+        possible = possible or left_over or any(row.losses for row in got)
+        return [row.view() | {"token": token} for row in got], left_over, possible
+
+    def _suspects(self, queues: list[str], tasks: list[str]) -> bool:
+        """Whether jobs that lost a worker before are there for somebody who knows these tasks."""
+        there = [row.draft for row in self._live() if row.state == "queued" and row.losses]
+        return any(d.queue in queues and d.task in tasks and not self._paused(d.queue) for d in there)
 
     def _paused(self, queue: str) -> bool:
         return self.queues.get(queue, (False, None))[0]

@@ -201,22 +201,26 @@ class History(RuleBasedStateMachine):
     def claim(
         self, worker: str, names: list[str], wants: tuple[int, ...], tasks: list[str], alone: bool, suspects: int | None, heard: bool
     ) -> None:
-        """Not heard: the answer is lost, and the same call repeated."""
+        """What is not heard is found by the next renewal."""
         self.made += 1
         token = str(uuid.UUID(int=self.made))
         scopes = [Scope(name, want) for name, want in zip(names, wants, strict=False)]
         how: dict[str, Any] = {"want": wants[2], "lease": 30.0, "suspects": suspects, "alone": alone}
-        for _ in range(1 if heard else 2):
-            answer = self.say(
-                lambda: self._claimed_by_model(worker, token, scopes, tasks, how),
-                lease.claim, worker, token, scopes, tasks, now=self.now, random=lambda: HALF, **how,
-                shape=lambda claim: ([_claimed(job) for job in claim.jobs], claim.suspects),
-            )  # fmt: skip
-        self.leases += [(worker, Lease(job["id"], token)) for job in answer[0]]
+        sure: list[bool] = []
 
-    def _claimed_by_model(self, worker: str, token: str, scopes: list[Scope], tasks: list[str], how: dict[str, Any]) -> Any:
-        jobs, suspects = self.model.claim(worker, token, scopes, tasks, self.now, **how)
-        return [{name: job[name] for name in CLAIMED} for job in jobs], suspects
+        def by_model() -> list[dict[str, Any]]:
+            jobs, *sure[:] = self.model.claim(worker, token, scopes, tasks, self.now, **how)
+            return [{name: job[name] for name in CLAIMED} for job in jobs]
+
+        def by_store(claim: lease.Claim) -> list[dict[str, Any]]:
+            assert sure[0] <= claim.suspects <= sure[1], f"suspects is {claim.suspects}"
+            return [{name: getattr(job, name) for name in CLAIMED} for job in claim.jobs]
+
+        jobs = self.say(
+            by_model, lease.claim, worker, token, scopes, tasks, now=self.now, random=lambda: HALF, **how, shape=by_store
+        )
+        if heard:
+            self.leases += [(worker, Lease(job["id"], token)) for job in jobs]
 
     @rule(worker=st.sampled_from(["w1", "w2"]), forgets=st.sets(pick))
     def renew(self, worker: str, forgets: set[int]) -> None:
@@ -317,10 +321,6 @@ def _answer(call: Callable[[], Any]) -> Any:
 def _job(job: Job[Any]) -> dict[str, Any]:
     view = {name: getattr(job, name) for name in Job.__slots__ if name != "payload"}
     return {name: _plain(value) for name, value in view.items()} | {"error": job.error is not None}
-
-
-def _claimed(job: Any) -> dict[str, Any]:
-    return {name: getattr(job, name) for name in CLAIMED}
 
 
 def _plain(value: Any) -> Any:

@@ -246,11 +246,11 @@ def test_an_enqueue_that_found_its_key_taken_does_not_hold_up_promote(pg: Bench)
 
 
 def test_settling_two_keyed_jobs_does_not_deadlock_with_a_caller_who_meets_their_keys_in_the_other_order(pg: Bench) -> None:
-    jobs = [pg.take(unique=key) for key in ("k1", "k2")]
     for first, second in (("k1", "k2"), ("k2", "k1")):
+        jobs = [pg.take(unique=key) for key in ("k1", "k2")]
         caller = pg.session()
         caller.leave_open(enqueue.enqueue([draft(unique=first)]))
-        settling = Background(lambda: pg.settle(*((job.lease, Raised("no", fatal=True)) for job in jobs)))
+        settling = Background(lambda jobs=jobs: pg.settle(*((job.lease, Raised("no", fatal=True)) for job in jobs)))
         _ = settling.blocked
         asking = Background(lambda caller=caller, second=second: caller.leave_open(enqueue.enqueue([draft(unique=second)])))
         asking.result()  # a deadlock would be the caller's, whose transaction it would cost

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -28,6 +29,7 @@ _policies = msgspec.json.Decoder(_Stored)
 _encoder = msgspec.json.Encoder()
 
 
+@lru_cache(maxsize=1024)
 def policy_text(policy: Policy) -> str | None:
     """A policy as it is stored: nothing at all where it is the default."""
     backoff = policy.backoff
@@ -53,27 +55,36 @@ def policy(max_attempts: int, lease: float | None, text: str | None) -> Policy:
     return Policy(max_attempts, backoff, lease, stored.timeout, *options)
 
 
-def draft_row(draft: Draft[Any], chain: str, position: int, waits: int, watched: bool) -> dict[str, Any]:
+class DraftRow(msgspec.Struct, frozen=True):
     """What enqueue sends of a draft."""
-    return {
-        "id": draft.id,
-        "task": draft.task,
-        "queue": draft.queue,
-        "priority": draft.priority,
-        "payload": draft.payload,
-        "run_at": draft.run_at,
-        "delay": draft.delay,
-        "target": draft.target,
-        "max_attempts": draft.policy.max_attempts,
-        "policy": policy_text(draft.policy),
-        "lease": draft.policy.lease,
-        "unique_key": draft.unique,
-        "windowed": draft.unique_for is not None,
-        "chain": chain,
-        "position": position,
-        "waits": waits,
-        "watched": watched,
-    }
+
+    id: str
+    task: str
+    queue: str
+    priority: int
+    payload: str
+    run_at: float | None
+    delay: float | None
+    target: str | None
+    max_attempts: int
+    policy: str | None
+    lease: float | None
+    unique_key: str | None
+    windowed: bool
+    chain: str
+    position: int
+    waits: int
+    watched: bool
+
+
+def draft_row(draft: Draft[Any], chain: str, position: int, waits: int, watched: bool) -> DraftRow:
+    """A draft as enqueue sends it."""
+    policy = draft.policy
+    return DraftRow(
+        draft.id, draft.task, draft.queue, draft.priority, draft.payload, draft.run_at, draft.delay, draft.target,
+        policy.max_attempts, policy_text(policy), policy.lease, draft.unique, draft.unique_for is not None,
+        chain, position, waits, watched,
+    )  # fmt: skip
 
 
 def job(row: Row, *, existing: bool = False) -> Job[Any]:

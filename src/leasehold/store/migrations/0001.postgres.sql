@@ -55,7 +55,7 @@ create table {schema}.jobs (
 create index jobs_claim on {schema}.jobs (queue, suspect, rank, seq) where state = 'queued';
 create index jobs_due on {schema}.jobs (run_at) where wait = 'time';
 create index jobs_line on {schema}.jobs (target, seq) where wait = 'target';
-create index jobs_leased on {schema}.jobs (expires_at) where state = 'running';
+create index jobs_leased on {schema}.jobs (expires_at) where expires_at is not null;  -- not by state: settles must not pick it
 create unique index jobs_holder on {schema}.jobs (target) where holds;
 create unique index jobs_chain on {schema}.jobs (chain) where position > 0;
 create index jobs_failed on {schema}.jobs (stopped_at) where state = 'failed';

@@ -51,7 +51,7 @@ create table jobs (
 create index jobs_claim on jobs (queue, suspect, rank, seq) where state = 'queued';
 create index jobs_due on jobs (run_at) where wait = 'time';
 create index jobs_line on jobs (target, seq) where wait = 'target';
-create index jobs_leased on jobs (expires_at) where state = 'running';
+create index jobs_leased on jobs (expires_at) where expires_at is not null;
 create unique index jobs_holder on jobs (target) where holds;
 create unique index jobs_chain on jobs (chain) where position > 0;
 create index jobs_failed on jobs (stopped_at) where state = 'failed';

@@ -24,7 +24,7 @@ moved as (
         stopped_at = case when g.state in ('paused', 'failed') then {now} end,
         error = coalesce(g.error, j.error), worker = null, expires_at = null, started_at = null, request = null, alone = false
     from given g
-    where j.id = g.id and j.id = any(array(select id from given))
+    where j.id = g.id
     returning j.id
 ),
 nudged as (

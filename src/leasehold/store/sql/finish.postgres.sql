@@ -5,7 +5,7 @@ with given as materialized (
 ),
 gone as (
     delete from {schema}.jobs j using given g
-    where j.id = g.id and j.id = any(array(select id from given))
+    where j.id = g.id
     returning j.id, g.state, g.result, coalesce(g.error, j.error) as error, g.continued, j.queue, j.task, j.priority, j.target,
               j.holds, j.payload, j.attempt, j.max_attempts, j.losses, j.version, j.worker, j.token, j.chain, j."position",
               j.watched, j.unique_key, j.created_at, j.run_at, j.started_at

@@ -6,5 +6,5 @@ with given as materialized (
 update {schema}.jobs j
 set state = 'queued', wait = null, holds = j.target is not null, seq = g.seq
 from given g
-where j.id = g.id and j.id = any(array(select id from given)) and j.state = 'pending'
+where j.id = g.id and j.state = 'pending'
 returning j.id::text

@@ -8,7 +8,7 @@ with old as materialized (
 ),
 gone as (
     delete from {schema}.jobs j using old o
-    where j.id = o.id and j.id = any(array(select id from old))
+    where j.id = o.id
     returning j.id, j.target, j.holds, j.watched, j.chain
 ),
 freed as (

@@ -6,5 +6,5 @@ with old as materialized (
     limit :most::integer
     for update skip locked
 )
-delete from {schema}.finished f using old o where f.id = o.id and f.id = any(array(select id from old))
+delete from {schema}.finished f using old o where f.id = o.id
 returning f.id::text

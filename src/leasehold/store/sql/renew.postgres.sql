@@ -4,8 +4,9 @@ with given as materialized (
     select b.id, b.token from json_to_recordset(:batch::text::json) as b(id uuid, token uuid)
 ),
 mine as materialized (
-    select j.id, j.token, j.request from {schema}.jobs j join given g on j.id = g.id and j.token = g.token
-    where j.id = any(array(select id from given)) and j.state = 'running'
+    select j.id, j.token, j.request from {schema}.jobs j
+    where j.id = any(array(select id from given)) and j.token = any(array(select token from given)) and j.state = 'running'
+      and (j.id, j.token) in (select id, token from given)
 ),
 free as materialized (
     select j.id from {schema}.jobs j
@@ -16,12 +17,11 @@ free as materialized (
 renewed as (
     update {schema}.jobs j
     set expires_at = {now} + make_interval(secs => coalesce(j.lease, :lease::float8))
-    from free f
-    where j.id = f.id and j.id = any(array(select id from free))
+    where j.id = any(array(select id from free))
     returning j.id, j.request
 )
 select m.id::text, m.token::text, true, r.id is not null, coalesce(r.request, m.request)
 from mine m left join renewed r on r.id = m.id
 union all
 select j.id::text, j.token::text, false, false, j.request from {schema}.jobs j
-where j.state = 'running' and j.worker = :worker::text and not j.id = any(array(select id from given))
+where j.expires_at is not null and j.worker = :worker::text and not j.id = any(array(select id from given))

@@ -4,15 +4,14 @@ with given as materialized (
     from json_to_recordset(:batch::text::json) as b(id uuid, token uuid, result text, continued boolean)
 ),
 mine as materialized (
-    select j.id from {schema}.jobs j
+    select j.id, j.token from {schema}.jobs j
     where j.id = any(array(select id from given)) and j.token = any(array(select token from given)) and j.state = 'running'
     order by j.id
     for update
 ),
 gone as (
-    delete from {schema}.jobs j using mine m, given g
-    where j.id = m.id and j.id = any(array(select id from mine))
-      and g.id = j.id and g.token = j.token and j.state = 'running'
+    delete from {schema}.jobs j using mine m join given g on g.id = m.id and g.token = m.token
+    where j.id = m.id and j.token = m.token and j.state = 'running'
     returning j.id, g.result, g.continued, j.queue, j.task, j.priority, j.target, j.holds, j.payload, j.attempt, j.max_attempts,
               j.losses, j.version, j.worker, j.token, j.chain, j."position", j.watched, j.unique_key, j.windowed,
               j.created_at, j.run_at, j.started_at

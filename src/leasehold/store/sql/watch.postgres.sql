@@ -14,7 +14,7 @@ free as materialized (
 ),
 marked as (
     update {schema}.jobs j set watched = true from free f
-    where j.id = f.id and j.id = any(array(select id from free))
+    where j.id = f.id
     returning j.id
 )
 select l.chain::text from live l where not l.watched and not exists (select from marked m where m.id = l.id)

@@ -1,0 +1,106 @@
+"""Writes the transition table and the state diagram of concepts.md from `core.machine.TRANSITIONS`.
+
+    python docs/make_concepts.py            write them
+    python docs/make_concepts.py --check    say whether they are up to date, by the exit code
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from leasehold.core.job import State
+from leasehold.core.machine import TRANSITIONS, Transition
+
+PAGE = Path(__file__).parent / "concepts.md"
+ASKED = {State.CANCELLED, State.PAUSED}
+ORDER = list(State)
+
+NOTES = {
+    "enqueue": "queued if nothing holds it up",
+    "promote": "from a nudge or by the clock",
+    "claim": "attempt and version count up; new token, new expiry",
+    "renew": "new expiry; the answer carries a request to cancel or pause",
+    "succeed": "the only exit that no request changes",
+    "retry": "attempts remain; run_at is now + backoff",
+    "snooze": "the attempt is given back",
+    "fail": "attempts spent, or a fatal error",
+    "release": "the attempt is given back",
+    "reap": "the lease has expired; counts as a lost attempt",
+    "cancel": "a running job is asked",
+    "pause": "a running job is asked",
+    "resume": "attempts start anew",
+    "run_now": "only a job that waits for its time",
+    "complete": "from outside; a running owner loses its lease",
+    "delete": "the row is gone; a running owner loses its lease",
+}
+
+
+def listed(states: Iterator[State] | frozenset[State] | set[State]) -> str:
+    return ", ".join(f"`{state}`" for state in sorted(states, key=ORDER.index))
+
+
+def honours_requests(verb: str, transition: Transition) -> bool:
+    """Whether cancelled and paused are where a request leads, not what the verb is for."""
+    return verb not in ("cancel", "pause") and transition.targets >= ASKED
+
+
+def targets(verb: str, transition: Transition) -> str:
+    if honours_requests(verb, transition):
+        return f"{listed(transition.targets - ASKED)}; if asked {listed(ASKED)}"
+    return listed(transition.targets)
+
+
+def table() -> str:
+    rows = ["| verb | from | to | who | |", "|---|---|---|---|---|"]
+    for verb, transition in TRANSITIONS.items():
+        sources = "any" if transition.sources == set(State) else listed(transition.sources)
+        rows.append(f"| {verb} | {sources} | {targets(verb, transition)} | {transition.who} | {NOTES[verb]} |")
+    return "\n".join(rows)
+
+
+def edges() -> Iterator[tuple[State, State, str]]:
+    """From, to, label. A verb that leads from running to running asks; from elsewhere it acts at once."""
+    for verb, (sources, ends, who) in TRANSITIONS.items():
+        for source in sources if verb != "delete" else ():
+            for end in ends:
+                stays = State.RUNNING in (source, end) and State.RUNNING in ends and len(ends) > 1
+                if not stays or source == end:
+                    asked = (stays and who == "anyone") or (honours_requests(verb, TRANSITIONS[verb]) and end in ASKED)
+                    yield source, end, f"{verb} (asked)" if asked else verb
+
+
+def diagram() -> str:
+    labels: dict[tuple[State, State], list[str]] = {}
+    for source, end, label in edges():
+        labels.setdefault((source, end), []).append(label)
+    lines = ["```mermaid", "stateDiagram-v2"]
+    lines += [f"    [*] --> {end}: enqueue" for end in sorted(TRANSITIONS["enqueue"].targets, key=ORDER.index)]
+    for (source, end), verbs in sorted(labels.items(), key=lambda edge: [ORDER.index(state) for state in edge[0]]):
+        lines.append(f"    {source} --> {end}: {', '.join(verbs)}")
+    lines += [f"    {state} --> [*]" for state in ORDER if state.over]
+    return "\n".join([*lines, "```"])
+
+
+def written(page: str) -> str:
+    """The page with its generated parts as the code has them now."""
+    for name, text in (("table", table()), ("diagram", diagram())):
+        part = re.compile(rf"(<!-- generated: {name} -->\n).*?(\n<!-- end -->)", re.S)
+        page, count = part.subn(lambda match, text=text: f"{match[1]}{text}{match[2]}", page)
+        if count != 1:
+            raise SystemExit(f"{PAGE.name} has {count} places for the {name}, not one")
+    return page
+
+
+def main(arguments: list[str]) -> int:
+    page = PAGE.read_text()
+    if arguments == ["--check"]:
+        return int(written(page) != page)
+    PAGE.write_text(written(page))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,467 @@
+"""Promotion, targets, dependencies and chains: traps that each catch a design which looks right."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from leasehold.core.errors import InvalidInput, LeaseholdError
+from leasehold.core.job import Raised, State, Succeeded
+from leasehold.store.flows import enqueue, lease, look, promote, steer
+from tests.store.interleave import Background, Bench, bench, draft
+
+
+@pytest.fixture
+def b(store_url: str, schema: str) -> Iterator[Bench]:
+    with bench(store_url, schema) as made:
+        yield made
+
+
+@pytest.fixture
+def pg(pg_url: str, schema: str) -> Iterator[Bench]:
+    with bench(pg_url, schema) as made:
+        yield made
+
+
+def half() -> float:
+    return 0.5
+
+
+# Nothing waits for ever.
+
+
+@pytest.mark.parametrize("behind", ["target", "after"])
+@pytest.mark.parametrize("end", ["succeed", "cancel", "complete", "delete"])
+def test_a_job_enqueued_in_a_transaction_that_outlives_what_it_waits_for_is_promoted(pg: Bench, behind: str, end: str) -> None:
+    first = pg.take(target="x")
+    options = {"target": "x"} if behind == "target" else {"after": (first.id,), "policy": {"on_blocker_failure": "run"}}
+    caller = pg.session()
+    (second,) = caller.leave_open(enqueue.enqueue([draft(**options)], now=pg.now))
+    if end == "succeed":
+        pg.succeed(first)
+    else:
+        pg.release(first)
+        arguments = (first.id, None) if end == "complete" else (first.id,)
+        pg.run(getattr(steer, end), *arguments, now=pg.now)
+    pg.settle_down()
+    caller.commit()
+    pg.settle_down()
+    assert pg.state(second.id) is State.QUEUED
+
+
+@pytest.mark.parametrize("when", ["before the completion commits", "after it"])
+def test_a_promote_during_an_open_completion_of_the_blocker_loses_nothing(pg: Bench, when: str) -> None:
+    blocker = pg.take()
+    dependent = pg.add(after=(blocker.id,))
+    handler = pg.session()
+    handler.leave_open(lease.settle([(blocker.lease, Succeeded('"r"'))], half))
+    done = Background(pg.promote).result(5)
+    assert done.promoted == []
+    if when == "after it":
+        handler.commit()
+        pg.settle_down()
+    else:
+        Background(pg.promote).result(5)
+        handler.commit()
+        pg.settle_down()
+    assert pg.state(dependent) is State.QUEUED
+    assert [one.result for one in pg.run(look.blockers, dependent)] == ['"r"']
+
+
+def test_a_promote_during_an_open_completion_of_a_watched_blocker_loses_nothing(pg: Bench) -> None:
+    blocker = pg.take()
+    first = pg.add(after=(blocker.id,))
+    pg.settle_down()  # now it is watched
+    handler = pg.session()
+    handler.leave_open(lease.settle([(blocker.lease, Succeeded('"r"'))], half))
+    second = pg.add(after=(blocker.id,))
+    Background(pg.promote).result(5)
+    handler.commit()
+    pg.settle_down()
+    assert [pg.state(id) for id in (first, second)] == [State.QUEUED] * 2
+
+
+def test_a_chain_that_continues_while_promote_looks_keeps_its_dependents_informed(pg: Bench) -> None:
+    blocker = pg.take()
+    dependent = pg.add(after=(blocker.id,), queue="elsewhere")
+    successor = draft()
+    handler = pg.session()
+    handler.leave_open(lease.settle([(blocker.lease, Succeeded(None, continue_with=successor))], half))
+    Background(pg.promote).result(5)
+    handler.commit()
+    pg.settle_down()
+    assert pg.state(dependent) is State.PENDING
+    (job,) = pg.claim()
+    pg.succeed(job, '"last"')
+    pg.settle_down()
+    assert pg.state(dependent) is State.QUEUED
+    assert [one.result for one in pg.run(look.blockers, dependent)] == ['"last"']
+
+
+def test_a_settle_that_waited_for_promote_to_watch_its_job_tells_the_dependents(pg: Bench) -> None:
+    """The row that it deletes was marked after its snapshot: it must read the mark from the newer version."""
+    for successor in (None, draft()):
+        blocker = pg.take()
+        dependent = pg.add(after=(blocker.id,), queue="elsewhere")
+        promoter = pg.session()
+        promoter.leave_open(promote.promote(now=pg.now))
+        settling = Background(lambda blocker=blocker, successor=successor: pg.succeed(blocker, continue_with=successor))
+        assert settling.blocked
+        promoter.commit()
+        assert settling.result() is State.SUCCEEDED
+        pg.settle_down()
+        if successor:
+            assert pg.state(dependent) is State.PENDING
+            (job,) = pg.claim()
+            pg.succeed(job)
+            pg.settle_down()
+        assert pg.state(dependent) is State.QUEUED
+
+
+def test_a_promote_while_the_head_of_a_line_is_locked_calls_it_later_or_the_next_one(pg: Bench) -> None:
+    head, second = (pg.add(target="x") for _ in range(2))
+    person = pg.session()
+    person.leave_open(steer.cancel(head, now=pg.now))
+    assert Background(pg.promote).result(5).promoted == []
+    person.commit()
+    pg.settle_down()
+    assert (pg.state(head), pg.state(second)) == (State.CANCELLED, State.QUEUED)
+
+
+def test_a_head_completed_in_an_open_transaction_does_not_hold_up_other_targets(pg: Bench) -> None:
+    head, second = (pg.add(target="x") for _ in range(2))
+    other = pg.add(target="y")
+    caller = pg.session()
+    caller.leave_open(steer.complete(head, None, now=pg.now))
+    assert Background(pg.promote).result(5).promoted == [other]
+    caller.roll_back()
+    pg.settle_down()
+    assert (pg.state(head), pg.state(second)) == (State.QUEUED, State.PENDING)
+
+
+def test_two_promoters_at_once_make_one_holder(pg: Bench) -> None:
+    for _ in range(5):
+        pg.enqueue(draft(target="x"), draft(target="y"))
+    first = pg.session()
+    assert len(first.leave_open(promote.promote(now=pg.now)).promoted) == 2
+    second = Background(pg.promote)
+    assert second.blocked
+    first.commit()
+    assert second.result().promoted == []
+    assert pg.count("jobs", "holds") == 2
+
+
+def test_two_promoters_at_once_unblock_a_job_of_two_blockers_once(pg: Bench) -> None:
+    one, two = pg.take(), pg.take()
+    dependent = pg.add(after=(one.id, two.id))
+    pg.settle_down()
+    pg.succeed(one)
+    first = pg.session()
+    first.leave_open(promote.promote(now=pg.now))
+    pg.succeed(two)
+    second = Background(pg.promote)
+    assert second.blocked
+    first.commit()
+    second.result()
+    pg.settle_down()
+    assert pg.state(dependent) is State.QUEUED
+    assert pg.query("select waits from {s}jobs")[0][0] == 0
+
+
+def test_two_open_transactions_enqueue_for_targets_in_opposite_order_without_waiting(pg: Bench) -> None:
+    one, two = pg.session(), pg.session()
+    for session, target in ((one, "x"), (two, "y"), (one, "y"), (two, "x")):
+        blocker = pg.add(target=target)
+        drafts = [draft(target=target), draft(target=target, after=(blocker,))]
+        Background(lambda session=session, drafts=drafts: session.leave_open(enqueue.enqueue(drafts, now=pg.now))).result(5)
+        Background(pg.promote).result(5)
+    one.commit()
+    two.commit()
+    drain(pg)
+
+
+def test_settle_against_cancel_of_one_target_never_deadlocks(pg: Bench) -> None:
+    for _ in range(100):
+        job = pg.take(target="x")
+        waiting = pg.add(target="x")
+        threads = [
+            Background(lambda job=job: pg.succeed(job)),
+            Background(lambda waiting=waiting: pg.run(steer.cancel, waiting, now=pg.now)),
+            Background(pg.promote),
+        ]
+        for thread in threads:
+            thread.result()
+        pg.settle_down()
+        assert pg.count("jobs") == 0
+
+
+def drain(b: Bench) -> list[str]:
+    """Run all there is; the ids in the order in which they ran."""
+    ran = []
+    for _ in range(200):
+        b.settle_down()
+        jobs = b.claim(1)
+        if not jobs:
+            break
+        b.succeed(jobs[0])
+        ran.append(jobs[0].id)
+    assert b.count("jobs") == 0, b.query("select id, state, wait, target, waits from {s}jobs")
+    return ran
+
+
+def test_a_storm_of_enqueue_promote_settle_and_cancel_leaves_nothing_waiting(pg: Bench) -> None:
+    """Threads that do everything at once on few targets; then no more faults: all of it comes to an end."""
+    over = threading.Event()
+    errors: list[BaseException] = []
+    known: list[str] = []
+
+    def guarded(work):  # type: ignore[no-untyped-def]
+        def loop() -> None:
+            while not over.is_set():
+                try:
+                    work()
+                except LeaseholdError:
+                    pass  # a person's verb came too late
+                except BaseException as error:
+                    errors.append(error)
+                    raise
+
+        return Background(loop)
+
+    def add() -> None:
+        if len(known) < 400:
+            some = tuple(set(random.sample(known, min(len(known), 2)))) if random.random() < 0.4 else ()
+            target = random.choice([None, "x", "y", "z"])
+            policy = {"on_blocker_failure": "run"}
+            known.append(pg.add(after=some, target=target, policy=policy, delay=random.choice([None, 0.0])))
+
+    def work() -> None:
+        for job in pg.claim(3):
+            outcome = Succeeded("1", continue_with=draft(target=random.choice([None, "x"])) if random.random() < 0.2 else None)
+            pg.settle((job.lease, outcome if random.random() < 0.8 else Raised("x", delay=0.0)))
+
+    def steering() -> None:
+        if known:
+            pg.run(random.choice([steer.cancel, steer.delete]), random.choice(known[-30:]), now=pg.now)
+            over.wait(0.01)
+
+    threads = [guarded(work) for work in (add, add, work, work, pg.promote, pg.promote, steering)]
+    over.wait(6)
+    over.set()
+    for thread in threads:
+        thread.result(30)
+    assert errors == []
+    for _ in range(2000):
+        pg.promote()
+        jobs = pg.claim(100)
+        if not jobs and not pg.promote().promoted:
+            break
+        pg.settle(*((job.lease, Succeeded("1")) for job in jobs))
+    stuck = pg.query("select id, state, wait, target, waits from {s}jobs where state <> 'failed'")
+    assert stuck == [] or {row[1] for row in stuck} == {"pending"} and behind_failed(pg)
+
+
+def behind_failed(b: Bench) -> bool:
+    """Whatever still waits stands behind a job that failed and holds its target, as it should."""
+    return b.count("jobs", "state = 'failed' and holds") > 0
+
+
+# Order.
+
+
+def test_jobs_of_a_target_run_one_at_a_time_in_the_order_of_enqueue(b: Bench) -> None:
+    ids = [b.add(target="x") for _ in range(5)]
+    assert drain(b) == ids
+
+
+def test_jobs_due_at_one_moment_are_promoted_in_the_order_of_enqueue(b: Bench) -> None:
+    ids = [b.add(delay=60.0) for _ in range(4)]
+    b.run(steer.pause, ids[0], now=b.now)
+    b.run(steer.resume, ids[0], now=b.now)  # the row has moved; its place has not
+    b.later(60).promote()
+    assert [job.id for job in b.claim()] == ids
+
+
+def test_a_job_whose_time_is_ahead_is_not_in_line_unless_it_holds(b: Bench) -> None:
+    later = b.add(target="x", delay=60.0)
+    now = b.take(target="x")
+    b.settle((now.lease, Raised("x", delay=100.0)))  # holds while it waits for its retry
+    b.later(60).settle_down()
+    assert b.state(later) is State.PENDING
+    b.later(60).settle_down()
+    (job,) = b.claim()
+    assert job.id == now.id
+    b.succeed(job)
+    b.settle_down()
+    assert b.state(later) is State.QUEUED
+
+
+@pytest.mark.parametrize("how", ["fail", "pause", "release to pause", "reap to fail"])
+def test_a_stopped_holder_keeps_its_target_until_it_is_resumed_cancelled_or_deleted(b: Bench, how: str) -> None:
+    for verb in ("resume", "cancel", "delete", "complete"):
+        job = b.take(target="x", policy={"on_expired": "fail"})
+        second = b.add(target="x")
+        if how == "fail":
+            b.fail(job)
+        elif how == "reap to fail":
+            b.later(60).reap()
+        else:
+            b.run(steer.pause, job.id, now=b.now)
+            b.release(job) if how == "pause" else b.settle((job.lease, Raised("x")))
+        b.settle_down()
+        assert b.state(second) is State.PENDING
+        arguments = (job.id, None) if verb == "complete" else (job.id,)
+        b.run(getattr(steer, verb), *arguments, now=b.now)
+        assert drain(b) == ([job.id, second] if verb == "resume" else [second])
+
+
+def test_a_failed_job_that_let_its_target_go_stands_in_line_again_when_resumed(b: Bench) -> None:
+    first = b.take(target="x", policy={"on_failure": "continue"})
+    second = b.add(target="x")
+    b.fail(first)
+    b.settle_down()
+    assert b.state(second) is State.QUEUED
+    b.run(steer.resume, first.id, now=b.now)
+    b.settle_down()
+    assert (b.state(first.id), b.state(second)) == (State.PENDING, State.QUEUED)
+    assert drain(b) == [second, first.id]
+
+
+def test_a_paused_job_in_line_is_passed_over_and_comes_back(b: Bench) -> None:
+    holder = b.take(target="x")
+    second, third = (b.add(target="x") for _ in range(2))
+    b.run(steer.pause, second, now=b.now)
+    b.succeed(holder)
+    b.settle_down()
+    assert b.state(third) is State.QUEUED
+    b.run(steer.resume, second, now=b.now)
+    assert drain(b) == [third, second]
+
+
+# Dependencies.
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_a_blocker_pruned_before_promote_looked_has_still_succeeded(b: Bench, watched: bool) -> None:
+    blocker = b.take()
+    dependent = b.add(after=(blocker.id,))
+    if watched:
+        b.settle_down()
+    b.succeed(blocker, '"r"')
+    b.later(60).prune()
+    b.settle_down()
+    assert b.state(dependent) is State.QUEUED
+    assert [one.result for one in b.run(look.blockers, dependent)] == ['"r"']
+
+
+def test_a_blocker_deleted_after_it_succeeded_does_not_hold_its_dependents(b: Bench) -> None:
+    blocker = b.take()
+    dependent = b.add(after=(blocker.id,))
+    b.settle_down()
+    b.succeed(blocker, '"r"')
+    b.run(steer.delete, blocker.id)
+    b.settle_down()
+    assert b.state(dependent) is State.QUEUED
+
+
+def test_a_blocker_pruned_after_its_dependent_was_freed_leaves_its_result(b: Bench) -> None:
+    blocker = b.take()
+    dependent = b.add(after=(blocker.id,), delay=3600.0)
+    b.settle_down()
+    b.succeed(blocker, '"r"')
+    b.settle_down()
+    b.later(60).prune()
+    assert b.state(blocker.id) is None
+    assert [(one.state, one.result) for one in b.run(look.blockers, dependent)] == [("succeeded", '"r"')]
+
+
+def test_a_failed_blocker_that_is_resumed_and_succeeds_frees_its_dependents(b: Bench) -> None:
+    blocker = b.take()
+    dependent = b.add(after=(blocker.id,), queue="elsewhere")
+    b.fail(blocker)
+    b.settle_down()
+    assert b.state(dependent) is State.PENDING
+    b.run(steer.resume, blocker.id, now=b.now)
+    b.settle_down()
+    (job,) = b.claim()
+    b.succeed(job)
+    b.settle_down()
+    assert b.state(dependent) is State.QUEUED
+
+
+@pytest.mark.parametrize(("wish", "end"), [("hold", State.PENDING), ("cancel", State.CANCELLED), ("run", State.QUEUED)])
+@pytest.mark.parametrize("how", ["fail", "cancel", "delete", "prune", "reap"])
+def test_a_blocker_that_does_not_succeed_means_what_the_dependent_wished(b: Bench, wish: str, end: State, how: str) -> None:
+    blocker = b.take(policy={"on_expired": "fail"})
+    dependent = b.add(after=(blocker.id,), policy={"on_blocker_failure": wish}, unique="k", target="x")
+    further = b.add(after=(dependent,), policy={"on_blocker_failure": "cancel"}, queue="elsewhere")
+    b.settle_down()
+    if how == "reap":
+        b.later(60).reap()
+    elif how in ("fail", "prune"):
+        b.fail(blocker)
+        _ = b.later(60).prune() if how == "prune" else None
+    else:
+        b.release(blocker)
+        b.run(getattr(steer, how), blocker.id, now=b.now)
+    b.settle_down()
+    assert b.state(dependent) is end
+    assert b.state(further) is (State.CANCELLED if end is State.CANCELLED else State.PENDING)
+    assert b.count("keys") == (0 if end is State.CANCELLED else 1)
+
+
+def test_a_paused_dependent_hears_of_its_blockers_while_it_is_paused(b: Bench) -> None:
+    blocker = b.take()
+    dependent = b.add(after=(blocker.id,))
+    b.run(steer.pause, dependent, now=b.now)
+    b.succeed(blocker)
+    b.settle_down()
+    assert b.state(dependent) is State.PAUSED
+    b.run(steer.resume, dependent, now=b.now)
+    b.settle_down()
+    assert b.state(dependent) is State.QUEUED
+
+
+def test_a_successor_that_waits_for_its_own_chain_is_refused(b: Bench) -> None:
+    """It would wait for itself, for ever."""
+    job = b.take()
+    following = draft(after=(job.id,))
+    try:
+        state = b.succeed(job, continue_with=following)
+    except InvalidInput:
+        return
+    assert state is not State.SUCCEEDED
+
+
+def test_promote_does_not_ask_to_come_again_at_once_when_it_could_move_nothing(pg: Bench) -> None:
+    """A thousand that wait for one blocker whose completion stays open: upkeep must not spin on them."""
+    blocker = pg.take()
+    pg.enqueue(*(draft(after=(blocker.id,)) for _ in range(10)))
+    handler = pg.session()
+    handler.leave_open(lease.settle([(blocker.lease, Succeeded("1"))], half))
+    assert not any(pg.promote(most=10).more for _ in range(3))
+    handler.commit()
+    pg.settle_down()
+    assert pg.count("jobs", "state = 'queued'") == 10
+
+
+def test_a_due_job_that_somebody_has_locked_does_not_make_promote_come_again_at_once(pg: Bench) -> None:
+    id = pg.add(delay=5.0)
+    caller = pg.session()
+    caller.leave_open(steer.complete(id, None, now=pg.now))
+    done = pg.later(10).promote()
+    assert done.promoted == []
+    assert done.next_due is None or done.next_due > 0 or not done.more
+
+
+def test_a_nudge_that_cannot_be_followed_does_not_keep_others_from_being_followed(pg: Bench) -> None:
+    head = pg.add(target="x")
+    caller = pg.session()
+    caller.leave_open(steer.complete(head, None, now=pg.now))
+    pg.promote(most=1)
+    other = pg.add(target="y")
+    promoted = [id for _ in range(3) for id in pg.promote(most=1).promoted]
+    assert promoted == [other]

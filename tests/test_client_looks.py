@@ -1,0 +1,255 @@
+"""What a program can ask of its jobs: pages of them, how many, and why one is not running."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from leasehold import App, Job, State
+from leasehold.core.job import Raised
+from leasehold.tasks import PlainTask
+from tests.homes import _any_schema, app, claim, fail, home, promote_all, settle  # noqa: F401
+
+
+@pytest.fixture
+def task(app: App) -> PlainTask[..., Any]:  # noqa: F811
+    @app.task
+    def work(value: Any = None) -> Any:
+        return value
+
+    return work
+
+
+@pytest.fixture
+def other(app: App) -> PlainTask[..., Any]:  # noqa: F811
+    @app.task(queue="other")
+    def other(value: Any = None) -> Any:
+        return value
+
+    return other
+
+
+def one_of_each(app: App, task: PlainTask[..., Any]) -> dict[State, Job[Any]]:  # noqa: F811
+    """A job in every state there is."""
+    running, failed, paused, queued, succeeded, cancelled = app.client.enqueue_many([task.draft(n) for n in range(6)])
+    held = {job.id: job for job in claim(app, 2)}
+    fail(app, held[failed.id])
+    app.client.pause(paused)
+    app.client.complete(succeeded)
+    app.client.cancel(cancelled)
+    pending = task.using(delay=60).enqueue()
+    found = {job.state: job for job in app.client.jobs().jobs}
+    assert {job.id for job in found.values()} == {
+        job.id for job in (running, failed, paused, queued, succeeded, cancelled, pending)
+    }
+    return found
+
+
+# pages
+
+
+def walk(app: App, limit: int, **which: Any) -> list[str]:  # noqa: F811
+    seen: list[str] = []
+    before = None
+    while True:
+        page = app.client.jobs(limit=limit, before=before, **which)
+        assert len(page.jobs) <= limit
+        seen += [job.id for job in page.jobs]
+        if page.next is None:
+            return seen
+        assert page.jobs, "a page with a next one is not empty"
+        before = page.next
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 20, 21, 1000])
+def test_pages_have_no_gaps_and_no_repeats(app: App, task: PlainTask[..., Any], limit: int) -> None:  # noqa: F811
+    jobs = app.client.enqueue_many([task.draft(n) for n in range(21)])
+    for job in jobs[::3]:
+        app.client.complete(job)
+    for job in jobs[1::5]:
+        app.client.pause(job) if app.client.get(job).state is State.QUEUED else None  # type: ignore[union-attr]
+    assert walk(app, limit) == sorted((job.id for job in jobs), reverse=True)
+
+
+def test_jobs_that_come_meanwhile_do_not_disturb_the_walk(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    jobs = app.client.enqueue_many([task.draft(n) for n in range(10)])
+    first = app.client.jobs(limit=5)
+    task.enqueue("newer")
+    app.client.complete(first.jobs[-1], "it moves to the other table")
+    rest = app.client.jobs(limit=50, before=first.next)
+    seen = [job.id for job in (*first.jobs, *rest.jobs)]
+    assert seen == sorted((job.id for job in jobs), reverse=True)
+    assert rest.next is None
+
+
+def test_filters_restrict_jobs_and_count_alike(
+    app: App,  # noqa: F811
+    task: PlainTask[..., Any],
+    other: PlainTask[..., Any],
+) -> None:
+    each = one_of_each(app, task)
+    elsewhere = other.using(target="t").enqueue()
+    app.client.complete(done := other.using(target="u", queue="third").enqueue())
+    everything = {job.id for job in (*each.values(), elsewhere, done)}
+
+    def check(expected: set[str], **which: Any) -> None:
+        assert {job.id for job in app.client.jobs(**which).jobs} == expected
+        assert app.client.count(**which) == len(expected)
+        assert set(walk(app, 2, **which)) == expected
+
+    check(everything)
+    for state, job in each.items():
+        check({job.id}, state=state, task="work")
+        check({job.id}, state=str(state), queue="default")
+    check({each[State.FAILED].id, each[State.CANCELLED].id}, state=["failed", State.CANCELLED])
+    check(everything, state=list(State))
+    check(everything, state=[])
+    check({elsewhere.id, done.id}, task="other")
+    check({elsewhere.id}, queue="other")
+    check({done.id}, target="u")
+    check({elsewhere.id}, target="t", queue="other", task="other", state="pending")
+    check(set(), target="t", queue="third")
+    check(set(), task="never heard of")
+
+
+def test_moments_restrict_by_when_a_job_was_made(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    job = task.enqueue()
+    done = app.client.complete(task.enqueue())
+    made = min(job.created_at, done.created_at)
+    hour = timedelta(hours=1)
+    assert app.client.count(created_from=made - hour, created_to=made + hour) == 2
+    assert app.client.count(created_from=made + hour) == 0
+    assert app.client.count(created_to=made - hour) == 0
+    elsewhere = made.astimezone(ZoneInfo("America/St_Johns"))
+    assert app.client.count(created_from=elsewhere - hour, created_to=elsewhere + hour) == 2
+
+
+def test_the_moment_that_a_job_tells_is_the_moment_it_is_found_by(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    """`created_from` includes it, `created_to` does not, to the microsecond."""
+    for job in [task.enqueue(n) for n in range(30)]:
+        assert job.id in [one.id for one in app.client.jobs(created_from=job.created_at).jobs]
+        assert job.id not in [one.id for one in app.client.jobs(created_to=job.created_at).jobs]
+
+
+def test_counting_stops_where_it_is_told_to(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    app.client.enqueue_many([task.draft(n) for n in range(9)])
+    app.client.complete(app.client.jobs(limit=1).jobs[0])
+    assert [app.client.count(most=most) for most in (0, 1, 8, 9, 10, None)] == [0, 1, 8, 9, 9, 9]
+
+
+def test_awkward_names_are_found(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    target = """it's 100% "so" :name %(x)s \\ $1 日本"""
+    job = task.using(target=target, unique=target).enqueue()
+    assert [one.id for one in app.client.jobs(target=target).jobs] == [job.id]
+    assert app.client.get(job).target == app.client.get(job).unique == target  # type: ignore[union-attr]
+
+
+# explain
+
+
+def test_a_queued_job_waits_for_a_worker(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    job = task.enqueue()
+    assert app.client.explain(job) == ["nothing holds it up: it waits for a worker that serves queue default and knows task work"]
+
+
+def test_a_job_that_is_over_says_so(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    assert app.client.explain(app.client.complete(task.enqueue())) == ["it is succeeded"]
+    assert app.client.explain(app.client.cancel(task.enqueue())) == ["it is cancelled"]
+
+
+def test_a_running_job_names_its_worker(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    job = task.enqueue()
+    claim(app, worker="box-7")
+    (reason,) = app.client.explain(job)
+    assert reason.startswith("it runs: worker box-7 holds its lease until 20") and reason.endswith(" UTC")
+    app.client.pause(job)
+    assert app.client.explain(job)[0].endswith("; asked to pause")
+
+
+def test_a_failed_job_tells_its_error_and_what_to_do(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    job = task.enqueue()
+    fail(app, claim(app)[0], "ValueError: no\n  second line")
+    assert app.client.explain(job) == ["it has failed after 1 of 4 attempts: ValueError: no; resume or cancel it"]
+
+
+def test_a_paused_job_says_since_when(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    job = app.client.pause(task.enqueue())
+    (reason,) = app.client.explain(job)
+    assert reason.startswith("it is paused since 20") and reason.endswith("; resume or cancel it")
+
+
+def test_a_job_whose_time_is_ahead_says_when(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    when = datetime(2031, 2, 3, 4, 5, 6, tzinfo=UTC)
+    assert app.client.explain(task.using(run_at=when).enqueue()) == ["its time is ahead: 2031-02-03 04:05:06 UTC"]
+
+
+def test_a_job_that_waits_for_a_retry_tells_why(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    job = task.enqueue()
+    settle(app, claim(app)[0], Raised("TimeoutError: slow", delay=60))
+    (reason,) = app.client.explain(job)
+    assert reason.startswith("its time is ahead: 20")
+    assert reason.endswith(", after attempt 1 failed: TimeoutError: slow")
+
+
+def test_a_job_that_is_due_is_not_said_to_be_ahead_of_its_time(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    resumed = app.client.pause(task.enqueue())
+    app.client.resume(resumed)
+    hurried = task.using(delay=3600).enqueue()
+    app.client.run_now(hurried)
+    for job in (resumed, hurried):
+        (reason,) = app.client.explain(job)
+        assert "ahead" not in reason
+        assert "upkeep" in reason or "promote" in reason
+
+
+def test_a_job_that_waits_for_others_names_those_that_are_not_over(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    done, failed, queued, gone = app.client.enqueue_many([task.using(priority=-n).draft(n) for n in range(4)])
+    held = {job.id: job for job in claim(app, 2)}
+    job = task.using(after=[done, failed, queued, gone]).enqueue()
+    fail(app, held[failed.id])
+    app.client.complete(done)
+    app.client.delete(gone)
+    promote_all(app)
+    assert app.client.explain(job) == [
+        f"it waits for {failed.id}, which is failed",
+        f"it waits for {queued.id}, which is queued",
+        f"it waits for {gone.id}, which is deleted",
+    ]
+
+
+def test_a_job_behind_its_target_names_the_holder(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    first, second, third = (task.using(target="acct-7").enqueue(n) for n in range(3))
+    assert "nobody holds" in app.client.explain(first)[0]
+    promote_all(app)
+    assert app.client.explain(first)[0].startswith("nothing holds it up")
+    assert app.client.explain(third) == [f"target acct-7 is held by job {first.id}, which is queued", "1 in line before it"]
+    fail(app, claim(app)[0])
+    assert app.client.explain(second) == [
+        f"target acct-7 is held by job {first.id}, which is failed; resume or cancel that one",
+        "0 in line before it",
+    ]
+
+
+def test_a_job_of_a_paused_or_full_queue_says_so(app: App, task: PlainTask[..., Any], other: PlainTask[..., Any]) -> None:  # noqa: F811
+    running, job = task.enqueue(), task.enqueue()
+    claim(app)
+    app.client.pause_queue("default")
+    app.client.limit_queue("default", max_running=1)
+    app.client.limit_queue(None, max_running=1)
+    assert app.client.explain(job) == [
+        "queue default is paused; resume_queue('default') lets it go on",
+        "queue default may run 1, and 1 run",
+        "all queues may run 1, and 1 run",
+    ]
+    assert app.client.explain(other.enqueue()) == ["all queues may run 1, and 1 run"]
+    app.client.complete(running)
+    app.client.resume_queue("default")
+    assert app.client.explain(job)[0].startswith("nothing holds it up")
+
+
+def test_blockers_of_a_plain_job_are_none(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    assert app.client.blockers(task.enqueue()) == []
+    assert app.client.chain(only := task.enqueue()) == [only]

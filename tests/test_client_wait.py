@@ -1,0 +1,189 @@
+"""Waiting for a job's chain: woken by whoever ends it, and by polling where nobody says a word."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from leasehold import App, JobCancelled, JobFailed, JobNotFound, State, WaitTimeout
+from leasehold.store.store import Store
+from leasehold.tasks import PlainTask
+from tests.homes import Home, _any_schema, app, claim, fail, home, succeed  # noqa: F401
+
+SOON = 3.0  # generous: it takes milliseconds
+
+
+@dataclass
+class Receipt:
+    number: int
+
+
+@pytest.fixture
+def task(app: App) -> PlainTask[..., Any]:  # noqa: F811
+    @app.task
+    def work(value: Any = None) -> Any:
+        return value
+
+    return work
+
+
+def meanwhile(action: Callable[[], Any], after: float = 0.2) -> threading.Timer:
+    timer = threading.Timer(after, action)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def test_the_result_of_a_job_that_is_over_comes_at_once(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    job = task.enqueue()
+    app.client.complete(job, {"x": [1]})
+    assert app.client.result(job, timeout=0) == {"x": [1]}
+    assert app.client.wait(job.id, timeout=0).state is State.SUCCEEDED
+
+
+def test_the_result_is_what_the_annotation_says(app: App) -> None:  # noqa: F811
+    @app.task
+    def buy() -> Receipt:
+        return Receipt(7)
+
+    job = buy.enqueue()
+    app.client.complete(job, Receipt(8))
+    assert app.client.result(job) == Receipt(8)
+
+
+def test_a_result_of_nothing_is_none(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    job = task.enqueue()
+    succeed(app, claim(app)[0], "null")
+    assert app.client.result(job) is None
+
+
+def test_the_result_of_a_task_that_this_app_does_not_know_is_plain(app: App, home: Home, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    if home.kind == "memory":
+        pytest.skip("another app has another memory")
+    job = task.enqueue()
+    app.client.complete(job, {"number": 8})
+    stranger = home.app()
+    assert stranger.client.result(job) == {"number": 8}
+    stranger.close()
+
+
+def test_whoever_waits_is_woken(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    job = task.enqueue()
+    (claimed,) = claim(app)
+    ended: list[float] = []
+
+    def end() -> None:
+        succeed(app, claimed, '"done"')
+        ended.append(time.monotonic())
+
+    meanwhile(end)
+    assert app.client.result(job, timeout=10) == "done"
+    assert time.monotonic() - ended[0] < SOON
+
+
+def test_many_who_wait_are_all_woken(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    job = task.enqueue()
+    meanwhile(lambda: app.client.complete(job, "done"))
+
+    async def all_of_them() -> list[Any]:
+        return await asyncio.gather(*(app.aclient.result(job, timeout=20) for _ in range(15)))
+
+    began = time.monotonic()
+    assert asyncio.run(all_of_them()) == ["done"] * 15
+    assert time.monotonic() - began < 0.2 + 2 * SOON
+
+
+@pytest.mark.parametrize("verb", ["cancel", "fail", "delete"])
+def test_an_end_without_a_result_is_an_error(app: App, task: PlainTask[..., Any], verb: str) -> None:  # noqa: F811
+    job = task.enqueue()
+    if verb == "fail":
+        (claimed,) = claim(app)
+        meanwhile(lambda: fail(app, claimed, "ValueError: no"))
+        with pytest.raises(JobFailed, match=f"job {job.id} failed: ValueError: no") as caught:
+            app.client.result(job, timeout=10)
+        assert (caught.value.job_id, caught.value.error) == (job.id, "ValueError: no")
+    else:
+        meanwhile(lambda: getattr(app.client, verb)(job))
+        with pytest.raises(JobCancelled if verb == "cancel" else JobNotFound, match=job.id):
+            app.client.result(job, timeout=10)
+
+
+def test_waiting_ends_when_the_time_is_up(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    job = task.enqueue()
+    began = time.monotonic()
+    with pytest.raises(WaitTimeout, match=f"job {job.id} is still queued after 0.3 s"):
+        app.client.wait(job, timeout=0.3)
+    assert 0.3 <= time.monotonic() - began < SOON
+    with pytest.raises(TimeoutError):
+        asyncio.run(app.aclient.result(job, timeout=0))
+    assert app.client.get(job).state is State.QUEUED  # type: ignore[union-attr]
+
+
+def test_the_result_of_a_chain_is_its_last_jobs(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    first = task.enqueue(1)
+    second = task.draft(2)
+
+    def go_on() -> None:
+        app.client.complete(first, "not this", continue_with=second)
+        meanwhile(lambda: app.client.complete(second.id, "this"), 0.3)
+
+    meanwhile(go_on, 0.1)
+    assert app.client.result(first, timeout=10) == "this"
+    assert app.client.wait(first).id == second.id
+    assert app.client.wait(second.id).id == second.id
+
+
+def test_a_chain_whose_last_job_failed_has_failed(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    first = task.enqueue(1)
+    second = task.draft(2)
+    app.client.complete(first, continue_with=second)
+    fail(app, claim(app)[0], "no")
+    with pytest.raises(JobFailed, match=second.id):
+        app.client.result(first)
+
+
+def test_polling_stands_behind_the_notification(
+    app: App,  # noqa: F811
+    task: PlainTask[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def deaf(store: Store) -> Any:
+        raise RuntimeError("nothing can be heard")
+
+    monkeypatch.setattr(type(app.store()), "listen", deaf)
+    monkeypatch.setattr(type(app.store()), "wake", lambda store, wakes: None)
+    job = task.enqueue()
+    meanwhile(lambda: app.client.complete(job, "done"))
+    began = time.monotonic()
+    assert app.client.result(job, timeout=10) == "done"
+    assert time.monotonic() - began < 0.2 + SOON
+
+
+def test_an_end_in_another_process_wakes_too(app: App, home: Home, task: PlainTask[..., Any]) -> None:  # noqa: F811
+    if home.kind == "memory":
+        pytest.skip("memory is not shared")
+    job = task.enqueue()
+    script = f"""
+import sys, time
+from leasehold import App
+app = App({home.url!r}, schema={home.schema!r})
+app.client.count()
+print("ready", flush=True)
+sys.stdin.readline()
+app.client.complete({job.id!r}, time.time())
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdin is not None and other.stdout is not None
+        assert other.stdout.readline() == "ready\n"
+        stdin = other.stdin
+        meanwhile(lambda: (stdin.write("go\n"), stdin.flush()), 1.5)  # by then the polls are a second apart
+        ended = app.client.result(job, timeout=20)
+        assert time.time() - ended < SOON

@@ -1,0 +1,96 @@
+"""What the package shows to its users, and that the two clients are one in two colours."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import leasehold
+from leasehold import App, AsyncClient, Client
+from leasehold.core import errors
+
+NAMES = """
+    Aborted App AsyncClient Attempt AttemptRecord Backoff Client Draft Fail InvalidArguments InvalidInput InvalidPayload
+    InvalidTransition Job JobCancelled JobFailed JobNotFound KeyTaken LeaseLost LeaseholdError Retry SchemaMismatch Snooze
+    State StoreBusy StoreError StoreRefused StoreUnavailable UnknownTask WaitTimeout
+""".split()
+
+METHODS = """
+    attempts blockers cancel chain complete count delete enqueue enqueue_many explain get jobs limit_queue migrate pause
+    pause_queue prune queues result resume resume_queue run_now store tenant wait
+""".split()
+
+NOT_AWAITED = {"tenant"}  # says where, and does nothing yet
+
+
+def public(cls: type) -> list[str]:
+    return sorted(name for name in vars(cls) if not name.startswith("_"))
+
+
+def test_the_package_shows_exactly_these_names() -> None:
+    assert sorted(leasehold.__all__) == sorted(NAMES)
+    for name in NAMES:
+        assert getattr(leasehold, name).__doc__, f"{name} is not explained"
+
+
+def test_every_error_can_be_imported_from_the_package() -> None:
+    raised = [cls for _, cls in inspect.getmembers(errors, inspect.isclass) if issubclass(cls, BaseException)]
+    for cls in raised:
+        assert getattr(leasehold, cls.__name__) is cls
+        assert issubclass(cls, errors.LeaseholdError | errors.Aborted)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cls", [Client, AsyncClient])
+def test_a_client_says_exactly_these_words(cls: type) -> None:
+    assert public(cls) == sorted(METHODS)
+
+
+@pytest.mark.parametrize("name", sorted(set(METHODS) - {"store"}))
+def test_the_two_clients_have_one_signature_and_one_text(name: str) -> None:
+    plain, other = getattr(Client, name), getattr(AsyncClient, name)
+    assert _shape(other) == _shape(plain)
+    assert plain.__doc__ and other.__doc__ == plain.__doc__
+    assert not inspect.iscoroutinefunction(plain)
+    assert inspect.iscoroutinefunction(other) == (name not in NOT_AWAITED)
+
+
+def test_the_two_clients_explain_their_properties_alike() -> None:
+    assert Client.store.__doc__ and Client.store.__doc__ == AsyncClient.store.__doc__
+
+
+def _shape(method: Any) -> list[tuple[Any, ...]]:
+    signature = inspect.signature(method)
+    shape: list[tuple[Any, ...]] = [(p.name, p.kind, p.default, p.annotation) for p in signature.parameters.values()]
+    return [*shape, str(signature.return_annotation).replace("AsyncClient", "Client")]
+
+
+def test_every_public_thing_of_an_app_is_explained() -> None:
+    for name in public(App):
+        assert getattr(App, name).__doc__, name
+
+
+def test_importing_the_package_is_quick_and_connects_to_nothing() -> None:
+    """What is not needed for a start is not imported: frameworks and drivers of others."""
+    heavy = {"sqlalchemy", "asyncpg", "pydantic", "django", "aiosqlite"}
+    script = f"import sys, leasehold; print(sorted({heavy!r} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_an_app_says_where_it_lives_and_not_with_which_password() -> None:
+    assert repr(App("postgresql://ada:canary@db.example:5433/shop?sslmode=require&password=canary2")) == (
+        "App('postgresql://ada@db.example:5433/shop')"
+    )
+
+
+def test_an_app_takes_its_url_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LEASEHOLD_URL", raising=False)
+    assert repr(App()) == f"App('sqlite:///{tmp_path}/leasehold.db')"
+    monkeypatch.setenv("LEASEHOLD_URL", "postgresql://db/shop")
+    assert repr(App()) == "App('postgresql://db/shop')"
+    assert repr(App("sqlite:///:memory:")) == "App('sqlite:///:memory:')"
+    assert list(tmp_path.iterdir()) == [], "nothing is connected, or made, before first use"
