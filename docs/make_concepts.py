@@ -1,7 +1,7 @@
 """Writes the transition table and the state diagram of concepts.md from `core.machine.TRANSITIONS`.
 
-    python docs/make_concepts.py            write them
-    python docs/make_concepts.py --check    say whether they are up to date, by the exit code
+python docs/make_concepts.py            write them
+python docs/make_concepts.py --check    say whether they are up to date, by the exit code
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def diagram() -> str:
 def written(page: str) -> str:
     """The page with its generated parts as the code has them now."""
     for name, text in (("table", table()), ("diagram", diagram())):
-        part = re.compile(rf"(<!-- generated: {name} -->\n).*?(\n<!-- end -->)", re.S)
-        page, count = part.subn(lambda match, text=text: f"{match[1]}{text}{match[2]}", page)
+        part = re.compile(rf"(<!-- generated: {name} -->\n).*?(<!-- end -->)", re.S)
+        page, count = part.subn(lambda match, text=text: f"{match[1]}{text}\n{match[2]}", page)
         if count != 1:
             raise SystemExit(f"{PAGE.name} has {count} places for the {name}, not one")
     return page

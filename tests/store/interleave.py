@@ -35,7 +35,9 @@ SHORT = 0.3  # long enough for a statement to run into a lock
 LONG = 20.0  # longer than anything that is not stuck
 
 
-def draft(task: str = "t", *, id: str | None = None, policy: dict[str, Any] | None = None, **options: Any) -> Draft[Any]:
+def draft(
+    task: str = "t", *, id: str | None = None, policy: dict[str, Any] | None = None, **options: Any
+) -> Draft[Any]:
     """A job to enqueue."""
     made = make_id(time.time(), os.urandom(10)) if id is None else id
     return Draft(made, task, '{"a":1}', policy=Policy(**(policy or {})), **options)

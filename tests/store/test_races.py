@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from leasehold.core.errors import StoreError
 from leasehold.core.job import Draft, State
 from leasehold.store.flows import enqueue, look, steer
 from leasehold.store.flows.look import Filter
@@ -361,3 +362,30 @@ def test_a_settle_does_not_wait_for_a_transaction_that_found_the_key_taken(pg_ur
         settling.join(PATIENCE)
         user.close()
         assert (found.id, found.existing) == (held, True)
+
+
+def test_a_claim_returns_only_jobs_that_it_holds_even_if_its_second_half_fails(
+    store_url: str, schema: str, tmp_path: Path
+) -> None:
+    with race_on(store_url, schema, tmp_path) as race:
+        race.store.run(steer.set_queue, "default", max_running=8)
+        race.enqueue([draft() for _ in range(4)])
+        race.query("update {schema}.jobs set losses = 1 where id in (select id from {schema}.jobs order by seq limit 2)")
+        if isinstance(race.store, PostgresStore):
+            race.query("create function {schema}.no() returns trigger language plpgsql as $$ begin raise 'no'; end $$")
+            race.query(
+                "create trigger no before update on {schema}.jobs for each row"
+                " when (new.state = 'running' and new.losses > 0) execute function {schema}.no()"
+            )
+        else:
+            race.query(
+                "create trigger no before update on jobs when new.state = 'running' and new.losses > 0"
+                " begin select raise(abort, 'no'); end"
+            )
+        racer = Racer(race.store, "racer", tmp_path / "0.records", tmp_path / "over")
+        try:
+            found = {job.id for job in racer.claim(4)}
+        except StoreError:
+            found = set()
+        running = race.query("select cast(id as text) from {schema}.jobs where state = 'running'")
+        assert found == {id for (id,) in running}

@@ -1,5 +1,7 @@
 """Promotion, targets, dependencies and chains: traps that each catch a design which looks right."""
 
+# ruff: noqa: S311 (chance here is for variety, not for secrets)
+
 from __future__ import annotations
 
 import random
@@ -35,7 +37,9 @@ def half() -> float:
 
 @pytest.mark.parametrize("behind", ["target", "after"])
 @pytest.mark.parametrize("end", ["succeed", "cancel", "complete", "delete"])
-def test_a_job_enqueued_in_a_transaction_that_outlives_what_it_waits_for_is_promoted(pg: Bench, behind: str, end: str) -> None:
+def test_a_job_enqueued_in_a_transaction_that_outlives_what_it_waits_for_is_promoted(
+    pg: Bench, behind: str, end: str
+) -> None:
     first = pg.take(target="x")
     options = {"target": "x"} if behind == "target" else {"after": (first.id,), "policy": {"on_blocker_failure": "run"}}
     caller = pg.session()
@@ -176,7 +180,9 @@ def test_two_open_transactions_enqueue_for_targets_in_opposite_order_without_wai
     for session, target in ((one, "x"), (two, "y"), (one, "y"), (two, "x")):
         blocker = pg.add(target=target)
         drafts = [draft(target=target), draft(target=target, after=(blocker,))]
-        Background(lambda session=session, drafts=drafts: session.leave_open(enqueue.enqueue(drafts, now=pg.now))).result(5)
+        Background(
+            lambda session=session, drafts=drafts: session.leave_open(enqueue.enqueue(drafts, now=pg.now))
+        ).result(5)
         Background(pg.promote).result(5)
     one.commit()
     two.commit()
@@ -235,12 +241,13 @@ def test_a_storm_of_enqueue_promote_settle_and_cancel_leaves_nothing_waiting(pg:
         if len(known) < 400:
             some = tuple(set(random.sample(known, min(len(known), 2)))) if random.random() < 0.4 else ()
             target = random.choice([None, "x", "y", "z"])
-            policy = {"on_blocker_failure": "run"}
+            policy = {"on_blocker_failure": "run", "max_attempts": 1000}
             known.append(pg.add(after=some, target=target, policy=policy, delay=random.choice([None, 0.0])))
 
     def work() -> None:
         for job in pg.claim(3):
-            outcome = Succeeded("1", continue_with=draft(target=random.choice([None, "x"])) if random.random() < 0.2 else None)
+            following = draft(target=random.choice([None, "x"]), policy={"max_attempts": 1000})
+            outcome = Succeeded("1", continue_with=following if random.random() < 0.2 else None)
             pg.settle((job.lease, outcome if random.random() < 0.8 else Raised("x", delay=0.0)))
 
     def steering() -> None:
@@ -260,13 +267,7 @@ def test_a_storm_of_enqueue_promote_settle_and_cancel_leaves_nothing_waiting(pg:
         if not jobs and not pg.promote().promoted:
             break
         pg.settle(*((job.lease, Succeeded("1")) for job in jobs))
-    stuck = pg.query("select id, state, wait, target, waits from {s}jobs where state <> 'failed'")
-    assert stuck == [] or {row[1] for row in stuck} == {"pending"} and behind_failed(pg)
-
-
-def behind_failed(b: Bench) -> bool:
-    """Whatever still waits stands behind a job that failed and holds its target, as it should."""
-    return b.count("jobs", "state = 'failed' and holds") > 0
+    assert pg.query("select id, state, wait, target, waits from {s}jobs") == []
 
 
 # Order.
@@ -394,7 +395,9 @@ def test_a_failed_blocker_that_is_resumed_and_succeeds_frees_its_dependents(b: B
 
 @pytest.mark.parametrize(("wish", "end"), [("hold", State.PENDING), ("cancel", State.CANCELLED), ("run", State.QUEUED)])
 @pytest.mark.parametrize("how", ["fail", "cancel", "delete", "prune", "reap"])
-def test_a_blocker_that_does_not_succeed_means_what_the_dependent_wished(b: Bench, wish: str, end: State, how: str) -> None:
+def test_a_blocker_that_does_not_succeed_means_what_the_dependent_wished(
+    b: Bench, wish: str, end: State, how: str
+) -> None:
     blocker = b.take(policy={"on_expired": "fail"})
     dependent = b.add(after=(blocker.id,), policy={"on_blocker_failure": wish}, unique="k", target="x")
     further = b.add(after=(dependent,), policy={"on_blocker_failure": "cancel"}, queue="elsewhere")

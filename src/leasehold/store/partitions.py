@@ -32,31 +32,54 @@ delete from {schema}.edges e using {schema}."{part}" f where e.job = f.id
 """
 
 
+# A job of that day may still live, or have finished yesterday; or another may wait for what one came to.
+_MAY_GO = """
+with day as (select to_date(%(day)s, 'YYYYMMDD') as day)
+select not exists (select from {schema}.jobs, day
+                   where id >= {schema}.first_id(day.day::timestamp at time zone 'UTC')
+                     and id < {schema}.first_id((day.day + 1)::timestamp at time zone 'UTC'))
+   and not exists (select from {schema}."{part}"
+                   where finished_at >= statement_timestamp() - make_interval(secs => %(seconds)s))
+   and not exists (select from {schema}.edges e join {schema}."{part}" f on f.chain = e.blocker where e.state is null)
+"""
+
+
 def drop_old(raw: psycopg.Connection[Any], schema: str, seconds: float) -> list[str]:
     """Drop what is old enough; returns the names of what was dropped."""
     dropped = []
     for part, pending in raw.execute(_OLD, {"schema": schema, "seconds": seconds}).fetchall():
-        if pending is not None and not _all_old(raw, schema, part, seconds):
-            continue
         try:
             with _patience(raw):
-                if pending is False:
-                    raw.execute(_DETAILS.format(schema=schema, part=part))
-                    raw.execute(f'alter table {schema}.finished detach partition {schema}."{part}" concurrently')
-                elif pending:
-                    raw.execute(f'alter table {schema}.finished detach partition {schema}."{part}" finalize')
-                raw.execute(f'drop table {schema}."{part}"')
+                if pending is None or _may_go(raw, schema, part, seconds):
+                    _detach(raw, schema, part, pending)
+                    if _drop(raw, schema, part, seconds):
+                        dropped.append(part)
         except (psycopg.errors.QueryCanceled, psycopg.errors.ObjectNotInPrerequisiteState):
             continue  # somebody reads it, or drops it just now
-        dropped.append(part)
     return dropped
 
 
-def _all_old(raw: psycopg.Connection[Any], schema: str, part: str, seconds: float) -> bool:
-    """A job may have waited for long and finished yesterday."""
-    recent = "finished_at >= statement_timestamp() - make_interval(secs => %s)"
-    query = f'select not exists (select from {schema}."{part}" where {recent})'  # noqa: S608
-    return bool((raw.execute(query, (seconds,)).fetchone() or (False,))[0])
+def _may_go(raw: psycopg.Connection[Any], schema: str, part: str, seconds: float) -> bool:
+    """Nobody needs the partition."""
+    query = _MAY_GO.format(schema=schema, part=part)
+    found = raw.execute(query, {"day": part[-8:], "seconds": seconds}).fetchone()
+    return bool(found and found[0])
+
+
+def _detach(raw: psycopg.Connection[Any], schema: str, part: str, pending: bool | None) -> None:
+    if pending is not None:
+        how = "finalize" if pending else "concurrently"
+        raw.execute(f'alter table {schema}.finished detach partition {schema}."{part}" {how}')
+
+
+def _drop(raw: psycopg.Connection[Any], schema: str, part: str, seconds: float) -> bool:
+    """Drop what is detached; unless a job came to it at the last moment: then it is attached again."""
+    if not _may_go(raw, schema, part, seconds):
+        raw.execute(f"select {schema}.attach_partition(to_date(%s, 'YYYYMMDD'))", (part[-8:],))
+        return False
+    raw.execute(_DETAILS.format(schema=schema, part=part))
+    raw.execute(f'drop table {schema}."{part}"')
+    return True
 
 
 @contextmanager

@@ -7,6 +7,7 @@ times go in and come out as numbers, and prepared statements are given up as soo
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -28,7 +29,7 @@ R = TypeVar("R")
 log = logging.getLogger("leasehold.store")
 
 #: A process that is stopped in the middle of a transaction must not hold locks that others wait for.
-OPEN = "begin isolation level read committed; set local idle_in_transaction_session_timeout = '10s'"
+OPEN = "begin isolation level read committed; set local idle_in_transaction_session_timeout = '3s'"
 
 DEFAULTS = {
     "application_name": "leasehold",
@@ -42,6 +43,8 @@ DEFAULTS = {
 }
 
 CHANNELS = ("jobs", "done", "request")
+
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class PostgresStore(Store):
@@ -71,10 +74,10 @@ class PostgresStore(Store):
                 connection.commit()
             except psycopg.Error as error:
                 connection.roll_back()
-                if isinstance(error, pg.CheckViolation) and "no partition" in str(error):
+                if isinstance(error, pg.CheckViolation) and not error.diag.constraint_name:
                     self._make_missing_partition(raw, error)
-                    raise Transient(StoreBusy("a partition was missing"), unknown=False) from error
-                raise self._meaning(error) from error
+                    raise Transient(StoreBusy("a partition was missing"), unknown=connection.wrote) from error
+                raise self._meaning(error, connection.wrote) from error
             except BaseException:
                 connection.roll_back()
                 raise
@@ -146,15 +149,15 @@ class PostgresStore(Store):
             message = f"cannot connect to {self.where}: {hide(str(error), self._url).strip()}"
             raise Transient(StoreUnavailable(message), unknown=False) from None
 
-    def _meaning(self, error: psycopg.Error) -> Exception:
-        """Whether trying again makes sense."""
+    def _meaning(self, error: psycopg.Error, wrote: bool = False) -> Exception:
+        """Whether trying again makes sense. `wrote`: a part of the flow has been committed already."""
         shown = self._shown(error)
         if isinstance(error, pg.InvalidSqlStatementName | pg.DuplicatePreparedStatement):
             self._prepare = None  # a pooler that does not know of prepared statements
             self._pool.close()
-            return Transient(StoreBusy(str(shown)), unknown=False)
+            return Transient(StoreBusy(str(shown)), unknown=wrote)
         if isinstance(shown, StoreBusy | StoreUnavailable):
-            return Transient(shown, unknown=isinstance(shown, StoreUnavailable))
+            return Transient(shown, unknown=wrote or isinstance(shown, StoreUnavailable))
         return shown
 
     def _shown(self, error: psycopg.Error) -> StoreError:
@@ -168,14 +171,18 @@ class PostgresStore(Store):
             return StoreBusy(message)
         if state == "25006" or (state.startswith(("53", "42501")) and state != "53300"):
             return StoreRefused(message)
-        if state.startswith(("08", "57P", "53300")) or (not state and isinstance(error, psycopg.OperationalError)):
+        if state.startswith(("08", "57P", "53300", "25P03")) or (
+            not state and isinstance(error, psycopg.OperationalError)
+        ):
             return StoreUnavailable(message)
         return StoreError(message)
 
     def _make_missing_partition(self, raw: psycopg.Connection[Any], error: psycopg.Error) -> None:
         """An old job finishes: the partition of its day was never made, or is pruned by now."""
-        row = error.diag.message_detail or ""  # Partition key of the failing row contains (id) = (0192f3a0-...)
-        moment = id_time(row[row.find("= (") + 3 :][:36])
+        found = _ID.search(error.diag.message_detail or "")  # Partition key of the failing row contains (id) = (...)
+        if found is None:
+            raise self._shown(error) from error
+        moment = id_time(found.group())
         OwnConnection(raw, self.quoted).execute(Query("make_partition", {"moment": moment}))
 
 
@@ -186,6 +193,7 @@ class OwnConnection:
         self._raw = raw
         self._schema = schema
         self._open = False
+        self.wrote = False  # something that was committed by itself
 
     def begin(self) -> None:
         """Open a transaction, in one round trip with its settings."""
@@ -197,6 +205,7 @@ class OwnConnection:
         """Run one statement; results come in binary, which is quicker to read."""
         (text,) = texts(query.name, "postgres", "pyformat", self._schema)
         cursor = self._raw.execute(text.sql, query.params, binary=True)
+        self.wrote |= query.writes and not self._open
         return cursor.fetchall() if cursor.description else []
 
     def commit(self) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from ...core.errors import InvalidInput, JobNotFound, KeyTaken
+from ...core.errors import InvalidInput, JobNotFound, KeyTaken, LeaseholdError
 from ...core.job import Draft, Job
 from ..query import BEGIN, Flow, Row, Wake, as_json, pairs, read, write
-from . import rows
+from . import keys, rows
 
 Batch = Sequence[Draft[Any]]
 
@@ -27,32 +28,54 @@ def enqueue(drafts: Batch, *, now: float | None = None, again: bool = False) -> 
         yield BEGIN  # a plain enqueue is one statement
     found = yield from _load(doubtful)
     todo = [draft for draft in drafts if draft.id not in found]
-    blockers = yield from _blockers(todo)
-    holders = yield from _take_keys(todo, now)
-    found |= yield from _insert([draft for draft in todo if draft.id not in holders], blockers, now, doubtful)
+    chains = yield from _chains_named(todo)
+    holders, existing = yield from _take_keys(todo, now)
+    # Whoever waits for a draft whose key is taken waits for the job that has it.
+    chains |= {id: existing[holder].chain if holder in existing else holder for id, holder in holders.items()}
+    found |= yield from _insert([draft for draft in todo if draft.id not in holders], chains, now, doubtful)
     others = yield from _load(holders.get(draft.id, draft.id) for draft in drafts if draft.id not in found)
     return [found.get(draft.id) or others[holders.get(draft.id, draft.id)] for draft in drafts]
 
 
-def successors(pairs: Sequence[tuple[Draft[Any], str, int, bool]], *, now: float | None = None) -> Flow[None]:
-    """Store drafts that continue a chain: (draft, chain, position, watched). Their keys have been taken already."""
-    drafts = [draft for draft, *_ in pairs]
-    blockers = yield from _blockers(drafts)
-    places = {draft.id: (chain, position, watched) for draft, chain, position, watched in pairs}
-    yield from _insert(drafts, blockers, now, set(), places)
+@dataclass(frozen=True, slots=True)
+class Successor:
+    """A draft that goes on with a chain."""
+
+    draft: Draft[Any]
+    chain: str
+    position: int
+    watched: bool
 
 
-def take_keys(drafts: Iterable[Draft[Any]], now: float | None) -> Flow[dict[str, tuple[str, str]]]:
-    """Take the drafts' unique keys. Returns, for each draft that could not, the key and the id of its holder."""
-    wanted = sorted((draft for draft in drafts if draft.unique), key=lambda draft: draft.unique or "")
-    if not wanted:
-        return {}
-    batch = [{"key": draft.unique, "job": draft.id, "window": draft.unique_for} for draft in _first_of_key(wanted)]
-    got = pairs((yield write("take_keys", batch=as_json(batch), now=now)))
-    rest = sorted({draft.unique for draft in wanted if draft.unique} - got.keys())
-    if rest:
-        got |= pairs((yield read("key_holders", keys=as_json(rest), now=now)))
-    return {d.id: (d.unique, got[d.unique]) for d in wanted if d.unique and got.get(d.unique, d.id) != d.id}
+def refuse_successors(given: dict[str, tuple[Draft[Any], str]], now: float | None) -> Flow[dict[str, LeaseholdError]]:
+    """What stands against drafts continuing a job, by the job's id: (draft, chain) in, an error out. Takes their keys.
+
+    An insert that came to nothing would end the chain in silence.
+    """
+    known = yield from _load(draft.id for draft, _ in given.values())
+    named = yield from _find({id for draft, _ in given.values() for id in draft.after})
+    errors: dict[str, LeaseholdError] = {}
+    for job, (draft, chain) in given.items():
+        unknown = [id for id in draft.after if id not in named]
+        if draft.id in known:
+            errors[job] = InvalidInput(f"job {draft.id} exists already")
+        elif unknown:
+            errors[job] = JobNotFound(*unknown)
+        elif chain in (named[id] for id in draft.after):
+            errors[job] = InvalidInput("the draft waits for its own chain")
+    heirs = {draft.id: job for job, (draft, _) in given.items() if job not in errors}
+    taken = yield from keys.take([draft for draft, _ in given.values() if draft.id in heirs], now, heirs)
+    return errors | {heirs[id]: KeyTaken(*holder) for id, holder in taken.items()}
+
+
+def add_successors(given: Sequence[Successor], *, now: float | None = None) -> Flow[None]:
+    """Store drafts that continue chains, once nothing stands against them."""
+    chains = yield from _find({id for one in given for id in one.draft.after})
+    places = {one.draft.id: (one.chain, one.position, one.watched) for one in given}
+    added = yield from _insert([one.draft for one in given], chains, now, set(), places)
+    for one in given:
+        if one.draft.id not in added:
+            raise InvalidInput(f"continue_with: job {one.draft.id} exists already")
 
 
 def _refuse_twins(drafts: Batch) -> None:
@@ -67,16 +90,19 @@ def _load(ids: Iterable[str]) -> Flow[dict[str, Job[Any]]]:
     return {row[0]: rows.job(row, existing=True) for row in (yield read("get", ids=as_json(wanted)))}
 
 
-def _blockers(drafts: Batch) -> Flow[dict[str, str]]:
+def _find(ids: set[str]) -> Flow[dict[str, str]]:
+    """The chains of those jobs that exist."""
+    return pairs((yield read("find_chains", ids=as_json(sorted(ids))))) if ids else {}
+
+
+def _chains_named(drafts: Batch) -> Flow[dict[str, str]]:
     """The chain of each job named in `after`. Drafts of this batch are their own chains; unknown ids are refused."""
     named = {id for draft in drafts for id in draft.after}
     if not named:
         return {}
     _refuse_cycles(drafts)
     chains = {draft.id: draft.id for draft in drafts if draft.id in named}
-    outside = sorted(named - chains.keys())
-    if outside:
-        chains |= pairs((yield read("find_chains", ids=as_json(outside))))
+    chains |= yield from _find(named - chains.keys())
     unknown = sorted(named - chains.keys())
     if unknown:
         raise JobNotFound(*unknown)
@@ -91,32 +117,27 @@ def _refuse_cycles(drafts: Batch) -> None:
         raise InvalidInput(f"drafts wait for each other in a circle: {' -> '.join(error.args[1])}") from None
 
 
-def _take_keys(drafts: Batch, now: float | None) -> Flow[dict[str, str]]:
-    """For each draft whose key another job holds: that job's id. An error if only its window is left."""
-    lost = yield from take_keys(drafts, now)
+def _take_keys(drafts: Batch, now: float | None) -> Flow[tuple[dict[str, str], dict[str, Job[Any]]]]:
+    """For each draft whose key another job holds, that job's id; and those jobs. An error if only a window is left."""
+    lost = yield from keys.take(drafts, now)
     ids = {draft.id for draft in drafts}
-    known = ids | (yield from _load(holder for _, holder in lost.values())).keys()
+    existing = yield from _load(holder for _, holder in lost.values() if holder not in ids)
     for key, holder in lost.values():
-        if holder not in known:
-            yield write("drop_keys", ids=as_json(sorted(ids)))  # the caller may go on with its transaction
+        if holder not in existing and holder not in ids:
+            yield from keys.give_back(drafts)
             raise KeyTaken(key, holder)
-    return {id: holder for id, (_, holder) in lost.items()}
-
-
-def _first_of_key(drafts: Batch) -> list[Draft[Any]]:
-    """Of drafts with one key the first; the others will find it as the holder."""
-    return list({draft.unique: draft for draft in reversed(drafts)}.values())[::-1]
+    return {id: holder for id, (_, holder) in lost.items()}, existing
 
 
 def _insert(
     drafts: Batch,
-    blockers: dict[str, str],
+    chains: dict[str, str],
     now: float | None,
     doubtful: set[str],
     places: dict[str, tuple[str, int, bool]] | None = None,
 ) -> Flow[dict[str, Job[Any]]]:
     added: dict[str, Row] = {}
-    edges = {draft.id: list(dict.fromkeys(blockers[id] for id in draft.after)) for draft in drafts if draft.after}
+    edges = {draft.id: list(dict.fromkeys(chains[id] for id in draft.after)) for draft in drafts if draft.after}
     place = {draft.id: (places or {}).get(draft.id, (draft.id, 0, False)) for draft in drafts}
     for start in range(0, len(drafts), MOST):
         batch = []

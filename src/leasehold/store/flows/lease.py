@@ -6,12 +6,12 @@ changes nothing, and the owner learns that its lease is lost.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...core import machine
-from ...core.errors import KeyTaken
 from ...core.job import Claimed, Lease, Outcome, Raised, Request, State, Succeeded
 from ...core.machine import Change, Running
 from ..query import BEGIN, Flow, Row, Wake, as_json, pairs, read, write
@@ -32,10 +32,11 @@ class Scope:
     want: int
     ranges: tuple[tuple[int, int, int, int], ...] = EVERYTHING
 
-    def row(self, want: int) -> dict[str, Any]:
+    def row(self, place: int) -> dict[str, Any]:
         """What `claim` sends of it."""
         names = ("low_rank", "low_seq", "high_rank", "high_seq")
-        return {"queue": self.queue, "want": want, "ranges": [dict(zip(names, r, strict=True)) for r in self.ranges]}
+        ranges = [dict(zip(names, one, strict=True)) for one in self.ranges]
+        return {"place": place, "queue": self.queue, "want": self.want, "ranges": ranges}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +49,11 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """What became of leases: renewed, held up by a lock (still ours), or lost; and jobs that we did not know of."""
+    """What became of leases: renewed, held up by a lock (still ours), or lost; and those that we did not know of."""
 
-    renewed: dict[str, Request | None] = field(default_factory=dict)
-    locked: dict[str, Request | None] = field(default_factory=dict)
-    lost: list[str] = field(default_factory=list)
+    renewed: dict[Lease, Request | None] = field(default_factory=dict)
+    locked: dict[Lease, Request | None] = field(default_factory=dict)
+    lost: list[Lease] = field(default_factory=list)
     strangers: list[Lease] = field(default_factory=list)
 
 
@@ -75,53 +76,53 @@ def claim(
     suspects: int | None = None,
     alone: bool = False,
     now: float | None = None,
+    again: bool = False,
 ) -> Flow[Claim]:
     """Take up to `want` queued jobs, sound ones first, then up to `suspects` that have lost a worker before.
 
-    `alone` promises that the worker runs nothing beside it: one suspect is taken, and nothing else.
+    `alone` promises that the worker runs nothing beside it: one suspect is taken, and nothing else. `again`: an earlier
+    try with this token may have claimed some; they are found by it.
     """
     share = {"worker": worker, "token": token, "tasks": as_json(sorted(tasks)), "lease": lease}
     share |= {"alone": alone, "now": now}
     if alone:
         return (yield from _claim_limited(scopes, {**share, "suspect": True}, 1, random))
-    found = yield from _claim_one_kind(scopes, {**share, "suspect": False}, want, random)
-    room = min(want - len(found.jobs), want if suspects is None else suspects)
+    mine = [rows.claimed(row, token) for row in (yield read("claimed", token=token))] if again else []
+    found = yield from _claim_one_kind(_less(scopes, mine), {**share, "suspect": False}, want - len(mine), random)
+    jobs = mine + found.jobs
+    room = min(want - len(jobs), want if suspects is None else suspects)
     if not found.suspects or room <= 0:
-        return found
+        return Claim(jobs, found.suspects)
     # Suspects came back to their old places, which the cursor has passed: they are few, and looked for everywhere.
-    left = [Scope(s.queue, s.want - sum(job.queue == s.queue for job in found.jobs)) for s in scopes]
-    return (yield from _and_more(found, _claim_one_kind(left, {**share, "suspect": True}, room, random)))
+    everywhere = [Scope(scope.queue, scope.want) for scope in _less(scopes, jobs)]
+    more = yield from _claim_one_kind(everywhere, {**share, "suspect": True}, room, random)
+    return Claim(jobs + more.jobs, more.suspects)
 
 
 def renew(worker: str, leases: Sequence[Lease], *, lease: float, now: float | None = None) -> Flow[Renewal]:
     """Renew all leases of a worker in one statement."""
-    batch = as_json([{"id": id, "token": token} for id, token in leases])
     answer = Renewal()
-    for id, token, known, renewed, request in (yield write("renew", worker=worker, batch=batch, lease=lease, now=now)):
+    found = yield write("renew", worker=worker, batch=_shown(leases), lease=lease, now=now)
+    for id, token, known, renewed, request in found:
         if not known:
             answer.strangers.append(Lease(id, token))
         else:
-            (answer.renewed if renewed else answer.locked)[id] = request
-    answer.lost.extend(one.id for one in leases if one.id not in answer.renewed and one.id not in answer.locked)
+            (answer.renewed if renewed else answer.locked)[Lease(id, token)] = request
+    answer.lost.extend(one for one in leases if one not in answer.renewed and one not in answer.locked)
     return answer
 
 
 def settle(
     outcomes: Sequence[tuple[Lease, Outcome]], random: Callable[[], float], *, now: float | None = None
 ) -> Flow[list[Settled]]:
-    """Settle attempts that have ended. Successes are one statement; the others are locked, decided, then written."""
-    done = [(lease, o) for lease, o in outcomes if isinstance(o, Succeeded)]
-    others = [(lease, o) for lease, o in outcomes if not isinstance(o, Succeeded)]
-    if others or any(o.continue_with for _, o in done):
-        yield BEGIN
-    done, refused = yield from _take_successors_keys(done, now)
-    states: dict[str, State] = yield from _succeed(done, now)
-    states |= yield from _settle_others([*others, *refused], random, now)
-    missing = [lease for lease, _ in outcomes if lease.id not in states]
+    """Settle attempts that have ended. Plain successes are one statement; others are locked, decided, then written."""
+    plain = all(isinstance(outcome, Succeeded) and not outcome.continue_with for _, outcome in outcomes)
+    states = yield from _settle_plain(outcomes, now) if plain else _settle_mixed(outcomes, random, now)
+    missing = [lease for lease, _ in outcomes if lease not in states]
     if missing:
-        batch = as_json([{"id": id, "token": token} for id, token in missing])
-        states |= {id: State(state) for id, state in (yield read("settled", batch=batch))}
-    return [Settled(lease.id, states.get(lease.id)) for lease, _ in outcomes]
+        for id, token, state in (yield read("settled", batch=_shown(missing))):
+            states[Lease(id, token)] = State(state)
+    return [Settled(lease.id, states.get(lease)) for lease, _ in outcomes]
 
 
 def reap(
@@ -149,34 +150,32 @@ def apply(changes: Sequence[Change], now: float | None) -> Flow[None]:
     if stay:
         yield write("change", batch=as_json([rows.change_row(change) for change in stay]), now=now)
     if over:
-        batch = [{"id": c.id, "state": c.state, "result": None, "error": c.error, "continued": False} for c in over]
-        yield write("finish", batch=as_json(batch), now=now)
+        yield write("finish", batch=as_json([rows.finish_row(change) for change in over]), now=now)
         yield Wake("done")
     if changes:
         yield Wake("jobs")
 
 
+def _less(scopes: Sequence[Scope], jobs: Sequence[Claimed]) -> list[Scope]:
+    """What is still wanted of each queue."""
+    got = Counter(job.queue for job in jobs)
+    return [Scope(scope.queue, max(scope.want - got[scope.queue], 0), scope.ranges) for scope in scopes]
+
+
 def _claim_one_kind(
     scopes: Sequence[Scope], share: dict[str, Any], want: int, random: Callable[[], float]
 ) -> Flow[Claim]:
-    """Claim sound jobs, or suspects: first from queues without limits, then from those that have one."""
-    queues = as_json([scope.row(scope.want) for scope in scopes])
-    answer = yield write("claim", queues=queues, want=want, limited=False, **share)
+    """Claim sound jobs, or suspects, from the queues in the order given.
+
+    The first statement serves the queues that come before any with a limit, and tells which have one. Those, and what
+    comes after them, are served in a transaction that locks the limits.
+    """
+    answer = yield write("claim", queues=_places(scopes), want=want, limited=False, **share)
     found, limited = _claim_of(answer, share["token"])
-    held = [scope for scope in scopes if "*" in limited or scope.queue in limited]
-    if held and len(found.jobs) < want:
-        return (yield from _and_more(found, _claim_limited(held, share, want - len(found.jobs), random)))
-    return found
-
-
-def _and_more(found: Claim, flow: Flow[Claim]) -> Flow[Claim]:
-    """What was found first is ours already: if looking for more fails, it is handed over all the same."""
-    try:
-        more = yield from flow
-    except Exception:
-        if not found.jobs:
-            raise
+    first = next((place for place, scope in enumerate(scopes) if limited & {"*", scope.queue}), len(scopes))
+    if first == len(scopes) or len(found.jobs) >= want:
         return found
+    more = yield from _claim_limited(scopes[first:], share, want - len(found.jobs), random)
     return Claim(found.jobs + more.jobs, found.suspects or more.suspects)
 
 
@@ -193,62 +192,77 @@ def _claim_limited(
     allowed = []
     for scope in scopes:
         left = limits[scope.queue] - running.get(scope.queue, 0) if scope.queue in limits else scope.want
-        allowed.append(scope.row(max(min(scope.want, left), 0)))
+        allowed.append(Scope(scope.queue, max(min(scope.want, left), 0), scope.ranges))
     left = limits["*"] - sum(running.values()) if "*" in limits else want
-    answer = yield write("claim", queues=as_json(allowed), want=max(min(want, left), 0), limited=True, **share)
+    answer = yield write("claim", queues=_places(allowed), want=max(min(want, left), 0), limited=True, **share)
     return _claim_of(answer, share["token"])[0]
+
+
+def _places(scopes: Sequence[Scope]) -> str:
+    return as_json([scope.row(place) for place, scope in enumerate(scopes)])
 
 
 def _claim_of(answer: list[Row], token: str) -> tuple[Claim, frozenset[str]]:
     """Claimed jobs in the order that they stood in, and the queues that have limits."""
-    jobs = [rows.claimed(row, token) for row in answer if row[2] is not None]
+    jobs = [rows.claimed(row[2:], token) for row in answer if row[2] is not None]
     jobs.sort(key=lambda job: job.rank_and_seq)
-    limited = rows.names(answer[0][1])
-    return Claim(jobs, bool(answer[0][0])), limited
+    return Claim(jobs, bool(answer[0][0])), rows.names(answer[0][1])
 
 
-def _take_successors_keys(
-    done: list[tuple[Lease, Succeeded]], now: float | None
-) -> Flow[tuple[list[tuple[Lease, Succeeded]], list[tuple[Lease, Outcome]]]]:
-    """A successor whose unique key is taken would end its chain in silence: the attempt fails instead, and says so."""
-    drafts = {o.continue_with.id: lease for lease, o in done if o.continue_with}
-    taken = yield from enqueue.take_keys([o.continue_with for _, o in done if o.continue_with], now)
-    if not taken:
-        return done, []
-    lost = {drafts[draft_id]: str(KeyTaken(*holder)) for draft_id, holder in taken.items()}
-    refused: list[tuple[Lease, Outcome]] = [(lease, Raised(f"continue_with: {error}")) for lease, error in lost.items()]
-    return [(lease, o) for lease, o in done if lease not in lost], refused
-
-
-def _succeed(done: Sequence[tuple[Lease, Succeeded]], now: float | None) -> Flow[dict[str, State]]:
-    if not done:
-        return {}
-    batch = [
-        {"id": lease.id, "token": lease.token, "result": o.result, "continued": o.continue_with is not None}
-        for lease, o in done
-    ]
-    gone = {row[0]: row for row in (yield write("succeed", batch=as_json(batch), now=now))}
-    following = []
-    for lease, outcome in done:
-        if outcome.continue_with and lease.id in gone:
-            _, chain, position, watched, _ = gone[lease.id]
-            following.append((outcome.continue_with, chain, position + 1, bool(watched)))
-    if following:
-        yield from enqueue.successors(following, now=now)
-    if any(row[3] for row in gone.values()):
-        yield Wake("done")
-    if any(row[3] or row[4] for row in gone.values()):
-        yield Wake("jobs")
+def _settle_plain(outcomes: Sequence[tuple[Lease, Outcome]], now: float | None) -> Flow[dict[Lease, State]]:
+    done = {lease: outcome for lease, outcome in outcomes if isinstance(outcome, Succeeded)}
+    gone = yield from _succeed(done, now)
     return dict.fromkeys(gone, State.SUCCEEDED)
 
 
-def _settle_others(
-    others: Sequence[tuple[Lease, Outcome]], random: Callable[[], float], now: float | None
-) -> Flow[dict[str, State]]:
-    if not others:
+def _settle_mixed(
+    outcomes: Sequence[tuple[Lease, Outcome]], random: Callable[[], float], now: float | None
+) -> Flow[dict[Lease, State]]:
+    """All rows are locked first, in one order, whatever is to become of them."""
+    yield BEGIN
+    mine: dict[Lease, tuple[Running, str]] = {}
+    for *row, token, chain in (yield write("mine", batch=_shown([lease for lease, _ in outcomes]))):
+        mine[Lease(row[0], token)] = rows.running(tuple(row)), chain
+    owned = {lease: outcome for lease, outcome in outcomes if lease in mine}
+    done = {lease: outcome for lease, outcome in owned.items() if isinstance(outcome, Succeeded)}
+    successors = {lease.id: (o.continue_with, mine[lease][1]) for lease, o in done.items() if o.continue_with}
+    refused = yield from enqueue.refuse_successors(successors, now)
+    owned |= {lease: Raised(f"continue_with: {refused[lease.id]}") for lease in done if lease.id in refused}
+    states = yield from _succeed_and_go_on({lease: o for lease, o in done.items() if lease.id not in refused}, now)
+    others = {lease: outcome for lease, outcome in owned.items() if lease not in states}
+    changes = {lease: machine.settle(mine[lease][0], outcome, random()) for lease, outcome in others.items()}
+    yield from apply(list(changes.values()), now)
+    return states | {lease: change.state for lease, change in changes.items()}
+
+
+def _succeed_and_go_on(done: dict[Lease, Succeeded], now: float | None) -> Flow[dict[Lease, State]]:
+    gone = yield from _succeed(done, now)
+    following = []
+    for lease, (chain, position, watched) in gone.items():
+        draft = done[lease].continue_with
+        if draft:
+            following.append(enqueue.Successor(draft, chain, position + 1, watched))
+    if following:
+        yield from enqueue.add_successors(following, now=now)
+    return dict.fromkeys(gone, State.SUCCEEDED)
+
+
+def _succeed(done: dict[Lease, Succeeded], now: float | None) -> Flow[dict[Lease, tuple[str, int, bool]]]:
+    """Those that were ours, with chain, position and whether somebody waits for the chain."""
+    if not done:
         return {}
-    batch = as_json([{"id": lease.id, "token": lease.token} for lease, _ in others])
-    mine: dict[str, Running] = {row[0]: rows.running(row) for row in (yield write("mine", batch=batch))}
-    changes = [machine.settle(mine[lease.id], o, random()) for lease, o in others if lease.id in mine]
-    yield from apply(changes, now)
-    return {change.id: change.state for change in changes}
+    batch = [
+        {"id": id, "token": token, "result": outcome.result, "continued": outcome.continue_with is not None}
+        for (id, token), outcome in done.items()
+    ]
+    answer = yield write("succeed", batch=as_json(batch), now=now)
+    if any(watched for _, _, _, _, watched, _ in answer):
+        yield Wake("done")
+    if any(watched or held for _, _, _, _, watched, held in answer):
+        yield Wake("jobs")
+    return {Lease(id, token): (chain, position, bool(watched)) for id, token, chain, position, watched, _ in answer}
+
+
+def _shown(leases: Sequence[Lease]) -> str:
+    """Leases as statements want them."""
+    return as_json([{"id": id, "token": token} for id, token in leases])

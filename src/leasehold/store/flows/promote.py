@@ -69,9 +69,15 @@ def promote(*, most: int = MOST, now: float | None = None) -> Flow[Promotion]:
         yield Wake("jobs")
     if plan.again:
         yield write("nudge", batch=as_json([{"kind": kind, "key": key} for kind, key in sorted(plan.again)]))
-    done.more = len(nudges) == most or len(due) == most
+    done.more = len(due) == most or (len(nudges) == most and len(plan.again) < most)
     ((done.next_due,),) = yield read("next_due", now=now)
     return done
+
+
+def announce(chain: str, now: float | None) -> Flow[None]:
+    """Decide what waits for a chain that is over and about to vanish."""
+    yield write("promoter")
+    yield from _decide_dependencies([("chain", chain)], _Plan(), now)
 
 
 def _call_next_in_line(plan: _Plan) -> Flow[None]:

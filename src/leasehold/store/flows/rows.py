@@ -124,9 +124,9 @@ def new_job(draft: Draft[Any], chain: str, position: int, row: Row) -> Job[Any]:
 
 
 def claimed(row: Row, token: str) -> Claimed:
-    """A job from a row of `claim` (behind its two marks)."""
+    """A job from a row of `claim` (without its two marks) or `claimed`."""
     (id, version, task, queue, payload, priority, target, attempt, losses, max_attempts, stored, lease, chain, position,
-     rank, seq, created, run, expires) = row[2:]  # fmt: skip
+     rank, seq, created, run, expires) = row  # fmt: skip
     return Claimed(
         id, token, version, task, queue, payload, priority, target, attempt, losses,
         policy(max_attempts, lease, stored), chain, position, (rank, seq), created, run, expires,
@@ -151,9 +151,33 @@ def change_row(change: Change, waits: int | None = None, keep_run_at: bool = Fal
         "losses": change.losses,
         "holds": change.holds,
         "waits": waits,
-        "error": change.error,
+        "error": clean(change.error),
         "keeps_token": change.keeps_token,
     }
+
+
+def finish_row(change: Change, result: str | None = None, continued: bool = False) -> dict[str, Any]:
+    """What `finish` sends of a decision."""
+    return {
+        "id": change.id,
+        "state": change.state,
+        "result": result,
+        "error": clean(change.error),
+        "continued": continued,
+        "keeps_token": change.keeps_token,
+    }
+
+
+LONGEST_ERROR = 16_000
+
+
+def clean(error: str | None) -> str | None:
+    """The text of an error as both stores accept it: whatever a handler raises, its attempt can be settled."""
+    if error is None:
+        return None
+    if len(error) > LONGEST_ERROR:  # what was raised stands first, where it was raised last
+        error = f"{error[:2000]}\n[...]\n{error[2000 - LONGEST_ERROR :]}"
+    return error.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 #: How the history words the verb that ended an attempt.

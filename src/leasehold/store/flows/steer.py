@@ -12,8 +12,8 @@ from ...core import machine
 from ...core.errors import InvalidTransition, JobNotFound, KeyTaken
 from ...core.job import Draft, Job, Request, State, Wait
 from ...core.machine import Change
-from ..query import BEGIN, Flow, Row, Wake, as_json, pairs, read, write
-from . import enqueue, rows
+from ..query import BEGIN, Flow, Row, Wake, as_json, read, write
+from . import enqueue, keys, promote, rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,26 @@ class _Locked:
     ahead: bool  # its time has not come
     unique: str | None
     windowed: bool
+    chain: str
 
     @classmethod
     def of(cls, row: Row) -> _Locked:
         """From a row of `lock`."""
-        id, state, wait, attempt, losses, target, holds, waits, ahead, unique, windowed = row
+        id, state, wait, attempt, losses, target, holds, waits, ahead, unique, windowed, chain = row
         wait = None if wait is None else Wait(wait)
         return cls(
-            id, State(state), wait, attempt, losses, target, bool(holds), waits, bool(ahead), unique, bool(windowed)
+            id,
+            State(state),
+            wait,
+            attempt,
+            losses,
+            target,
+            bool(holds),
+            waits,
+            bool(ahead),
+            unique,
+            bool(windowed),
+            chain,
         )
 
 
@@ -105,11 +117,13 @@ def complete(
     if isinstance(job, Job):
         return job
     if continue_with is not None:
-        for key, holder in (yield from enqueue.take_keys([continue_with], now)).values():
-            raise KeyTaken(key, holder)
+        refused = yield from enqueue.refuse_successors({job_id: (continue_with, job.chain)}, now)
+        if refused:
+            raise refused[job_id]
     chain, position, watched = yield from _finish(job, State.SUCCEEDED, result, continue_with is not None, now)
     if continue_with is not None:
-        yield from enqueue.successors([(continue_with, chain, position + 1, watched)], now=now)
+        successor = enqueue.Successor(continue_with, chain, position + 1, watched)
+        yield from enqueue.add_successors([successor], now=now)
     if job.state is State.RUNNING:
         yield Wake("request")
     return (yield from _reload(job_id))
@@ -120,7 +134,9 @@ def delete(job_id: str, *, now: float | None = None, again: bool = False) -> Flo
     yield BEGIN
     yield write("patience")
     running = any(row[1] == State.RUNNING for row in (yield write("lock", ids=as_json([job_id]), now=now)))
-    there = yield read("get", ids=as_json([job_id]))
+    there = [rows.job(row) for row in (yield read("get", ids=as_json([job_id])))]
+    if there and there[0].state.over:
+        yield from promote.announce(there[0].chain, now)  # whoever waited for it shall have its result
     yield write("delete", id=job_id)
     if running:
         yield Wake("request")
@@ -149,15 +165,18 @@ def _lock(job_id: str, verb: str, now: float | None, again: bool) -> Flow[_Locke
     """The job, locked, if the table allows the verb. The job itself if an earlier try has already done it."""
     yield BEGIN
     yield write("patience")
-    found = yield write("lock", ids=as_json([job_id]), now=now)
-    if found:
-        job = _Locked.of(found[0])
-        machine.check(job_id, verb, job.state)
-        return job
-    over = yield from _reload(job_id)
-    if not (again and over.state in machine.TRANSITIONS[verb].targets):
-        machine.check(job_id, verb, over.state)
-    return over
+    while True:
+        found = yield write("lock", ids=as_json([job_id]), now=now)
+        if found and not (again and machine.done_already(verb, State(found[0][1]))):
+            job = _Locked.of(found[0])
+            machine.check(job_id, verb, job.state)
+            return job
+        seen = yield from _reload(job_id)
+        if again and machine.done_already(verb, seen.state):
+            return seen
+        if seen.state.over:
+            machine.check(job_id, verb, seen.state)
+        # Else it was committed between the two looks: there is something to lock now.
 
 
 def _reload(job_id: str) -> Flow[Job[Any]]:
@@ -180,22 +199,24 @@ def _change(job: _Locked, change: Change, now: float | None, keep_run_at: bool =
 def _finish(
     job: _Locked, state: State, result: str | None, continued: bool, now: float | None
 ) -> Flow[tuple[str, int, bool]]:
-    batch = [{"id": job.id, "state": state, "result": result, "error": None, "continued": continued}]
-    ((_, chain, position, watched, _),) = yield write("finish", batch=as_json(batch), now=now)
+    # An owner that is overtaken must not find its token, and take this for its own doing.
+    change = Change(job.id, "complete", state, job.attempt, job.losses, keeps_token=job.state is not State.RUNNING)
+    batch = as_json([rows.finish_row(change, result, continued)])
+    ((_, chain, position, watched, _),) = yield write("finish", batch=batch, now=now)
     yield Wake("done")
     yield Wake("jobs")
     return chain, position, bool(watched)
 
 
 def _retake_key(job: _Locked, now: float | None) -> Flow[None]:
-    """A failed job gave its key up. A window that is over is not opened again; a key for life is taken anew."""
+    """A failed job gave its key up, and takes it anew. A window that is over is not opened again."""
     if job.unique is None:
         return
-    holders = pairs((yield read("key_holders", keys=as_json([job.unique]), now=now)))
-    if not holders and not job.windowed:
-        batch = as_json([{"key": job.unique, "job": job.id, "window": None}])
-        holders = pairs((yield write("take_keys", batch=batch, now=now)))
-        holders = holders or pairs((yield read("key_holders", keys=as_json([job.unique]), now=now)))
-    holder = holders.get(job.unique, job.id)
-    if holder != job.id:
-        raise KeyTaken(job.unique, holder)
+    if job.windowed:
+        for key, holder, over in (yield read("key_holders", keys=as_json([job.unique]), now=now)):
+            if holder != job.id and not over:
+                raise KeyTaken(key, holder)
+        return
+    wanted: Draft[Any] = Draft(job.id, "", "", unique=job.unique)
+    for key, holder in (yield from keys.take([wanted], now)).values():
+        raise KeyTaken(key, holder)

@@ -53,7 +53,7 @@ create table {schema}.jobs (
 
 -- Few, partial, narrow: each further index on this table costs every job.
 create index jobs_claim on {schema}.jobs (queue, suspect, rank, seq) where state = 'queued';
-create index jobs_due on {schema}.jobs (run_at) where wait = 'time';
+create index jobs_due on {schema}.jobs (run_at, seq) where wait = 'time';
 create index jobs_line on {schema}.jobs (target, seq) where wait = 'target';
 create index jobs_leased on {schema}.jobs (expires_at) where expires_at is not null;  -- not by state: settles must not pick it
 create unique index jobs_holder on {schema}.jobs (target) where holds;
@@ -172,6 +172,14 @@ create function {schema}.first_id(moment timestamptz) returns uuid language sql 
 $$;
 
 -- Partitions of `finished`, one for each day (UTC), made standalone and attached: neither step blocks a reader or writer.
+create function {schema}.attach_partition(day date) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+    execute format('alter table {schema}.finished attach partition {schema}.%I for values from (%L) to (%L)',
+        'finished_' || to_char(day, 'YYYYMMDD'), {schema}.first_id(day::timestamp at time zone 'UTC'),
+        {schema}.first_id((day + 1)::timestamp at time zone 'UTC'));
+end $$;
+
 create function {schema}.make_partitions(first_day date, last_day date) returns integer
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -186,13 +194,11 @@ begin
         select i.inhdetachpending into pending from pg_inherits i
         where i.inhrelid = to_regclass(format('{schema}.%I', part)) and i.inhparent = '{schema}.finished'::regclass;
         continue when pending is false;
-        if pending then  -- pruning was interrupted in the middle; what it meant to drop makes room
+        if pending then  -- pruning was interrupted in the middle
             execute format('alter table {schema}.finished detach partition {schema}.%I finalize', part);
         end if;
-        execute format('drop table if exists {schema}.%I', part);
-        execute format('create table {schema}.%I (like {schema}.finished including defaults including constraints)', part);
-        execute format('alter table {schema}.finished attach partition {schema}.%I for values from (%L) to (%L)', part,
-            {schema}.first_id(day::timestamp at time zone 'UTC'), {schema}.first_id((day + 1)::timestamp at time zone 'UTC'));
+        execute format('create table if not exists {schema}.%I (like {schema}.finished including defaults including constraints)', part);
+        perform {schema}.attach_partition(day);
         made := made + 1;
     end loop;
     return made;
@@ -213,13 +219,14 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     given   boolean := enqueue.id is not null;
     -- A UUIDv7: the time, then what is random in a UUIDv4, its variant included.
-    job     uuid := coalesce(enqueue.id, (left(replace({schema}.first_id(clock_timestamp())::text, '-', ''), 12) || '7'
+    new_id  uuid := coalesce(enqueue.id, (left(replace({schema}.first_id(clock_timestamp())::text, '-', ''), 12) || '7'
                                           || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid);
     due     timestamptz := coalesce(enqueue.run_at, statement_timestamp() + make_interval(secs => coalesce(enqueue.delay, 0)));
     chains  uuid[];
     waits   integer := 0;
     wait    text;
     holder  uuid;
+    over    boolean;
 begin
     if enqueue.task is null or enqueue.task !~ '^[A-Za-z0-9_.:/@+-]{1,128}$' then
         raise exception 'leasehold: task must be 1 to 128 letters, digits or _ . : / @ + -' using errcode = '22023';
@@ -243,13 +250,13 @@ begin
         raise exception 'leasehold: delay is seconds from 0 to ten years, run_at lies between 1970 and 2100' using errcode = '22023';
     elsif enqueue.max_attempts is null or enqueue.max_attempts not between 1 and 10000 then
         raise exception 'leasehold: max_attempts must be from 1 to 10000' using errcode = '22023';
-    elsif job::text !~ '^.{14}7' then
+    elsif new_id::text !~ '^.{14}7' then
         raise exception 'leasehold: id must be a UUIDv7' using errcode = '22023';
     end if;
     perform enqueue.payload::jsonb;  -- refuses NUL characters and lone surrogates
 
-    if given and exists (select from {schema}.all_jobs j where j.id = job) then
-        return job;
+    if given and exists (select from {schema}.all_jobs j where j.id = new_id) then
+        return new_id;
     end if;
     select array_agg(distinct j.chain), count(distinct j.id) into chains, waits
     from {schema}.all_jobs j where j.id = any(enqueue.after);
@@ -259,39 +266,44 @@ begin
     waits := coalesce(array_length(chains, 1), 0);
 
     if enqueue.unique_key is not null then
-        insert into {schema}.keys as k (key, job, until)
-        values (enqueue.unique_key, job, statement_timestamp() + make_interval(secs => enqueue.unique_for))
-        on conflict (key) do update set job = excluded.job, until = excluded.until
-        where k.until is not null and k.until <= statement_timestamp();
-        if not found then
-            select k.job into holder from {schema}.keys k where k.key = enqueue.unique_key;
-            if holder is distinct from job then
+        loop
+            insert into {schema}.keys (key, job, until)
+            values (enqueue.unique_key, new_id, statement_timestamp() + make_interval(secs => enqueue.unique_for))
+            on conflict do nothing;
+            exit when found;
+            -- Looked at, not locked: our transaction may stay open, and the holder must be free to end.
+            select k.job, k.until <= clock_timestamp() into holder, over from {schema}.keys k where k.key = enqueue.unique_key;
+            if holder is not null and over is not true then
+                exit when holder = new_id;
                 return holder;
             end if;
-        end if;
+            update {schema}.keys k set job = new_id, until = statement_timestamp() + make_interval(secs => enqueue.unique_for)
+            where k.key = enqueue.unique_key and k.job = holder and k.until <= clock_timestamp();
+            exit when found;
+        end loop;
     end if;
 
     wait := case when waits > 0 then 'jobs' when due > statement_timestamp() then 'time' when enqueue.target is not null then 'target' end;
     insert into {schema}.jobs (id, state, wait, queue, task, priority, target, payload, run_at, max_attempts, unique_key, windowed,
                                chain, waits, created_at)
-    values (job, case when wait is null then 'queued' else 'pending' end, wait, enqueue.queue, enqueue.task, enqueue.priority,
+    values (new_id, case when wait is null then 'queued' else 'pending' end, wait, enqueue.queue, enqueue.task, enqueue.priority,
             enqueue.target, enqueue.payload, due, enqueue.max_attempts, enqueue.unique_key, enqueue.unique_for is not null,
-            job, waits, statement_timestamp())
+            new_id, waits, statement_timestamp())
     on conflict do nothing;
     if not found then
-        return job;
+        return new_id;
     end if;
-    if given and exists (select from {schema}.finished f where f.id = job) then
-        delete from {schema}.jobs j where j.id = job;  -- it finished at this very moment, and must not live again
-        delete from {schema}.keys k where k.job = enqueue.id and k.until is null;
-        return job;
+    if given and exists (select from {schema}.finished f where f.id = new_id) then
+        delete from {schema}.jobs j where j.id = new_id;  -- it finished at this very moment, and must not live again
+        delete from {schema}.keys k where k.job = new_id and k.until is null;
+        return new_id;
     end if;
-    insert into {schema}.edges (job, blocker, "position") select job, c.chain, c.place - 1 from unnest(chains) with ordinality c(chain, place);
+    insert into {schema}.edges (job, blocker, "position") select new_id, c.chain, c.place - 1 from unnest(chains) with ordinality c(chain, place);
     if wait in ('target', 'jobs') then
         insert into {schema}.nudges (kind, key)
-        values (case wait when 'target' then 'target' else 'after' end, case wait when 'target' then enqueue.target else job::text end);
+        values (case wait when 'target' then 'target' else 'after' end, case wait when 'target' then enqueue.target else new_id::text end);
     end if;
     perform pg_notify({channel}, '') from {schema}.arming where armed_until > statement_timestamp();
-    return job;
+    return new_id;
 end $$;
-revoke all on function {schema}.enqueue, {schema}.make_partitions, {schema}.first_id from public;
+revoke all on function {schema}.enqueue, {schema}.make_partitions, {schema}.attach_partition, {schema}.first_id from public;

@@ -49,7 +49,7 @@ create table jobs (
 );
 
 create index jobs_claim on jobs (queue, suspect, rank, seq) where state = 'queued';
-create index jobs_due on jobs (run_at) where wait = 'time';
+create index jobs_due on jobs (run_at, seq) where wait = 'time';
 create index jobs_line on jobs (target, seq) where wait = 'target';
 create index jobs_leased on jobs (expires_at) where expires_at is not null;
 create unique index jobs_holder on jobs (target) where holds;

@@ -1,12 +1,20 @@
 -- claim: queued -> running. The lease is written by the claiming statement; what is locked is passed over.
--- Each queue is walked in (rank, seq) order over the ranges that the cursor allows, no further than needed.
-with room as materialized (
-    select s.queue, s.want, s.ranges
-    from json_to_recordset(:queues::text::json) as s(queue text, want integer, ranges json)
-    where not exists (
-        select from {schema}.queues q
-        where q.queue = s.queue and (q.paused or (q.max_running is not null and not :limited::boolean))
-           or q.queue = '*' and q.max_running is not null and not :limited::boolean)
+-- Each queue is walked in (rank, seq) order over the ranges that the cursor allows, no further than needed. Unless the
+-- limits are locked, only queues that come before the first with a limit are served.
+with asked as materialized (
+    select s.place, s.queue, s.want, s.ranges
+    from json_to_recordset(:queues::text::json) as s(place integer, queue text, want integer, ranges json)
+),
+first_limit as materialized (
+    select min(a.place) as place from asked a
+    where not :limited::boolean
+      and exists (select from {schema}.queues q where q.max_running is not null and q.queue in (a.queue, '*'))
+),
+room as materialized (
+    select a.queue, a.want, a.ranges
+    from asked a
+    where a.place < coalesce((select place from first_limit), a.place + 1)
+      and not exists (select from {schema}.queues q where q.queue = a.queue and q.paused)
 ),
 candidates as materialized (
     select c.id
@@ -40,6 +48,6 @@ claimed as (
 select m.suspects, m.limited, c.*
 from (
     select exists (select from {schema}.jobs j
-                   where j.state = 'queued' and j.suspect and j.queue = any(array(select queue from room))) as suspects,
+                   where j.state = 'queued' and j.suspect and j.queue = any(array(select queue from asked))) as suspects,
            (select json_agg(queue)::text from {schema}.queues where max_running is not null) as limited
 ) m left join claimed c on true

@@ -5,6 +5,7 @@ select exists (select 1 from jobs j, json_each(:queues) s
        null;
 
 -- Each queue is walked in (rank, seq) order, no further than needed (json_each over a correlated list: SQLite's lateral).
+-- Unless the limits are dealt with, only queues that come before the first with a limit are served.
 update jobs
 set state = 'running', attempt = attempt + 1, version = version + 1, worker = :worker, token = :token,
     started_at = {now}, alone = :alone, expires_at = {now} + coalesce(lease, :lease)
@@ -20,10 +21,11 @@ where id in (
         )
     )) c
     where c.key < json_extract(s.value, '$.want')
+      and not exists (select 1 from queues q where q.queue = json_extract(s.value, '$.queue') and q.paused)
       and not exists (
-        select 1 from queues q
-        where q.queue = json_extract(s.value, '$.queue') and (q.paused or (q.max_running is not null and not :limited))
-           or q.queue = '*' and q.max_running is not null and not :limited)
+        select 1 from queues q, json_each(:queues) a
+        where not :limited and q.max_running is not null and q.queue in (json_extract(a.value, '$.queue'), '*')
+          and json_extract(a.value, '$.place') <= json_extract(s.value, '$.place'))
     limit :want
 )
 returning 0, null, id, version, task, queue, payload, priority, target, attempt, losses, max_attempts, policy, lease, chain,

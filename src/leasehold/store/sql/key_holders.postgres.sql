@@ -1,4 +1,3 @@
--- key_holders: who has the keys that could not be taken.
-select key, job::text from {schema}.keys
+-- key_holders: who has these keys, and whether only a window is left of that, which is over.
+select key, job::text, coalesce(until <= {now}, false) from {schema}.keys
 where key = any(array(select json_array_elements_text(:keys::text::json)))
-  and (until is null or until > {now})

@@ -1,3 +1,2 @@
--- key_holders: who has the keys that could not be taken.
-select key, job from keys
-where key in (select value from json_each(:keys)) and (until is null or until > {now});
+-- key_holders: who has these keys, and whether only a window is left of that, which is over.
+select key, job, coalesce(until <= {now}, 0) from keys where key in (select value from json_each(:keys));

@@ -2,8 +2,7 @@
 -- Then the strangers: running jobs of this worker that it does not know, from a claim whose answer was lost.
 update jobs
 set expires_at = {now} + coalesce(lease, :lease)
-where id in (select json_extract(value, '$.id') from json_each(:batch))
-  and token = (select json_extract(value, '$.token') from json_each(:batch) where json_extract(value, '$.id') = jobs.id)
+where (id, token) in (select json_extract(value, '$.id'), json_extract(value, '$.token') from json_each(:batch))
   and state = 'running';
 
 select j.id, j.token, g.value is not null, g.value is not null, j.request

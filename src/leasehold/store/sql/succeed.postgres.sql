@@ -33,4 +33,4 @@ freed as (
 unkeyed as (
     delete from {schema}.keys k using gone g where k.key = g.unique_key and k.job = g.id and k.until is null
 )
-select id::text, chain::text, "position", watched, holds from gone
+select id::text, token::text, chain::text, "position", watched, holds from gone

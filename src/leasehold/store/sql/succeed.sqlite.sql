@@ -32,4 +32,4 @@ delete from jobs
 where state = 'running' and id in (
     select j.id from json_each(:batch) g cross join jobs j
     where j.id = json_extract(g.value, '$.id') and j.token = json_extract(g.value, '$.token') and j.state = 'running')
-returning id, chain, position, watched, holds;
+returning id, token, chain, position, watched, holds;

@@ -1,0 +1,170 @@
+"""Between a client and a PostgreSQL server: a proxy that cuts connections when told to, and a server that lets nobody in."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs, urlsplit
+
+
+def server_socket(dsn: str) -> socket.socket:
+    """A connection to the server that a URL names."""
+    parts = urlsplit(dsn)
+    (folder,) = parse_qs(parts.query).get("host", [""])
+    if folder.startswith("/"):
+        raw = socket.socket(socket.AF_UNIX)
+        raw.connect(f"{folder}/.s.PGSQL.{parts.port or 5432}")
+        return raw
+    return socket.create_connection((parts.hostname or "127.0.0.1", parts.port or 5432))
+
+
+@dataclass
+class Proxy:
+    """Passes bytes on in both directions. What it was told to cut at is cut once, and counted."""
+
+    dsn: str  # of the server
+    url: str = ""  # of the proxy
+    cuts: int = 0
+    _cut_at: bytes | None = None
+    _answered: bool = False
+    _pairs: list[tuple[socket.socket, socket.socket]] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def cut_after(self, words: bytes) -> None:
+        """The next time that the client sends these words: pass them on, wait for the answer, and cut before giving it."""
+        self._cut_at, self._answered = words, True
+
+    def cut_before(self, words: bytes) -> None:
+        """The next time that the client sends these words: cut instead of passing them on."""
+        self._cut_at, self._answered = words, False
+
+    def cut_all(self) -> None:
+        """Cut every connection there is."""
+        with self._lock:
+            pairs, self._pairs = self._pairs, []
+        for pair in pairs:
+            self._close(pair)
+
+    def serve(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            try:
+                pair = (client, server_socket(self.dsn))
+            except OSError:
+                client.close()
+                continue
+            with self._lock:
+                self._pairs.append(pair)
+            threading.Thread(target=self._upwards, args=(pair,), daemon=True).start()
+            threading.Thread(target=self._downwards, args=(pair,), daemon=True).start()
+
+    def _upwards(self, pair: tuple[socket.socket, socket.socket]) -> None:
+        client, server = pair
+        with suppress(OSError):
+            while data := client.recv(65536):
+                if self._cut_at is not None and self._cut_at in data:
+                    self._cut_at = None
+                    if self._answered:
+                        self._swallow_answer(pair, data)
+                    self.cuts += 1
+                    break
+                server.sendall(data)
+        self._close(pair)
+
+    def _swallow_answer(self, pair: tuple[socket.socket, socket.socket], data: bytes) -> None:
+        """Once the server says that it is ready for the next query, what was sent is done."""
+        client, server = pair
+        with suppress(OSError):
+            client.shutdown(socket.SHUT_WR)  # nothing more goes to the client, whoever reads it from the server
+        self._deaf = pair
+        server.sendall(data)
+        self._ready.wait(10)
+
+    _deaf: tuple[socket.socket, socket.socket] | None = None
+    _ready: threading.Event = field(default_factory=threading.Event)
+
+    def _downwards(self, pair: tuple[socket.socket, socket.socket]) -> None:
+        client, server = pair
+        tail = b""
+        with suppress(OSError):
+            while data := server.recv(65536):
+                if self._deaf is pair:
+                    tail = (tail + data)[-6:]
+                    if tail[:5] == b"Z\0\0\0\5":  # ReadyForQuery
+                        self._ready.set()
+                    continue
+                client.sendall(data)
+        self._close(pair)
+
+    def _close(self, pair: tuple[socket.socket, socket.socket]) -> None:
+        for end in pair:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+
+@contextmanager
+def proxy_to(dsn: str) -> Iterator[Proxy]:
+    with listening() as (listener, port):
+        parts = urlsplit(dsn)
+        proxy = Proxy(dsn, f"postgresql://{parts.username}@127.0.0.1:{port}{parts.path}")
+        threading.Thread(target=proxy.serve, args=(listener,), daemon=True).start()
+        try:
+            yield proxy
+        finally:
+            proxy.cut_all()
+
+
+@contextmanager
+def listening() -> Iterator[tuple[socket.socket, int]]:
+    listener = socket.create_server(("127.0.0.1", 0))
+    try:
+        yield listener, listener.getsockname()[1]
+    finally:
+        with suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)  # wakes whoever accepts
+        listener.close()
+
+
+@contextmanager
+def refusing(message: str, sqlstate: str = "28P01") -> Iterator[int]:
+    """A server that asks for a password and refuses it, in these words; `{password}` is what it was told. Yields its port."""
+
+    def serve(listener: socket.socket) -> None:
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            with client, suppress(OSError):
+                _refuse(client, message, sqlstate)
+
+    with listening() as (listener, port):
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        yield port
+
+
+def _refuse(client: socket.socket, message: str, sqlstate: str) -> None:
+    while True:
+        (size,) = struct.unpack("!i", client.recv(4))
+        start = client.recv(size - 4)
+        if start[:4] in (struct.pack("!i", 80877103), struct.pack("!i", 80877104)):  # SSL? GSS?
+            client.sendall(b"N")
+            continue
+        break
+    client.sendall(b"R" + struct.pack("!ii", 8, 3))  # a password, in clear
+    kind, size = client.recv(1), struct.unpack("!i", client.recv(4))[0]
+    assert kind == b"p"
+    password = client.recv(size - 4).rstrip(b"\0").decode()
+    said = message.format(password=password)
+    fields = b"".join(key + text.encode() + b"\0" for key, text in ((b"S", "FATAL"), (b"C", sqlstate), (b"M", said))) + b"\0"
+    client.sendall(b"E" + struct.pack("!i", len(fields) + 4) + fields)
+    client.shutdown(socket.SHUT_WR)
+    client.recv(1)

@@ -1,0 +1,374 @@
+"""Enqueue in the caller's transaction on PostgreSQL: there when the caller commits, and no trace of it otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import asyncpg
+import psycopg
+import pytest
+from sqlalchemy import create_engine
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import NullPool
+
+from leasehold import App, Draft, InvalidInput, JobNotFound, LeaseholdError, SchemaMismatch, State
+from leasehold.core.ids import make_id
+from leasehold.tasks import PlainTask
+from tests.homes import Home, claim, inventory, pg_app, pg_home, pg_schema  # noqa: F401
+from tests.store.transactions import OWN, POSTGRES_WAYS, Way, alchemy_url
+from tests.test_client import AWKWARD
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+@pytest.fixture(scope="module")
+def own_table(pg_schema: Home) -> str:  # noqa: F811
+    table = f"{pg_schema.schema}.{OWN}"
+    with psycopg.connect(pg_schema.url) as connection:
+        connection.execute(f"create table {table} (n integer)".encode())
+    return table
+
+
+@pytest.fixture
+def app(pg_app: App, pg_home: Home, own_table: str) -> Iterator[App]:  # noqa: F811
+    @pg_app.task
+    def work(value: Any = None) -> Any:
+        return value
+
+    yield pg_app
+    with psycopg.connect(pg_home.url) as connection:
+        connection.execute(f"delete from {own_table}".encode())
+
+
+@pytest.fixture
+def task(app: App) -> PlainTask[..., Any]:
+    return app.lookup("work")  # type: ignore[return-value]
+
+
+@pytest.fixture(params=POSTGRES_WAYS.values(), ids=POSTGRES_WAYS.keys())
+def way(request: pytest.FixtureRequest) -> Way:
+    return request.param  # type: ignore[no-any-return]
+
+
+def drafts_of_all_kinds(task: PlainTask[..., Any]) -> list[Draft[Any]]:
+    """One for each table that enqueue writes: jobs, nudges, keys, edges."""
+    first = task.draft(AWKWARD)
+    return [
+        first,
+        task.using(target="t").draft(1),
+        task.using(unique="k").draft(2),
+        task.using(unique="w", unique_for=60).draft(3),
+        task.using(after=[first]).draft(4),
+        task.using(delay=60, id=make_id(time.time(), b"0123456789")).draft(5),
+    ]
+
+
+def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Way, pg_home: Home) -> None:  # noqa: F811
+    async def main() -> None:
+        async with way(pg_home.url) as caller:
+            await caller.do(f"insert into {pg_home.schema}.{OWN} values (1)")
+            jobs = await caller.enqueue(app, *drafts_of_all_kinds(task))
+            assert app.client.count() == 0, "nobody sees them before the commit"
+            await caller.end(commit=True)
+        assert [app.client.get(job) for job in jobs] == jobs
+        assert [job.wait for job in jobs] == [None, "target", None, None, "jobs", "time"]
+
+    asyncio.run(main())
+    held = inventory(app.store())
+    assert (held["jobs"], held["keys"], held["edges"], held[OWN]) == (6, 2, 1, 1)
+    assert held["nudges"] > 0
+    payload = claim(app)[0].payload
+    assert repr(app.lookup("work").arguments(payload)) == repr(((AWKWARD,), {}))
+
+
+def test_what_is_rolled_back_leaves_nothing(app: App, task: PlainTask[..., Any], way: Way, pg_home: Home) -> None:  # noqa: F811
+    before = inventory(app.store())
+
+    async def main() -> None:
+        async with way(pg_home.url) as caller:
+            await caller.do(f"insert into {pg_home.schema}.{OWN} values (1)")
+            await caller.enqueue(app, *drafts_of_all_kinds(task))
+            await caller.end(commit=False)
+
+    asyncio.run(main())
+    assert inventory(app.store()) == before
+
+
+def test_what_is_there_already_is_found(app: App, task: PlainTask[..., Any], way: Way, pg_home: Home) -> None:  # noqa: F811
+    job_id = make_id(time.time(), b"0123456789")
+    by_id = task.using(id=job_id).enqueue(AWKWARD)
+    by_key = task.using(unique="k").enqueue(1)
+
+    async def main() -> None:
+        async with way(pg_home.url) as caller:
+            found = await caller.enqueue(app, task.using(id=job_id).draft(2), task.using(unique="k").draft(3))
+            assert [(job.id, job.existing, job.payload) for job in found] == [
+                (by_id.id, True, by_id.payload),
+                (by_key.id, True, by_key.payload),
+            ]
+            with pytest.raises(JobNotFound):
+                await caller.enqueue(app, task.using(after=[make_id(1_700_000_000.0, b"nobody has")]).draft(4))
+            (more,) = await caller.enqueue(app, task.draft("the transaction goes on"))
+            await caller.end(commit=True)
+            assert app.client.get(more) == more
+
+    asyncio.run(main())
+    assert app.client.count() == 3
+
+
+# transactions within transactions
+
+
+def test_a_savepoint_that_is_rolled_back_takes_its_jobs_along(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+    with psycopg.connect(pg_home.url) as connection:
+        kept = task.using(connection=connection).enqueue("kept")
+        with connection.transaction():
+            task.using(connection=connection, target="t", unique="k").enqueue("gone")
+            raise psycopg.Rollback
+        more = task.using(connection=connection, unique="k").enqueue("kept, the key is free again")
+    assert {job.id for job in app.client.jobs().jobs} == {kept.id, more.id}
+    assert inventory(app.store())["nudges"] == 0
+
+
+def test_a_savepoint_of_asyncpg_and_of_a_session_too(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+    class Undo(Exception):
+        pass
+
+    async def main() -> None:
+        connection = await asyncpg.connect(pg_home.url)
+        async with connection.transaction():
+            with pytest.raises(Undo):
+                async with connection.transaction():
+                    await task.using(connection=connection, target="t").aenqueue("gone")
+                    raise Undo
+            await task.using(connection=connection).aenqueue("kept")
+        await connection.close()
+
+    asyncio.run(main())
+    with Session(create_engine(alchemy_url(pg_home.url, "psycopg"), poolclass=NullPool)) as session:
+        nested = session.begin_nested()
+        task.using(connection=session, target="t").enqueue("gone")
+        nested.rollback()
+        task.using(connection=session).enqueue("kept")
+        session.commit()
+    assert [job.payload for job in app.client.jobs().jobs] == [task.draft("kept").payload] * 2
+    assert inventory(app.store())["nudges"] == 0
+
+
+# what would commit each statement by itself is refused
+
+
+def test_psycopg_with_autocommit_is_refused_outside_a_block(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+    with psycopg.connect(pg_home.url, autocommit=True) as connection:
+        with pytest.raises(InvalidInput, match=r"with connection\.transaction\(\)"):
+            task.using(connection=connection).enqueue()
+        with connection.transaction():
+            task.using(connection=connection).enqueue()
+    assert app.client.count() == 1
+
+
+def test_async_psycopg_with_autocommit_is_refused_outside_a_block(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+    async def main() -> None:
+        async with await psycopg.AsyncConnection.connect(pg_home.url, autocommit=True) as connection:
+            with pytest.raises(InvalidInput, match=r"async with connection\.transaction\(\)"):
+                await task.using(connection=connection).aenqueue()
+            async with connection.transaction():
+                await task.using(connection=connection).aenqueue()
+
+    asyncio.run(main())
+    assert app.client.count() == 1
+
+
+def test_asyncpg_outside_a_transaction_is_refused(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+    async def main() -> None:
+        connection = await asyncpg.connect(pg_home.url)
+        with pytest.raises(InvalidInput, match=r"async with connection\.transaction\(\)"):
+            await task.using(connection=connection).aenqueue()
+        await connection.close()
+
+    asyncio.run(main())
+    assert app.client.count() == 0
+
+
+@pytest.mark.parametrize("where", ["engine", "engine options", "connection options"])
+@pytest.mark.parametrize("what", ["connection", "session"])
+def test_sqlalchemy_with_autocommit_is_refused(app: App, task: PlainTask[..., Any], pg_home: Home, where: str, what: str) -> None:  # noqa: F811
+    url = alchemy_url(pg_home.url, "psycopg")
+    engine = create_engine(url, poolclass=NullPool, **({"isolation_level": "AUTOCOMMIT"} if where == "engine" else {}))
+    if where == "engine options":
+        engine = engine.execution_options(isolation_level="AUTOCOMMIT")
+    raw: Any = engine.connect() if what == "connection" else Session(engine)
+    if where == "connection options":
+        raw.execution_options(isolation_level="AUTOCOMMIT") if what == "connection" else raw.connection(
+            execution_options={"isolation_level": "AUTOCOMMIT"}
+        )
+    try:
+        with pytest.raises(InvalidInput, match="AUTOCOMMIT"):
+            task.using(connection=raw).enqueue()
+    finally:
+        raw.close()
+    assert app.client.count() == 0
+
+
+def test_async_sqlalchemy_with_autocommit_is_refused(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+    async def main() -> None:
+        for driver in ("psycopg", "asyncpg"):
+            engine = create_async_engine(alchemy_url(pg_home.url, driver), poolclass=NullPool, isolation_level="AUTOCOMMIT")
+            async with engine.connect() as raw:
+                with pytest.raises(InvalidInput, match="AUTOCOMMIT"):
+                    await task.using(connection=raw).aenqueue()
+            await engine.dispose()
+
+    asyncio.run(main())
+    assert app.client.count() == 0
+
+
+# colours and strangers
+
+
+def test_the_wrong_colour_names_its_twin(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+    async def main() -> None:
+        plain = psycopg.connect(pg_home.url)
+        with pytest.raises(TypeError, match=r"psycopg\.Connection.* plain twin .*enqueue"):
+            await task.using(connection=plain).aenqueue()
+        plain.close()
+        with create_engine(alchemy_url(pg_home.url, "psycopg"), poolclass=NullPool).connect() as alchemy:
+            with pytest.raises(TypeError, match=r"sqlalchemy.*Connection.* plain twin .*enqueue"):
+                await app.aclient.enqueue(task.draft(), connection=alchemy)
+        async with await psycopg.AsyncConnection.connect(pg_home.url) as coloured:
+            with pytest.raises(TypeError, match=r"psycopg.*AsyncConnection.* async twin .*aenqueue"):
+                task.using(connection=coloured).enqueue()
+        connection = await asyncpg.connect(pg_home.url)
+        async with connection.transaction():
+            with pytest.raises(TypeError, match=r"asyncpg.* async twin .*aenqueue"):
+                app.client.enqueue(task.draft(), connection=connection)
+        await connection.close()
+
+    asyncio.run(main())
+    assert app.client.count() == 0
+
+
+def test_what_is_no_connection_is_refused(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+    engine = create_engine(alchemy_url(pg_home.url, "psycopg"), poolclass=NullPool)
+    with psycopg.connect(pg_home.url) as connection:
+        for thing in (object(), "a string", engine, connection.cursor(), 0, psycopg):
+            with pytest.raises(TypeError, match=r"cannot enqueue on .*; known are .*psycopg\.Connection"):
+                task.using(connection=thing).enqueue()
+            with pytest.raises(TypeError, match=r"cannot enqueue on "):
+                asyncio.run(task.using(connection=thing).aenqueue())
+    assert app.client.count() == 0
+
+
+def test_a_connection_to_postgres_does_not_fit_jobs_in_a_file(pg_home: Home) -> None:  # noqa: F811
+    app = App("sqlite:///:memory:")
+
+    @app.task
+    def work() -> None: ...
+
+    with psycopg.connect(pg_home.url) as connection:
+        with pytest.raises(InvalidInput, match=r"PostgreSQL.*sqlite:///:memory:"):
+            work.using(connection=connection).enqueue()
+    with Session(create_engine(alchemy_url(pg_home.url, "psycopg"), poolclass=NullPool)) as session:
+        with pytest.raises(InvalidInput, match=r"postgresql.*sqlite:///:memory:"):
+            work.using(connection=session).enqueue()
+    assert app.client.count() == 0
+    app.close()
+
+
+@pytest.mark.parametrize("way_name", ["psycopg", "psycopg-async", "asyncpg", "sqlalchemy-session", "sqlalchemy-async-asyncpg"])
+def test_a_database_without_the_schema_says_what_to_do(pg_home: Home, way_name: str) -> None:  # noqa: F811
+    app = App(pg_home.url, schema="nobody_made_this")
+
+    @app.task
+    def work() -> None: ...
+
+    async def main() -> None:
+        async with POSTGRES_WAYS[way_name](pg_home.url) as caller:
+            with pytest.raises(SchemaMismatch, match="migrate"):
+                await caller.enqueue(app, work.draft())
+            await caller.end(commit=False)
+
+    asyncio.run(main())
+    app.close()
+
+
+def test_a_transaction_that_has_failed_already_says_so(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+    with psycopg.connect(pg_home.url) as connection:
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            connection.execute("select 1/0")
+        with pytest.raises((psycopg.errors.InFailedSqlTransaction, LeaseholdError)):
+            task.using(connection=connection).enqueue()
+        connection.rollback()
+        task.using(connection=connection).enqueue()
+    assert app.client.count() == 1
+
+
+# others
+
+
+def test_transactions_that_enqueue_for_the_same_targets_do_not_meet(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+    """X, Y here and Y, X there, both open at once: neither waits for the other."""
+    with psycopg.connect(pg_home.url) as here, psycopg.connect(pg_home.url) as there:
+        for connection in (here, there):
+            connection.execute("set local lock_timeout = '2s'")
+        task.using(connection=here, target="X").enqueue()
+        task.using(connection=there, target="Y").enqueue()
+        task.using(connection=here, target="Y").enqueue()
+        task.using(connection=there, target="X").enqueue()
+        there.commit()
+        here.commit()
+    assert app.client.count(state=State.PENDING) == 4
+
+
+def test_an_open_transaction_that_enqueued_holds_nobody_up(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+    first = task.using(target="X").enqueue()
+    with psycopg.connect(pg_home.url) as caller:
+        task.using(connection=caller, target="X", after=[first]).enqueue()
+        done = threading.Event()
+
+        def others() -> None:
+            task.using(target="X").enqueue()
+            app.client.cancel(first)
+            task.enqueue()
+            claim(app)
+            done.set()
+
+        threading.Thread(target=others, daemon=True).start()
+        assert done.wait(10), "somebody waits for the caller's transaction"
+
+
+def test_two_transactions_that_want_one_key_wait_for_each_other_and_one_gets_it(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+    with psycopg.connect(pg_home.url) as here:
+        mine = task.using(connection=here, unique="k").enqueue("mine")
+        theirs: list[Any] = []
+        thread = threading.Thread(target=lambda: theirs.append(task.using(unique="k").enqueue("theirs")), daemon=True)
+        thread.start()
+        thread.join(0.3)
+        assert theirs == [], "whether the key is free is not yet decided"
+        here.commit()
+        thread.join(10)
+    assert [(job.id, job.existing) for job in theirs] == [(mine.id, True)]
+
+
+def test_an_async_call_on_a_connection_runs_in_the_callers_loop(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+    """It needs no connection of its own: the store's pool stays empty."""
+
+    fresh = App(pg_home.url, schema=pg_home.schema)
+
+    @fresh.task(name="work")
+    def again() -> None: ...
+
+    async def main() -> None:
+        async with await psycopg.AsyncConnection.connect(pg_home.url) as connection:
+            await again.using(connection=connection).aenqueue()
+
+    threads = threading.active_count()
+    asyncio.run(main())
+    assert threading.active_count() == threads
+    assert app.client.count() == 1
+    fresh.close()

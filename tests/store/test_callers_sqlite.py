@@ -1,0 +1,320 @@
+"""Enqueue in the caller's transaction on the very file that the jobs live in."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import aiosqlite
+import pytest
+from sqlalchemy import create_engine
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import NullPool
+
+from leasehold import App, InvalidInput, SchemaMismatch, StoreBusy, StoreError
+from leasehold.core.ids import make_id
+from leasehold.tasks import PlainTask
+from tests.homes import claim, inventory
+from tests.store.test_callers import drafts_of_all_kinds
+from tests.store.transactions import OWN, SQLITE_WAYS, Way, alchemy_url
+from tests.test_client import AWKWARD
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "shop.db"
+
+
+@pytest.fixture
+def app(path: Path) -> Iterator[App]:
+    app = make_app(path)
+    app.client.migrate()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"create table {OWN} (n integer)")
+    yield app
+    app.close()
+
+
+def make_app(path: Path) -> App:
+    app = App(f"sqlite:///{path}")
+
+    @app.task
+    def work(value: Any = None) -> Any:
+        return value
+
+    return app
+
+
+@pytest.fixture
+def task(app: App) -> PlainTask[..., Any]:
+    return app.lookup("work")  # type: ignore[return-value]
+
+
+@pytest.fixture(params=SQLITE_WAYS.values(), ids=SQLITE_WAYS.keys())
+def way(request: pytest.FixtureRequest) -> Way:
+    return request.param  # type: ignore[no-any-return]
+
+
+def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Way, path: Path) -> None:
+    async def main() -> None:
+        async with way(f"sqlite:///{path}") as caller:
+            await caller.do(f"insert into {OWN} values (1)")
+            jobs = await caller.enqueue(app, *drafts_of_all_kinds(task))
+            assert app.client.count() == 0, "nobody sees them before the commit"
+            await caller.end(commit=True)
+        assert [app.client.get(job) for job in jobs] == jobs
+
+    asyncio.run(main())
+    held = inventory(app.store())
+    assert (held["jobs"], held["keys"], held["edges"], held[OWN]) == (6, 2, 1, 1)
+    assert held["nudges"] > 0
+    payload = claim(app)[0].payload
+    assert repr(app.lookup("work").arguments(payload)) == repr(((AWKWARD,), {}))
+
+
+def test_what_is_rolled_back_leaves_nothing(app: App, task: PlainTask[..., Any], way: Way, path: Path) -> None:
+    before = inventory(app.store())
+
+    async def main() -> None:
+        async with way(f"sqlite:///{path}") as caller:
+            await caller.enqueue(app, *drafts_of_all_kinds(task))
+            await caller.do(f"insert into {OWN} values (1)")
+            await caller.end(commit=False)
+
+    asyncio.run(main())
+    assert inventory(app.store()) == before
+
+
+def test_what_is_there_already_is_found(app: App, task: PlainTask[..., Any], way: Way, path: Path) -> None:
+    job_id = make_id(time.time(), b"0123456789")
+    by_id = task.using(id=job_id).enqueue(AWKWARD)
+    by_key = task.using(unique="k").enqueue(1)
+
+    async def main() -> None:
+        async with way(f"sqlite:///{path}") as caller:
+            found = await caller.enqueue(app, task.using(id=job_id).draft(2), task.using(unique="k").draft(3))
+            assert [(job.id, job.payload) for job in found] == [(by_id.id, by_id.payload), (by_key.id, by_key.payload)]
+            await caller.end(commit=True)
+
+    asyncio.run(main())
+    assert app.client.count() == 2
+
+
+def test_the_callers_factories_are_as_they_were(app: App, task: PlainTask[..., Any], path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.row_factory, connection.text_factory = sqlite3.Row, bytes
+        task.using(connection=connection).enqueue()
+        assert (connection.row_factory, connection.text_factory) == (sqlite3.Row, bytes)
+        assert connection.in_transaction, "it is the caller's to end"
+
+
+def test_a_savepoint_that_is_rolled_back_takes_its_jobs_along(app: App, task: PlainTask[..., Any], path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("begin immediate")
+        kept = task.using(connection=connection).enqueue("kept")
+        connection.execute("savepoint s")
+        task.using(connection=connection, target="t", unique="k").enqueue("gone")
+        connection.execute("rollback to s")
+        more = task.using(connection=connection, unique="k").enqueue("kept")
+        connection.execute("commit")
+    assert {job.id for job in app.client.jobs().jobs} == {kept.id, more.id}
+    assert inventory(app.store())["nudges"] == 0
+    assert [job.id for job in claim(app, 5)] == [kept.id, more.id], "in order"
+
+
+def test_a_file_reached_by_another_path_is_the_same_file(app: App, task: PlainTask[..., Any], path: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.db"
+    link.symlink_to(path)
+    with closing(sqlite3.connect(tmp_path / "sub" / ".." / "link.db" if (tmp_path / "sub").mkdir() else link)) as connection:
+        task.using(connection=connection).enqueue()
+        connection.commit()
+    assert app.client.count() == 1
+
+
+# refused
+
+
+def test_without_a_transaction_it_would_commit_by_itself(app: App, task: PlainTask[..., Any], path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        with pytest.raises(InvalidInput, match=r'transaction.*connection\.execute\("begin immediate"\)'):
+            task.using(connection=connection).enqueue()
+        connection.execute("begin")
+        task.using(connection=connection).enqueue()
+        connection.execute("commit")
+    assert app.client.count() == 1
+
+
+def test_sqlalchemy_with_autocommit_is_refused(app: App, task: PlainTask[..., Any], path: Path) -> None:
+    engine = create_engine(alchemy_url(f"sqlite:///{path}", "pysqlite"), poolclass=NullPool, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection, pytest.raises(InvalidInput, match="AUTOCOMMIT"):
+        task.using(connection=connection).enqueue()
+    assert app.client.count() == 0
+
+
+def other_file(tmp_path: Path) -> Path:
+    """A file with tables of the same names, as a second shop would have."""
+    other = make_app(tmp_path / "other.db")
+    other.client.migrate()
+    other.close()
+    return tmp_path / "other.db"
+
+
+@pytest.mark.parametrize("kind", ["sqlite3", "memory", "sqlalchemy", "session", "aiosqlite"])
+def test_a_connection_to_another_file_is_refused(app: App, task: PlainTask[..., Any], tmp_path: Path, path: Path, kind: str) -> None:
+    other = other_file(tmp_path)
+
+    async def main() -> None:
+        if kind == "aiosqlite":
+            engine = create_async_engine(alchemy_url(f"sqlite:///{other}", "aiosqlite"), poolclass=NullPool)
+            async with engine.connect() as raw:
+                with pytest.raises(InvalidInput, match=f"other.db.*but the jobs live in sqlite:///{path}"):
+                    await task.using(connection=raw).aenqueue()
+            await engine.dispose()
+            return
+        if kind in ("sqlite3", "memory"):
+            connection: Any = sqlite3.connect(other if kind == "sqlite3" else ":memory:")
+        else:
+            engine = create_engine(alchemy_url(f"sqlite:///{other}", "pysqlite"), poolclass=NullPool)
+            connection = engine.connect() if kind == "sqlalchemy" else Session(engine)
+        with closing(connection):
+            shown = "memory" if kind == "memory" else "other.db"
+            with pytest.raises(InvalidInput, match=f"{shown}.*but the jobs live in sqlite:///{path}"):
+                task.using(connection=connection).enqueue()
+
+    asyncio.run(main())
+    with closing(sqlite3.connect(other)) as connection:
+        assert connection.execute("select count(*) from jobs").fetchone() == (0,)
+
+
+def test_jobs_in_memory_are_nobody_elses(path: Path) -> None:
+    app = App("sqlite:///:memory:")
+
+    @app.task
+    def work() -> None: ...
+
+    with closing(sqlite3.connect(":memory:")) as connection:
+        with pytest.raises(InvalidInput, match="the jobs live in sqlite:///:memory:"):
+            work.using(connection=connection).enqueue()
+    with create_engine("sqlite://").connect() as alchemy, pytest.raises(InvalidInput, match="the jobs live in sqlite:///:memory:"):
+        work.using(connection=alchemy).enqueue()
+    app.close()
+
+
+def test_a_sqlite_connection_does_not_fit_jobs_in_postgres(tmp_path: Path) -> None:
+    app = App("postgresql://nobody@nowhere.invalid/shop")
+
+    @app.task
+    def work() -> None: ...
+
+    with closing(sqlite3.connect(tmp_path / "x.db")) as connection:
+        with pytest.raises(InvalidInput, match="postgresql://nobody@nowhere.invalid/shop"):
+            work.using(connection=connection).enqueue()
+
+
+def test_the_wrong_colour_names_its_twin(app: App, task: PlainTask[..., Any], path: Path) -> None:
+    async def main() -> None:
+        with closing(sqlite3.connect(path)) as connection, pytest.raises(TypeError, match="plain twin .*enqueue"):
+            await task.using(connection=connection).aenqueue()
+        async with create_async_engine(alchemy_url(f"sqlite:///{path}", "aiosqlite"), poolclass=NullPool).connect() as raw:
+            with pytest.raises(TypeError, match="async twin .*aenqueue"):
+                task.using(connection=raw).enqueue()
+        async with aiosqlite.connect(path) as bare:
+            with pytest.raises(TypeError, match="cannot enqueue on aiosqlite"):
+                await task.using(connection=bare).aenqueue()
+
+    asyncio.run(main())
+    assert app.client.count() == 0
+
+
+# busy
+
+
+@pytest.mark.parametrize("kind", ["sqlite3", "sqlalchemy", "aiosqlite"])
+def test_a_transaction_that_has_read_cannot_write_after_another_did_and_says_so(
+    app: App, task: PlainTask[..., Any], path: Path, kind: str
+) -> None:
+    """SQLite refuses at once, however long it is told to wait."""
+    says = 'begin transactions that will write with "begin immediate"'
+
+    async def main() -> None:
+        if kind == "aiosqlite":
+            async with SQLITE_WAYS["sqlalchemy-aiosqlite-connection"](f"sqlite:///{path}") as caller:
+                await caller.do("begin")
+                await caller.do(f"select count(*) from {OWN}")
+                task.enqueue("another writes")
+                with pytest.raises(StoreBusy, match=says):
+                    await caller.enqueue(app, task.draft())
+                await caller.end(commit=False)
+            return
+        name = {"sqlite3": "sqlite3", "sqlalchemy": "sqlalchemy-pysqlite-connection"}[kind]
+        async with SQLITE_WAYS[name](f"sqlite:///{path}") as caller:
+            await caller.do("begin")
+            cursor = caller.execute(f"select count(*) from {OWN}")
+            assert cursor.fetchone()[0] == 0
+            task.enqueue("another writes")
+            with pytest.raises(StoreBusy, match=says):
+                await caller.enqueue(app, task.draft())
+            await caller.end(commit=False)
+            await caller.enqueue(app, task.draft("in a new transaction"))
+            await caller.end(commit=True)
+
+    asyncio.run(main())
+    assert app.client.count() == (1 if kind == "aiosqlite" else 2)
+
+
+def test_somebody_else_who_writes_makes_it_busy_after_the_callers_own_timeout(app: App, task: PlainTask[..., Any], path: Path) -> None:
+    with closing(sqlite3.connect(path)) as writer, closing(sqlite3.connect(path, timeout=0.1)) as connection:
+        writer.execute("begin immediate")
+        began = time.monotonic()
+        with pytest.raises(StoreBusy, match="another connection holds the lock"):
+            task.using(connection=connection).enqueue()
+        assert time.monotonic() - began < 5
+        writer.rollback()
+
+
+def test_the_first_use_within_a_transaction_that_writes_does_not_wait_for_itself(path: Path) -> None:
+    """The file holds no schema yet and the caller has the write lock: nobody but the caller could make one."""
+    app = make_app(path)
+    app.store()._busy_for = 1.0  # type: ignore[attr-defined]
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("pragma journal_mode = wal")
+        connection.execute(f"create table {OWN} (n integer)")
+        connection.execute(f"insert into {OWN} values (1)")
+        began = time.monotonic()
+        try:
+            app.lookup("work").using(connection=connection).enqueue()
+        except StoreError as error:  # noqa: PT017
+            assert isinstance(error, SchemaMismatch | StoreBusy), error
+            assert "migrate" in str(error)
+        assert time.monotonic() - began < 5
+        connection.rollback()
+    app.close()
+
+
+def test_an_app_that_enqueues_for_the_first_time_in_a_transaction_finds_its_schema(app: App, path: Path) -> None:
+    fresh = make_app(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"insert into {OWN} values (1)")
+        fresh.lookup("work").using(connection=connection).enqueue()
+        connection.commit()
+    assert app.client.count() == 1
+    fresh.close()
+
+
+def test_sqlalchemy_on_a_file_without_a_schema_makes_one_or_says_what_to_do(path: Path) -> None:
+    app = make_app(path)
+    with create_engine(alchemy_url(f"sqlite:///{path}", "pysqlite"), poolclass=NullPool).connect() as connection:
+        try:
+            job = app.lookup("work").using(connection=connection).enqueue()
+        except SchemaMismatch as error:
+            assert "migrate" in str(error)  # noqa: PT017
+        else:
+            connection.commit()
+            assert app.client.get(job) == job
+    app.close()

@@ -1,0 +1,423 @@
+"""Connections: shared by threads, left alone by forks, indifferent to event loops, and never in the way of an exit."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from leasehold import App, StoreBusy
+from leasehold.store.flows import look
+from leasehold.store.flows.look import Filter
+from leasehold.store.pool import Pool
+from leasehold.store.postgres import PostgresStore
+from leasehold.threads import Threads
+from tests.homes import Home, _any_schema, app, home, pg_home, pg_schema  # noqa: F401
+
+
+def with_task(app: App) -> Any:  # noqa: F811
+    @app.task
+    def work(value: Any = None) -> Any:
+        return value
+
+    return work
+
+
+# the pool
+
+
+class Line:
+    """A connection, as far as a pool cares."""
+
+    def __init__(self) -> None:
+        self.good = True
+        self.closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def pool(most: int = 2, patience: float = 0.05) -> tuple[Pool[Line], list[Line]]:
+    made: list[Line] = []
+
+    def connect() -> Line:
+        made.append(Line())
+        return made[-1]
+
+    return Pool(connect, lambda line: line.good, most=most, patience=patience), made
+
+
+def test_a_connection_is_made_when_needed_and_used_again() -> None:
+    lines, made = pool()
+    assert made == []
+    for _ in range(3):
+        with lines.connection() as one:
+            assert one is made[0]
+    with lines.connection() as one, lines.connection() as two:
+        assert one is not two
+    assert len(made) == 2
+
+
+def test_a_broken_connection_is_closed_and_not_used_again() -> None:
+    lines, made = pool()
+    with lines.connection() as one:
+        one.good = False
+    assert made[0].closed
+    with lines.connection() as other:
+        assert other is made[1]
+
+
+def test_an_error_gives_the_connection_back() -> None:
+    lines, made = pool(most=1)
+    for _ in range(3):
+        with pytest.raises(LookupError), lines.connection():
+            raise LookupError
+    assert len(made) == 1
+
+
+def test_a_pool_that_is_exhausted_says_so_and_recovers() -> None:
+    lines, _ = pool(most=2)
+    with lines.connection(), lines.connection():
+        with pytest.raises(StoreBusy, match="all 2 connections have been in use for 0.05 s"), lines.connection():
+            pass
+    with lines.connection():
+        pass
+
+
+def test_whoever_waits_gets_what_comes_back() -> None:
+    lines, made = pool(most=1, patience=10)
+    got = threading.Event()
+
+    def want() -> None:
+        with lines.connection():
+            got.set()
+
+    with lines.connection():
+        thread = threading.Thread(target=want, daemon=True)
+        thread.start()
+        assert not got.wait(0.05)
+    assert got.wait(5)
+    thread.join(5)
+    assert len(made) == 1
+
+
+def test_a_connection_that_cannot_be_made_takes_no_place() -> None:
+    tries = iter([OSError("no"), OSError("no"), None])
+
+    def connect() -> Line:
+        if problem := next(tries):
+            raise problem
+        return Line()
+
+    lines = Pool(connect, lambda line: True, most=1, patience=0.05)
+    for _ in range(2):
+        with pytest.raises(OSError, match="no"), lines.connection():
+            pass
+    with lines.connection():
+        pass
+
+
+def test_close_closes_what_is_idle_and_the_pool_goes_on() -> None:
+    lines, made = pool()
+    with lines.connection(), lines.connection():
+        pass
+    lines.close()
+    assert [line.closed for line in made] == [True, True]
+    with lines.connection() as another:
+        assert another is made[2] and not another.closed
+
+
+def test_a_store_whose_connections_are_all_in_use_says_so(pg_home: Home) -> None:  # noqa: F811
+    store = PostgresStore(pg_home.url, schema=pg_home.schema, connections=2)
+    store._pool._patience = 0.2
+    assert store.run(look.count, Filter()) == 0
+    with store._pool.connection(), store._pool.connection():
+        began = time.monotonic()
+        with pytest.raises(StoreBusy, match="all 2 connections have been in use for 0.2 s"):
+            store.run(look.count, Filter())
+        assert time.monotonic() - began < 5
+    assert store.run(look.count, Filter()) == 0
+    store.close()
+
+
+# threads
+
+
+def test_twenty_threads_may_be_the_first(home: Home) -> None:  # noqa: F811
+    app = home.app()  # noqa: F811
+    work = with_task(app)
+    everybody = threading.Barrier(20)
+
+    def first(n: int) -> str:
+        everybody.wait(10)
+        return str(work.enqueue(n).id)
+
+    with ThreadPoolExecutor(20) as threads:
+        ids = list(threads.map(first, range(20)))
+    assert app.client.count() == 20 == len(set(ids))
+    app.close()
+
+
+def test_twenty_threads_may_be_the_first_of_a_tenant(tmp_path: Any) -> None:
+    app = App(f"sqlite:///{tmp_path / 'shop.db'}")  # noqa: F811
+    work = with_task(app)
+    everybody = threading.Barrier(20)
+
+    def first(n: int) -> Any:
+        everybody.wait(10)
+        return work.using(tenant="acme").enqueue(n)
+
+    with ThreadPoolExecutor(20) as threads:
+        list(threads.map(first, range(20)))
+    assert app.client.tenant("acme").count() == 20
+    app.close()
+
+
+def test_threads_that_come_and_go_do_not_use_up_connections(app: App) -> None:  # noqa: F811
+    work = with_task(app)
+    for n in range(60):
+        thread = threading.Thread(target=work.enqueue, args=(n,))
+        thread.start()
+        thread.join(20)
+    assert app.client.count() == 60
+
+
+# forks
+
+FORK = """
+import asyncio, os, signal, sys
+from functools import partial
+from leasehold import App
+from leasehold.store.flows import look
+from leasehold.store.flows.look import Filter
+
+app = App({url!r}, schema={schema!r})
+
+@app.task
+def work(value=None): ...
+
+def looked(store):
+    "How many jobs there are, asked once: a connection that has been spoilt shows."
+    return store.attempt(partial(look.count, Filter()), looks=True)[0]
+
+def child():
+    {child}
+
+signal.alarm(60)
+work.enqueue("before")
+asyncio.run(app.aclient.count())
+with app.store().wakes.sleeper("done"):  # so that somebody listens, too
+    work.enqueue("before")
+{before}
+pid = os.fork()
+if pid == 0:
+    signal.alarm(10)
+    child()
+    {leave}
+status = os.waitpid(pid, 0)[1]
+for _ in range(3):
+    looked(app.store())
+work.enqueue("after")
+jobs = app.client.count()
+app.close()
+print(status, jobs, looked(app.store()))
+app.close()
+"""
+CHILDREN = {
+    "enqueues": ("work.enqueue('child')", 4),
+    "looks": ("app.client.count()", 3),
+    "awaits": ("asyncio.run(work.aenqueue('child'))", 4),
+    "migrates": ("app.client.migrate()", 3),
+    "closes": ("app.close()", 3),
+    "closes after use": ("work.enqueue('child'); app.close(); work.enqueue('child')", 5),
+    "waits": ("app.client.complete(job := work.enqueue()); app.client.wait(job, timeout=5)", 4),
+    "does nothing": ("pass", 3),
+}
+
+
+@pytest.mark.parametrize("kind", CHILDREN)
+def test_a_fork_spoils_nothing_on_either_side(fork_home: Home, kind: str) -> None:
+    child, jobs = CHILDREN[kind]
+    run_fork(fork_home, child=child, leave="os._exit(0)", before="", jobs=jobs)
+
+
+@pytest.mark.parametrize("kind", ["enqueues", "does nothing"])
+def test_a_child_that_exits_like_any_program_spoils_nothing(fork_home: Home, kind: str) -> None:
+    """All objects of the parent's are taken down in the child, connections among them."""
+    child, jobs = CHILDREN[kind]
+    run_fork(fork_home, child=child, leave="sys.exit(0)", before="", jobs=jobs)
+
+
+@pytest.mark.parametrize("kind", ["enqueues", "closes", "migrates"])
+def test_a_fork_in_the_middle_of_anothers_write_spoils_nothing(fork_home: Home, kind: str) -> None:
+    """Another thread has the writer at the moment of the fork: in the child nobody will ever give it back."""
+    if fork_home.is_postgres:
+        pytest.skip("PostgreSQL has no single writer")
+    child, jobs = CHILDREN[kind]
+    before = "import threading; app.store()._writing.acquire(); threading.Timer(1.0, app.store()._writing.release).start()"
+    run_fork(fork_home, child=child, leave="os._exit(0)", before=before, jobs=jobs)
+
+
+@pytest.fixture
+def fork_home(home: Home) -> Home:  # noqa: F811
+    if home.kind == "memory":
+        pytest.skip("memory is not shared")
+    return home
+
+
+def run_fork(home: Home, *, child: str, leave: str, before: str, jobs: int) -> None:  # noqa: F811
+    script = FORK.format(url=home.url, schema=home.schema, child=child, leave=leave, before=before)
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=100)
+    assert run.stdout.split() == ["0", str(jobs), str(jobs)], run.stdout + run.stderr
+    assert "Traceback" not in run.stderr, run.stderr
+
+
+# event loops
+
+
+def test_two_loops_one_after_another(app: App) -> None:  # noqa: F811
+    work = with_task(app)
+    for n in range(1, 4):
+        job = asyncio.run(work.aenqueue(n))
+        assert asyncio.run(app.aclient.get(job)) == job
+    assert app.client.count() == 3
+
+
+def test_two_loops_at_the_same_time(app: App) -> None:  # noqa: F811
+    work = with_task(app)
+
+    async def many() -> list[Any]:
+        return list(await asyncio.gather(*(work.aenqueue(n) for n in range(25))))
+
+    with ThreadPoolExecutor(2) as threads:
+        here, there = threads.map(lambda _: asyncio.run(many()), range(2))
+    assert len({job.id for job in (*here, *there)}) == app.client.count() == 50
+
+
+def test_a_hundred_calls_at_once_are_served(app: App) -> None:  # noqa: F811
+    work = with_task(app)
+
+    async def main() -> None:
+        jobs = await asyncio.gather(*(work.aenqueue(n) for n in range(100)))
+        found = await asyncio.gather(*(app.aclient.get(job) for job in jobs))
+        assert [job.id for job in found if job] == [job.id for job in jobs]
+        assert await app.aclient.count() == 100
+
+    asyncio.run(main())
+
+
+def test_a_loop_is_not_held_up_by_a_call(app: App) -> None:  # noqa: F811
+    work = with_task(app)
+    job = work.enqueue()
+
+    async def main() -> int:
+        waiting = asyncio.create_task(app.aclient.wait(job, timeout=30))
+        ticks = 0
+        while not waiting.done() and ticks < 20:
+            await asyncio.sleep(0.01)
+            ticks += 1
+        await app.aclient.complete(job)
+        await waiting
+        return ticks
+
+    assert asyncio.run(main()) == 20
+
+
+def test_giving_up_on_a_call_does_not_wait_for_it(app: App) -> None:  # noqa: F811
+    job = with_task(app).enqueue()
+
+    async def main() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await app.aclient.result(job, timeout=3)
+
+    began = time.monotonic()
+    asyncio.run(main())
+    assert time.monotonic() - began < 2.5
+    app.client.complete(job)
+    give_up = time.monotonic() + 10
+    while app.store().wakes._sleepers and time.monotonic() < give_up:  # the call goes on, until it finds that out
+        time.sleep(0.01)
+
+
+def test_a_program_ends_although_a_call_is_under_way(home: Home) -> None:  # noqa: F811
+    script = f"""
+import asyncio, time
+from leasehold import App
+app = App({home.url!r}, schema={home.schema!r})
+@app.task
+def work(): ...
+async def main():
+    job = await work.aenqueue()
+    asyncio.create_task(app.aclient.wait(job, timeout=60))
+    await asyncio.sleep(0.2)
+asyncio.run(main())
+print(time.time(), flush=True)
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50)
+    assert run.returncode == 0, run.stderr
+    assert time.time() - float(run.stdout) < 10
+    assert "Error" not in run.stderr and "Traceback" not in run.stderr, run.stderr
+
+
+def test_a_plain_program_ends_although_somebody_listens(home: Home) -> None:  # noqa: F811
+    script = f"""
+import threading, time
+from leasehold import App, WaitTimeout
+app = App({home.url!r}, schema={home.schema!r})
+@app.task
+def work(): ...
+job = work.enqueue()
+try: app.client.wait(job, timeout=0.1)
+except WaitTimeout: pass
+threading.Thread(target=app.client.wait, args=(job,), daemon=True).start()
+time.sleep(0.2)
+print(time.time(), flush=True)
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50)
+    assert run.returncode == 0, run.stderr
+    assert time.time() - float(run.stdout) < 10
+    assert "Error" not in run.stderr and "Traceback" not in run.stderr, run.stderr
+
+
+# threads for async calls
+
+
+def test_calls_one_after_another_use_one_thread() -> None:
+    threads = Threads("test-calls")
+
+    async def main() -> set[int]:
+        used = set()
+        for _ in range(30):
+            used.add(await threads.call(threading.get_ident))
+            await asyncio.sleep(0.001)
+        return used
+
+    assert len(asyncio.run(main())) <= 3
+
+
+def test_a_call_sees_the_callers_context_and_hands_back_what_it_raised() -> None:
+    threads = Threads("test-calls")
+    name = contextvars.ContextVar("name", default="nobody")
+
+    async def main() -> None:
+        name.set("Ada")
+        assert await threads.call(name.get) == "Ada"
+        with pytest.raises(ZeroDivisionError):
+            await threads.call(lambda: 1 / 0)
+        with pytest.raises(KeyboardInterrupt):
+            await threads.call(_interrupt)
+        assert await threads.call(lambda: "still there") == "still there"
+
+    asyncio.run(main())
+
+
+def _interrupt() -> None:
+    raise KeyboardInterrupt

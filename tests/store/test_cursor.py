@@ -1,0 +1,199 @@
+"""The claim cursor: it helps only when it must, lags behind, and looks through everything once in a while."""
+
+from __future__ import annotations
+
+import pytest
+
+from leasehold.core.job import Claimed, Policy
+from leasehold.store.cursor import LAG, PER_JOB, RESCAN_EVERY, RESCAN_SHARE, SLOW, ClaimCursor
+from leasehold.store.flows.lease import EVERYTHING, Scope
+
+QUICK = 0.001
+SLUGGISH = QUICK + SLOW * 3
+Range = tuple[int, int, int, int]
+
+
+def job(seq: int, rank: int = 0, queue: str = "q") -> Claimed:
+    return Claimed(
+        f"id-{rank}-{seq}", "token", 1, "t", queue, "{}", -rank, None, 1, 0, Policy(), f"id-{rank}-{seq}", 0, (rank, seq), 0.0, 0.0, 0.0
+    )
+
+
+def jobs(*places: int | tuple[int, int]) -> list[Claimed]:
+    return [job(place) if isinstance(place, int) else job(place[1], place[0]) for place in places]
+
+
+def covers(scope: Scope, rank: int, seq: int) -> bool:
+    """Whether a claim of this scope looks at a job that stands there."""
+    return any((low_rank, low_seq) < (rank, seq) < (high_rank, high_seq) for low_rank, low_seq, high_rank, high_seq in scope.ranges)
+
+
+def slow_cursor(*places: int | tuple[int, int], now: float = 100.0) -> ClaimCursor:
+    """One that has claimed these jobs in a slow look through everything, at this time."""
+    cursor = ClaimCursor()
+    cursor.scope("q", 10, now - 1000)
+    cursor.seen("q", [], QUICK, now - 1000)
+    cursor.scope("q", 10, now)
+    cursor.seen("q", jobs(*places), SLUGGISH + PER_JOB * len(places), now)
+    return cursor
+
+
+def test_at_first_everything_is_looked_through() -> None:
+    assert ClaimCursor().scope("q", 7, 0.0) == Scope("q", 7, EVERYTHING)
+
+
+def test_as_long_as_it_is_quick_everything_is_looked_through() -> None:
+    cursor = ClaimCursor()
+    for n in range(1, 100):
+        assert cursor.scope("q", 10, float(n)).ranges == EVERYTHING
+        cursor.seen("q", jobs(n), QUICK, float(n))
+
+
+def test_a_claim_of_many_jobs_may_take_longer() -> None:
+    cursor = ClaimCursor()
+    cursor.scope("q", 10, 0.0)
+    cursor.seen("q", [], QUICK, 0.0)
+    cursor.scope("q", 500, 1.0)
+    cursor.seen("q", jobs(*range(1, 501)), QUICK + SLOW + PER_JOB * 500 - 0.0001, 1.0)
+    assert cursor.scope("q", 500, 1.0 + LAG).ranges == EVERYTHING
+
+
+def test_a_server_that_is_slow_at_everything_is_not_taken_for_bloat() -> None:
+    cursor = ClaimCursor()
+    for n in range(1, 20):
+        cursor.scope("q", 10, float(n))
+        cursor.seen("q", jobs(n), 0.25, float(n))
+        assert cursor.scope("q", 10, n + 0.5).ranges == EVERYTHING
+
+
+def test_when_it_is_slow_the_next_starts_behind_what_was_consumed() -> None:
+    cursor = slow_cursor(1, 2, 3, now=100.0)
+    scope = cursor.scope("q", 10, 100.0 + LAG - 0.01)
+    assert scope.ranges == EVERYTHING, "not yet: what was inserted before may still be committed after"
+    scope = cursor.scope("q", 10, 100.0 + LAG + 0.0)
+    if scope.ranges == EVERYTHING:  # a rescan may be due at the very moment
+        cursor.seen("q", [], SLUGGISH, 100.0 + LAG)
+        scope = cursor.scope("q", 10, 100.0 + LAG + 0.1)
+    assert not covers(scope, 0, 3)
+    assert covers(scope, 0, 4)
+
+
+def test_the_mark_lags_behind_what_was_consumed() -> None:
+    cursor = slow_cursor(1, 2, 3, now=100.0)
+    cursor.scope("q", 10, 101.5)
+    cursor.seen("q", jobs(10), SLUGGISH, 101.5)
+    scope = cursor.scope("q", 10, 101.6)
+    assert not covers(scope, 0, 3)
+    assert covers(scope, 0, 4), "10 was taken a moment ago: 4 to 9 may be committed still"
+    later = cursor.scope("q", 10, 101.5 + LAG - 0.01)
+    assert covers(later, 0, 4)
+
+
+def test_each_priority_has_its_own_mark() -> None:
+    cursor = slow_cursor((-5, 70), (0, 30), now=100.0)
+    cursor.scope("q", 10, 101.1)
+    cursor.seen("q", [], SLUGGISH, 101.1)
+    scope = cursor.scope("q", 10, 101.2)
+    assert scope.ranges != EVERYTHING
+    assert not covers(scope, -5, 70) and covers(scope, -5, 71)
+    assert not covers(scope, 0, 30) and covers(scope, 0, 31)
+    for rank in (-100, -6, -4, -1, 1, 50, 100):
+        assert covers(scope, rank, 1), f"nothing is known of rank {rank}, so all of it is looked through"
+
+
+def test_the_ranges_are_in_order_and_do_not_overlap() -> None:
+    cursor = slow_cursor((-100, 5), (-1, 9), (0, 1), (100, 3), now=100.0)
+    cursor.scope("q", 10, 101.1)
+    cursor.seen("q", [], SLUGGISH, 101.1)
+    ranges = cursor.scope("q", 10, 101.2).ranges
+    assert ranges[0][:2] == EVERYTHING[0][:2] and ranges[-1][2:] == EVERYTHING[0][2:]
+    ends: list[tuple[int, int]] = []
+    for low_rank, low_seq, high_rank, high_seq in ranges:
+        assert (low_rank, low_seq) <= (high_rank, high_seq)
+        ends += [(low_rank, low_seq), (high_rank, high_seq)]
+    assert ends == sorted(ends)
+
+
+def test_a_mark_never_goes_back() -> None:
+    cursor = slow_cursor(50, now=100.0)
+    cursor.scope("q", 10, 101.1)
+    cursor.seen("q", jobs(7), SLUGGISH, 101.1)  # came late, or came back
+    cursor.scope("q", 10, 103.0)
+    cursor.seen("q", [], SLUGGISH, 103.0)
+    scope = cursor.scope("q", 10, 103.1)
+    assert not covers(scope, 0, 50) and covers(scope, 0, 51)
+
+
+def test_everything_is_looked_through_again_within_a_second_or_so() -> None:
+    """What was reaped, resumed or released, or committed late, lies behind the mark."""
+    cursor = slow_cursor(1, 2, 3, now=100.0)
+    now, last = 100.0, 100.0
+    for _ in range(200):
+        now += 0.05
+        if cursor.scope("q", 10, now).ranges == EVERYTHING:
+            assert now - last <= RESCAN_EVERY + 0.051
+            last = now
+            cursor.seen("q", [], SLUGGISH, now)
+        else:
+            cursor.seen("q", jobs(3), QUICK, now)
+    assert now - last <= RESCAN_EVERY + 0.051
+
+
+@pytest.mark.parametrize("cost", [0.05, 0.3, 2.0])
+def test_looking_through_everything_takes_a_tenth_of_the_time_at_most(cost: float) -> None:
+    cursor = slow_cursor(1, 2, 3, now=100.0)
+    now, spent, rescans = 100.0, 0.0, 0
+    while now < 400.0:
+        if cursor.scope("q", 10, now).ranges == EVERYTHING:
+            now += cost
+            spent += cost
+            rescans += 1
+            cursor.seen("q", jobs(3), cost, now)
+        else:
+            now += 0.01
+            cursor.seen("q", jobs(3), QUICK, now)
+    assert rescans > 5
+    assert spent / 300.0 <= RESCAN_SHARE + 0.02
+
+
+def test_once_everything_is_quick_again_the_mark_is_not_used() -> None:
+    cursor = slow_cursor(1, 2, 3, now=100.0)
+    now = 102.0
+    assert cursor.scope("q", 10, now).ranges == EVERYTHING
+    cursor.seen("q", [], QUICK, now)
+    for step in range(1, 20):
+        assert cursor.scope("q", 10, now + step * 0.1).ranges == EVERYTHING
+        cursor.seen("q", [], QUICK, now + step * 0.1)
+
+
+def test_a_narrow_claim_that_is_slow_does_not_decide_anything() -> None:
+    """Only a look through everything tells whether one is needed."""
+    cursor = slow_cursor(1, 2, 3, now=100.0)
+    cursor.scope("q", 10, 101.1)
+    cursor.seen("q", jobs(4), SLUGGISH, 101.1)
+    narrow = cursor.scope("q", 10, 101.2)
+    assert narrow.ranges != EVERYTHING
+    cursor.seen("q", [], 5.0, 101.3)
+    assert cursor.scope("q", 10, 101.4).ranges != EVERYTHING
+
+
+def test_queues_know_nothing_of_each_other() -> None:
+    cursor = slow_cursor(1, 2, 3, now=100.0)
+    cursor.scope("q", 10, 101.1)
+    cursor.seen("q", [], SLUGGISH, 101.1)
+    assert cursor.scope("other", 10, 101.2) == Scope("other", 10, EVERYTHING)
+    assert cursor.scope("q", 10, 101.2).ranges != EVERYTHING
+
+
+def test_a_slow_look_that_found_nothing_has_no_mark_to_start_from() -> None:
+    cursor = slow_cursor(now=100.0)
+    assert cursor.scope("q", 10, 100.5).ranges == EVERYTHING
+
+
+def test_what_waits_to_be_old_enough_does_not_grow_with_the_jobs_claimed() -> None:
+    cursor = ClaimCursor()
+    for n in range(1000):
+        now = n * 0.01
+        cursor.scope("q", 100, now)
+        cursor.seen("q", jobs(*range(n * 100 + 1, n * 100 + 101)), QUICK, now)
+    assert len(cursor._queues["q"].recent) <= LAG / 0.01 + 2

@@ -1,0 +1,242 @@
+"""The schema: made once, by whoever comes first; checked at the start; refused when it is not ours to work with."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from leasehold import App, SchemaMismatch, StoreError
+from leasehold.store import migrate
+from tests.conftest import SERVERS
+from tests.homes import inventory
+from tests.servers import local_names
+
+
+@pytest.fixture
+def app(store_url: str, schema: str) -> Iterator[App]:
+    """An app in a store that holds nothing at all."""
+    app = make_app(store_url, schema)
+    yield app
+    app.close()
+
+
+def make_app(url: str, schema: str) -> App:
+    app = App(url, schema=schema)
+
+    @app.task
+    def work(value: Any = None) -> Any:
+        return value
+
+    return app
+
+
+def version(app: App) -> int:
+    (number,) = sql(app, "select max(version) from {schema}migrations").fetchone()
+    return int(number)
+
+
+def sql(app: App, statement: str) -> Any:
+    """Run something on a connection of the test's own."""
+    store = app.store()
+    if store.dialect == "postgres":
+        connection: Any = psycopg.connect(store._url)  # type: ignore[attr-defined]
+        statement = statement.format(schema=f"{store.schema}.")  # type: ignore[attr-defined]
+    else:
+        connection = sqlite3.connect(store._memory or store.path, uri=bool(store._memory))  # type: ignore[attr-defined]
+        statement = statement.format(schema="")
+    with closing(connection):
+        cursor = connection.execute(statement)
+        rows = iter(cursor.fetchall() if cursor.description else [])
+        connection.commit()
+
+    class Rows:
+        def fetchone(self) -> Any:
+            return next(rows, None)
+
+    return Rows()
+
+
+def test_a_fresh_store_is_migrated_once(app: App) -> None:
+    newest = migrate.newest(app.store().dialect)
+    assert app.client.migrate() == list(range(1, newest + 1))
+    before = inventory(app.store())
+    assert app.client.migrate() == []
+    assert inventory(app.store()) == before
+    assert version(app) == newest
+    app.lookup("work").enqueue()
+    assert app.client.migrate() == []
+    assert app.client.count() == 1, "jobs stay"
+
+
+def test_both_dialects_are_at_the_same_version() -> None:
+    assert list(migrate.migrations("postgres")) == list(migrate.migrations("sqlite")) == list(range(1, migrate.newest("sqlite") + 1))
+
+
+def test_postgres_without_a_schema_says_what_to_do(pg_url: str, schema: str) -> None:
+    app = make_app(pg_url, schema)
+    for use in (app.client.count, app.lookup("work").enqueue, app.client.queues):
+        with pytest.raises(SchemaMismatch, match=rf"schema {schema} of .* holds no Leasehold schema yet: run `leasehold migrate`"):
+            use()  # type: ignore[operator]
+    app.client.migrate()
+    app.lookup("work").enqueue()
+    assert app.client.count() == 1, "the app that was refused goes on"
+    app.close()
+
+
+def test_a_new_file_needs_no_migrate(sqlite_url: str) -> None:
+    app = make_app(sqlite_url, "leasehold")
+    app.lookup("work").enqueue()
+    assert app.client.count() == 1
+    assert app.client.migrate() == []
+    app.close()
+
+
+def test_a_newer_schema_is_refused(app: App, store_url: str, schema: str) -> None:
+    app.client.migrate()
+    newest = migrate.newest(app.store().dialect)
+    stamp = "statement_timestamp()" if app.store().dialect == "postgres" else "0"
+    sql(app, f"insert into {{schema}}migrations (version, applied_at) values ({newest + 1}, {stamp})")
+    app.store()._checked = False  # as in a program that starts now
+    for use in (app.client.count, app.lookup("work").enqueue, app.client.migrate):
+        with pytest.raises(SchemaMismatch, match=f"is at version {newest + 1}, this release knows {newest}: upgrade leasehold"):
+            use()  # type: ignore[operator]
+    assert inventory(app.store())["jobs"] == 0
+
+
+def test_an_older_schema_is_refused_until_it_is_migrated(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    app.client.migrate()
+    app.lookup("work").enqueue()
+    dialect = app.store().dialect
+    newest = migrate.newest(dialect)
+    later = {**migrate.migrations(dialect), newest + 1: "create table {schema}.more (n integer)"}
+    if dialect == "sqlite":
+        later[newest + 1] = "create table more (n integer); insert into more values (1); insert into more values (2)"
+    monkeypatch.setattr(migrate, "migrations", lambda _: later)
+    app.store()._checked = False
+    for use in (app.client.count, app.lookup("work").enqueue):
+        with pytest.raises(
+            SchemaMismatch, match=f"is at version {newest}, this release needs {newest + 1}: run `leasehold migrate`"
+        ):
+            use()  # type: ignore[operator]
+    assert app.client.migrate() == [newest + 1]
+    assert "more" in inventory(app.store())
+    assert app.client.count() == 1
+    assert app.client.migrate() == []
+
+
+def test_a_migration_that_fails_leaves_nothing_of_itself(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    app.client.migrate()
+    dialect = app.store().dialect
+    newest = migrate.newest(dialect)
+    prefix = "{schema}." if dialect == "postgres" else ""
+    broken = f"create table {prefix}more (n integer); create table {prefix}jobs (n integer)"
+    later = {**migrate.migrations(dialect), newest + 1: broken}
+    with monkeypatch.context() as patch:
+        patch.setattr(migrate, "migrations", lambda _: later)
+        with pytest.raises(StoreError, match="jobs"):
+            app.client.migrate()
+    assert "more" not in inventory(app.store())
+    assert version(app) == newest
+    assert app.client.count() == 0
+
+
+RACE = """
+import os, sys
+from leasehold import App
+app = App(sys.argv[1], schema=sys.argv[2])
+@app.task
+def work(): ...
+gate, start = os.pipe()
+children = []
+for _ in range(8):
+    child = os.fork()
+    if child == 0:
+        os.close(start)
+        os.read(gate, 1)
+        sys.stdout.write(f"{app.client.migrate()}\\n")
+        sys.stdout.flush()
+        work.enqueue()
+        os._exit(0)
+    children.append(child)
+os.close(start)
+sys.exit(sum(os.waitpid(child, 0)[1] for child in children) != 0)
+"""
+
+
+@pytest.mark.parametrize("kind", ["sqlite", *local_names()])
+def test_eight_processes_that_migrate_at_once_make_one_schema(
+    request: pytest.FixtureRequest, kind: str, tmp_path: Path, schema: str
+) -> None:
+    server = None if kind == "sqlite" else request.config.stash[SERVERS].get(kind)
+    url = f"sqlite:///{tmp_path / 'race.db'}" if server is None else server.dsn
+    try:
+        race = subprocess.run([sys.executable, "-c", RACE, url, schema], capture_output=True, text=True, timeout=100)
+        assert race.returncode == 0, race.stderr
+        everything = str(list(range(1, migrate.newest("sqlite") + 1)))
+        assert sorted(race.stdout.splitlines()) == sorted([everything, *["[]"] * 7])
+        app = App(url, schema=schema)
+        assert app.client.count() == 8
+        app.close()
+    finally:
+        if server is not None:
+            server.drop_schema(schema)
+
+
+def test_two_schemas_in_one_database_know_nothing_of_each_other(pg_url: str, schema: str) -> None:
+    here, there = make_app(pg_url, schema), make_app(pg_url, f"{schema}_2")
+    try:
+        here.client.migrate()
+        with pytest.raises(SchemaMismatch):
+            there.client.count()
+        there.client.migrate()
+        job = here.lookup("work").using(unique="k", target="t").enqueue()
+        assert there.client.get(job) is None
+        assert there.lookup("work").using(unique="k", target="t").enqueue().existing is False
+        there.client.complete(there.client.jobs().jobs[0])
+        assert here.client.get(job) == job
+    finally:
+        here.close()
+        there.close()
+        with psycopg.connect(pg_url) as connection:
+            connection.execute(f"drop schema {schema}_2 cascade".encode())
+
+
+def test_a_schema_with_the_name_of_a_keyword_is_quoted(pg_url: str) -> None:
+    app = make_app(pg_url, "select")
+    try:
+        app.client.migrate()
+        job = app.lookup("work").using(target="t", unique="k").enqueue()
+        assert app.client.complete(job).state == "succeeded"
+    finally:
+        app.close()
+        with psycopg.connect(pg_url) as connection:
+            connection.execute('drop schema if exists "select" cascade')
+
+
+# the user's own file
+
+
+@pytest.mark.parametrize(
+    "table", ["migrations (id integer primary key, name text)", "jobs (id integer)", "keys (k)", "sequence (n)", "queues (x)"]
+)
+def test_a_file_whose_own_tables_have_our_names_gets_a_clear_error(tmp_path: Path, table: str) -> None:
+    path = tmp_path / "mine.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"create table {table}")
+        before = connection.execute("select name, sql from sqlite_master").fetchall()
+    app = make_app(f"sqlite:///{path}", "leasehold")
+    with pytest.raises(StoreError, match=table.partition(" ")[0]):
+        app.lookup("work").enqueue()
+    with pytest.raises(StoreError, match=table.partition(" ")[0]):
+        app.client.migrate()
+    app.close()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("select name, sql from sqlite_master").fetchall() == before, "nothing was added"

@@ -1,0 +1,160 @@
+"""Statements: how their texts are cut and rendered for each driver, and what all of them must keep to."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import pytest
+
+from leasehold.store import flows
+from leasehold.store.query import NOW, Style, as_json, read, render, source, split, texts, write
+
+FILES = sorted(file.name for file in (files("leasehold.store") / "sql").iterdir() if file.name.endswith(".sql"))
+NAMES = sorted({name.partition(".")[0] for name in FILES})
+FLOWS = "".join(file.read_text() for file in files(flows).iterdir() if file.name.endswith(".py"))
+CALL = re.compile(r"""(?:write|read|Query|texts)\(\s*"(\w+)\"""")
+TWINS = sorted(set(CALL.findall(FLOWS)))  # what a flow asks, every store must answer
+STYLES: list[Style] = ["pyformat", "dollar", "named", "alchemy"]
+
+
+# cutting
+
+
+@pytest.mark.parametrize(
+    ("script", "statements"),
+    [
+        ("select 1", ["select 1"]),
+        ("select 1;", ["select 1"]),
+        ("select 1; select 2", ["select 1", "select 2"]),
+        ("  \n;; ;\n", []),
+        ("select ';'; select 2", ["select ';'", "select 2"]),
+        ("select 'it''s; so'; select 2", ["select 'it''s; so'", "select 2"]),
+        ('select ";"; select 2', ['select ";"', "select 2"]),
+        ("select $$ a; b $$; select 2", ["select $$ a; b $$", "select 2"]),
+        ("-- first; not cut\nselect 1", ["select 1"]),
+        ("select 1 -- it's; a comment\n, 2; select 3", ["select 1 \n, 2", "select 3"]),
+        ("select /* ; ' \n */ 1; select 2", ["select  1", "select 2"]),
+        ("select '-- no comment'; select '/* none */'", ["select '-- no comment'", "select '/* none */'"]),
+        ("select '\n;\n'", ["select '\n;\n'"]),
+    ],
+)
+def test_a_script_is_cut_at_semicolons_that_mean_it(script: str, statements: list[str]) -> None:
+    assert split(script) == statements
+
+
+# rendering
+
+
+@pytest.mark.parametrize(
+    ("text", "pyformat", "dollar", "named", "alchemy"),
+    [
+        ("select :a, :b_c, :a", "select %(a)s, %(b_c)s, %(a)s", "select $1, $2, $1", "select :a, :b_c, :a", "select :a, :b_c, :a"),
+        (":a::text", "%(a)s::text", "$1::text", ":a::text", r":a\:\:text"),
+        ("':a'", "':a'", "':a'", "':a'", r"'\:a'"),
+        ('":a"', '":a"', '":a"', '":a"', r'"\:a"'),
+        ("$$:a$$", "$$:a$$", "$$:a$$", "$$:a$$", r"$$\:a$$"),
+        ("5 % 2", "5 %% 2", "5 % 2", "5 % 2", "5 % 2"),
+        ("like '%x%'", "like '%%x%%'", "like '%x%'", "like '%x%'", "like '%x%'"),
+        ("'it''s :a' :b", "'it''s :a' %(b)s", "'it''s :a' $1", "'it''s :a' :b", r"'it''s \:a' :b"),
+        ("a[1:2]", "a[1:2]", "a[1:2]", "a[1:2]", "a[1:2]"),
+        ("/* :a */ :b", "/* :a */ %(b)s", "/* :a */ $1", "/* :a */ :b", r"/* \:a */ :b"),
+    ],
+)
+def test_parameters_are_rendered_for_each_driver(text: str, pyformat: str, dollar: str, named: str, alchemy: str) -> None:
+    assert [render(text, style).sql for style in STYLES] == [pyformat, dollar, named, alchemy]
+
+
+def test_values_go_where_the_text_wants_them() -> None:
+    text = render("select :b, :a, :b", "dollar")
+    assert text.names == ("b", "a")
+    assert text.numbered({"a": 1, "b": 2, "c": 3}) == [2, 1]
+    assert text.named({"a": 1, "b": 2, "c": 3}) == {"b": 2, "a": 1}
+    with pytest.raises(KeyError):
+        text.named({"a": 1})
+
+
+def test_an_alchemy_text_means_what_was_written() -> None:
+    sqlalchemy = pytest.importorskip("sqlalchemy")
+    sql = "select :a::text, ':b', x::int[] from t where u = :c -- d"
+    rendered = render(split(sql)[0], "alchemy")
+    compiled = sqlalchemy.text(rendered.sql).compile()
+    assert sorted(compiled.params) == ["a", "c"]
+    assert str(compiled) == "select :a::text, ':b', x::int[] from t where u = :c"
+
+
+def test_the_schema_and_the_clock_are_put_in_before_anything_is_cut() -> None:
+    for name in NAMES:
+        for dialect in ("postgres", "sqlite"):
+            if f"{name}.{dialect}.sql" in FILES:
+                for text in texts(name, dialect, "named", '"my_schema"'):
+                    assert "{schema}" not in text.sql and "{now}" not in text.sql
+    assert any('"my_schema"' in text.sql for text in texts("claim", "postgres", "named", '"my_schema"'))
+
+
+def test_a_batch_is_one_parameter_of_json() -> None:
+    assert as_json([{"a": 1e22, "b": "é\x00", "c": None}]) == '[{"a":1e22,"b":"é\\u0000","c":null}]'
+
+
+def test_a_look_is_known_from_a_change() -> None:
+    assert write("claim", n=1).writes and not read("get", n=1).writes
+
+
+# every file
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_statement_has_a_twin_with_the_same_parameters(name: str) -> None:
+    assert {f"{name}.postgres.sql", f"{name}.sqlite.sql"} <= set(FILES)
+    postgres, sqlite = _parameters(name, "postgres"), _parameters(name, "sqlite")
+    assert sqlite <= postgres, "what SQLite wants, PostgreSQL gets too"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_parameter_is_a_plain_word(name: str) -> None:
+    """The tokenizer knows letters and underscores: a digit in a name would be cut off in silence."""
+    stem, dialect, _ = name.split(".")
+    text = " ".join(split(source(stem, dialect)))  # type: ignore[arg-type]
+    bare = re.sub(r"'(?:[^']|'')*'|\"[^\"]*\"|::", " ", text)
+    for found in re.findall(r":(\w+)", bare):
+        assert re.fullmatch("[a-z_]+", found), found
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if name.endswith(".postgres.sql")])
+def test_on_postgres_every_parameter_is_cast(name: str) -> None:
+    """So that no driver has to guess, and no codec of a caller's can step in."""
+    (text,) = texts(name.partition(".")[0], "postgres", "named", '"s"')
+    for found in re.finditer(r"(?<!:):[a-z_]+(.{0,2})", re.sub(r"'(?:[^']|'')*'", "''", text.sql)):
+        assert found[1] == "::", found[0]
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if name.endswith(".sqlite.sql")])
+def test_sqlite_texts_hold_no_casts_of_postgres(name: str) -> None:
+    assert "::" not in source(name.partition(".")[0], "sqlite")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_says_what_it_is_for(name: str) -> None:
+    stem, dialect, _ = name.split(".")
+    assert source(stem, dialect).startswith(f"-- {stem}: ")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_returning_lists_its_columns(name: str) -> None:
+    stem, dialect, _ = name.split(".")
+    assert not re.search(r"returning\s+\*", source(stem, dialect), re.I)  # type: ignore[arg-type]
+
+
+def test_every_file_is_used_and_every_use_has_its_file() -> None:
+    code = FLOWS + "".join((files("leasehold.store") / name).read_text() for name in ("postgres.py", "sqlite.py", "callers.py"))
+    used = set(CALL.findall(code)) | set(re.findall(r'"(notify\w*)"', code))
+    assert used - set(NAMES) == set()
+    assert set(NAMES) - used == set()
+
+
+def test_now_can_be_given_to_every_dialect() -> None:
+    assert all(":now" in text for text in NOW.values())
+
+
+def _parameters(name: str, dialect: str) -> set[str]:
+    return {word for text in texts(name, dialect, "named", "s") for word in text.names}  # type: ignore[arg-type]

@@ -1,0 +1,208 @@
+"""Limits, and what people ask of running jobs: traps that each catch a design which looks right."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from leasehold.core.job import Raised, Released, Snoozed, State, Succeeded
+from leasehold.store.flows import lease, steer, upkeep
+from tests.store.interleave import Background, Bench, bench, draft, token
+
+
+@pytest.fixture
+def b(store_url: str, schema: str) -> Iterator[Bench]:
+    with bench(store_url, schema) as made:
+        yield made
+
+
+@pytest.fixture
+def pg(pg_url: str, schema: str) -> Iterator[Bench]:
+    with bench(pg_url, schema) as made:
+        yield made
+
+
+def half() -> float:
+    return 0.5
+
+
+# Limits.
+
+
+def test_a_limit_for_all_leaves_room_in_queues_without_a_limit_of_their_own(b: Bench) -> None:
+    b.limit("*", 10)
+    b.enqueue(*(draft() for _ in range(12)))
+    assert [len(b.claim(2)) for _ in range(6)] == [2, 2, 2, 2, 2, 0]
+
+
+def test_limits_of_a_queue_and_of_all_hold_together(b: Bench) -> None:
+    b.limit("*", 5)
+    b.limit("a", 2)
+    b.enqueue(*(draft(queue=queue) for queue in "aaaabbbb"))
+    jobs = b.claim(8, ("a", "b"))
+    assert sorted(job.queue for job in jobs) == ["a", "a", "b", "b", "b"]
+    b.succeed(jobs[0])
+    assert len(b.claim(8, ("a", "b"))) == 1
+
+
+def test_an_expired_owner_under_a_limit_of_one_is_reaped_before_another_runs(b: Bench) -> None:
+    b.limit("default", 1)
+    old = b.take(policy={"max_attempts": 9})
+    b.add()
+    assert b.claim(1) == []
+    b.later(60)
+    b.run(upkeep.beat, grace=0.0, now=b.now)
+    (new,) = b.claim(1)
+    answer = b.renew(old.lease)
+    assert (answer.lost if new.id != old.id else [old.id]) == [old.id]
+    assert b.count("jobs", "state = 'running'") == 1
+
+
+def test_an_expired_owner_counts_while_nobody_may_reap(b: Bench) -> None:
+    b.limit("default", 1)
+    old = b.take()
+    b.add()
+    b.later(60)  # no beat: the store was away
+    assert b.claim(1) == []
+    assert list(b.renew(old.lease).renewed) == [old.id]
+
+
+def test_a_second_claim_under_a_limit_of_one_waits_and_finds_no_room(pg: Bench) -> None:
+    pg.limit("default", 1)
+    pg.enqueue(draft(), draft())
+    first = pg.session()
+    assert len(first.leave_open(pg.claim_flow(1)).jobs) == 1
+    second = Background(lambda: pg.claim(1))
+    assert second.blocked
+    first.commit()
+    assert second.result() == []
+
+
+def test_a_limit_lowered_while_a_claim_waits_is_heeded(pg: Bench) -> None:
+    pg.limit("default", 5)
+    pg.enqueue(*(draft() for _ in range(5)))
+    assert len(pg.claim(1)) == 1
+    person = pg.session()
+    person.leave_open(steer.set_queue("default", max_running=2))
+    waiting = Background(lambda: pg.claim(5))
+    assert waiting.blocked
+    person.commit()
+    assert len(waiting.result()) == 1
+
+
+def test_a_limit_raised_lowered_and_lifted_during_claims_is_never_exceeded(pg: Bench) -> None:
+    """Never more running than the largest limit of the time; nothing stuck once it is lifted."""
+    pg.limit("default", 3)
+    pg.enqueue(*(draft() for _ in range(60)))
+    over = threading.Event()
+    seen: list[int] = []
+
+    def work() -> None:
+        while not over.is_set():
+            for job in pg.claim(2, worker=token()):
+                pg.succeed(job)
+
+    def watch() -> None:
+        while not over.is_set():
+            seen.append(pg.count("jobs", "state = 'running'"))
+
+    threads = [Background(work) for _ in range(3)] + [Background(watch)]
+    for most in [1, 2, 0, 3, 1] * 4:
+        pg.limit("default", most)
+        time.sleep(0.02)
+    time.sleep(0.2)
+    over.set()
+    for thread in threads:
+        thread.result()
+    assert max(seen) <= 3
+    pg.limit("default", None)
+    assert len(pg.claim(100)) == pg.count("jobs")
+
+
+def test_an_open_completion_counts_as_running_until_it_commits(pg: Bench) -> None:
+    pg.limit("default", 1)
+    job = pg.take()
+    pg.add()
+    handler = pg.session()
+    handler.leave_open(lease.settle([(job.lease, Succeeded("1"))], half))
+    assert Background(lambda: pg.claim(1)).result(5) == []
+    handler.commit()
+    assert len(pg.claim(1)) == 1
+
+
+def test_a_limited_queue_is_served_beside_an_unlimited_backlog(b: Bench) -> None:
+    """Whoever asks for the limited queue first must not be starved by one that is never empty."""
+    b.limit("precious", 2)
+    b.enqueue(*(draft(queue="bulk") for _ in range(10)), draft(queue="precious"))
+    assert "precious" in {job.queue for _ in range(3) for job in b.claim(2, ("precious", "bulk"))}
+
+
+# What people ask of a running job.
+
+EXITS = {
+    "retried": Raised("x"),
+    "failed": Raised("x", fatal=True),
+    "snoozed": Snoozed(5.0),
+    "released": Released(),
+    "released at shutdown": Released(pause=True),
+}
+
+
+@pytest.mark.parametrize("target", [None, "x"])
+@pytest.mark.parametrize("exit", [*EXITS, "reaped"])
+@pytest.mark.parametrize(("verb", "end"), [("cancel", State.CANCELLED), ("pause", State.PAUSED)])
+def test_a_request_is_honoured_however_the_attempt_ends(
+    b: Bench, verb: str, end: State, exit: str, target: str | None
+) -> None:
+    job = b.take(target=target)
+    assert b.run(getattr(steer, verb), job.id, now=b.now).request == verb
+    b.later(60).reap() if exit == "reaped" else b.settle((job.lease, EXITS[exit]))
+    found = b.get(job.id)
+    assert found is not None
+    assert (found.state, found.request) == (end, None)
+    assert found.holds == (end is State.PAUSED and target is not None)
+
+
+def test_a_cancel_outweighs_a_pause_in_either_order(b: Bench) -> None:
+    for verbs in (("pause", "cancel"), ("cancel", "pause")):
+        job = b.take()
+        for verb in verbs:
+            b.run(getattr(steer, verb), job.id, now=b.now)
+        assert b.release(job) is State.CANCELLED
+
+
+@pytest.mark.parametrize("verb", ["cancel", "pause", "resume", "run_now", "complete", "delete"])
+def test_a_verb_repeated_after_an_unknown_commit_says_what_the_first_would_have_said(b: Bench, verb: str) -> None:
+    """`again` tells the flow that an earlier try may have been committed: then its effect is no reason to complain."""
+    id = b.add(delay=100.0)
+    if verb == "resume":
+        b.run(steer.pause, id, now=b.now)
+    flow = getattr(steer, verb)
+    arguments = (id, '"r"') if verb == "complete" else (id,)
+    first = b.run(flow, *arguments, now=b.now)
+    second = b.run(flow, *arguments, now=b.now, again=True)
+    assert getattr(first, "state", first) == getattr(second, "state", second)
+
+
+def test_a_paused_job_with_spent_attempts_can_be_resumed(b: Bench) -> None:
+    """Every row that a legal history makes must pass the checks of the schema on its way on."""
+    job = b.take(policy={"max_attempts": 1}, target="x")
+    b.run(steer.pause, job.id, now=b.now)
+    assert b.settle((job.lease, Raised("x"))) == [State.PAUSED]
+    b.run(steer.resume, job.id, now=b.now)
+    b.promote()
+    assert [one.attempt for one in b.claim()] == [1]
+
+
+def test_a_job_that_loses_workers_at_its_last_attempt_runs_alone_before_it_fails(b: Bench) -> None:
+    job = b.take(policy={"max_attempts": 1})
+    for losses in (1, 2, 3):
+        b.later(100).reap()
+        b.later(100).promote()
+        (job,) = b.claim(alone=losses == 3)
+        assert (job.attempt, job.losses) == (1, losses)
+    b.later(100).reap()
+    assert b.state(job.id) is State.FAILED

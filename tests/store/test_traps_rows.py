@@ -1,0 +1,325 @@
+"""Open transactions, stopped processes, refused rows, partitions, ids: each a trap for a design which looks right."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from leasehold.core.errors import StoreBusy
+from leasehold.core.ids import make_id
+from leasehold.core.job import Raised, State, Succeeded
+from leasehold.store.callers import run_on
+from leasehold.store.flows import enqueue, lease, steer
+from leasehold.store.postgres import PostgresStore
+from leasehold.store.runner import drive
+from tests.store.interleave import Background, Bench, bench, draft, token
+
+
+@pytest.fixture
+def b(store_url: str, schema: str) -> Iterator[Bench]:
+    with bench(store_url, schema) as made:
+        yield made
+
+
+@pytest.fixture
+def pg(pg_url: str, schema: str) -> Iterator[Bench]:
+    with bench(pg_url, schema) as made:
+        yield made
+
+
+def half() -> float:
+    return 0.5
+
+
+# An open transaction of a handler, and processes that stop in the middle.
+
+
+def test_an_open_completion_holds_up_neither_renewal_nor_reaping_nor_cancel(
+    pg: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leasehold.store.store.PATIENCE", 0.1)
+    pg.enqueue(*(draft() for _ in range(3)))
+    mine, *others = pg.claim()
+    handler = pg.session()
+    handler.leave_open(lease.settle([(mine.lease, Succeeded("1"))], half))
+    answer = Background(lambda: pg.later(60).renew(*(job.lease for job in [mine, *others]))).result(5)
+    assert (list(answer.locked), sorted(answer.renewed), answer.lost) == (
+        [mine.id],
+        sorted(job.id for job in others),
+        [],
+    )
+    assert Background(pg.reap).result(5) == []
+    with pytest.raises(StoreBusy):
+        Background(lambda: pg.store.run_for(0.1, steer.cancel, mine.id, now=pg.now)).result(8)
+    handler.commit()
+    assert pg.state(mine.id) is State.SUCCEEDED
+
+
+def test_a_zombie_that_completes_in_its_transaction_is_told_inside_it(pg: Bench) -> None:
+    job = pg.take()
+    handler = pg.session()
+    handler.execute("begin")
+    pg.later(60).reap()
+    (settled,) = handler.leave_open(lease.settle([(job.lease, Succeeded("1"))], half))
+    assert settled.state is None
+
+
+def test_a_completion_that_rolled_back_leaves_the_job_as_it_was(pg: Bench) -> None:
+    job = pg.take(unique="k", target="x")
+    handler = pg.session()
+    handler.leave_open(lease.settle([(job.lease, Succeeded("1", continue_with=draft()))], half))
+    handler.roll_back()
+    assert (pg.count("jobs"), pg.count("finished"), pg.count("keys")) == (1, 0, 1)
+    assert list(pg.renew(job.lease).renewed) == [job.id]
+    assert pg.settle((job.lease, Raised("completion rolled back"))) == [State.PENDING]
+
+
+STOPPED = """
+import os, signal, sys
+from leasehold.store import postgres
+from leasehold.store.query import Query
+from tests.store.interleave import Bench, PostgresStore, promote
+postgres.OPEN = postgres.OPEN.replace("10s", "1s")
+bench = Bench(PostgresStore(sys.argv[1], schema=sys.argv[2]))
+execute = postgres.OwnConnection.execute
+def stop_after(self, query):
+    rows = execute(self, query)
+    if query.name == sys.argv[3] and not os.environ.pop("STOPPED", ""):
+        os.environ["STOPPED"] = "1"
+        print("stopped", flush=True)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        postgres.OwnConnection.execute = execute
+    return rows
+postgres.OwnConnection.execute = stop_after
+print(len(bench.promote().promoted) if sys.argv[3] == "take_nudges" else len(bench.claim(1)), flush=True)
+"""
+
+
+@pytest.mark.parametrize("point", ["take_nudges", "limits"])
+def test_a_process_stopped_in_the_middle_of_a_transaction_does_not_stop_the_others(
+    pg_url: str, schema: str, pg: Bench, point: str
+) -> None:
+    """The server ends its transaction; and once it goes on, it tries again rather than give up."""
+    pg.limit("default", 5)
+    pg.enqueue(draft(target="x"), draft())
+    command = [sys.executable, "-c", STOPPED, pg_url, schema, point]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert process.stdout.readline() == "stopped\n", process.stderr.read()
+            started = time.monotonic()
+            if point == "limits":
+                assert len(Background(lambda: pg.claim(1)).result(8)) == 1
+                pg.add()
+            else:
+                assert len(Background(pg.promote).result(8).promoted) == 1
+                pg.enqueue(draft(target="y"))
+            assert time.monotonic() - started < 5
+            process.send_signal(signal.SIGCONT)
+            assert process.wait(20) == 0, process.stderr.read()
+            assert process.stdout.read() == "1\n"
+        finally:
+            process.kill()
+
+
+# Rows that the database refuses, and partitions.
+
+
+def test_a_batch_with_a_row_that_the_database_refuses_changes_nothing_and_its_parts_go_through(pg: Bench) -> None:
+    pg.enqueue(*(draft() for _ in range(3)))
+    one, bad, two = pg.claim()
+    outcomes = [(one.lease, Succeeded("1")), (bad.lease, Succeeded("{not json")), (two.lease, Raised("x"))]
+    with pytest.raises(Exception, match="json"):
+        pg.settle(*outcomes)
+    assert {pg.state(job.id) for job in (one, bad, two)} == {State.RUNNING}
+    assert pg.settle(outcomes[0]) + pg.settle(outcomes[2]) == [State.SUCCEEDED, State.PENDING]
+    assert pg.settle((bad.lease, Raised("result refused", fatal=True))) == [State.FAILED]
+
+
+@pytest.mark.parametrize("text", ["nul \x00 in it", "\ud800 alone", "\N{SNOWMAN}" * 100_000])
+def test_a_settle_never_fails_because_of_the_text_of_an_error(b: Bench, text: str) -> None:
+    job = b.take()
+    assert b.settle((job.lease, Raised(text, fatal=True))) == [State.FAILED]
+
+
+def test_a_settle_makes_the_partition_that_is_missing(pg: Bench) -> None:
+    for days in (-400, 40):
+        id = make_id(time.time() + days * 86400, os.urandom(10))
+        pg.enqueue(draft(id=id))
+        (job,) = pg.claim()
+        assert pg.succeed(job) is State.SUCCEEDED
+        assert pg.state(id) is State.SUCCEEDED
+
+
+def test_a_missing_partition_is_made_whatever_language_the_server_speaks(
+    pg: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What decides is the error's code, not its words."""
+    original = psycopg.Error.__str__
+    monkeypatch.setattr(
+        psycopg.Error, "__str__", lambda error: original(error).replace("no partition", "keine Partition")
+    )
+    pg.enqueue(draft(id=make_id(time.time() - 99 * 86400, os.urandom(10))))
+    (job,) = pg.claim()
+    assert pg.succeed(job) is State.SUCCEEDED
+
+
+def test_a_reap_a_cancel_and_a_promote_make_the_partition_that_is_missing(pg: Bench) -> None:
+    old = [make_id(time.time() - days * 86400, os.urandom(10)) for days in (100, 101, 102)]
+    pg.enqueue(draft(id=old[0]))
+    (job,) = pg.claim()
+    pg.run(steer.cancel, job.id, now=pg.now)
+    pg.later(60).reap()
+    pg.enqueue(draft(id=old[1]))
+    pg.run(steer.cancel, old[1], now=pg.now)
+    blocker = pg.take()
+    pg.enqueue(draft(id=old[2], after=(blocker.id,), policy={"on_blocker_failure": "cancel"}))
+    pg.fail(blocker)
+    pg.settle_down()
+    assert [pg.state(id) for id in old] == [State.CANCELLED] * 3
+
+
+def test_dropping_old_partitions_does_not_lose_a_job_that_finishes_in_one_at_that_moment(pg: Bench) -> None:
+    assert isinstance(pg.store, PostgresStore)
+    store = pg.store
+    old = time.time() - 30 * 86400
+    pg.enqueue(draft(id=make_id(old, os.urandom(10))), draft(id=make_id(old, os.urandom(10))))
+    first, second = pg.claim()
+    pg.succeed(first)  # makes the partition
+    pg.query("update {s}finished set finished_at = now() - interval '30 days'")
+    handler = pg.session()
+    handler.leave_open(lease.settle([(second.lease, Succeeded("1"))], half))
+    dropping = Background(lambda: store.drop_old(7 * 86400.0))
+    _ = dropping.blocked
+    handler.commit()
+    dropping.result()
+    assert pg.state(second.id) is State.SUCCEEDED
+
+
+def test_settles_go_on_while_a_partition_is_dropped_under_an_open_completion(pg: Bench) -> None:
+    assert isinstance(pg.store, PostgresStore)
+    store = pg.store
+    old = time.time() - 30 * 86400
+    pg.enqueue(*(draft(id=make_id(old, os.urandom(10))) for _ in range(3)), draft())
+    jobs = {job.id: job for job in pg.claim()}
+    first, second, third, fresh = (jobs[id] for id in sorted(jobs))
+    pg.succeed(first)
+    pg.query("update {s}finished set finished_at = now() - interval '30 days'")
+    handler = pg.session()
+    handler.leave_open(lease.settle([(second.lease, Succeeded("1"))], half))
+    dropping = Background(lambda: store.drop_old(7 * 86400.0))
+    assert dropping.blocked
+    assert Background(lambda: pg.succeed(fresh)).result(5) is State.SUCCEEDED
+    assert Background(lambda: pg.succeed(third)).result(5) is State.SUCCEEDED
+    handler.commit()
+    dropping.result()
+    assert pg.state(third.id) is State.SUCCEEDED
+
+
+# Ids.
+
+
+def test_an_enqueue_repeated_with_the_id_of_a_finished_job_returns_it(b: Bench) -> None:
+    job = b.take()
+    b.succeed(job)
+    (again,) = b.enqueue(draft(id=job.id, fresh=False))
+    assert (again.existing, again.state) == (True, State.SUCCEEDED)
+    assert b.count("jobs") == 0
+
+
+def test_an_id_that_lives_and_finishes_between_two_statements_of_an_enqueue_is_not_revived(pg: Bench) -> None:
+    blocker = pg.take(queue="elsewhere")
+    new = draft(fresh=False, unique="k", target="x", after=(blocker.id,))
+    steps = pg.session().steps(enqueue.enqueue([new], now=pg.now))
+    steps.before("take_keys")
+    pg.enqueue(new)
+    pg.run(steer.complete, new.id, None, now=pg.now)
+    (job,) = steps.finish()
+    assert (job.existing, job.state) == (True, State.SUCCEEDED)
+    assert (pg.count("jobs", "queue = 'default'"), pg.count("keys")) == (0, 0)
+    pg.settle_down()
+
+
+def test_an_enqueue_repeated_while_its_job_is_completed_in_an_open_transaction_is_not_a_second_job(pg: Bench) -> None:
+    new = draft(fresh=False)
+    steps = pg.session().steps(enqueue.enqueue([new], now=pg.now))
+    steps.before("enqueue")
+    pg.enqueue(new)
+    (job,) = pg.claim()
+    handler = pg.session()
+    handler.leave_open(lease.settle([(job.lease, Succeeded("1"))], half))
+    repeating = Background(steps.finish)
+    assert repeating.blocked
+    handler.commit()
+    assert repeating.result()[0].state is State.SUCCEEDED
+    assert pg.count("jobs") == 0
+
+
+# SQLite.
+
+
+def test_two_threads_on_one_memory_store_claim_each_job_once(sqlite_url: str, schema: str) -> None:
+    with bench(sqlite_url, schema) as b:
+        b.enqueue(*(draft() for _ in range(200)))
+        found: list[str] = []
+
+        def work() -> None:
+            while jobs := b.claim(3, worker=token()):
+                found.extend(job.id for job in jobs)
+                b.settle(*((job.lease, Succeeded("1")) for job in jobs))
+
+        for thread in [Background(work) for _ in range(4)]:
+            thread.result(60)
+        assert len(found) == len(set(found)) == 200
+
+
+def test_a_callers_deferred_transaction_that_has_read_gets_a_clear_error_when_it_enqueues_too_late(
+    tmp_path: Path, schema: str
+) -> None:
+    path = tmp_path / "leasehold.db"
+    with bench(f"sqlite:///{path}", schema) as b:
+        caller = sqlite3.connect(path, isolation_level=None)
+        try:
+            caller.execute("begin")
+            caller.execute("select count(*) from jobs").fetchall()
+            b.add()  # its snapshot is old now: it can never write
+            with pytest.raises(StoreBusy, match=r"(?i)immediate"):
+                run_on(b.store, caller, enqueue.enqueue, [draft()])
+            caller.execute("rollback")
+            caller.execute("begin immediate")
+            (job,) = run_on(b.store, caller, enqueue.enqueue, [draft()])
+            caller.execute("commit")
+        finally:
+            caller.close()
+        assert b.state(job.id) is State.QUEUED
+        assert b.count("jobs") == 2
+
+
+def test_a_completion_in_a_repeatable_read_transaction_survives_a_heartbeat_or_says_that_it_may_be_tried_again(
+    pg: Bench,
+) -> None:
+    """The heartbeat changed the row after the handler's snapshot: PostgreSQL refuses, and nothing is half done."""
+    job = pg.take()
+    handler = pg.session()
+    handler.execute("begin isolation level repeatable read")
+    handler.execute("select 1")
+    pg.renew(job.lease)
+    try:
+        (settled,) = drive(lease.settle([(job.lease, Succeeded("1"))], half), handler.connection)[0]
+        handler.execute("commit")
+    except psycopg.errors.SerializationFailure:
+        handler.execute("rollback")
+        assert pg.state(job.id) is State.RUNNING
+        assert pg.succeed(job) is State.SUCCEEDED
+    else:
+        assert settled.state is pg.state(job.id) is State.SUCCEEDED
