@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
@@ -31,12 +31,18 @@ class Proxy:
     cuts: int = 0
     _cut_at: bytes | None = None
     _answered: bool = False
+    _then: Callable[[], None] = lambda: None
+    _deaf: tuple[socket.socket, socket.socket] | None = None  # to whom nothing is passed on any more
+    _ready: threading.Event = field(default_factory=threading.Event)
     _pairs: list[tuple[socket.socket, socket.socket]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def cut_after(self, words: bytes) -> None:
-        """The next time that the client sends these words: pass them on, wait for the answer, and cut before giving it."""
-        self._cut_at, self._answered = words, True
+    def cut_after(self, words: bytes, then: Callable[[], None] = lambda: None) -> None:
+        """The next time that the client sends these words: pass them on, wait for the answer, and cut before giving it.
+
+        `then` is done before the client can notice.
+        """
+        self._cut_at, self._answered, self._then = words, True, then
 
     def cut_before(self, words: bytes) -> None:
         """The next time that the client sends these words: cut instead of passing them on."""
@@ -80,15 +86,11 @@ class Proxy:
 
     def _swallow_answer(self, pair: tuple[socket.socket, socket.socket], data: bytes) -> None:
         """Once the server says that it is ready for the next query, what was sent is done."""
-        client, server = pair
-        with suppress(OSError):
-            client.shutdown(socket.SHUT_WR)  # nothing more goes to the client, whoever reads it from the server
+        self._ready.clear()
         self._deaf = pair
-        server.sendall(data)
-        self._ready.wait(10)
-
-    _deaf: tuple[socket.socket, socket.socket] | None = None
-    _ready: threading.Event = field(default_factory=threading.Event)
+        pair[1].sendall(data)
+        assert self._ready.wait(10)
+        self._then()
 
     def _downwards(self, pair: tuple[socket.socket, socket.socket]) -> None:
         client, server = pair

@@ -81,6 +81,12 @@ class Subject:
         state["edges"] = [row for row in state["edges"] if row["job"] in state["jobs"]]  # the others bind nobody
         return state
 
+    def everything(self) -> dict[str, list[tuple[Any, ...]]]:
+        """Every column of every table, to see that nothing has changed."""
+        tables = (*TABLES, "nudges", "pulse")
+        found = {table: self._raw.execute(f"select * from {self._prefix}{table}").fetchall() for table in tables}
+        return {table: sorted(rows, key=str) for table, rows in found.items()}
+
     def wipe(self) -> None:
         """An empty store, much quicker to have than a new one."""
         never = "'-infinity'" if self._prefix else "0"

@@ -142,7 +142,7 @@ def far(pg_home: Home, proxy: Proxy) -> Iterator[App]:  # noqa: F811
 
 
 INSERT = b".jobs (id, state, wait, queue"
-COMMIT = b"commit"
+COMMIT = b"commit\0"  # the whole statement: "read committed" stands in every begin
 CUTS = {
     "insert not sent": ("cut_before", INSERT),
     "answer to the insert lost": ("cut_after", INSERT),
@@ -164,6 +164,27 @@ def test_a_plain_enqueue_that_is_cut_off_is_stored_once(far: App, proxy: Proxy, 
     assert far.client.count() == 1
     assert far.client.get(job) is not None
     assert not job.existing, "this very call has made it"
+
+
+@pytest.mark.parametrize("unique", [None, "k"], ids=["plain", "with a key"])
+def test_a_job_that_ran_before_its_enqueue_was_repeated_does_not_run_again(far: App, proxy: Proxy, pg_home: Home, unique: str | None) -> None:  # noqa: F811
+    """Stored, claimed and finished, all between the loss of the answer and the second try."""
+    worker = make_app(pg_home.url, pg_home.schema)
+    worker.client.count()
+
+    def run() -> None:
+        (job,) = claim(worker)
+        succeed(worker, job, '"done"')
+
+    proxy.cut_after(COMMIT if unique else INSERT, run)
+    job = far.lookup("work").using(unique=unique).enqueue("x")
+    assert proxy.cuts == 1
+    assert job.state is State.SUCCEEDED
+    assert claim(worker) == []
+    assert far.client.count() == 1
+    held = inventory(far.store())
+    assert (held["jobs"], held["finished"], held["keys"]) == (0, 1, 0)
+    worker.close()
 
 
 @pytest.mark.parametrize("where", CUTS)

@@ -137,7 +137,7 @@ def test_a_batch_with_a_lost_lease_settles_the_others(b: Bench) -> None:
 
 def test_an_owner_past_its_expiry_that_was_not_reaped_may_renew_and_settle(b: Bench) -> None:
     job = b.take()
-    assert list(b.later(100).renew(job.lease).renewed) == [job.id]
+    assert list(b.later(100).renew(job.lease).renewed) == [job.lease]
     assert b.reap() == []
     assert b.later(100).succeed(job) is State.SUCCEEDED
 
@@ -161,7 +161,7 @@ def test_an_owner_whose_job_is_being_reaped_waits_and_is_told_that_it_lost(pg: B
     reaper = pg.session()
     assert len(reaper.leave_open(lease.reap(half, now=pg.now))) == 1
     answer = pg.renew(job.lease)
-    assert (list(answer.locked), answer.lost) == ([job.id], [])
+    assert (list(answer.locked), answer.lost) == ([job.lease], [])
     settling = Background(lambda: pg.succeed(job))
     assert settling.blocked
     reaper.commit()
@@ -179,7 +179,7 @@ def test_a_lease_renewed_while_the_reaper_looks_is_not_reaped(pg: Bench) -> None
         reaped = pg.run(lease.reap, half, now=pg.now)
         answer = renewing.result()
         gone = {change.id for change in reaped}
-        assert not gone & answer.renewed.keys()
+        assert not gone & {one.id for one in answer.renewed}
         if gone:
             break
 

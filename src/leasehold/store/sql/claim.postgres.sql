@@ -15,6 +15,7 @@ room as materialized (
     from asked a
     where a.place < coalesce((select place from first_limit), a.place + 1)
       and not exists (select from {schema}.queues q where q.queue = a.queue and q.paused)
+    order by a.place
 ),
 candidates as materialized (
     select c.id
