@@ -21,7 +21,7 @@ def show_place(name: str, raw: Any) -> None:
     print()
     if name == "sqlite":
         mode, safety = (raw.execute(f"pragma {pragma}").fetchone()[0] for pragma in ("journal_mode", "synchronous"))
-        print(f"SQLite {sqlite3.sqlite_version}: journal_mode {mode}, synchronous {['off', 'normal', 'full', 'extra'][safety]}")
+        print(f"SQLite: journal_mode {mode}, synchronous {('off', 'normal', 'full', 'extra')[safety]}")
         return
     version = raw.execute("show server_version").fetchone()[0]
     settings = [f"{setting} {raw.execute(f'show {setting}').fetchone()[0]}" for setting in SETTINGS]
@@ -38,6 +38,6 @@ def _version(package: str) -> str:
     from importlib.metadata import PackageNotFoundError, version
 
     try:
-        return f"{version(package)} ({'binary' if version('psycopg-binary') else ''})"
+        return f"{version(package)} ({version(f'{package}-binary')} binary)"
     except PackageNotFoundError:
         return version(package)

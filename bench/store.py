@@ -1,8 +1,8 @@
 """The flows beside the same SQL in a bare loop: what does it cost that a verb is a generator and rows become nouns?
 
-The bare loop runs the very statements of the flows, in transactions of the same shape, on a connection prepared in the
-same way. It builds its parameters from plain dicts as any loop would, and takes the rows as they come. Both use the same
-tables in turn, so that whatever else the machine does hits both.
+The bare loop runs the very statements of the flows, in transactions of the same shape, on a connection set up in the
+same way. It builds its parameters from plain dicts as any loop would, and takes the rows as they come. Both use the
+same tables in turn, so that whatever else the machine does hits both.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import msgspec
 
 from bench.places import Place
 from leasehold.core.ids import make_id
-from leasehold.core.job import Claimed, Draft, Succeeded
+from leasehold.core.job import Claimed, Draft, Lease, Succeeded
 from leasehold.store.flows import enqueue, lease
 from leasehold.store.flows.lease import Scope
 from leasehold.store.query import Query, as_json
@@ -84,8 +84,9 @@ class Bare:
 
     def __init__(self, place: Place) -> None:
         self._bare = place.bare
-        self._claim = first(lease.claim("w", "", [Scope("default", 0)], ["charge"], want=0, lease=LEASE, random=random.random))
-        self._settle = first(lease.settle([(lease.Lease("", ""), Succeeded("1"))], random.random))
+        scopes, chance = [Scope("default", 0)], random.random
+        self._claim = first(lease.claim("w", "", scopes, ["charge"], want=0, lease=LEASE, random=chance))
+        self._settle = first(lease.settle([(Lease("", ""), Succeeded("1"))], random.random))
         (self._settle_row,) = msgspec.json.decode(self._settle.params["batch"])
 
     def prepare(self, given: list[Draft[Any]]) -> list[dict[str, Any]]:
@@ -150,7 +151,7 @@ def timed(into: list[float]) -> Iterator[None]:
 
 def run(place: Place, batches: list[int], repeat: int) -> None:
     """The table of one store."""
-    ways = [Flows(place), Bare(place)]
+    ways: list[Way] = [Flows(place), Bare(place)]
     measure(ways, 10, 20)  # connections, plans, caches
     print("jobs/s, by the median batch            flows      bare   flows/bare (lowest and highest of the repetitions)")
     for batch in batches:

@@ -50,7 +50,9 @@ class Home:
         with psycopg.connect(self.url) as connection:
             for table in EMPTIED:
                 connection.execute(f"delete from {self.schema}.{table}".encode())
-            connection.execute(f"update {self.schema}.pulse set touched_at = '-infinity', grace_until = '-infinity'".encode())
+            connection.execute(
+                f"update {self.schema}.pulse set touched_at = '-infinity', grace_until = '-infinity'".encode()
+            )
             connection.execute(f"update {self.schema}.arming set armed_until = '-infinity'".encode())
 
 
@@ -121,8 +123,8 @@ def inventory(store: Store) -> dict[str, int]:
         return {}
     place = store._memory or f"file:{store.path}?mode=ro"
     with closing(sqlite3.connect(place, uri=True)) as connection:
-        names = connection.execute("select name from sqlite_master where type = 'table' and name not like 'sqlite_%'")
-        return {name: _count(connection, name) for (name,) in names.fetchall()}
+        found = connection.execute("select name from sqlite_master where type = 'table' and name not like 'sqlite_%'")
+        return {name.removeprefix(f"{store.quoted}_"): _count(connection, name) for (name,) in found.fetchall()}
 
 
 def _postgres_inventory(store: PostgresStore) -> dict[str, int]:
@@ -142,7 +144,14 @@ def _count(connection: Any, table: str) -> int:
 def claim(app: App, want: int = 1, *, queue: str = "default", worker: str = "w1") -> list[Claimed]:
     """Take jobs, as a worker does."""
     found = app.store().run(
-        lease.claim, worker, str(uuid.uuid4()), [Scope(queue, want)], sorted(app.tasks), want=want, lease=30.0, random=random.random
+        lease.claim,
+        worker,
+        str(uuid.uuid4()),
+        [Scope(queue, want)],
+        sorted(app.tasks),
+        want=want,
+        lease=30.0,
+        random=random.random,
     )
     return found.jobs
 

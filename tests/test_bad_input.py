@@ -3,6 +3,8 @@
 One table for each family. Every entry is given to every kind of store, and no table of it may change.
 """
 
+# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
+
 from __future__ import annotations
 
 import asyncio
@@ -45,7 +47,7 @@ class Odd:
     """Nothing that JSON knows."""
 
 
-def work(app: App) -> PlainTask[..., Any]:  # noqa: F811
+def work(app: App) -> PlainTask[..., Any]:
     return app.lookup("work")  # type: ignore[return-value]
 
 
@@ -158,13 +160,17 @@ TIMES: dict[str, Row] = {
         InvalidInput,
         "between 1970 and 2100",
     ),
-    "year 1": (use(run_at=datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=2)))), InvalidInput, "between 1970 and 2100"),
-    "naive datetime": (use(run_at=datetime(2030, 1, 1)), InvalidInput, "must have a timezone"),  # noqa: DTZ001
+    "year 1": (
+        use(run_at=datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=2)))),
+        InvalidInput,
+        "between 1970 and 2100",
+    ),
+    "naive datetime": (use(run_at=datetime(2030, 1, 1)), InvalidInput, "must have a timezone"),
     "a number as a moment": (use(run_at=1.0), InvalidInput, "must be a datetime with a timezone"),
     "both": (use(run_at=datetime(2030, 1, 1, tzinfo=UTC), delay=1), InvalidInput, "give one of them"),
     "window without a key": (use(unique_for=5), InvalidInput, "give unique as well"),
     "negative window": (use(unique="k", unique_for=-5), InvalidInput, "unique_for must be seconds"),
-    "naive filter": (say("jobs", created_from=datetime(2030, 1, 1)), InvalidInput, "created_from must have a timezone"),  # noqa: DTZ001
+    "naive filter": (say("jobs", created_from=datetime(2030, 1, 1)), InvalidInput, "created_from must have a timezone"),
     "number as a filter": (say("count", created_to=5), InvalidInput, "created_to must be a datetime"),
     "negative timeout": (say("wait", UUID7, timeout=-1), InvalidInput, "timeout must be seconds"),
     "endless timeout": (say("wait", UUID7, timeout=None), InvalidInput, "timeout must be seconds"),
@@ -186,9 +192,17 @@ OPTIONS: dict[str, Row] = {
     "after a number": (use(after=[5]), InvalidInput, "a job id is a UUIDv7"),
     "after itself": (use(id=UUID7, after=[UUID7]), InvalidInput, "cannot wait for itself"),
     "backoff below zero": (lambda app: Backoff(base=-1), InvalidInput, "base"),
-    "limit below zero": (say("limit_queue", "q", max_running=-1), InvalidInput, "max_running must be a whole number from 0"),
+    "limit below zero": (
+        say("limit_queue", "q", max_running=-1),
+        InvalidInput,
+        "max_running must be a whole number from 0",
+    ),
     "limit of a half": (say("limit_queue", "q", max_running=1.5), InvalidInput, "max_running must be a whole number"),
-    "limit that is a word": (say("limit_queue", "q", max_running="keep"), InvalidInput, "max_running must be a whole number"),
+    "limit that is a word": (
+        say("limit_queue", "q", max_running="keep"),
+        InvalidInput,
+        "max_running must be a whole number",
+    ),
     "page of none": (say("jobs", limit=0), InvalidInput, "limit must be a whole number from 1 to 1000"),
     "page of too many": (say("jobs", limit=1001), InvalidInput, "limit must be a whole number"),
     "count to less than nothing": (say("count", most=-1), InvalidInput, "most must be a whole number"),
@@ -214,8 +228,16 @@ OPTIONS: dict[str, Row] = {
         "draft",
     ),
     "a result that is none": (lambda app: app.client.complete(there(app), Odd()), InvalidPayload, "result.*Odd"),
-    "a result that is too large": (lambda app: app.client.complete(there(app), "x" * 300_000), InvalidPayload, "result: 300,002 bytes"),
-    "a draft with a connection": (lambda app: work(app).using(connection=object()).draft(), InvalidInput, "a draft has no connection"),
+    "a result that is too large": (
+        lambda app: app.client.complete(there(app), "x" * 300_000),
+        InvalidPayload,
+        "result: 300,002 bytes",
+    ),
+    "a draft with a connection": (
+        lambda app: work(app).using(connection=object()).draft(),
+        InvalidInput,
+        "a draft has no connection",
+    ),
 }
 
 IDS: dict[str, Row] = {
@@ -239,13 +261,13 @@ IDS: dict[str, Row] = {
 }
 
 
-def there(app: App) -> str:  # noqa: F811
+def there(app: App) -> str:
     """The job that was there before."""
     return app.client.jobs(state="queued", limit=1).jobs[0].id
 
 
 def in_state(state: str, verb: str) -> Row:
-    def bad(app: App) -> Any:  # noqa: F811
+    def bad(app: App) -> Any:
         return getattr(app.client, verb)(app.client.jobs(state=state, limit=1).jobs[0])
 
     return bad, InvalidTransition, rf"cannot {verb} job [0-9a-f-]+: it is {state}"
@@ -275,7 +297,7 @@ FAMILIES = {
 
 
 @pytest.fixture
-def furnished(app: App) -> Iterator[App]:  # noqa: F811
+def furnished(app: App) -> Iterator[App]:
     """An app with a job in each state that can be had without a clock."""
 
     @app.task
@@ -292,7 +314,7 @@ def furnished(app: App) -> Iterator[App]:  # noqa: F811
     app.client.pause(jobs[1])
     app.client.complete(jobs[2])
     app.client.cancel(jobs[3])
-    yield app
+    return app
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -328,7 +350,10 @@ def test_what_is_just_allowed_is_stored(furnished: App) -> None:
 
 
 def test_what_a_handler_returned_is_refused_in_the_same_words(furnished: App) -> None:
-    for value, says in ((math.nan, "result of work: nan is not JSON"), ({"a": "\0"}, r"result of work\.a: contains a NUL")):
+    for value, says in (
+        (math.nan, "result of work: nan is not JSON"),
+        ({"a": "\0"}, r"result of work\.a: contains a NUL"),
+    ):
         with pytest.raises(InvalidPayload, match=says):
             work(furnished).encode_result(value)
 
@@ -350,7 +375,7 @@ def test_a_payload_limit_is_a_number_of_bytes(limit: Any) -> None:
 
 
 def test_a_payload_limit_is_kept_to_the_byte() -> None:
-    app = App("sqlite:///:memory:", payload_limit=100)  # noqa: F811
+    app = App("sqlite:///:memory:", payload_limit=100)
 
     @app.task
     def work(value: str) -> str:

@@ -1,15 +1,15 @@
 """What a program can say to its jobs, on every store: enqueue, look, steer, tenants, prune."""
 
+# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
+
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 import uuid
 from collections.abc import Callable
 from typing import Any
 
-import psycopg
 import pytest
 
 from leasehold import (
@@ -24,8 +24,6 @@ from leasehold import (
     State,
 )
 from leasehold.core.ids import make_id
-from leasehold.core.job import Succeeded
-from leasehold.store.flows import lease
 from leasehold.tasks import PlainTask
 from tests.homes import Home, _any_schema, app, claim, fail, home, ids, inventory, promote_all, succeed  # noqa: F401
 
@@ -248,7 +246,7 @@ def test_a_window_whose_job_is_gone_gets_a_clear_answer(app: App, how: str) -> N
     try:
         assert once.enqueue(2).id != first.id
     except KeyTaken as error:
-        assert error.holder == first.id
+        assert error.holder == first.id  # noqa: PT017
 
 
 def test_a_key_given_up_by_a_failure_and_taken_by_another_stops_resume(app: App) -> None:
@@ -368,95 +366,11 @@ def test_attempts_are_told_in_order(app: App) -> None:
     (second,) = claim(app, worker="w2")
     first, now = app.client.attempts(job)
     assert (first.worker, first.outcome, first.error, first.version) == ("w1", "failed", "first", 1)
-    assert first.ended_at is not None and first.ended_at >= first.started_at
+    assert first.ended_at is not None
+    assert first.ended_at >= first.started_at
     assert (now.worker, now.outcome, now.ended_at, now.version) == ("w2", "running", None, 2)
     succeed(app, second)
     assert [record.outcome for record in app.client.attempts(job)] == ["failed", "succeeded"]
-
-
-# queues
-
-
-def test_queues_are_paused_limited_and_told(app: App) -> None:
-    task = echo(app)
-    task.enqueue()
-    task.using(queue="slow").enqueue()
-    app.client.pause_queue("default")
-    app.client.limit_queue("slow", max_running=1)
-    app.client.limit_queue(None, max_running=5)
-    told = {info.queue: info for info in app.client.queues()}
-    assert list(told) == ["*", "default", "slow"]
-    assert (told["default"].paused, told["default"].queued, told["default"].max_running) == (True, 1, None)
-    assert (told["slow"].paused, told["slow"].max_running, told["*"].max_running) == (False, 1, 5)
-    assert claim(app) == []
-    app.client.resume_queue("default")
-    assert len(claim(app)) == 1
-    app.client.limit_queue("slow", max_running=None)
-    told = {info.queue: info for info in app.client.queues()}
-    assert (told["default"].running, told["slow"].max_running) == (1, None)
-
-
-def test_a_limit_of_none_at_all_stops_a_queue(app: App) -> None:
-    task = echo(app)
-    task.enqueue()
-    app.client.limit_queue("default", max_running=0)
-    assert claim(app) == []
-    app.client.limit_queue("default", max_running=1)
-    assert len(claim(app, 5)) == 1
-
-
-# tenants
-
-
-def test_tenants_are_strangers_to_each_other(app: App, home: Home) -> None:
-    task = echo(app)
-    acme = app.client.tenant("acme")
-    acme.migrate()
-    try:
-        job = task.using(tenant="acme").enqueue(1)
-        assert app.client.get(job) is None
-        assert acme.get(job) == job
-        assert (app.client.count(), acme.count()) == (0, 1)
-        assert app.client.enqueue(task.draft(2), tenant="acme").id in ids(acme.jobs().jobs)
-        assert acme.enqueue(task.draft(3)).id in ids(acme.jobs().jobs)
-        assert asyncio.run(app.aclient.tenant("acme").count()) == 3
-        assert app.client.count() == 0
-    finally:
-        acme.store.close()
-        if home.is_postgres:
-            drop(app, f"{home.schema}_acme")
-
-
-def drop(app: App, schema: str) -> None:
-    with psycopg.connect(app._url) as connection:
-        connection.execute(f"drop schema {schema} cascade".encode())
-
-
-# prune
-
-
-def test_prune_removes_what_has_been_over_for_long_enough(app: App) -> None:
-    task = echo(app)
-    jobs = [task.enqueue(n) for n in range(5)]
-    app.client.complete(jobs[0])
-    app.client.cancel(jobs[1])
-    fail(app, claim(app)[0])
-    kept = app.client.prune(finished_for=3600, failed_for=3600)
-    assert (kept.finished, kept.failed) == (0, 0)
-    time.sleep(0.01)
-    gone = app.client.prune(finished_for=0, failed_for=0)
-    assert (gone.finished, gone.failed) == (2, 1)
-    assert app.client.count() == 2
-    assert inventory(app.store())["attempts"] == 0, "the history goes with the job"
-
-
-def test_prune_takes_as_many_steps_as_it_needs(app: App) -> None:
-    task = echo(app)
-    app.client.enqueue_many([task.draft(n) for n in range(2500)])
-    app.store().run(lease.settle, [(job.lease, Succeeded("null")) for job in claim(app, 2500)], random.random)
-    time.sleep(0.01)
-    assert app.client.prune(finished_for=0).finished == 2500
-    assert app.client.count() == 0
 
 
 # the async client says the same
@@ -470,7 +384,9 @@ def test_the_async_client_does_all_that_the_plain_one_does(app: App) -> None:
         await client.migrate()
         job = await task.aenqueue({"x": 1})
         assert await client.get(job) == job
-        more = await client.enqueue_many([task.draft(1), task.using(after=[job]).draft(2), task.using(delay=60).draft(3)])
+        more = await client.enqueue_many(
+            [task.draft(1), task.using(after=[job]).draft(2), task.using(delay=60).draft(3)]
+        )
         assert await client.count() == 4
         assert [one.id for one in (await client.jobs(limit=1)).jobs] == [max(job.id, *ids(more))]
         assert (await client.blockers(more[1]))[0].chain == job.id

@@ -1,5 +1,7 @@
 """What a program can ask of its jobs: pages of them, how many, and why one is not running."""
 
+# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
+
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
@@ -15,7 +17,7 @@ from tests.homes import _any_schema, app, claim, fail, home, promote_all, settle
 
 
 @pytest.fixture
-def task(app: App) -> PlainTask[..., Any]:  # noqa: F811
+def task(app: App) -> PlainTask[..., Any]:
     @app.task
     def work(value: Any = None) -> Any:
         return value
@@ -24,7 +26,7 @@ def task(app: App) -> PlainTask[..., Any]:  # noqa: F811
 
 
 @pytest.fixture
-def other(app: App) -> PlainTask[..., Any]:  # noqa: F811
+def other(app: App) -> PlainTask[..., Any]:
     @app.task(queue="other")
     def other(value: Any = None) -> Any:
         return value
@@ -32,7 +34,7 @@ def other(app: App) -> PlainTask[..., Any]:  # noqa: F811
     return other
 
 
-def one_of_each(app: App, task: PlainTask[..., Any]) -> dict[State, Job[Any]]:  # noqa: F811
+def one_of_each(app: App, task: PlainTask[..., Any]) -> dict[State, Job[Any]]:
     """A job in every state there is."""
     running, failed, paused, queued, succeeded, cancelled = app.client.enqueue_many([task.draft(n) for n in range(6)])
     held = {job.id: job for job in claim(app, 2)}
@@ -51,7 +53,7 @@ def one_of_each(app: App, task: PlainTask[..., Any]) -> dict[State, Job[Any]]:  
 # pages
 
 
-def walk(app: App, limit: int, **which: Any) -> list[str]:  # noqa: F811
+def walk(app: App, limit: int, **which: Any) -> list[str]:
     seen: list[str] = []
     before = None
     while True:
@@ -65,7 +67,7 @@ def walk(app: App, limit: int, **which: Any) -> list[str]:  # noqa: F811
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 20, 21, 1000])
-def test_pages_have_no_gaps_and_no_repeats(app: App, task: PlainTask[..., Any], limit: int) -> None:  # noqa: F811
+def test_pages_have_no_gaps_and_no_repeats(app: App, task: PlainTask[..., Any], limit: int) -> None:
     jobs = app.client.enqueue_many([task.draft(n) for n in range(21)])
     for job in jobs[::3]:
         app.client.complete(job)
@@ -74,7 +76,7 @@ def test_pages_have_no_gaps_and_no_repeats(app: App, task: PlainTask[..., Any], 
     assert walk(app, limit) == sorted((job.id for job in jobs), reverse=True)
 
 
-def test_jobs_that_come_meanwhile_do_not_disturb_the_walk(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_jobs_that_come_meanwhile_do_not_disturb_the_walk(app: App, task: PlainTask[..., Any]) -> None:
     jobs = app.client.enqueue_many([task.draft(n) for n in range(10)])
     first = app.client.jobs(limit=5)
     task.enqueue("newer")
@@ -86,7 +88,7 @@ def test_jobs_that_come_meanwhile_do_not_disturb_the_walk(app: App, task: PlainT
 
 
 def test_filters_restrict_jobs_and_count_alike(
-    app: App,  # noqa: F811
+    app: App,
     task: PlainTask[..., Any],
     other: PlainTask[..., Any],
 ) -> None:
@@ -115,7 +117,7 @@ def test_filters_restrict_jobs_and_count_alike(
     check(set(), task="never heard of")
 
 
-def test_moments_restrict_by_when_a_job_was_made(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_moments_restrict_by_when_a_job_was_made(app: App, task: PlainTask[..., Any]) -> None:
     job = task.enqueue()
     done = app.client.complete(task.enqueue())
     made = min(job.created_at, done.created_at)
@@ -127,20 +129,20 @@ def test_moments_restrict_by_when_a_job_was_made(app: App, task: PlainTask[..., 
     assert app.client.count(created_from=elsewhere - hour, created_to=elsewhere + hour) == 2
 
 
-def test_the_moment_that_a_job_tells_is_the_moment_it_is_found_by(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_the_moment_that_a_job_tells_is_the_moment_it_is_found_by(app: App, task: PlainTask[..., Any]) -> None:
     """`created_from` includes it, `created_to` does not, to the microsecond."""
     for job in [task.enqueue(n) for n in range(30)]:
         assert job.id in [one.id for one in app.client.jobs(created_from=job.created_at).jobs]
         assert job.id not in [one.id for one in app.client.jobs(created_to=job.created_at).jobs]
 
 
-def test_counting_stops_where_it_is_told_to(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_counting_stops_where_it_is_told_to(app: App, task: PlainTask[..., Any]) -> None:
     app.client.enqueue_many([task.draft(n) for n in range(9)])
     app.client.complete(app.client.jobs(limit=1).jobs[0])
     assert [app.client.count(most=most) for most in (0, 1, 8, 9, 10, None)] == [0, 1, 8, 9, 9, 9]
 
 
-def test_awkward_names_are_found(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_awkward_names_are_found(app: App, task: PlainTask[..., Any]) -> None:
     target = """it's 100% "so" :name %(x)s \\ $1 日本"""
     job = task.using(target=target, unique=target).enqueue()
     assert [one.id for one in app.client.jobs(target=target).jobs] == [job.id]
@@ -150,43 +152,47 @@ def test_awkward_names_are_found(app: App, task: PlainTask[..., Any]) -> None:  
 # explain
 
 
-def test_a_queued_job_waits_for_a_worker(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_a_queued_job_waits_for_a_worker(app: App, task: PlainTask[..., Any]) -> None:
     job = task.enqueue()
-    assert app.client.explain(job) == ["nothing holds it up: it waits for a worker that serves queue default and knows task work"]
+    assert app.client.explain(job) == [
+        "nothing holds it up: it waits for a worker that serves queue default and knows task work"
+    ]
 
 
-def test_a_job_that_is_over_says_so(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_a_job_that_is_over_says_so(app: App, task: PlainTask[..., Any]) -> None:
     assert app.client.explain(app.client.complete(task.enqueue())) == ["it is succeeded"]
     assert app.client.explain(app.client.cancel(task.enqueue())) == ["it is cancelled"]
 
 
-def test_a_running_job_names_its_worker(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_a_running_job_names_its_worker(app: App, task: PlainTask[..., Any]) -> None:
     job = task.enqueue()
     claim(app, worker="box-7")
     (reason,) = app.client.explain(job)
-    assert reason.startswith("it runs: worker box-7 holds its lease until 20") and reason.endswith(" UTC")
+    assert reason.startswith("it runs: worker box-7 holds its lease until 20")
+    assert reason.endswith(" UTC")
     app.client.pause(job)
     assert app.client.explain(job)[0].endswith("; asked to pause")
 
 
-def test_a_failed_job_tells_its_error_and_what_to_do(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_a_failed_job_tells_its_error_and_what_to_do(app: App, task: PlainTask[..., Any]) -> None:
     job = task.enqueue()
     fail(app, claim(app)[0], "ValueError: no\n  second line")
     assert app.client.explain(job) == ["it has failed after 1 of 4 attempts: ValueError: no; resume or cancel it"]
 
 
-def test_a_paused_job_says_since_when(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_a_paused_job_says_since_when(app: App, task: PlainTask[..., Any]) -> None:
     job = app.client.pause(task.enqueue())
     (reason,) = app.client.explain(job)
-    assert reason.startswith("it is paused since 20") and reason.endswith("; resume or cancel it")
+    assert reason.startswith("it is paused since 20")
+    assert reason.endswith("; resume or cancel it")
 
 
-def test_a_job_whose_time_is_ahead_says_when(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_a_job_whose_time_is_ahead_says_when(app: App, task: PlainTask[..., Any]) -> None:
     when = datetime(2031, 2, 3, 4, 5, 6, tzinfo=UTC)
     assert app.client.explain(task.using(run_at=when).enqueue()) == ["its time is ahead: 2031-02-03 04:05:06 UTC"]
 
 
-def test_a_job_that_waits_for_a_retry_tells_why(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_a_job_that_waits_for_a_retry_tells_why(app: App, task: PlainTask[..., Any]) -> None:
     job = task.enqueue()
     settle(app, claim(app)[0], Raised("TimeoutError: slow", delay=60))
     (reason,) = app.client.explain(job)
@@ -194,7 +200,7 @@ def test_a_job_that_waits_for_a_retry_tells_why(app: App, task: PlainTask[..., A
     assert reason.endswith(", after attempt 1 failed: TimeoutError: slow")
 
 
-def test_a_job_that_is_due_is_not_said_to_be_ahead_of_its_time(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_a_job_that_is_due_is_not_said_to_be_ahead_of_its_time(app: App, task: PlainTask[..., Any]) -> None:
     resumed = app.client.pause(task.enqueue())
     app.client.resume(resumed)
     hurried = task.using(delay=3600).enqueue()
@@ -205,7 +211,7 @@ def test_a_job_that_is_due_is_not_said_to_be_ahead_of_its_time(app: App, task: P
         assert "upkeep" in reason or "promote" in reason
 
 
-def test_a_job_that_waits_for_others_names_those_that_are_not_over(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_a_job_that_waits_for_others_names_those_that_are_not_over(app: App, task: PlainTask[..., Any]) -> None:
     done, failed, queued, gone = app.client.enqueue_many([task.using(priority=-n).draft(n) for n in range(4)])
     held = {job.id: job for job in claim(app, 2)}
     job = task.using(after=[done, failed, queued, gone]).enqueue()
@@ -220,12 +226,15 @@ def test_a_job_that_waits_for_others_names_those_that_are_not_over(app: App, tas
     ]
 
 
-def test_a_job_behind_its_target_names_the_holder(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_a_job_behind_its_target_names_the_holder(app: App, task: PlainTask[..., Any]) -> None:
     first, second, third = (task.using(target="acct-7").enqueue(n) for n in range(3))
     assert "nobody holds" in app.client.explain(first)[0]
     promote_all(app)
     assert app.client.explain(first)[0].startswith("nothing holds it up")
-    assert app.client.explain(third) == [f"target acct-7 is held by job {first.id}, which is queued", "1 in line before it"]
+    assert app.client.explain(third) == [
+        f"target acct-7 is held by job {first.id}, which is queued",
+        "1 in line before it",
+    ]
     fail(app, claim(app)[0])
     assert app.client.explain(second) == [
         f"target acct-7 is held by job {first.id}, which is failed; resume or cancel that one",
@@ -233,7 +242,9 @@ def test_a_job_behind_its_target_names_the_holder(app: App, task: PlainTask[...,
     ]
 
 
-def test_a_job_of_a_paused_or_full_queue_says_so(app: App, task: PlainTask[..., Any], other: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_a_job_of_a_paused_or_full_queue_says_so(
+    app: App, task: PlainTask[..., Any], other: PlainTask[..., Any]
+) -> None:
     running, job = task.enqueue(), task.enqueue()
     claim(app)
     app.client.pause_queue("default")
@@ -250,6 +261,6 @@ def test_a_job_of_a_paused_or_full_queue_says_so(app: App, task: PlainTask[..., 
     assert app.client.explain(job)[0].startswith("nothing holds it up")
 
 
-def test_blockers_of_a_plain_job_are_none(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_blockers_of_a_plain_job_are_none(app: App, task: PlainTask[..., Any]) -> None:
     assert app.client.blockers(task.enqueue()) == []
     assert app.client.chain(only := task.enqueue()) == [only]

@@ -1,5 +1,7 @@
 """Waiting for a job's chain: woken by whoever ends it, and by polling where nobody says a word."""
 
+# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
+
 from __future__ import annotations
 
 import asyncio
@@ -27,7 +29,7 @@ class Receipt:
 
 
 @pytest.fixture
-def task(app: App) -> PlainTask[..., Any]:  # noqa: F811
+def task(app: App) -> PlainTask[..., Any]:
     @app.task
     def work(value: Any = None) -> Any:
         return value
@@ -42,14 +44,14 @@ def meanwhile(action: Callable[[], Any], after: float = 0.2) -> threading.Timer:
     return timer
 
 
-def test_the_result_of_a_job_that_is_over_comes_at_once(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_the_result_of_a_job_that_is_over_comes_at_once(app: App, task: PlainTask[..., Any]) -> None:
     job = task.enqueue()
     app.client.complete(job, {"x": [1]})
     assert app.client.result(job, timeout=0) == {"x": [1]}
     assert app.client.wait(job.id, timeout=0).state is State.SUCCEEDED
 
 
-def test_the_result_is_what_the_annotation_says(app: App) -> None:  # noqa: F811
+def test_the_result_is_what_the_annotation_says(app: App) -> None:
     @app.task
     def buy() -> Receipt:
         return Receipt(7)
@@ -59,13 +61,15 @@ def test_the_result_is_what_the_annotation_says(app: App) -> None:  # noqa: F811
     assert app.client.result(job) == Receipt(8)
 
 
-def test_a_result_of_nothing_is_none(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_a_result_of_nothing_is_none(app: App, task: PlainTask[..., Any]) -> None:
     job = task.enqueue()
     succeed(app, claim(app)[0], "null")
     assert app.client.result(job) is None
 
 
-def test_the_result_of_a_task_that_this_app_does_not_know_is_plain(app: App, home: Home, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_the_result_of_a_task_that_this_app_does_not_know_is_plain(
+    app: App, home: Home, task: PlainTask[..., Any]
+) -> None:
     if home.kind == "memory":
         pytest.skip("another app has another memory")
     job = task.enqueue()
@@ -75,7 +79,7 @@ def test_the_result_of_a_task_that_this_app_does_not_know_is_plain(app: App, hom
     stranger.close()
 
 
-def test_whoever_waits_is_woken(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_whoever_waits_is_woken(app: App, task: PlainTask[..., Any]) -> None:
     job = task.enqueue()
     (claimed,) = claim(app)
     ended: list[float] = []
@@ -89,7 +93,7 @@ def test_whoever_waits_is_woken(app: App, task: PlainTask[..., Any]) -> None:  #
     assert time.monotonic() - ended[0] < SOON
 
 
-def test_many_who_wait_are_all_woken(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_many_who_wait_are_all_woken(app: App, task: PlainTask[..., Any]) -> None:
     job = task.enqueue()
     meanwhile(lambda: app.client.complete(job, "done"))
 
@@ -102,7 +106,7 @@ def test_many_who_wait_are_all_woken(app: App, task: PlainTask[..., Any]) -> Non
 
 
 @pytest.mark.parametrize("verb", ["cancel", "fail", "delete"])
-def test_an_end_without_a_result_is_an_error(app: App, task: PlainTask[..., Any], verb: str) -> None:  # noqa: F811
+def test_an_end_without_a_result_is_an_error(app: App, task: PlainTask[..., Any], verb: str) -> None:
     job = task.enqueue()
     if verb == "fail":
         (claimed,) = claim(app)
@@ -116,7 +120,7 @@ def test_an_end_without_a_result_is_an_error(app: App, task: PlainTask[..., Any]
             app.client.result(job, timeout=10)
 
 
-def test_waiting_ends_when_the_time_is_up(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_waiting_ends_when_the_time_is_up(app: App, task: PlainTask[..., Any]) -> None:
     job = task.enqueue()
     began = time.monotonic()
     with pytest.raises(WaitTimeout, match=f"job {job.id} is still queued after 0.3 s"):
@@ -127,7 +131,7 @@ def test_waiting_ends_when_the_time_is_up(app: App, task: PlainTask[..., Any]) -
     assert app.client.get(job).state is State.QUEUED  # type: ignore[union-attr]
 
 
-def test_the_result_of_a_chain_is_its_last_jobs(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_the_result_of_a_chain_is_its_last_jobs(app: App, task: PlainTask[..., Any]) -> None:
     first = task.enqueue(1)
     second = task.draft(2)
 
@@ -141,7 +145,7 @@ def test_the_result_of_a_chain_is_its_last_jobs(app: App, task: PlainTask[..., A
     assert app.client.wait(second.id).id == second.id
 
 
-def test_a_chain_whose_last_job_failed_has_failed(app: App, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_a_chain_whose_last_job_failed_has_failed(app: App, task: PlainTask[..., Any]) -> None:
     first = task.enqueue(1)
     second = task.draft(2)
     app.client.complete(first, continue_with=second)
@@ -151,7 +155,7 @@ def test_a_chain_whose_last_job_failed_has_failed(app: App, task: PlainTask[...,
 
 
 def test_polling_stands_behind_the_notification(
-    app: App,  # noqa: F811
+    app: App,
     task: PlainTask[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -167,7 +171,7 @@ def test_polling_stands_behind_the_notification(
     assert time.monotonic() - began < 0.2 + SOON
 
 
-def test_an_end_in_another_process_wakes_too(app: App, home: Home, task: PlainTask[..., Any]) -> None:  # noqa: F811
+def test_an_end_in_another_process_wakes_too(app: App, home: Home, task: PlainTask[..., Any]) -> None:
     if home.kind == "memory":
         pytest.skip("memory is not shared")
     job = task.enqueue()
@@ -180,8 +184,11 @@ print("ready", flush=True)
 sys.stdin.readline()
 app.client.complete({job.id!r}, time.time())
 """
-    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdin is not None and other.stdout is not None
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
         assert other.stdout.readline() == "ready\n"
         stdin = other.stdin
         meanwhile(lambda: (stdin.write("go\n"), stdin.flush()), 1.5)  # by then the polls are a second apart

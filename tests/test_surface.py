@@ -13,16 +13,66 @@ import leasehold
 from leasehold import App, AsyncClient, Client
 from leasehold.core import errors
 
-NAMES = """
-    Aborted App AsyncClient Attempt AttemptRecord Backoff Client Draft Fail InvalidArguments InvalidInput InvalidPayload
-    InvalidTransition Job JobCancelled JobFailed JobNotFound KeyTaken LeaseLost LeaseholdError Retry SchemaMismatch Snooze
-    State StoreBusy StoreError StoreRefused StoreUnavailable UnknownTask WaitTimeout
-""".split()
+NAMES = [
+    "Aborted",
+    "App",
+    "AsyncClient",
+    "Attempt",
+    "AttemptRecord",
+    "Backoff",
+    "Client",
+    "Draft",
+    "Fail",
+    "InvalidArguments",
+    "InvalidInput",
+    "InvalidPayload",
+    "InvalidTransition",
+    "Job",
+    "JobCancelled",
+    "JobFailed",
+    "JobNotFound",
+    "KeyTaken",
+    "LeaseLost",
+    "LeaseholdError",
+    "Retry",
+    "SchemaMismatch",
+    "Snooze",
+    "State",
+    "StoreBusy",
+    "StoreError",
+    "StoreRefused",
+    "StoreUnavailable",
+    "UnknownTask",
+    "WaitTimeout",
+]
 
-METHODS = """
-    attempts blockers cancel chain complete count delete enqueue enqueue_many explain get jobs limit_queue migrate pause
-    pause_queue prune queues result resume resume_queue run_now store tenant wait
-""".split()
+METHODS = [
+    "attempts",
+    "blockers",
+    "cancel",
+    "chain",
+    "complete",
+    "count",
+    "delete",
+    "enqueue",
+    "enqueue_many",
+    "explain",
+    "get",
+    "jobs",
+    "limit_queue",
+    "migrate",
+    "pause",
+    "pause_queue",
+    "prune",
+    "queues",
+    "result",
+    "resume",
+    "resume_queue",
+    "run_now",
+    "store",
+    "tenant",
+    "wait",
+]
 
 NOT_AWAITED = {"tenant"}  # says where, and does nothing yet
 
@@ -53,13 +103,15 @@ def test_a_client_says_exactly_these_words(cls: type) -> None:
 def test_the_two_clients_have_one_signature_and_one_text(name: str) -> None:
     plain, other = getattr(Client, name), getattr(AsyncClient, name)
     assert _shape(other) == _shape(plain)
-    assert plain.__doc__ and other.__doc__ == plain.__doc__
+    assert plain.__doc__
+    assert other.__doc__ == plain.__doc__
     assert not inspect.iscoroutinefunction(plain)
     assert inspect.iscoroutinefunction(other) == (name not in NOT_AWAITED)
 
 
 def test_the_two_clients_explain_their_properties_alike() -> None:
-    assert Client.store.__doc__ and Client.store.__doc__ == AsyncClient.store.__doc__
+    assert Client.store.__doc__
+    assert Client.store.__doc__ == AsyncClient.store.__doc__
 
 
 def _shape(method: Any) -> list[tuple[Any, ...]]:

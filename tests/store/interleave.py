@@ -159,7 +159,7 @@ class Bench:
         """Look behind the scenes. `{s}` stands before the name of a table."""
         if isinstance(self.store, SQLiteStore):
             with self.store._writing:
-                return self.store._open_writer().execute(sql.format(s="")).fetchall()
+                return self.store._open_writer().execute(sql.format(s=self.store.quoted + "_")).fetchall()
         assert isinstance(self.store, PostgresStore)
         with self.store._pool.connection() as raw:
             cursor = raw.execute(sql.format(s=self.store.quoted + ".").encode())

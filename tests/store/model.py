@@ -95,17 +95,30 @@ class Model:
                 self._insert(d, d.id, 0, now, place)
         return [self.jobs[place[d.id]].view(existing=d.id in known or place[d.id] != d.id) for d in drafts]
 
-    def _take_key(self, d: Draft[Any], now: float) -> str:
+    def _take_key(self, d: Draft[Any], now: float, heir_of: str | None = None) -> str:
         """Take a draft's key, if it can be had. Returns who has it then."""
         if d.unique is None:
             return d.id
-        holder, until = self.keys.get(d.unique, (d.id, None))
-        if d.unique not in self.keys or (until is not None and until <= now):
+        holder, until = self.keys.get(d.unique, (heir_of, None))
+        if holder == heir_of or (until is not None and until <= now):
             self.keys[d.unique] = (d.id, None if d.unique_for is None else now + d.unique_for)
             return d.id
-        return holder
+        return str(holder)
 
-    def _insert(self, d: Draft[Any], chain: str, position: int, now: float, place: dict[str, str] | None = None) -> None:
+    def _refuse(self, row: Row, successor: Draft[Any] | None, now: float) -> Exception | None:
+        """What stands against a draft continuing a job. Its key is taken, if nothing does."""
+        if successor is None:
+            return None
+        if unknown := [id for id in successor.after if id not in self.jobs]:
+            return JobNotFound(*unknown)
+        if row.chain in (self.jobs[id].chain for id in successor.after):
+            return InvalidInput()
+        holder = self._take_key(successor, now, row.draft.id)
+        return KeyTaken(successor.unique or "", holder) if holder != successor.id else None
+
+    def _insert(
+        self, d: Draft[Any], chain: str, position: int, now: float, place: dict[str, str] | None = None
+    ) -> None:
         due = d.run_at if d.run_at is not None else now + (d.delay or 0)
         row = self.jobs[d.id] = Row(d, chain, position, now, due, self._next())
         for id in d.after:
@@ -121,10 +134,7 @@ class Model:
     # What upkeep does
 
     def promote(self, now: float) -> tuple[list[str], list[str], float | None]:
-        ends = {chain: self._end(chain) for row in self._live() for chain in row.edges}
-        doomed = [row for row in self._live() if self._decide(row, ends)]
-        for row in doomed:
-            self._finish(row, "cancelled", now, error=True)
+        doomed = self._decide_all([chain for row in self._live() for chain in row.edges], now)
         ready = []
         for row in sorted(self._live(), key=lambda row: (row.run_at, row.seq)):
             if row.wait == "time" and row.run_at <= now:
@@ -142,22 +152,26 @@ class Model:
         due = min((row.run_at - now for row in self._live() if row.wait == "time"), default=None)
         return sorted(row.draft.id for row in ready), sorted(row.draft.id for row in doomed), due
 
+    def _decide_all(self, chains: list[str], now: float) -> list[Row]:
+        """Whoever waits for these chains learns how they stand. Returns those who are cancelled for it."""
+        ends = {chain: self._end(chain) for chain in chains}
+        doomed = [row for row in self._live() if self._decide(row, ends)]
+        for row in doomed:
+            self._finish(row, "cancelled", now, error=True)
+        return doomed
+
     def _decide(self, row: Row, ends: dict[str, tuple[str, str | None]]) -> bool:
         """Close the edges of chains that have ended. True: the job is to be cancelled for one of them."""
-        doomed = False
-        for chain, (known, _) in list(row.edges.items()):
+        wish, doomed = row.draft.policy.on_blocker_failure, False
+        for chain in [chain for chain, (known, _) in row.edges.items() if known is None and chain in ends]:
             end, result = ends[chain]
-            if known is None and end in ("failed", "cancelled", "deleted"):
-                doomed |= row.draft.policy.on_blocker_failure == "cancel"
-            if known is None and (end == "succeeded" or self._bad(end) and row.draft.policy.on_blocker_failure == "run"):
+            bad = end in ("failed", "cancelled", "deleted")
+            doomed |= bad and wish == "cancel"
+            if end == "succeeded" or (bad and wish == "run"):
                 row.edges[chain] = (end, result)
         if row.wait == "jobs" and not row.waits:
             row.wait = "time"
         return doomed
-
-    @staticmethod
-    def _bad(end: str) -> bool:
-        return end in ("failed", "cancelled", "deleted")
 
     def _end(self, chain: str) -> tuple[str, str | None]:
         """The state and result of the last job of a chain."""
@@ -193,61 +207,58 @@ class Model:
 
     def claim(
         self, worker: str, token: str, scopes: list[Scope], tasks: list[str], now: float, *,
-        want: int, lease: float, suspects: int | None, alone: bool,
+        want: int, lease: float, suspects: int | None, alone: bool, again: bool = False,
     ) -> tuple[list[dict[str, Any]], bool, bool]:  # fmt: skip
-        left = {scope.queue: scope.want for scope in scopes}
-        seen = False  # jobs that have lost a worker, where this claim looked
-        possible = self._suspects(list(left), tasks)
+        mine = [row for row in self._live() if again and row.state == "running" and row.token == token]
+        left = {s.queue: s.want - sum(row.draft.queue == s.queue for row in mine) for s in scopes}
+        first = next((n for n, queue in enumerate(left) if self._limited([queue])), len(left))
+        seen = self._suspects(list(left))
 
         def take(queues: list[str], suspect: bool, most: int) -> list[Row]:
-            nonlocal seen
-            limits = {q: n for q in (*queues, "*") if queues and (n := self._limit(q)) is not None}
+            limits = self._limited(queues)
             if limits:
                 self.reap(now)
             running = [row.draft.queue for row in self._live() if row.state == "running"]
             whole = min(most, limits.get("*", 999) - len(running))
             taken: list[Row] = []
             for queue in queues:
-                room = min(left[queue], limits.get(queue, 999) - running.count(queue))
-                if self._paused(queue):
-                    continue
-                seen |= self._suspects([queue], tasks)
+                room = min(left[queue], limits.get(queue, 999) - running.count(queue), whole - len(taken))
                 line = [row for row in self._live() if row.state == "queued" and row.draft.queue == queue]
-                line = sorted((row for row in line if row.draft.task in tasks), key=_order)
-                kind = [row for row in line if (row.losses > 0) == suspect][: max(min(room, whole - len(taken)), 0)]
-                for row in kind:
+                line = [row for row in line if row.draft.task in tasks and (row.losses > 0) == suspect]
+                for row in sorted(line, key=_order)[: 0 if self._paused(queue) else max(room, 0)]:
                     self._start(row, worker, token, lease, alone, now)
                     left[queue] -= 1
-                taken += kind
+                    taken.append(row)
             return sorted(taken, key=_order)
 
         def of_kind(suspect: bool, most: int) -> list[Row]:
-            """Queues without a limit first, then those with one: only those pay for it."""
-            limited = [q for q in left if self._limit(q) is not None or self._limit("*") is not None]
-            found = take([q for q in left if q not in limited], suspect, most)
-            return found + (take(limited, suspect, most - len(found)) if limited and len(found) < most else [])
+            """Queues before the first with a limit, then the others: only who asks for limited ones pays for it."""
+            nonlocal seen
+            found = take(list(left)[:first], suspect, most)
+            if first < len(left) and len(found) < most:
+                found += take(list(left)[first:], suspect, most - len(found))
+                seen |= self._suspects(list(left)[first:]) or any(row.losses for row in found)
+            return found
 
+        got = sorted(mine, key=_order)
         if alone:
-            got = take(list(left), True, 1)
+            got += take(list(left), True, 1 - len(got))
         else:
-            got = of_kind(False, want)
+            got += of_kind(False, want - len(got))
             room = min(want - len(got), want if suspects is None else suspects)
             if room > 0 and seen:
                 got += of_kind(True, room)
-        left_over = seen and self._suspects(list(left), tasks)
-        possible = possible or left_over or any(row.losses for row in got)
-        return [row.view() | {"token": token} for row in got], left_over, possible
+        return [row.view() | {"token": token} for row in got], seen and self._suspects(list(left)), seen
 
-    def _suspects(self, queues: list[str], tasks: list[str]) -> bool:
-        """Whether jobs that lost a worker before are there for somebody who knows these tasks."""
-        there = [row.draft for row in self._live() if row.state == "queued" and row.losses]
-        return any(d.queue in queues and d.task in tasks and not self._paused(d.queue) for d in there)
+    def _suspects(self, queues: list[str]) -> bool:
+        return any(row.state == "queued" and row.losses and row.draft.queue in queues for row in self._live())
 
     def _paused(self, queue: str) -> bool:
         return self.queues.get(queue, (False, None))[0]
 
-    def _limit(self, queue: str) -> int | None:
-        return self.queues.get(queue, (False, None))[1]
+    def _limited(self, queues: list[str]) -> dict[str, int]:
+        """The limits that somebody who claims from these queues must keep."""
+        return {q: n for q in (*queues, "*") if queues and (n := self.queues.get(q, (False, None))[1]) is not None}
 
     def _start(self, row: Row, worker: str, token: str, lease: float, alone: bool, now: float) -> None:
         row.state, row.worker, row.token, row.alone, row.started_at = "running", worker, token, alone, now
@@ -257,18 +268,19 @@ class Model:
 
     def renew(self, worker: str, leases: list[Lease], lease: float, now: float) -> tuple[Any, ...]:
         running = {Lease(row.draft.id, row.token or ""): row for row in self._live() if row.state == "running"}
-        mine = [running[one] for one in leases if one in running]
-        for row in mine:
+        for row in (running[one] for one in leases if one in running):
             row.expires_at = now + (row.draft.policy.lease or lease)
         strangers = sorted(one for one, row in running.items() if row.worker == worker and one not in leases)
-        return {row.draft.id: row.request for row in mine}, [x.id for x in leases if x not in running], strangers
+        renewed = {one: running[one].request for one in leases if one in running}
+        return renewed, [one for one in leases if one not in running], strangers
 
     def settle(self, outcomes: list[tuple[Lease, Outcome]], now: float) -> list[tuple[str, str | None]]:
-        mine = [(self.jobs[x.id], o) for x, o in outcomes if self._owns(x)]
-        done = [(row, o) for row, o in mine if isinstance(o, Succeeded)]
-        refused = [row for row, o in done if o.continue_with and self._take_key(o.continue_with, now) != o.continue_with.id]
+        mine = [(self.jobs[x.id], o) for x, o in outcomes if self.owns(x)]
+        refused = {
+            row.draft.id for row, o in mine if isinstance(o, Succeeded) and self._refuse(row, o.continue_with, now)
+        }
         for row, outcome in sorted(mine, key=lambda pair: not isinstance(pair[1], Succeeded)):
-            if any(row is one for one in refused):
+            if row.draft.id in refused:
                 self._raised(row, Raised("its successor's key is taken"), now)
             elif isinstance(outcome, Succeeded):
                 self._finish(row, "succeeded", now, outcome.result, outcome.continue_with)
@@ -283,7 +295,7 @@ class Model:
                 self._leave(row, "released", state, row.attempt - 1, row.losses, None, why, now)
         return [(x.id, self._settled(x)) for x, _ in outcomes]
 
-    def _owns(self, lease: Lease) -> bool:
+    def owns(self, lease: Lease) -> bool:
         row = self.jobs.get(lease.id)
         return row is not None and row.state == "running" and row.token == lease.token
 
@@ -310,7 +322,9 @@ class Model:
         row.history.append((row.version, row.attempt, row.worker, row.started_at, now, how, error))
         row.attempt, row.losses = attempt, losses
         row.worker = row.started_at = row.expires_at = row.request = None
-        row.holds = row.draft.target is not None and not (state == "failed" and row.draft.policy.on_failure == "continue")
+        row.holds = row.draft.target is not None and not (
+            state == "failed" and row.draft.policy.on_failure == "continue"
+        )
         self._place(row, state, "time" if state == "pending" else None, now)
         if state == "pending":
             row.run_at = now + (delay or 0)
@@ -362,8 +376,8 @@ class Model:
         return row.view()
 
     def resume(self, id: str, now: float, again: bool = False) -> dict[str, Any]:
-        row = self._find(id, "resume", "paused failed" + (" pending" if again else ""))
-        if row.state == "pending":
+        row = self._find(id, "resume", "paused failed" + (" pending queued running" if again else ""))
+        if row.state not in ("paused", "failed"):
             return row.view()
         d, ahead = row.draft, row.state == "paused" and row.run_at > now
         if row.state == "failed" and d.unique is not None and (d.unique_for is None or self._held(d.unique, now)):
@@ -380,7 +394,9 @@ class Model:
         return key in self.keys and (self.keys[key][1] or now + 1) > now
 
     def run_now(self, id: str, now: float, again: bool = False) -> dict[str, Any]:
-        row = self._find(id, "run_now", "pending")
+        row = self._find(id, "run_now", "pending" + (" queued running" if again else ""))
+        if row.state != "pending":
+            return row.view()
         if row.wait != "time":
             raise InvalidTransition(id, "run_now", "pending")
         row.run_at = now
@@ -391,16 +407,19 @@ class Model:
     ) -> dict[str, Any]:
         row = self._find(id, "complete", "pending queued running paused failed" + (" succeeded" if again else ""))
         if row.state != "succeeded":
-            if successor and (holder := self._take_key(successor, now)) != successor.id:
-                raise KeyTaken(successor.unique or "", holder)
+            if error := self._refuse(row, successor, now):
+                raise error
             row.token = None if row.state == "running" else row.token  # its owner did not settle it
             self._finish(row, "succeeded", now, result, successor)
         return row.view()
 
     def delete(self, id: str, now: float, again: bool = False) -> bool:
-        row = self.jobs.pop(id, None)
+        row = self.jobs.get(id)
         if row is not None:
+            if row.state in OVER:  # whoever waited for it shall have its result
+                self._decide_all([row.chain], now)
             self._free_key(row)
+            del self.jobs[id]
         return row is not None or again
 
     def set_queue(self, queue: str, paused: bool | None, limit: int | None, keep: bool) -> None:

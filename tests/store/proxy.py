@@ -1,4 +1,4 @@
-"""Between a client and a PostgreSQL server: a proxy that cuts connections when told to, and a server that lets nobody in."""
+"""Between a client and PostgreSQL: a proxy that cuts connections when told to, and a server that lets nobody in."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def listening() -> Iterator[tuple[socket.socket, int]]:
 
 @contextmanager
 def refusing(message: str, sqlstate: str = "28P01") -> Iterator[int]:
-    """A server that asks for a password and refuses it, in these words; `{password}` is what it was told. Yields its port."""
+    """A server that asks for a password and refuses it, in these words, with `{password}` filled in. Yields its port."""  # noqa: E501
 
     def serve(listener: socket.socket) -> None:
         while True:
@@ -166,7 +166,9 @@ def _refuse(client: socket.socket, message: str, sqlstate: str) -> None:
     assert kind == b"p"
     password = client.recv(size - 4).rstrip(b"\0").decode()
     said = message.format(password=password)
-    fields = b"".join(key + text.encode() + b"\0" for key, text in ((b"S", "FATAL"), (b"C", sqlstate), (b"M", said))) + b"\0"
+    fields = (
+        b"".join(key + text.encode() + b"\0" for key, text in ((b"S", "FATAL"), (b"C", sqlstate), (b"M", said))) + b"\0"
+    )
     client.sendall(b"E" + struct.pack("!i", len(fields) + 4) + fields)
     client.shutdown(socket.SHUT_WR)
     client.recv(1)

@@ -63,9 +63,9 @@ class Racer:
 
     def claim(self, want: int, queues: Sequence[str] = ("default",), seconds: float = 60.0) -> list[Claimed]:
         scopes = [Scope(queue, want) for queue in queues]
-        found = self.store.run(
-            lease.claim, self.name, str(uuid.uuid4()), scopes, [TASK], want=want, lease=seconds, random=self.random.random
-        ).jobs
+        token, chance = str(uuid.uuid4()), self.random.random
+        claim = self.store.run(lease.claim, self.name, token, scopes, [TASK], want=want, lease=seconds, random=chance)
+        found = claim.jobs
         if found:
             self.note("claimed", [[job.id, job.version] for job in found])
         return found
@@ -124,7 +124,7 @@ def compete(racer: Racer, *, rounds: int) -> None:
 
 
 def churn(racer: Racer, *, rounds: int, keys: int, at_once: int) -> None:
-    """Enqueue with some of few keys, roll some of it back, and run what there is, so that keys are freed and taken again."""
+    """Enqueue with some of few keys, roll some of it back, and run what there is: keys are freed and taken again."""
     caller = Caller(racer.store)
     for _ in range(rounds):
         names = racer.random.sample([f"key {n}" for n in range(keys)], at_once)
@@ -149,10 +149,12 @@ class Caller:
             assert isinstance(store, SQLiteStore)
             assert store.path is not None
             self._raw = sqlite3.connect(store.path, isolation_level=None, timeout=30)
-            self._flows = OnSQLite(self._raw)
+            self._flows = OnSQLite(self._raw, "leasehold")
             self._begin = "begin immediate"
 
-    def enqueue(self, drafts: list[Draft[Any]], keep: bool, between: Callable[[], object] = lambda: None) -> list[Job[Any]]:
+    def enqueue(
+        self, drafts: list[Draft[Any]], keep: bool, between: Callable[[], object] = lambda: None
+    ) -> list[Job[Any]]:
         """Enqueue, do something else, then commit or roll back."""
         self._raw.execute(self._begin)
         try:
@@ -182,7 +184,7 @@ class _OnPsycopg:
         return cursor.fetchall() if cursor.description else []
 
 
-ROLES = {"drain": drain, "work": work, "compete": compete, "churn": churn}
+ROLES: dict[str, Callable[..., None]] = {"drain": drain, "work": work, "compete": compete, "churn": churn}
 
 
 def main(spec: dict[str, Any]) -> None:

@@ -32,6 +32,7 @@ TABLES = {
     "attempts": ["job", "version", "attempt", "worker", "started_at", "ended_at", "outcome", "error"],
     "queues": ["queue", "paused", "max_running"],
 }
+ALL = (*TABLES, "nudges")
 TIMES = {"started_at", "expires_at", "stopped_at", "finished_at", "created_at", "run_at", "until", "ended_at"}
 UUIDS = {"id", "job", "blocker", "chain", "token"}
 FLAGS = {"holds", "alone", "continued", "paused"}
@@ -46,14 +47,16 @@ class Stuck(NamedTuple):
 class Subject:
     """A store, and a connection of the test's own that sees its tables as they are."""
 
-    def __init__(self, name: str, store: Any, raw: Any, prefix: str = "") -> None:
-        self.name, self.store, self._raw, self._prefix = name, store, raw, prefix
+    def __init__(self, name: str, store: PostgresStore | SQLiteStore, raw: Any) -> None:
+        self.name, self.store, self._raw = name, store, raw
+        self._sqlite = store.dialect == "sqlite"
+        self._prefix = store.quoted + ("_" if self._sqlite else ".")
         self._queries = {table: self._select(table, names) for table, names in TABLES.items()}
         self.previous: State | None = None
 
     def _select(self, table: str, names: list[str]) -> str:
         def column(name: str) -> str:
-            if not self._prefix:
+            if self._sqlite:
                 return f'"{name}"'
             if name in TIMES:
                 return f'extract(epoch from "{name}")::float8 as "{name}"'
@@ -63,10 +66,14 @@ class Subject:
 
     def _tables(self) -> dict[str, list[State]]:
         """All rows of all tables as they are; on PostgreSQL in one statement, which saves most of the time."""
-        if not self._prefix:
+        if self._sqlite:
             cursors = {table: self._raw.execute(query) for table, query in self._queries.items()}
-            return {name: [dict(zip(TABLES[name], row, strict=True)) for row in found] for name, found in cursors.items()}
-        parts = [f"(select coalesce(json_agg(row_to_json(t)), '[]') from ({query}) t)" for query in self._queries.values()]
+            return {
+                name: [dict(zip(TABLES[name], row, strict=True)) for row in found] for name, found in cursors.items()
+            }
+        parts = [
+            f"(select coalesce(json_agg(row_to_json(t)), '[]') from ({query}) t)" for query in self._queries.values()
+        ]
         return dict(zip(TABLES, self._raw.execute(f"select {', '.join(parts)}").fetchone(), strict=True))
 
     def dump(self) -> State:
@@ -83,16 +90,15 @@ class Subject:
 
     def everything(self) -> dict[str, list[tuple[Any, ...]]]:
         """Every column of every table, to see that nothing has changed."""
-        tables = (*TABLES, "nudges", "pulse")
-        found = {table: self._raw.execute(f"select * from {self._prefix}{table}").fetchall() for table in tables}
+        found = {table: self._raw.execute(f"select * from {self._prefix}{table}").fetchall() for table in ALL}
         return {table: sorted(rows, key=str) for table, rows in found.items()}
 
     def wipe(self) -> None:
         """An empty store, much quicker to have than a new one."""
-        never = "'-infinity'" if self._prefix else "0"
-        statements = [f"delete from {self._prefix}{table}" for table in (*TABLES, "nudges")]
+        never = "0" if self._sqlite else "'-infinity'"
+        statements = [f"delete from {self._prefix}{table}" for table in ALL]
         statements.append(f"update {self._prefix}pulse set touched_at = {never}, grace_until = {never}")
-        for statement in [";".join(statements)] if self._prefix else statements:
+        for statement in statements if self._sqlite else [";".join(statements)]:
             self._raw.execute(statement)
         self.previous = None
 
@@ -179,7 +185,7 @@ def subjects_of(config: pytest.Config, folder: Path, names: list[str]) -> Iterat
             store.migrate()
             stack.callback(store.close)
             raw = stack.enter_context(psycopg.connect(url, autocommit=True))
-            found.append(Subject(name, store, raw, f'"{schema}".'))
+            found.append(Subject(name, store, raw))
         yield found
 
 

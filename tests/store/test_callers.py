@@ -1,5 +1,7 @@
 """Enqueue in the caller's transaction on PostgreSQL: there when the caller commits, and no trace of it otherwise."""
 
+# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
+
 from __future__ import annotations
 
 import asyncio
@@ -27,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 
 @pytest.fixture(scope="module")
-def own_table(pg_schema: Home) -> str:  # noqa: F811
+def own_table(pg_schema: Home) -> str:
     table = f"{pg_schema.schema}.{OWN}"
     with psycopg.connect(pg_schema.url) as connection:
         connection.execute(f"create table {table} (n integer)".encode())
@@ -35,7 +37,7 @@ def own_table(pg_schema: Home) -> str:  # noqa: F811
 
 
 @pytest.fixture
-def app(pg_app: App, pg_home: Home, own_table: str) -> Iterator[App]:  # noqa: F811
+def app(pg_app: App, pg_home: Home, own_table: str) -> Iterator[App]:
     @pg_app.task
     def work(value: Any = None) -> Any:
         return value
@@ -68,7 +70,7 @@ def drafts_of_all_kinds(task: PlainTask[..., Any]) -> list[Draft[Any]]:
     ]
 
 
-def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Way, pg_home: Home) -> None:  # noqa: F811
+def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Way, pg_home: Home) -> None:
     async def main() -> None:
         async with way(pg_home.url) as caller:
             await caller.do(f"insert into {pg_home.schema}.{OWN} values (1)")
@@ -86,7 +88,7 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
     assert repr(app.lookup("work").arguments(payload)) == repr(((AWKWARD,), {}))
 
 
-def test_what_is_rolled_back_leaves_nothing(app: App, task: PlainTask[..., Any], way: Way, pg_home: Home) -> None:  # noqa: F811
+def test_what_is_rolled_back_leaves_nothing(app: App, task: PlainTask[..., Any], way: Way, pg_home: Home) -> None:
     before = inventory(app.store())
 
     async def main() -> None:
@@ -99,7 +101,7 @@ def test_what_is_rolled_back_leaves_nothing(app: App, task: PlainTask[..., Any],
     assert inventory(app.store()) == before
 
 
-def test_what_is_there_already_is_found(app: App, task: PlainTask[..., Any], way: Way, pg_home: Home) -> None:  # noqa: F811
+def test_what_is_there_already_is_found(app: App, task: PlainTask[..., Any], way: Way, pg_home: Home) -> None:
     job_id = make_id(time.time(), b"0123456789")
     by_id = task.using(id=job_id).enqueue(AWKWARD)
     by_key = task.using(unique="k").enqueue(1)
@@ -124,7 +126,9 @@ def test_what_is_there_already_is_found(app: App, task: PlainTask[..., Any], way
 # transactions within transactions
 
 
-def test_a_savepoint_that_is_rolled_back_takes_its_jobs_along(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+def test_a_savepoint_that_is_rolled_back_takes_its_jobs_along(
+    app: App, task: PlainTask[..., Any], pg_home: Home
+) -> None:
     with psycopg.connect(pg_home.url) as connection:
         kept = task.using(connection=connection).enqueue("kept")
         with connection.transaction():
@@ -135,14 +139,14 @@ def test_a_savepoint_that_is_rolled_back_takes_its_jobs_along(app: App, task: Pl
     assert inventory(app.store())["nudges"] == 0
 
 
-def test_a_savepoint_of_asyncpg_and_of_a_session_too(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+def test_a_savepoint_of_asyncpg_and_of_a_session_too(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:
     class Undo(Exception):
         pass
 
     async def main() -> None:
         connection = await asyncpg.connect(pg_home.url)
         async with connection.transaction():
-            with pytest.raises(Undo):
+            with pytest.raises(Undo):  # noqa: PT012
                 async with connection.transaction():
                     await task.using(connection=connection, target="t").aenqueue("gone")
                     raise Undo
@@ -163,7 +167,7 @@ def test_a_savepoint_of_asyncpg_and_of_a_session_too(app: App, task: PlainTask[.
 # what would commit each statement by itself is refused
 
 
-def test_psycopg_with_autocommit_is_refused_outside_a_block(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+def test_psycopg_with_autocommit_is_refused_outside_a_block(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:
     with psycopg.connect(pg_home.url, autocommit=True) as connection:
         with pytest.raises(InvalidInput, match=r"with connection\.transaction\(\)"):
             task.using(connection=connection).enqueue()
@@ -172,7 +176,9 @@ def test_psycopg_with_autocommit_is_refused_outside_a_block(app: App, task: Plai
     assert app.client.count() == 1
 
 
-def test_async_psycopg_with_autocommit_is_refused_outside_a_block(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+def test_async_psycopg_with_autocommit_is_refused_outside_a_block(
+    app: App, task: PlainTask[..., Any], pg_home: Home
+) -> None:
     async def main() -> None:
         async with await psycopg.AsyncConnection.connect(pg_home.url, autocommit=True) as connection:
             with pytest.raises(InvalidInput, match=r"async with connection\.transaction\(\)"):
@@ -184,7 +190,7 @@ def test_async_psycopg_with_autocommit_is_refused_outside_a_block(app: App, task
     assert app.client.count() == 1
 
 
-def test_asyncpg_outside_a_transaction_is_refused(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+def test_asyncpg_outside_a_transaction_is_refused(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:
     async def main() -> None:
         connection = await asyncpg.connect(pg_home.url)
         with pytest.raises(InvalidInput, match=r"async with connection\.transaction\(\)"):
@@ -197,7 +203,9 @@ def test_asyncpg_outside_a_transaction_is_refused(app: App, task: PlainTask[...,
 
 @pytest.mark.parametrize("where", ["engine", "engine options", "connection options"])
 @pytest.mark.parametrize("what", ["connection", "session"])
-def test_sqlalchemy_with_autocommit_is_refused(app: App, task: PlainTask[..., Any], pg_home: Home, where: str, what: str) -> None:  # noqa: F811
+def test_sqlalchemy_with_autocommit_is_refused(
+    app: App, task: PlainTask[..., Any], pg_home: Home, where: str, what: str
+) -> None:
     url = alchemy_url(pg_home.url, "psycopg")
     engine = create_engine(url, poolclass=NullPool, **({"isolation_level": "AUTOCOMMIT"} if where == "engine" else {}))
     if where == "engine options":
@@ -215,10 +223,12 @@ def test_sqlalchemy_with_autocommit_is_refused(app: App, task: PlainTask[..., An
     assert app.client.count() == 0
 
 
-def test_async_sqlalchemy_with_autocommit_is_refused(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+def test_async_sqlalchemy_with_autocommit_is_refused(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:
     async def main() -> None:
         for driver in ("psycopg", "asyncpg"):
-            engine = create_async_engine(alchemy_url(pg_home.url, driver), poolclass=NullPool, isolation_level="AUTOCOMMIT")
+            engine = create_async_engine(
+                alchemy_url(pg_home.url, driver), poolclass=NullPool, isolation_level="AUTOCOMMIT"
+            )
             async with engine.connect() as raw:
                 with pytest.raises(InvalidInput, match="AUTOCOMMIT"):
                     await task.using(connection=raw).aenqueue()
@@ -231,13 +241,13 @@ def test_async_sqlalchemy_with_autocommit_is_refused(app: App, task: PlainTask[.
 # colours and strangers
 
 
-def test_the_wrong_colour_names_its_twin(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+def test_the_wrong_colour_names_its_twin(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:
     async def main() -> None:
         plain = psycopg.connect(pg_home.url)
         with pytest.raises(TypeError, match=r"psycopg\.Connection.* plain twin .*enqueue"):
             await task.using(connection=plain).aenqueue()
         plain.close()
-        with create_engine(alchemy_url(pg_home.url, "psycopg"), poolclass=NullPool).connect() as alchemy:
+        with create_engine(alchemy_url(pg_home.url, "psycopg"), poolclass=NullPool).connect() as alchemy:  # noqa: SIM117
             with pytest.raises(TypeError, match=r"sqlalchemy.*Connection.* plain twin .*enqueue"):
                 await app.aclient.enqueue(task.draft(), connection=alchemy)
         async with await psycopg.AsyncConnection.connect(pg_home.url) as coloured:
@@ -253,7 +263,7 @@ def test_the_wrong_colour_names_its_twin(app: App, task: PlainTask[..., Any], pg
     assert app.client.count() == 0
 
 
-def test_what_is_no_connection_is_refused(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+def test_what_is_no_connection_is_refused(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:
     engine = create_engine(alchemy_url(pg_home.url, "psycopg"), poolclass=NullPool)
     with psycopg.connect(pg_home.url) as connection:
         for thing in (object(), "a string", engine, connection.cursor(), 0, psycopg):
@@ -264,24 +274,26 @@ def test_what_is_no_connection_is_refused(app: App, task: PlainTask[..., Any], p
     assert app.client.count() == 0
 
 
-def test_a_connection_to_postgres_does_not_fit_jobs_in_a_file(pg_home: Home) -> None:  # noqa: F811
+def test_a_connection_to_postgres_does_not_fit_jobs_in_a_file(pg_home: Home) -> None:
     app = App("sqlite:///:memory:")
 
     @app.task
     def work() -> None: ...
 
-    with psycopg.connect(pg_home.url) as connection:
+    with psycopg.connect(pg_home.url) as connection:  # noqa: SIM117
         with pytest.raises(InvalidInput, match=r"PostgreSQL.*sqlite:///:memory:"):
             work.using(connection=connection).enqueue()
-    with Session(create_engine(alchemy_url(pg_home.url, "psycopg"), poolclass=NullPool)) as session:
+    with Session(create_engine(alchemy_url(pg_home.url, "psycopg"), poolclass=NullPool)) as session:  # noqa: SIM117
         with pytest.raises(InvalidInput, match=r"postgresql.*sqlite:///:memory:"):
             work.using(connection=session).enqueue()
     assert app.client.count() == 0
     app.close()
 
 
-@pytest.mark.parametrize("way_name", ["psycopg", "psycopg-async", "asyncpg", "sqlalchemy-session", "sqlalchemy-async-asyncpg"])
-def test_a_database_without_the_schema_says_what_to_do(pg_home: Home, way_name: str) -> None:  # noqa: F811
+@pytest.mark.parametrize(
+    "way_name", ["psycopg", "psycopg-async", "asyncpg", "sqlalchemy-session", "sqlalchemy-async-asyncpg"]
+)
+def test_a_database_without_the_schema_says_what_to_do(pg_home: Home, way_name: str) -> None:
     app = App(pg_home.url, schema="nobody_made_this")
 
     @app.task
@@ -297,7 +309,7 @@ def test_a_database_without_the_schema_says_what_to_do(pg_home: Home, way_name: 
     app.close()
 
 
-def test_a_transaction_that_has_failed_already_says_so(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+def test_a_transaction_that_has_failed_already_says_so(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:
     with psycopg.connect(pg_home.url) as connection:
         with pytest.raises(psycopg.errors.DivisionByZero):
             connection.execute("select 1/0")
@@ -311,7 +323,9 @@ def test_a_transaction_that_has_failed_already_says_so(app: App, task: PlainTask
 # others
 
 
-def test_transactions_that_enqueue_for_the_same_targets_do_not_meet(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+def test_transactions_that_enqueue_for_the_same_targets_do_not_meet(
+    app: App, task: PlainTask[..., Any], pg_home: Home
+) -> None:
     """X, Y here and Y, X there, both open at once: neither waits for the other."""
     with psycopg.connect(pg_home.url) as here, psycopg.connect(pg_home.url) as there:
         for connection in (here, there):
@@ -325,7 +339,7 @@ def test_transactions_that_enqueue_for_the_same_targets_do_not_meet(app: App, ta
     assert app.client.count(state=State.PENDING) == 4
 
 
-def test_an_open_transaction_that_enqueued_holds_nobody_up(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+def test_an_open_transaction_that_enqueued_holds_nobody_up(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:
     first = task.using(target="X").enqueue()
     with psycopg.connect(pg_home.url) as caller:
         task.using(connection=caller, target="X", after=[first]).enqueue()
@@ -342,7 +356,9 @@ def test_an_open_transaction_that_enqueued_holds_nobody_up(app: App, task: Plain
         assert done.wait(10), "somebody waits for the caller's transaction"
 
 
-def test_two_transactions_that_want_one_key_wait_for_each_other_and_one_gets_it(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+def test_two_transactions_that_want_one_key_wait_for_each_other_and_one_gets_it(
+    app: App, task: PlainTask[..., Any], pg_home: Home
+) -> None:
     with psycopg.connect(pg_home.url) as here:
         mine = task.using(connection=here, unique="k").enqueue("mine")
         theirs: list[Any] = []
@@ -355,7 +371,9 @@ def test_two_transactions_that_want_one_key_wait_for_each_other_and_one_gets_it(
     assert [(job.id, job.existing) for job in theirs] == [(mine.id, True)]
 
 
-def test_an_async_call_on_a_connection_runs_in_the_callers_loop(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:  # noqa: F811
+def test_an_async_call_on_a_connection_runs_in_the_callers_loop(
+    app: App, task: PlainTask[..., Any], pg_home: Home
+) -> None:
     """It needs no connection of its own: the store's pool stays empty."""
 
     fresh = App(pg_home.url, schema=pg_home.schema)

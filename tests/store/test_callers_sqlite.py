@@ -128,10 +128,14 @@ def test_a_savepoint_that_is_rolled_back_takes_its_jobs_along(app: App, task: Pl
     assert [job.id for job in claim(app, 5)] == [kept.id, more.id], "in order"
 
 
-def test_a_file_reached_by_another_path_is_the_same_file(app: App, task: PlainTask[..., Any], path: Path, tmp_path: Path) -> None:
+def test_a_file_reached_by_another_path_is_the_same_file(
+    app: App, task: PlainTask[..., Any], path: Path, tmp_path: Path
+) -> None:
     link = tmp_path / "link.db"
     link.symlink_to(path)
-    with closing(sqlite3.connect(tmp_path / "sub" / ".." / "link.db" if (tmp_path / "sub").mkdir() else link)) as connection:
+    with closing(
+        sqlite3.connect(tmp_path / "sub" / ".." / "link.db" if (tmp_path / "sub").mkdir() else link)
+    ) as connection:
         task.using(connection=connection).enqueue()
         connection.commit()
     assert app.client.count() == 1
@@ -151,7 +155,9 @@ def test_without_a_transaction_it_would_commit_by_itself(app: App, task: PlainTa
 
 
 def test_sqlalchemy_with_autocommit_is_refused(app: App, task: PlainTask[..., Any], path: Path) -> None:
-    engine = create_engine(alchemy_url(f"sqlite:///{path}", "pysqlite"), poolclass=NullPool, isolation_level="AUTOCOMMIT")
+    engine = create_engine(
+        alchemy_url(f"sqlite:///{path}", "pysqlite"), poolclass=NullPool, isolation_level="AUTOCOMMIT"
+    )
     with engine.connect() as connection, pytest.raises(InvalidInput, match="AUTOCOMMIT"):
         task.using(connection=connection).enqueue()
     assert app.client.count() == 0
@@ -166,7 +172,9 @@ def other_file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["sqlite3", "memory", "sqlalchemy", "session", "aiosqlite"])
-def test_a_connection_to_another_file_is_refused(app: App, task: PlainTask[..., Any], tmp_path: Path, path: Path, kind: str) -> None:
+def test_a_connection_to_another_file_is_refused(
+    app: App, task: PlainTask[..., Any], tmp_path: Path, path: Path, kind: str
+) -> None:
     other = other_file(tmp_path)
 
     async def main() -> None:
@@ -189,7 +197,7 @@ def test_a_connection_to_another_file_is_refused(app: App, task: PlainTask[..., 
 
     asyncio.run(main())
     with closing(sqlite3.connect(other)) as connection:
-        assert connection.execute("select count(*) from jobs").fetchone() == (0,)
+        assert connection.execute("select count(*) from leasehold_jobs").fetchone() == (0,)
 
 
 def test_jobs_in_memory_are_nobody_elses(path: Path) -> None:
@@ -198,10 +206,13 @@ def test_jobs_in_memory_are_nobody_elses(path: Path) -> None:
     @app.task
     def work() -> None: ...
 
-    with closing(sqlite3.connect(":memory:")) as connection:
+    with closing(sqlite3.connect(":memory:")) as connection:  # noqa: SIM117
         with pytest.raises(InvalidInput, match="the jobs live in sqlite:///:memory:"):
             work.using(connection=connection).enqueue()
-    with create_engine("sqlite://").connect() as alchemy, pytest.raises(InvalidInput, match="the jobs live in sqlite:///:memory:"):
+    with (
+        create_engine("sqlite://").connect() as alchemy,
+        pytest.raises(InvalidInput, match="the jobs live in sqlite:///:memory:"),
+    ):
         work.using(connection=alchemy).enqueue()
     app.close()
 
@@ -212,17 +223,19 @@ def test_a_sqlite_connection_does_not_fit_jobs_in_postgres(tmp_path: Path) -> No
     @app.task
     def work() -> None: ...
 
-    with closing(sqlite3.connect(tmp_path / "x.db")) as connection:
-        with pytest.raises(InvalidInput, match="postgresql://nobody@nowhere.invalid/shop"):
+    with closing(sqlite3.connect(tmp_path / "x.db")) as connection:  # noqa: SIM117
+        with pytest.raises(InvalidInput, match=r"postgresql://nobody@nowhere\.invalid/shop"):
             work.using(connection=connection).enqueue()
 
 
 def test_the_wrong_colour_names_its_twin(app: App, task: PlainTask[..., Any], path: Path) -> None:
     async def main() -> None:
-        with closing(sqlite3.connect(path)) as connection, pytest.raises(TypeError, match="plain twin .*enqueue"):
+        with closing(sqlite3.connect(path)) as connection, pytest.raises(TypeError, match=r"plain twin .*enqueue"):
             await task.using(connection=connection).aenqueue()
-        async with create_async_engine(alchemy_url(f"sqlite:///{path}", "aiosqlite"), poolclass=NullPool).connect() as raw:
-            with pytest.raises(TypeError, match="async twin .*aenqueue"):
+        async with create_async_engine(
+            alchemy_url(f"sqlite:///{path}", "aiosqlite"), poolclass=NullPool
+        ).connect() as raw:
+            with pytest.raises(TypeError, match=r"async twin .*aenqueue"):
                 task.using(connection=raw).enqueue()
         async with aiosqlite.connect(path) as bare:
             with pytest.raises(TypeError, match="cannot enqueue on aiosqlite"):
@@ -268,7 +281,9 @@ def test_a_transaction_that_has_read_cannot_write_after_another_did_and_says_so(
     assert app.client.count() == (1 if kind == "aiosqlite" else 2)
 
 
-def test_somebody_else_who_writes_makes_it_busy_after_the_callers_own_timeout(app: App, task: PlainTask[..., Any], path: Path) -> None:
+def test_somebody_else_who_writes_makes_it_busy_after_the_callers_own_timeout(
+    app: App, task: PlainTask[..., Any], path: Path
+) -> None:
     with closing(sqlite3.connect(path)) as writer, closing(sqlite3.connect(path, timeout=0.1)) as connection:
         writer.execute("begin immediate")
         began = time.monotonic()
@@ -289,9 +304,9 @@ def test_the_first_use_within_a_transaction_that_writes_does_not_wait_for_itself
         began = time.monotonic()
         try:
             app.lookup("work").using(connection=connection).enqueue()
-        except StoreError as error:  # noqa: PT017
-            assert isinstance(error, SchemaMismatch | StoreBusy), error
-            assert "migrate" in str(error)
+        except StoreError as error:
+            assert isinstance(error, SchemaMismatch | StoreBusy), error  # noqa: PT017
+            assert "migrate" in str(error)  # noqa: PT017
         assert time.monotonic() - began < 5
         connection.rollback()
     app.close()

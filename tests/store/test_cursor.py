@@ -15,7 +15,23 @@ Range = tuple[int, int, int, int]
 
 def job(seq: int, rank: int = 0, queue: str = "q") -> Claimed:
     return Claimed(
-        f"id-{rank}-{seq}", "token", 1, "t", queue, "{}", -rank, None, 1, 0, Policy(), f"id-{rank}-{seq}", 0, (rank, seq), 0.0, 0.0, 0.0
+        f"id-{rank}-{seq}",
+        "token",
+        1,
+        "t",
+        queue,
+        "{}",
+        -rank,
+        None,
+        1,
+        0,
+        Policy(),
+        f"id-{rank}-{seq}",
+        0,
+        (rank, seq),
+        0.0,
+        0.0,
+        0.0,
     )
 
 
@@ -25,7 +41,10 @@ def jobs(*places: int | tuple[int, int]) -> list[Claimed]:
 
 def covers(scope: Scope, rank: int, seq: int) -> bool:
     """Whether a claim of this scope looks at a job that stands there."""
-    return any((low_rank, low_seq) < (rank, seq) < (high_rank, high_seq) for low_rank, low_seq, high_rank, high_seq in scope.ranges)
+    return any(
+        (low_rank, low_seq) < (rank, seq) < (high_rank, high_seq)
+        for low_rank, low_seq, high_rank, high_seq in scope.ranges
+    )
 
 
 def slow_cursor(*places: int | tuple[int, int], now: float = 100.0) -> ClaimCursor:
@@ -95,8 +114,10 @@ def test_each_priority_has_its_own_mark() -> None:
     cursor.seen("q", [], SLUGGISH, 101.1)
     scope = cursor.scope("q", 10, 101.2)
     assert scope.ranges != EVERYTHING
-    assert not covers(scope, -5, 70) and covers(scope, -5, 71)
-    assert not covers(scope, 0, 30) and covers(scope, 0, 31)
+    assert not covers(scope, -5, 70)
+    assert covers(scope, -5, 71)
+    assert not covers(scope, 0, 30)
+    assert covers(scope, 0, 31)
     for rank in (-100, -6, -4, -1, 1, 50, 100):
         assert covers(scope, rank, 1), f"nothing is known of rank {rank}, so all of it is looked through"
 
@@ -106,7 +127,8 @@ def test_the_ranges_are_in_order_and_do_not_overlap() -> None:
     cursor.scope("q", 10, 101.1)
     cursor.seen("q", [], SLUGGISH, 101.1)
     ranges = cursor.scope("q", 10, 101.2).ranges
-    assert ranges[0][:2] == EVERYTHING[0][:2] and ranges[-1][2:] == EVERYTHING[0][2:]
+    assert ranges[0][:2] == EVERYTHING[0][:2]
+    assert ranges[-1][2:] == EVERYTHING[0][2:]
     ends: list[tuple[int, int]] = []
     for low_rank, low_seq, high_rank, high_seq in ranges:
         assert (low_rank, low_seq) <= (high_rank, high_seq)
@@ -121,7 +143,8 @@ def test_a_mark_never_goes_back() -> None:
     cursor.scope("q", 10, 103.0)
     cursor.seen("q", [], SLUGGISH, 103.0)
     scope = cursor.scope("q", 10, 103.1)
-    assert not covers(scope, 0, 50) and covers(scope, 0, 51)
+    assert not covers(scope, 0, 50)
+    assert covers(scope, 0, 51)
 
 
 def test_everything_is_looked_through_again_within_a_second_or_so() -> None:

@@ -1,5 +1,7 @@
 """Connections that are lost, and what stands between: nothing is stored twice, nothing that was answered is gone."""
 
+# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
+
 from __future__ import annotations
 
 import threading
@@ -32,20 +34,20 @@ def make_app(url: str, schema: str) -> App:
 
 
 @pytest.fixture
-def named(pg_home: Home) -> str:  # noqa: F811
+def named(pg_home: Home) -> str:
     """A name that this test's connections bear, and nobody else's."""
     return f"a_{uuid.uuid4().hex[:12]}"
 
 
 @pytest.fixture
-def app(pg_home: Home, named: str) -> Iterator[App]:  # noqa: F811
+def app(pg_home: Home, named: str) -> Iterator[App]:
     app = make_app(f"{pg_home.url}&application_name={named}", pg_home.schema)
     yield app
     app.close()
 
 
 @pytest.fixture
-def kill(pg_home: Home, named: str) -> Iterator[Callable[[], int]]:  # noqa: F811
+def kill(pg_home: Home, named: str) -> Iterator[Callable[[], int]]:
     """Terminate every connection of this test's app."""
     with psycopg.connect(pg_home.url, autocommit=True) as connection:
 
@@ -127,13 +129,13 @@ def test_whoever_waits_is_not_lost_with_the_listening_connection(app: App, kill:
 
 
 @pytest.fixture
-def proxy(pg_home: Home) -> Iterator[Proxy]:  # noqa: F811
+def proxy(pg_home: Home) -> Iterator[Proxy]:
     with proxy_to(pg_home.url) as proxy:
         yield proxy
 
 
 @pytest.fixture
-def far(pg_home: Home, proxy: Proxy) -> Iterator[App]:  # noqa: F811
+def far(pg_home: Home, proxy: Proxy) -> Iterator[App]:
     """An app whose store is behind the proxy, connected already."""
     app = make_app(proxy.url, pg_home.schema)
     app.client.count()
@@ -167,7 +169,9 @@ def test_a_plain_enqueue_that_is_cut_off_is_stored_once(far: App, proxy: Proxy, 
 
 
 @pytest.mark.parametrize("unique", [None, "k"], ids=["plain", "with a key"])
-def test_a_job_that_ran_before_its_enqueue_was_repeated_does_not_run_again(far: App, proxy: Proxy, pg_home: Home, unique: str | None) -> None:  # noqa: F811
+def test_a_job_that_ran_before_its_enqueue_was_repeated_does_not_run_again(
+    far: App, proxy: Proxy, pg_home: Home, unique: str | None
+) -> None:
     """Stored, claimed and finished, all between the loss of the answer and the second try."""
     worker = make_app(pg_home.url, pg_home.schema)
     worker.client.count()
@@ -194,7 +198,12 @@ def test_an_enqueue_of_many_kinds_that_is_cut_off_is_stored_once(far: App, proxy
     before = inventory(far.store())
     cut(proxy, where)
     jobs = far.client.enqueue_many(
-        [work.using(unique="k").draft(1), work.using(target="t").draft(2), work.using(after=[first]).draft(3), work.draft(4)]
+        [
+            work.using(unique="k").draft(1),
+            work.using(target="t").draft(2),
+            work.using(after=[first]).draft(3),
+            work.draft(4),
+        ]
     )
     assert proxy.cuts == 1
     after = inventory(far.store())
@@ -287,7 +296,9 @@ def test_a_server_that_is_restarted_is_found_again(private_server: PrivateServer
     app.close()
 
 
-def test_a_server_that_stays_away_is_told_in_time(private_server: PrivateServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_stays_away_is_told_in_time(
+    private_server: PrivateServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("leasehold.store.store.PATIENCE", 1.0)
     app = make_app(private_server.dsn, "leasehold")
     app.client.migrate()
@@ -324,7 +335,12 @@ SETTINGS = {
     "no search_path": ["search_path = ''"],
     "odd search_path": ["search_path = pg_temp, information_schema, nowhere"],
     "odd times": ["timezone = 'America/St_Johns'", "datestyle = 'German, DMY'", "intervalstyle = 'sql_standard'"],
-    "odd texts": ["standard_conforming_strings = off", "bytea_output = 'escape'", "extra_float_digits = -15", "quote_all_identifiers = on"],
+    "odd texts": [
+        "standard_conforming_strings = off",
+        "bytea_output = 'escape'",
+        "extra_float_digits = -15",
+        "quote_all_identifiers = on",
+    ],
     "latin": ["client_encoding = 'LATIN1'"],
     "odd plans": ["plan_cache_mode = force_generic_plan", "enable_nestloop = off", "enable_hashjoin = off", "jit = on"],
     "deferrable": ["default_transaction_deferrable = on", "idle_in_transaction_session_timeout = '1s'"],
@@ -333,7 +349,7 @@ SETTINGS = {
 
 @pytest.mark.filterwarnings("ignore:.*standard_conforming_strings")
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
-def test_a_role_may_have_settings_of_its_own(pg_home: Home, settings: list[str]) -> None:  # noqa: F811
+def test_a_role_may_have_settings_of_its_own(pg_home: Home, settings: list[str]) -> None:
     with role(pg_home, settings) as url:
         app = make_app(url, pg_home.schema)
         work = app.lookup("work")
@@ -359,7 +375,7 @@ def test_a_role_may_have_settings_of_its_own(pg_home: Home, settings: list[str])
         app.close()
 
 
-def test_many_at_once_get_along_where_everything_is_serializable(pg_home: Home) -> None:  # noqa: F811
+def test_many_at_once_get_along_where_everything_is_serializable(pg_home: Home) -> None:
     with role(pg_home, SETTINGS["serializable"]) as url:
         app = make_app(url, pg_home.schema)
         work = app.lookup("work")

@@ -51,7 +51,7 @@ def sql(app: App, statement: str) -> Any:
         statement = statement.format(schema=f"{store.schema}.")  # type: ignore[attr-defined]
     else:
         connection = sqlite3.connect(store._memory or store.path, uri=bool(store._memory))  # type: ignore[attr-defined]
-        statement = statement.format(schema="")
+        statement = statement.format(schema=f"{store.quoted}_")
     with closing(connection):
         cursor = connection.execute(statement)
         rows = iter(cursor.fetchall() if cursor.description else [])
@@ -77,13 +77,19 @@ def test_a_fresh_store_is_migrated_once(app: App) -> None:
 
 
 def test_both_dialects_are_at_the_same_version() -> None:
-    assert list(migrate.migrations("postgres")) == list(migrate.migrations("sqlite")) == list(range(1, migrate.newest("sqlite") + 1))
+    assert (
+        list(migrate.migrations("postgres"))
+        == list(migrate.migrations("sqlite"))
+        == list(range(1, migrate.newest("sqlite") + 1))
+    )
 
 
 def test_postgres_without_a_schema_says_what_to_do(pg_url: str, schema: str) -> None:
     app = make_app(pg_url, schema)
     for use in (app.client.count, app.lookup("work").enqueue, app.client.queues):
-        with pytest.raises(SchemaMismatch, match=rf"schema {schema} of .* holds no Leasehold schema yet: run `leasehold migrate`"):
+        with pytest.raises(
+            SchemaMismatch, match=rf"schema {schema} of .* holds no Leasehold schema yet: run `leasehold migrate`"
+        ):
             use()  # type: ignore[operator]
     app.client.migrate()
     app.lookup("work").enqueue()
@@ -106,7 +112,9 @@ def test_a_newer_schema_is_refused(app: App, store_url: str, schema: str) -> Non
     sql(app, f"insert into {{schema}}migrations (version, applied_at) values ({newest + 1}, {stamp})")
     app.store()._checked = False  # as in a program that starts now
     for use in (app.client.count, app.lookup("work").enqueue, app.client.migrate):
-        with pytest.raises(SchemaMismatch, match=f"is at version {newest + 1}, this release knows {newest}: upgrade leasehold"):
+        with pytest.raises(
+            SchemaMismatch, match=f"is at version {newest + 1}, this release knows {newest}: upgrade leasehold"
+        ):
             use()  # type: ignore[operator]
     assert inventory(app.store())["jobs"] == 0
 
@@ -136,7 +144,7 @@ def test_a_migration_that_fails_leaves_nothing_of_itself(app: App, monkeypatch: 
     app.client.migrate()
     dialect = app.store().dialect
     newest = migrate.newest(dialect)
-    prefix = "{schema}." if dialect == "postgres" else ""
+    prefix = "{schema}."
     broken = f"create table {prefix}more (n integer); create table {prefix}jobs (n integer)"
     later = {**migrate.migrations(dialect), newest + 1: broken}
     with monkeypatch.context() as patch:
@@ -224,10 +232,28 @@ def test_a_schema_with_the_name_of_a_keyword_is_quoted(pg_url: str) -> None:
 # the user's own file
 
 
-@pytest.mark.parametrize(
-    "table", ["migrations (id integer primary key, name text)", "jobs (id integer)", "keys (k)", "sequence (n)", "queues (x)"]
-)
-def test_a_file_whose_own_tables_have_our_names_gets_a_clear_error(tmp_path: Path, table: str) -> None:
+TABLES = [
+    "migrations (id integer primary key, name text)",
+    "jobs (id integer)",
+    "keys (k)",
+    "sequence (n)",
+    "queues (x)",
+]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_file_may_hold_tables_of_the_users_own_with_such_names(tmp_path: Path, table: str) -> None:
+    path = tmp_path / "mine.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"create table {table}")
+    app = make_app(f"sqlite:///{path}", "leasehold")
+    app.lookup("work").enqueue()
+    assert app.client.count() == 1
+    app.close()
+
+
+@pytest.mark.parametrize("table", [f"leasehold_{table}" for table in TABLES])
+def test_a_file_whose_own_tables_have_our_very_names_gets_a_clear_error(tmp_path: Path, table: str) -> None:
     path = tmp_path / "mine.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"create table {table}")

@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from leasehold.core.errors import InvalidInput, InvalidTransition, JobNotFound, KeyTaken, LeaseholdError
 from leasehold.core.job import Draft, Job, Lease, Outcome, Policy, Raised, Released, Snoozed, Succeeded
+from leasehold.core.machine import TRANSITIONS
 from leasehold.store.flows import enqueue, lease, look, promote, steer, upkeep
 from leasehold.store.flows.lease import Scope
 from tests import servers
@@ -36,7 +37,6 @@ SETTINGS = settings(
 )
 
 pick = st.integers(0, 9)
-flag = st.booleans()
 rarely = st.sampled_from([False, False, False, True])
 queues = st.sampled_from(["a", "b"])
 policies = st.builds(
@@ -58,8 +58,8 @@ wishes = st.fixed_dictionaries(
         "unique": st.sampled_from([None, None, None, "k", "l"]),
         "unique_for": st.sampled_from([None, 20.0]),
         "delay": st.sampled_from([None, None, None, 5.0, 50.0]),
-        "after": st.lists(pick, max_size=2) | st.just([]),
-        "known_id": st.none() | st.none() | st.none() | pick,
+        "after": st.sampled_from([0, 0, 0, 1, 2]).flatmap(lambda n: st.lists(pick, min_size=n, max_size=n)),
+        "known_id": st.sampled_from([None] * 7 + [0, 1, 2]),
     }
 )
 results = st.sampled_from([None, '"done"', '{"n": 1}'])
@@ -88,7 +88,9 @@ class History(RuleBasedStateMachine):
 
     # Said to all
 
-    def say(self, model: Callable[[], Any], flow: Callable[..., Any], *args: Any, shape: Callable[[Any], Any], **kw: Any) -> Any:
+    def say(
+        self, model: Callable[[], Any], flow: Callable[..., Any], *args: Any, shape: Callable[[Any], Any], **kw: Any
+    ) -> Any:
         """Run a flow on every store: each must answer as the model does."""
         wanted = _answer(model)
         for subject in self.subjects:
@@ -107,40 +109,46 @@ class History(RuleBasedStateMachine):
 
     # Picking
 
-    def id_of(self, picked: int) -> str:
-        """One of the newest jobs; now and then one that never was."""
-        return self.ids[-1 - picked % len(self.ids)] if self.ids and picked < 9 else _id(999)
+    def id_of(self, picked: int, *states: str) -> str:
+        """A job in one of these states, the newest first; for a 9 any job, or one that never was."""
+        fit = [id for id, row in self.model.jobs.items() if row.state in states] or list(self.model.jobs)
+        if picked == 9:
+            fit = [_id(999), *self.ids]
+        return fit[-1 - picked % len(fit)] if fit else _id(999)
 
-    def draft(self, wish: dict[str, Any], fellows: list[str], fresh: bool = False) -> Draft[Any]:
+    def draft(self, wish: dict[str, Any], fellows: tuple[str, ...] = (), new: bool = True) -> Draft[Any]:
+        """A draft from a wish: picks become ids. Not `new`: it may be one that was enqueued before."""
         wish = dict(wish)
         reused, after = wish.pop("known_id"), wish.pop("after")
-        reusable = [id for id in self.ids if id in self.model.jobs]
-        if reused is not None and reusable and not fresh:
-            id = reusable[-1 - reused % len(reusable)]
-        else:
-            self.made += 1
-            id, reused = _id(self.made), None
-            self.ids.append(id)
-        others = [other for other in (*self.ids, *fellows) if other != id]
-        named = tuple(others[-1 - n % len(others)] if others and (n < 9 or fresh) else _id(999) for n in after)
+        others = [*self.model.jobs, *fellows]
+        fresh = new or reused is None or not self.model.jobs
         if fresh:
-            named = tuple(other for other in named if other in self.model.jobs)
-        if wish["unique"] is None:
-            wish["unique_for"] = None
-        return Draft(id, payload='{"a": 1}', after=named, fresh=reused is None, **wish)
+            self.made += 1
+            self.ids.append(_id(self.made))
+        id = self.ids[-1] if fresh else list(self.model.jobs)[-1 - reused % len(self.model.jobs)]
+        named = [others[-1 - n % len(others)] if n < 9 else _id(999) for n in after if others]
+        window = wish.pop("unique_for")
+        named = tuple(other for other in named if other != id)
+        return Draft(
+            id, payload='{"a": 1}', after=named, fresh=fresh, unique_for=window if wish["unique"] else None, **wish
+        )
 
     def outcome(self, given: Any) -> Outcome:
         if not isinstance(given, tuple):
             return given
-        return Succeeded(given[0], self.draft(given[1], [], fresh=True))
+        return Succeeded(given[0], self.draft(given[1]))
 
     # Producers
+
+    @initialize(given=st.lists(wishes, min_size=2, max_size=5))
+    def begin(self, given: list[dict[str, Any]]) -> None:
+        self.enqueue(given, lost=False)
 
     @rule(given=st.lists(wishes, min_size=1, max_size=4), lost=rarely)
     def enqueue(self, given: list[dict[str, Any]], lost: bool) -> None:
         drafts: list[Draft[Any]] = []
         for wish in given:
-            drafts.append(self.draft(wish, [d.id for d in drafts]))
+            drafts.append(self.draft(wish, tuple(d.id for d in drafts), new=False))
         for again in (False, True)[: 1 + lost]:
             self.say(
                 lambda again=again: self.model.enqueue(drafts, self.now, again),
@@ -149,7 +157,7 @@ class History(RuleBasedStateMachine):
 
     # Upkeep
 
-    @rule(until_quiet=flag)
+    @rule(until_quiet=st.booleans())
     def promote(self, until_quiet: bool) -> None:
         while True:
             promoted, cancelled, _ = self.say(
@@ -163,28 +171,22 @@ class History(RuleBasedStateMachine):
         for subject in self.subjects:
             subject.check_nothing_is_stuck(self.now)
 
-    @rule(grace=st.sampled_from([0.0, 0.0, 10.0]))
-    def beat(self, grace: float) -> None:
-        self.say(lambda: self.model.beat(grace, self.now), upkeep.beat, grace=grace, now=self.now, shape=lambda left: left)
-
-    @rule()
-    def reap(self) -> None:
+    @rule(seconds=st.sampled_from([0.25, 1.0, 2.0, 5.0, 20.0, 40.0]), grace=st.sampled_from([None, 0.0, 0.0, 10.0]))
+    def pass_time(self, seconds: float, grace: float | None) -> None:
+        """Time passes; then, unless upkeep is away, leases that ran out are reaped."""
+        self.now += seconds
+        if grace is not None:
+            self.say(
+                lambda: self.model.beat(grace, self.now),
+                upkeep.beat,
+                grace=grace,
+                now=self.now,
+                shape=lambda left: left,
+            )
         self.say(
             lambda: self.model.reap(self.now),
             lease.reap, lambda: HALF, now=self.now, shape=lambda changes: sorted((c.id, c.state) for c in changes),
         )  # fmt: skip
-
-    @rule(seconds=st.sampled_from([0.25, 1.0, 2.0, 5.0, 20.0, 40.0]))
-    def tick(self, seconds: float) -> None:
-        self.now += seconds
-
-    @precondition(lambda self: any(row.state == "running" for row in self.model.jobs.values()))
-    @rule()
-    def crash(self) -> None:
-        """Every worker stays away for longer than its lease."""
-        self.now += 40.0
-        self.beat(0.0)
-        self.reap()
 
     # Workers
 
@@ -195,10 +197,17 @@ class History(RuleBasedStateMachine):
         tasks=st.sampled_from([["t", "u"], ["t", "u"], ["t"]]),
         alone=rarely,
         suspects=st.sampled_from([None, None, 0, 1]),
-        heard=st.sampled_from([True, True, True, False]),
+        heard=st.sampled_from(["at once", "at once", "when repeated", "never"]),
     )
     def claim(
-        self, worker: str, names: list[str], wants: tuple[int, ...], tasks: list[str], alone: bool, suspects: int | None, heard: bool
+        self,
+        worker: str,
+        names: list[str],
+        wants: tuple[int, ...],
+        tasks: list[str],
+        alone: bool,
+        suspects: int | None,
+        heard: str,
     ) -> None:
         """What is not heard is found by the next renewal."""
         self.made += 1
@@ -215,18 +224,21 @@ class History(RuleBasedStateMachine):
             assert sure[0] <= claim.suspects <= sure[1], f"suspects is {claim.suspects}"
             return [{name: getattr(job, name) for name in CLAIMED} for job in claim.jobs]
 
-        jobs = self.say(
-            by_model, lease.claim, worker, token, scopes, tasks, now=self.now, random=lambda: HALF, **how, shape=by_store
-        )
-        if heard:
+        for again in (False, True)[: 1 + (heard == "when repeated")]:
+            how["again"] = again
+            jobs = self.say(
+                by_model,
+                lease.claim, worker, token, scopes, tasks, now=self.now, random=lambda: HALF, **how, shape=by_store,
+            )  # fmt: skip
+        if heard != "never":
             self.leases += [(worker, Lease(job["id"], token)) for job in jobs]
 
+    @precondition(lambda self: any(row.state == "running" for row in self.model.jobs.values()))
     @rule(worker=st.sampled_from(["w1", "w2"]), forgets=st.sets(pick))
     def renew(self, worker: str, forgets: set[int]) -> None:
         """A worker renews what it knows of, and learns what it forgot, or was never told of."""
         mine = [held for whose, held in self.leases if whose == worker]
-        newest = {held.id: held for held in mine}  # an own zombie beside the new attempt: see test_table.py
-        shown = [held for n, held in enumerate(newest.values()) if n not in forgets]
+        shown = [held for n, held in enumerate(mine[::-1]) if n not in forgets]
         answer = self.say(
             lambda: self.model.renew(worker, shown, 30.0, self.now),
             lease.renew, worker, shown, lease=30.0, now=self.now,
@@ -234,11 +246,14 @@ class History(RuleBasedStateMachine):
         )  # fmt: skip
         self.leases += [(worker, held) for held in answer[2] if (worker, held) not in self.leases]
 
-    @rule(given=st.dictionaries(pick, outcomes, min_size=1, max_size=4), times=st.sampled_from([1, 1, 1, 2]))
-    def settle(self, given: dict[int, Any], times: int) -> None:
-        """Of the newest leases, whether or not they are still good; twice if the first answer is lost."""
-        newest = [held for _, held in self.leases[-10:]][::-1]
-        batch = [(newest[n], self.outcome(outcome)) for n, outcome in given.items() if n < len(newest)]
+    @precondition(lambda self: self.leases)
+    @rule(
+        given=st.dictionaries(pick, outcomes, min_size=1, max_size=4), stale=rarely, times=st.sampled_from([1, 1, 1, 2])
+    )
+    def settle(self, given: dict[int, Any], stale: bool, times: int) -> None:
+        """Leases that are still good, or whichever, the newest first; twice if the first answer is lost."""
+        held = [held for _, held in self.leases if stale or self.model.owns(held)][::-1]
+        batch = [(held[n], self.outcome(outcome)) for n, outcome in given.items() if n < len(held)]
         for _ in range(times):
             self.say(
                 lambda: self.model.settle(batch, self.now),
@@ -247,40 +262,35 @@ class History(RuleBasedStateMachine):
 
     # People
 
-    def steer(self, verb: str, id: str, lost: bool, *args: Any, shape: Callable[[Any], Any] = lambda job: _job(job)) -> None:
+    def steer(self, verb: str, id: str, lost: bool, *args: Any, shape: Callable[[Any], Any] | None = None) -> None:
         for again in (False, True)[: 1 + lost]:
             self.say(
                 lambda again=again: getattr(self.model, verb)(id, *args, self.now, again),
-                getattr(steer, verb), id, *args, now=self.now, again=again, shape=shape,
+                getattr(steer, verb), id, *args, now=self.now, again=again, shape=shape or _job,
             )  # fmt: skip
 
-    @rule(verb=st.sampled_from(["cancel", "pause", "pause", "resume", "resume", "run_now"]), which=pick, lost=rarely)
+    @precondition(lambda self: self.model.jobs)
+    @rule(verb=st.sampled_from(["cancel", "pause", "resume", "run_now", "delete"]), which=pick, lost=rarely)
     def tell(self, verb: str, which: int, lost: bool) -> None:
-        self.steer(verb, self.id_of(which), lost)
+        shape = bool if verb == "delete" else _job
+        self.steer(verb, self.id_of(which, *(TRANSITIONS[verb].sources)), lost, shape=shape)
 
+    @precondition(lambda self: self.model.jobs)
     @rule(which=pick, result=results, successor=st.none() | wishes, lost=rarely)
     def complete(self, which: int, result: str | None, successor: dict[str, Any] | None, lost: bool) -> None:
-        id = self.id_of(which)
-        self.steer("complete", id, lost, result, None if successor is None else self.draft(successor, [], fresh=True))
+        id = self.id_of(which, *TRANSITIONS["complete"].sources)
+        self.steer("complete", id, lost, result, None if successor is None else self.draft(successor))
 
-    @rule(which=pick, lost=rarely)
-    def delete(self, which: int, lost: bool) -> None:
-        self.steer("delete", self.id_of(which), lost, shape=bool)
-
-    @rule(queue=st.sampled_from(["a", "b", "*"]), paused=flag)
-    def pause_queue(self, queue: str, paused: bool) -> None:
-        if queue != "*":
-            self._set_queue(queue, paused=paused)
-
-    @rule(queue=st.sampled_from(["a", "b", "*"]), limit=st.sampled_from([None, 0, 1, 2, 3]))
-    def limit_queue(self, queue: str, limit: int | None) -> None:
-        self._set_queue(queue, max_running=limit)
-
-    def _set_queue(self, queue: str, **what: Any) -> None:
-        keep = "max_running" not in what
+    @rule(
+        queue=st.sampled_from(["a", "b", "*"]),
+        limit=st.sampled_from(["keep", None, 0, 1, 2, 3]),
+        paused=st.sampled_from([None, False, False, True]),
+    )
+    def set_queue(self, queue: str, limit: Any, paused: bool | None) -> None:
+        paused = None if queue == "*" else paused  # all queues can be limited together, not paused
         self.say(
-            lambda: self.model.set_queue(queue, what.get("paused"), what.get("max_running"), keep),
-            steer.set_queue, queue, **what, shape=lambda none: none,
+            lambda: self.model.set_queue(queue, paused, None if limit == "keep" else limit, limit == "keep"),
+            steer.set_queue, queue, paused=paused, max_running=limit, shape=lambda none: none,
         )  # fmt: skip
 
     @rule(which=pick)
@@ -296,7 +306,9 @@ class History(RuleBasedStateMachine):
             assert answer == asked[0], subject.name
 
 
-CLAIMED = "id token version task queue priority target attempt losses chain position created_at run_at expires_at".split()
+CLAIMED = (
+    "id token version task queue priority target attempt losses chain position created_at run_at expires_at".split()
+)
 
 
 def _id(number: int) -> str:

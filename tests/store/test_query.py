@@ -49,7 +49,13 @@ def test_a_script_is_cut_at_semicolons_that_mean_it(script: str, statements: lis
 @pytest.mark.parametrize(
     ("text", "pyformat", "dollar", "named", "alchemy"),
     [
-        ("select :a, :b_c, :a", "select %(a)s, %(b_c)s, %(a)s", "select $1, $2, $1", "select :a, :b_c, :a", "select :a, :b_c, :a"),
+        (
+            "select :a, :b_c, :a",
+            "select %(a)s, %(b_c)s, %(a)s",
+            "select $1, $2, $1",
+            "select :a, :b_c, :a",
+            "select :a, :b_c, :a",
+        ),
         (":a::text", "%(a)s::text", "$1::text", ":a::text", r":a\:\:text"),
         ("':a'", "':a'", "':a'", "':a'", r"'\:a'"),
         ('":a"', '":a"', '":a"', '":a"', r'"\:a"'),
@@ -61,7 +67,9 @@ def test_a_script_is_cut_at_semicolons_that_mean_it(script: str, statements: lis
         ("/* :a */ :b", "/* :a */ %(b)s", "/* :a */ $1", "/* :a */ :b", r"/* \:a */ :b"),
     ],
 )
-def test_parameters_are_rendered_for_each_driver(text: str, pyformat: str, dollar: str, named: str, alchemy: str) -> None:
+def test_parameters_are_rendered_for_each_driver(
+    text: str, pyformat: str, dollar: str, named: str, alchemy: str
+) -> None:
     assert [render(text, style).sql for style in STYLES] == [pyformat, dollar, named, alchemy]
 
 
@@ -88,7 +96,8 @@ def test_the_schema_and_the_clock_are_put_in_before_anything_is_cut() -> None:
         for dialect in ("postgres", "sqlite"):
             if f"{name}.{dialect}.sql" in FILES:
                 for text in texts(name, dialect, "named", '"my_schema"'):
-                    assert "{schema}" not in text.sql and "{now}" not in text.sql
+                    assert "{schema}" not in text.sql
+                    assert "{now}" not in text.sql
     assert any('"my_schema"' in text.sql for text in texts("claim", "postgres", "named", '"my_schema"'))
 
 
@@ -97,7 +106,8 @@ def test_a_batch_is_one_parameter_of_json() -> None:
 
 
 def test_a_look_is_known_from_a_change() -> None:
-    assert write("claim", n=1).writes and not read("get", n=1).writes
+    assert write("claim", n=1).writes
+    assert not read("get", n=1).writes
 
 
 # every file
@@ -146,7 +156,9 @@ def test_returning_lists_its_columns(name: str) -> None:
 
 
 def test_every_file_is_used_and_every_use_has_its_file() -> None:
-    code = FLOWS + "".join((files("leasehold.store") / name).read_text() for name in ("postgres.py", "sqlite.py", "callers.py"))
+    code = FLOWS + "".join(
+        (files("leasehold.store") / name).read_text() for name in ("postgres.py", "sqlite.py", "callers.py")
+    )
     used = set(CALL.findall(code)) | set(re.findall(r'"(notify\w*)"', code))
     assert used - set(NAMES) == set()
     assert set(NAMES) - used == set()

@@ -1,32 +1,28 @@
-"""Races between real processes. What each of them did is in its own records; what the database saw, in its triggers'."""
+"""Races between real processes. What each did is in its own records, what the database saw in those of its triggers."""
 
 from __future__ import annotations
 
-import json
 import subprocess
-import sys
 import threading
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from leasehold.core.errors import StoreError
-from leasehold.core.job import Draft, State
+from leasehold.core.job import State
 from leasehold.store.flows import enqueue, look, steer
 from leasehold.store.flows.look import Filter
 from leasehold.store.postgres import PostgresStore
-from leasehold.store.sqlite import SQLiteStore
-from leasehold.store.store import Store
 from tests.conftest import PG_KINDS, SERVERS
-from tests.store.race_worker import Caller, Racer, drain, draft, open_store
+from tests.store.race import PATIENCE, PROCESSES, Held, Race, live, most_at_once, race_on
+from tests.store.race_worker import Caller, Racer, draft
 
-PROCESSES = 8
-PATIENCE = 100.0
+#: In tests of one process: what marks a job as a suspect.
+LOST = "update {schema}.jobs set losses = 1 where id in (select id from {schema}.jobs order by seq"
 
 
 @pytest.fixture(params=["sqlite", *PG_KINDS])
@@ -40,170 +36,10 @@ def race_url(request: pytest.FixtureRequest, tmp_path: Path, schema: str) -> Ite
         server.drop_schema(schema)
 
 
-class Held(NamedTuple):
-    """A claim that was settled with success, between two moments at which it was surely running."""
-
-    id: str
-    version: int
-    begin: float
-    end: float
-
-
-class Race:
-    """Processes (threads, for a store in memory) that begin at the same moment, and what they recorded."""
-
-    def __init__(self, url: str, schema: str, tmp_path: Path) -> None:
-        self.url = url
-        self.schema = schema
-        self.store = open_store(url, schema)
-        self.store.migrate()
-        self._folder = tmp_path
-        self._over = tmp_path / "over"
-
-    def enqueue(self, drafts: list[Draft[Any]], batch: int = 1000) -> list[str]:
-        for begin in range(0, len(drafts), batch):
-            self.store.run(enqueue.enqueue, drafts[begin : begin + batch])
-        return [one.id for one in drafts]
-
-    def say_that_all_is_enqueued(self) -> None:
-        self._over.touch()
-
-    @contextmanager
-    def processes(self, role: str, options: list[dict[str, Any]]) -> Iterator[list[subprocess.Popen[bytes]]]:
-        """Runs them beside the block; after it, waits until they have ended. Their exit codes are the caller's to judge."""
-        racers = [
-            subprocess.Popen(
-                [sys.executable, "-m", "tests.store.race_worker", json.dumps(self._spec(role, number, given))],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-            )
-            for number, given in enumerate(options)
-        ]
-        try:
-            for racer in racers:
-                assert racer.stdout is not None
-                assert racer.stdout.readline() == b"ready\n"
-            for racer in racers:
-                assert racer.stdin is not None
-                racer.stdin.write(b"go\n")
-                racer.stdin.flush()
-            yield racers
-            give_up = time.monotonic() + PATIENCE
-            for racer in racers:
-                racer.wait(max(give_up - time.monotonic(), 0.1))
-        finally:
-            for racer in racers:
-                racer.kill()
-                racer.communicate()
-
-    def threads(self, batch: int) -> None:
-        racers = [Racer(self.store, f"racer {n}", self._records(n), self._over) for n in range(PROCESSES)]
-        threads = [threading.Thread(target=drain, args=(racer,), kwargs={"batch": batch}) for racer in racers]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(PATIENCE)
-        for racer in racers:
-            racer.close()
-
-    def run(self, role: str, **options: Any) -> None:
-        with self.processes(role, [options] * PROCESSES) as racers:
-            pass
-        assert [racer.returncode for racer in racers] == [0] * PROCESSES
-
-    def _records(self, number: int) -> Path:
-        return self._folder / f"{number}.records"
-
-    def _spec(self, role: str, number: int, options: dict[str, Any]) -> dict[str, Any]:
-        """What a process is told."""
-        shared = {"url": self.url, "schema": self.schema, "over": str(self._over)}
-        return {**shared, "role": role, "name": f"racer {number}", "records": str(self._records(number)), "options": options}
-
-    def records(self, what: str) -> list[tuple[float, list[Any]]]:
-        """(moment, row) of all processes, in order of time."""
-        found = []
-        for path in self._folder.glob("*.records"):
-            for line in path.read_text().splitlines():
-                kind, moment, rows = json.loads(line)
-                if kind == what:
-                    found += [(moment, row) for row in rows]
-        return sorted(found, key=lambda pair: pair[0])
-
-    def held(self) -> list[Held]:
-        """The time from the answer to a claim until its settle was sent lies within that in which the job ran."""
-        begin = {(id, version): moment for moment, (id, version) in self.records("claimed")}
-        end = {(id, version): moment for moment, (id, version) in self.records("settling")}
-        done = [(id, version) for _, (id, version, state) in self.records("settled") if state == State.SUCCEEDED]
-        return [Held(*one, begin[one], end[one]) for one in done]
-
-    def query(self, sql: str) -> list[Any]:
-        """Ask, or tell, the database behind the store's back."""
-        if isinstance(self.store, PostgresStore):
-            with self.store._pool.connection() as raw:
-                cursor = raw.execute(sql.replace("{schema}.", f"{self.store.quoted}.").encode())
-                return cursor.fetchall() if cursor.description else []
-        assert isinstance(self.store, SQLiteStore)
-        reader = self.store._connect()
-        try:
-            return reader.execute(sql.replace("{schema}.", "")).fetchall()
-        finally:
-            reader.close()
-
-    def observe(self, when: str, condition: str, measure: str) -> None:
-        """From now on the database writes down, at each commit that matters, what `measure` is at that moment.
-
-        On PostgreSQL the triggers run at the very end of a transaction, one transaction at a time, and see everything
-        committed before: what they write down is exactly the history of the commits. On SQLite any trigger does.
-        """
-        self.query("create table {schema}.observed (what text, number integer)")
-        if isinstance(self.store, SQLiteStore):
-            self.query(f"create trigger observe after {when} on jobs when {condition} begin insert into observed {measure}; end")
-            return
-        self.query(
-            f"create function {{schema}}.observe() returns trigger language plpgsql as $$ begin"
-            f" perform pg_advisory_xact_lock(hashtext('{self.schema}'));"
-            f" insert into {{schema}}.observed {measure}; return null; end $$"
-        )
-        self.query(
-            f"create constraint trigger observe after {when} on {{schema}}.jobs deferrable initially deferred"
-            f" for each row when ({condition}) execute function {{schema}}.observe()"
-        )
-
-    def most_observed(self) -> dict[str, int]:
-        return dict(self.query("select what, max(number) from {schema}.observed group by what"))
-
-    def close(self) -> None:
-        self.store.close()
-
-
-@contextmanager
-def race_on(url: str, schema: str, tmp_path: Path) -> Iterator[Race]:
-    race = Race(url, schema, tmp_path)
-    try:
-        yield race
-    finally:
-        race.close()
-
-
 @pytest.fixture
 def race(race_url: str, schema: str, tmp_path: Path) -> Iterator[Race]:
     with race_on(race_url, schema, tmp_path) as race:
         yield race
-
-
-def live(store: Store) -> int:
-    return sum(
-        queue.pending + queue.queued + queue.running + queue.failed + queue.paused_jobs for queue in store.run(look.queues)
-    )
-
-
-def most_at_once(held: list[Held]) -> int:
-    steps = sorted([(one.begin, 1) for one in held] + [(one.end, -1) for one in held])
-    most = now = 0
-    for _, step in steps:
-        now += step
-        most = max(most, now)
-    return most
 
 
 def test_each_of_20000_jobs_is_claimed_and_settled_exactly_once(store_url: str, schema: str, tmp_path: Path) -> None:
@@ -228,8 +64,8 @@ def test_a_claim_of_sound_jobs_and_suspects_from_free_and_limited_queues_returns
     with race_on(store_url, schema, tmp_path) as race:
         race.store.run(steer.set_queue, "narrow", max_running=8)
         ids = race.enqueue([draft(queue=queue) for queue in ("free", "narrow") for _ in range(4)])
-        race.query("update {schema}.jobs set losses = 1 where id in (select id from {schema}.jobs order by seq desc limit 2)")
-        race.query("update {schema}.jobs set losses = 1 where id in (select id from {schema}.jobs order by seq limit 2)")
+        race.query(f"{LOST} desc limit 2)")
+        race.query(f"{LOST} limit 2)")
         found = Racer(race.store, "racer", tmp_path / "0.records", tmp_path / "over").claim(20, ["free", "narrow"])
         assert sorted(job.id for job in found) == sorted(ids)
 
@@ -288,7 +124,7 @@ def test_a_target_runs_one_job_at_a_time_in_order_and_nothing_is_stuck(race: Rac
         by_target[target_of[one.id]].append(one)
     for target, runs in by_target.items():
         assert [one.id for one in runs] == [one.id for one in drafts if one.target == target]
-        assert all(before.end <= after.begin for before, after in zip(runs, runs[1:], strict=False))
+        assert all(before.end <= after.begin for before, after in pairwise(runs))
     assert len(by_target) == 50
     assert max(version for _, (_, version) in race.records("claimed")) > 1  # the killed ones' jobs ran again
     assert race.most_observed() == {"target": 1}
@@ -308,9 +144,8 @@ def test_one_key_is_taken_once_in_each_round_whoever_rolls_back(race: Race) -> N
 
 
 def test_keys_that_are_freed_and_taken_by_all_have_one_live_job_at_every_commit(race: Race) -> None:
-    race.observe(
-        "insert", "new.unique_key is not null", "select 'key', count(*) from {schema}.jobs where unique_key = new.unique_key"
-    )
+    measure = "select 'key', count(*) from {schema}.jobs where unique_key = new.unique_key"
+    race.observe("insert", "new.unique_key is not null", measure)
     race.run("churn", rounds=60, keys=5, at_once=1)
     assert race.most_observed() == {"key": 1}
     jobs = set(race.query("select unique_key, cast(id as text) from {schema}.jobs"))
@@ -345,7 +180,9 @@ def test_one_who_waits_for_a_key_gets_it_when_the_one_before_rolls_back(race: Ra
     assert race.query("select cast(job as text) from {schema}.keys") == [(second.id,)]
 
 
-def test_a_settle_does_not_wait_for_a_transaction_that_found_the_key_taken(pg_url: str, schema: str, tmp_path: Path) -> None:
+def test_a_settle_does_not_wait_for_a_transaction_that_found_the_key_taken(
+    pg_url: str, schema: str, tmp_path: Path
+) -> None:
     with race_on(pg_url, schema, tmp_path) as race:
         racer = Racer(race.store, "racer", tmp_path / "0.records", tmp_path / "over")
         (held,) = race.enqueue([draft(unique="key")])
@@ -370,7 +207,7 @@ def test_a_claim_returns_only_jobs_that_it_holds_even_if_its_second_half_fails(
     with race_on(store_url, schema, tmp_path) as race:
         race.store.run(steer.set_queue, "default", max_running=8)
         race.enqueue([draft() for _ in range(4)])
-        race.query("update {schema}.jobs set losses = 1 where id in (select id from {schema}.jobs order by seq limit 2)")
+        race.query(f"{LOST} limit 2)")
         if isinstance(race.store, PostgresStore):
             race.query("create function {schema}.no() returns trigger language plpgsql as $$ begin raise 'no'; end $$")
             race.query(

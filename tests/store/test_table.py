@@ -64,9 +64,9 @@ class World:
     def promote(self, now: float = NOW) -> list[str]:
         return self.run(promote.promote, now=now).promoted
 
-    def claim(self, now: float = NOW, worker: str = "w", alone: bool = False) -> dict[str, Lease]:
-        token, scopes = str(uuid.UUID(int=next(self._numbers))), [Scope("default", 9)]
-        found = self.run(lease.claim, worker, token, scopes, ["t"], want=9, lease=30.0, random=half, alone=alone, now=now)
+    def claim(self, now: float = NOW, queue: str = "default") -> dict[str, Lease]:
+        token, scopes = str(uuid.UUID(int=next(self._numbers))), [Scope(queue, 9)]
+        found = self.run(lease.claim, "w", token, scopes, ["t"], want=9, lease=30.0, random=half, now=now)
         return {job.id: job.lease for job in found.jobs}
 
     def settle(self, *batch: tuple[Lease, Outcome], now: float = NOW) -> list[State | None]:
@@ -91,10 +91,10 @@ class World:
             case "pending-time":
                 id = self.add(delay=60.0, **options)
             case "pending-jobs":
-                id = self.add(after=(self.add(),), **options)
+                id = self.add(after=(self.add(queue="elsewhere"),), **options)
                 self.promote()
             case "pending-target":
-                self.add(target="x")
+                self.add(target="x", queue="elsewhere")
                 self.promote()
                 id = self.add(target="x", policy=Policy(**policy))
             case _:
@@ -137,7 +137,7 @@ def perform(world: World, verb: str, id: str, held: Lease) -> bool:
         case "claim":
             return id in world.claim()
         case "renew":
-            return id in world.run(lease.renew, "w", [held], lease=30.0, now=NOW).renewed
+            return held in world.run(lease.renew, "w", [held], lease=30.0, now=NOW).renewed
         case "reap":
             return id in world.reap()
         case "delete":
@@ -169,9 +169,9 @@ def test_the_store_does_what_the_table_says(world: World, situation: str, verb: 
         assert world.state(id) in TRANSITIONS[verb].targets
     else:
         after = world.subject.everything()
-        assert {table: rows for table, rows in after.items() if table != "pulse"} == {
-            table: rows for table, rows in before.items() if table != "pulse"
-        }
+        if verb == "promote":  # it takes nudges away, whether or not they lead to anything
+            before["nudges"] = after["nudges"] = []
+        assert after == before
 
 
 @pytest.mark.parametrize("target", [None, "x"])
@@ -182,7 +182,7 @@ def test_a_pending_job_is_promoted_once_what_it_waits_for_has_come(world: World,
     id, _ = world.job_in(f"pending-{what}", target)
     assert world.promote() == []
     if what != "time":
-        (other,) = world.claim().values()
+        (other,) = world.claim(queue="elsewhere").values()
         world.settle((other, Succeeded()))
     assert world.promote(LATER if what == "time" else NOW) == [id]
     assert world.state(id) is State.QUEUED
@@ -215,7 +215,7 @@ def test_every_exit_from_running_honours_a_request(world: World, request_: str, 
     behind = world.add(target="x")
     asked = world.run(getattr(steer, request_), id, now=NOW)
     assert (asked.state, asked.request) == (State.RUNNING, request_)
-    assert world.run(lease.renew, "w", [held], lease=30.0, now=NOW).renewed == {id: request_}
+    assert world.run(lease.renew, "w", [held], lease=30.0, now=NOW).renewed == {held: request_}
     EXITS[exit](world, id, held)
     job = world.get(id)
     assert job is not None
@@ -295,7 +295,10 @@ def test_a_zombie_in_the_same_batch_settles_nothing(
     assert job is not None
     assert (job.state, job.result) == (end, '"done"' if owner_says == "succeed" else None)
     assert len(world.run(look.chain, owner.id)) == 1
-    assert [one.outcome for one in world.run(look.attempts, owner.id)] == ["lost", "snoozed" if end is State.PENDING else end]
+    assert [one.outcome for one in world.run(look.attempts, owner.id)] == [
+        "lost",
+        "snoozed" if end is State.PENDING else end,
+    ]
 
 
 @pytest.mark.parametrize("zombie_first", [True, False])
@@ -309,9 +312,7 @@ def test_a_zombie_shown_beside_the_new_attempt_is_lost_and_the_other_renewed(
     assert job is not None
     assert job.expires_at is not None
     assert job.expires_at.timestamp() == LATER + 50
-    assert owner in answer.renewed or owner.id in answer.renewed
-    assert answer.lost in ([zombie], [zombie.id])
-    assert answer.strangers == []
+    assert (list(answer.renewed), answer.lost, answer.strangers) == ([owner], [zombie], [])
 
 
 def test_a_new_attempt_that_the_worker_was_never_told_of_is_found_beside_its_zombie(
@@ -319,8 +320,7 @@ def test_a_new_attempt_that_the_worker_was_never_told_of_is_found_beside_its_zom
 ) -> None:
     world, zombie, unheard = twice
     answer = world.run(lease.renew, "w", [zombie], lease=30.0, now=LATER)
-    assert answer.lost in ([zombie], [zombie.id])
-    assert answer.strangers == [unheard]
+    assert (answer.lost, answer.strangers) == ([zombie], [unheard])
 
 
 def test_a_success_that_came_too_late_takes_no_key_for_its_successor(twice: tuple[World, Lease, Lease]) -> None:
@@ -345,8 +345,12 @@ def test_a_limit_for_all_queues_leaves_room_in_a_queue_that_is_running_already(w
     world.run(steer.set_queue, "*", max_running=10)
     for number in range(4):
         world.add(priority=number)
-    first = world.run(lease.claim, "w", str(uuid.UUID(int=7)), [Scope("default", 2)], ["t"], want=2, lease=30.0, random=half, now=NOW)
-    more = world.run(lease.claim, "w", str(uuid.UUID(int=8)), [Scope("default", 2)], ["t"], want=2, lease=30.0, random=half, now=NOW)
+    first = world.run(
+        lease.claim, "w", str(uuid.UUID(int=7)), [Scope("default", 2)], ["t"], want=2, lease=30.0, random=half, now=NOW
+    )
+    more = world.run(
+        lease.claim, "w", str(uuid.UUID(int=8)), [Scope("default", 2)], ["t"], want=2, lease=30.0, random=half, now=NOW
+    )
     assert [len(first.jobs), len(more.jobs)] == [2, 2]
 
 

@@ -225,7 +225,9 @@ def sqlite_way(prepare: Callable[[sqlite3.Connection], Any] | None = None, begin
 
 def dict_rows(raw: sqlite3.Connection) -> None:
     """As the documentation of Python has it."""
-    raw.row_factory = lambda cursor, row: {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
+    raw.row_factory = lambda cursor, row: {
+        column[0]: value for column, value in zip(cursor.description, row, strict=True)
+    }
 
 
 def record_rows(raw: sqlite3.Connection) -> None:
@@ -244,7 +246,7 @@ def shouting_text(raw: sqlite3.Connection) -> None:
     raw.text_factory = lambda data: data.decode().upper()
 
 
-Row = namedtuple("Row", ["id"])  # noqa: PYI024
+Row = namedtuple("Row", ["id"])
 
 POSTGRES_WAYS: dict[str, Way] = {
     "psycopg": psycopg_way(),

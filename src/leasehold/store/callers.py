@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from ..core.errors import InvalidInput, StoreBusy
+from ..core.errors import InvalidInput, LeaseholdError, SchemaMismatch, StoreBusy
+from . import migrate
 from .query import Flow, Query, Row, texts
 from .runner import AsyncConnection, Connection, adrive, drive
 from .sqlite import OnSQLite, SQLiteStore, is_busy
@@ -31,7 +32,7 @@ def run_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *args: A
     if kind in _ASYNC:
         raise TypeError(f"{_named(connection)} is async: use the async twin (aenqueue, asucceed, app.aclient)")
     on = _SYNC.get(kind, _unknown)(store, connection)
-    with _clear_errors():
+    with _clear_errors(store.where):
         result, wakes = drive(flow(*args, **kwargs), on)
         for statement in store.notifications(wakes):
             on.execute(statement)
@@ -44,7 +45,7 @@ async def arun_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *
     if kind in _SYNC:
         raise TypeError(f"{_named(connection)} is not async: use the plain twin (enqueue, succeed, app.client)")
     on = _ASYNC.get(kind, _unknown)(store, connection)
-    with _clear_errors():
+    with _clear_errors(store.where):
         result, wakes = await adrive(flow(*args, **kwargs), on)
         for statement in store.notifications(wakes):
             await on.execute(statement)
@@ -125,10 +126,21 @@ class _OnAlchemy:
         wanted = "postgresql" if store.dialect == "postgres" else "sqlite"
         if found != wanted:
             raise InvalidInput(f"{_named(raw)} speaks to {found}, but the jobs live in {store.where}")
-        if raw_options(raw).get("isolation_level") == "AUTOCOMMIT":
-            _refuse_autocommit(raw, "an engine without AUTOCOMMIT")
+        self._store = store
         self._schema = store.quoted
+        self._checked = False
         self._dialect = store.dialect
+
+    def check(self, connection: Any, databases: Sequence[Row]) -> None:
+        """Refuse a connection that commits by itself, or is open on another file. To be called before the first use."""
+        level = connection.get_execution_options().get("isolation_level")
+        # What an engine was made with is not to be had otherwise.
+        level = level or getattr(connection.dialect, "_on_connect_isolation_level", None)
+        if level == "AUTOCOMMIT":
+            _refuse_autocommit(self._raw, "an engine without AUTOCOMMIT")
+        if self._dialect == "sqlite":
+            _same_file(self._store, self._raw, databases)
+        self._checked = True
 
     def statements(self, query: Query) -> Iterator[tuple[Any, dict[str, Any]]]:
         """The texts to run, with their parameters."""
@@ -146,6 +158,9 @@ class OnAlchemy(_OnAlchemy):
 
     def execute(self, query: Query) -> list[Row]:
         """Run a statement, or a script: the answer is what all of it returns."""
+        if not self._checked:
+            connection = self._raw.connection() if hasattr(self._raw, "get_bind") else self._raw
+            self.check(connection, connection.execute(_databases()).fetchall() if self._dialect == "sqlite" else [])
         answer: list[Row] = []
         for statement, params in self.statements(query):
             result = self._raw.execute(statement, params)
@@ -161,6 +176,10 @@ class OnAsyncAlchemy(_OnAlchemy):
 
     async def execute(self, query: Query) -> list[Row]:
         """Run a statement, or a script: the answer is what all of it returns."""
+        if not self._checked:
+            connection = await self._raw.connection() if hasattr(self._raw, "get_bind") else self._raw
+            found = (await connection.execute(_databases())).fetchall() if self._dialect == "sqlite" else []
+            self.check(connection.sync_connection, found)
         answer: list[Row] = []
         for statement, params in self.statements(query):
             result = await self._raw.execute(statement, params)
@@ -168,33 +187,51 @@ class OnAsyncAlchemy(_OnAlchemy):
         return answer
 
 
+@contextmanager
+def _plain(raw: sqlite3.Connection) -> Iterator[None]:
+    """Rows as tuples and text as str, whatever the caller made of them."""
+    rows, text = raw.row_factory, raw.text_factory
+    raw.row_factory, raw.text_factory = None, str
+    try:
+        yield
+    finally:
+        raw.row_factory, raw.text_factory = rows, text
+
+
+def _same_file(store: Store, raw: Any, databases: Sequence[Row]) -> SQLiteStore:
+    """Refuse a connection that is open on another file than the jobs live in; given the rows of database_list."""
+    files = {os.path.realpath(row[2]) for row in databases if row[2]}
+    if not isinstance(store, SQLiteStore) or store.path is None or os.path.realpath(store.path) not in files:
+        there = ", ".join(sorted(files)) or "memory"
+        raise InvalidInput(f"{_named(raw)} is open on {there}, but the jobs live in {store.where}")
+    return store
+
+
 class OnCallersSQLite(OnSQLite):
     """A caller's sqlite3 connection to the very file that the jobs live in."""
 
     def __init__(self, store: Store, raw: sqlite3.Connection) -> None:
-        super().__init__(raw)
-        files = {os.path.realpath(row[2]) for row in raw.execute("pragma database_list") if row[2]}
-        if not isinstance(store, SQLiteStore) or store.path is None or os.path.realpath(store.path) not in files:
-            there = ", ".join(sorted(files)) or "memory"
-            raise InvalidInput(f"this sqlite3 connection is open on {there}, but the jobs live in {store.where}")
-        commits_alone = raw.isolation_level is None or getattr(raw, "autocommit", -1) is True
-        if commits_alone and not raw.in_transaction:
-            _refuse_autocommit(raw, 'connection.execute("begin immediate")')
-        store.ready()
+        super().__init__(raw, store.quoted)
+        with _plain(raw):
+            own = _same_file(store, raw, raw.execute("pragma database_list").fetchall())
+            commits_alone = raw.isolation_level is None or getattr(raw, "autocommit", -1) is True
+            if commits_alone and not raw.in_transaction:
+                _refuse_autocommit(raw, 'connection.execute("begin immediate")')
+            if raw.in_transaction and migrate.sqlite_version(raw, store.quoted) == 0:
+                own.migrate_on(raw)  # nobody else can: the caller may have the write lock
+            else:
+                store.ready()
 
     def execute(self, query: Query) -> list[Row]:
         """Run a script, whatever factories the connection has."""
-        rows, text = self._raw.row_factory, self._raw.text_factory
-        self._raw.row_factory, self._raw.text_factory = None, str
-        try:
+        with _plain(self._raw):
             return super().execute(query)
-        finally:
-            self._raw.row_factory, self._raw.text_factory = rows, text
 
 
-def raw_options(raw: Any) -> dict[str, Any]:
-    """The execution options of an SQLAlchemy connection; a session has none of its own."""
-    return dict(raw.get_execution_options()) if hasattr(raw, "get_execution_options") else {}
+def _databases() -> Any:
+    from sqlalchemy import text
+
+    return text("pragma database_list")
 
 
 _IDLE = 0  # psycopg's TransactionStatus.IDLE
@@ -245,12 +282,18 @@ def _refuse_autocommit(connection: Any, instead: str) -> NoReturn:
 
 
 @contextmanager
-def _clear_errors() -> Iterator[None]:
-    """A deferred transaction of SQLite that has read cannot always write: say what to do about it."""
+def _clear_errors(where: str) -> Iterator[None]:
+    """What a driver says in its own words, where we know what to do about it. The rest is passed on as it is."""
     try:
         yield
     except Exception as error:
-        if is_busy(getattr(error, "orig", None) or error):
+        cause = getattr(error, "orig", None) or error
+        missing = getattr(cause, "sqlstate", None) in ("42P01", "3F000") or "no such table: " in str(cause)
+        if missing and not isinstance(error, LeaseholdError):
+            raise SchemaMismatch(
+                f"{where} holds no Leasehold schema: run `leasehold migrate`, or client.migrate()"
+            ) from error
+        if is_busy(cause):
             raise StoreBusy(
                 "SQLite refuses the write: another connection holds the lock, or has written since your transaction "
                 'first read; begin transactions that will write with "begin immediate", and try again'

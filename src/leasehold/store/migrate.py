@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import SchemaMismatch
-from .query import Dialect, split
+from .query import Dialect, in_schema, split
 
 if TYPE_CHECKING:
     import psycopg
@@ -69,31 +69,38 @@ def migrate_postgres(connection: psycopg.Connection[Any], schema: str, quoted: s
             check(found, f"schema {schema}")
         for version, text in migrations("postgres").items():
             if version > found:
-                connection.execute(text.replace("{schema}", quoted).replace("{channel}", f"'{schema}.jobs'"))
+                connection.execute(in_schema(text, "postgres", quoted).replace("{channel}", f"'{schema}.jobs'"))
                 connection.execute(f"insert into {quoted}.migrations (version) values (%s)", (version,))  # noqa: S608
                 applied.append(version)
     return applied
 
 
-def sqlite_version(connection: sqlite3.Connection) -> int:
+def sqlite_version(connection: sqlite3.Connection, schema: str) -> int:
     """The version of a file; 0 if it holds no schema."""
-    if not connection.execute("select 1 from sqlite_master where name = 'migrations'").fetchone():
+    if not connection.execute("select 1 from sqlite_master where name = ?", (f"{schema}_migrations",)).fetchone():
         return 0
-    (version,) = connection.execute("select coalesce(max(version), 0) from migrations").fetchone()
-    return int(version)
+    try:
+        found = connection.execute(f"select coalesce(max(version), 0) from {schema}_migrations").fetchone()  # noqa: S608
+    except sqlite3.OperationalError as error:
+        hint = "give the App another schema="
+        raise SchemaMismatch(f"the table {schema}_migrations here is not Leasehold's ({error}): {hint}") from error
+    return int(found[0])
 
 
-def migrate_sqlite(connection: sqlite3.Connection, where: str) -> list[int]:
+def migrate_sqlite(connection: sqlite3.Connection, schema: str, where: str) -> list[int]:
     """Apply what is missing, in one transaction that keeps everybody else out. The caller has begun it."""
     applied = []
-    connection.execute("create table if not exists migrations (version integer primary key, applied_at real not null)")
-    found = sqlite_version(connection)
+    connection.execute(
+        f"create table if not exists {schema}_migrations (version integer primary key, applied_at real not null)"
+    )
+    found = sqlite_version(connection, schema)
     if found > newest("sqlite"):
         check(found, where, "sqlite")
     for version, text in migrations("sqlite").items():
         if version > found:
-            for statement in split(text):
+            for statement in split(in_schema(text, "sqlite", schema)):
                 connection.execute(statement)
-            connection.execute("insert into migrations values (?, (julianday('now') - 2440587.5) * 86400)", (version,))
+            moment = "(julianday('now') - 2440587.5) * 86400"
+            connection.execute(f"insert into {schema}_migrations values (?, {moment})", (version,))  # noqa: S608
             applied.append(version)
     return applied

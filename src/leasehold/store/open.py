@@ -21,7 +21,7 @@ def open_store(url: str, *, schema: str = "leasehold", tenant: str | None = None
     if scheme in ("postgres", "postgresql"):
         return _postgres(url, names.schema(f"{schema}_{tenant}" if tenant else schema))
     if scheme == "sqlite":
-        return _sqlite(url, rest, tenant)
+        return _sqlite(url, rest, names.schema(schema), tenant)
     raise InvalidInput(f"a store's URL starts with sqlite:// or postgresql://, not {scheme[:20]!r}: {_FORMS}")
 
 
@@ -33,7 +33,7 @@ def _postgres(url: str, schema: str) -> Store:
     return PostgresStore(url, schema=schema)
 
 
-def _sqlite(url: str, rest: str, tenant: str | None) -> SQLiteStore:
+def _sqlite(url: str, rest: str, schema: str, tenant: str | None) -> SQLiteStore:
     parts = urlsplit(url)
     path = unquote(rest.partition("?")[0].removeprefix("/"))
     if parts.netloc:
@@ -44,7 +44,7 @@ def _sqlite(url: str, rest: str, tenant: str | None) -> SQLiteStore:
         unknown = ", ".join(sorted(options))
         raise InvalidInput(f"unknown options in the SQLite URL: {unknown}; there is synchronous=full|normal|extra")
     if path in ("", ":memory:"):
-        return SQLiteStore(None)
+        return SQLiteStore(None, schema=schema)
     if tenant:
         path = f"{path.removesuffix('.db')}.{names.schema(tenant)}.db"
-    return SQLiteStore(path, synchronous=synchronous)
+    return SQLiteStore(path, schema=schema, synchronous=synchronous)

@@ -46,9 +46,7 @@ class Pool(Generic[C]):
     @contextmanager
     def connection(self) -> Iterator[C]:
         """A connection, taken back afterwards if it is still good."""
-        if self._pid != os.getpid():
-            _abandoned.append(self._idle)
-            self._start()
+        self._notice_fork()
         connection = self._take()
         try:
             yield connection
@@ -57,10 +55,16 @@ class Pool(Generic[C]):
 
     def close(self) -> None:
         """Close what is idle; what is lent is closed when it comes back broken, or reused."""
+        self._notice_fork()
         with self._free:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
+
+    def _notice_fork(self) -> None:
+        if self._pid != os.getpid():
+            _abandoned.append(self._idle)
+            self._start()
 
     def _take(self) -> C:
         give_up = time.monotonic() + self._patience

@@ -26,7 +26,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 NOW = {
     # The start of the statement: a moment that an index can be asked about, and that is not old in a long transaction.
     "postgres": "coalesce(to_timestamp(:now::float8), statement_timestamp())",
-    "sqlite": "coalesce(:now, (julianday('now') - 2440587.5) * 86400)",
+    # The clock has milliseconds; what comes behind them is an accident of the arithmetic.
+    "sqlite": "coalesce(:now, round((julianday('now') - 2440587.5) * 86400, 3))",
 }
 
 
@@ -119,8 +120,13 @@ def source(name: str, dialect: Dialect) -> str:
 @cache
 def texts(name: str, dialect: Dialect, style: Style, schema: str) -> tuple[Text, ...]:
     """The statements of a file, rendered for a driver. PostgreSQL files hold one, SQLite files a few."""
-    text = source(name, dialect).replace("{now}", NOW[dialect]).replace("{schema}", schema)
+    text = in_schema(source(name, dialect).replace("{now}", NOW[dialect]), dialect, schema)
     return tuple(render(part, style) for part in split(text))
+
+
+def in_schema(text: str, dialect: Dialect, schema: str) -> str:
+    """A text with the names of its tables: in a schema, or, where there are none, with a prefix of their own."""
+    return text.replace("{schema}.", f"{schema}_") if dialect == "sqlite" else text.replace("{schema}", schema)
 
 
 # Comments, strings, quoted identifiers and casts are passed over; what is left of colons are parameters.

@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from ..core import names
 from ..core.errors import StoreBusy, StoreError, StoreRefused, StoreUnavailable
 from . import migrate
 from .pool import Pool, _abandoned
@@ -47,8 +48,16 @@ class SQLiteStore(Store):
 
     dialect = "sqlite"
 
-    def __init__(self, path: str | None, *, synchronous: str = "FULL", busy_for: float = BUSY_FOR) -> None:
+    def __init__(
+        self,
+        path: str | None,
+        *,
+        schema: str = "leasehold",
+        synchronous: str = "FULL",
+        busy_for: float = BUSY_FOR,
+    ) -> None:
         super().__init__()
+        self.quoted = names.schema(schema)  # before the names of our tables: the file may hold others
         if sqlite3.sqlite_version_info < OLDEST:
             raise StoreError(f"SQLite 3.35 or newer is needed, this Python has {sqlite3.sqlite_version}")
         self.path = None if path is None else str(Path(path).absolute())
@@ -70,11 +79,9 @@ class SQLiteStore(Store):
 
     def attempt(self, make: Callable[[], Flow[R]], *, looks: bool = False) -> tuple[R, list[Wake]]:
         """Run a flow once: a look on a reader's connection, a change on the writer's."""
-        if self._pid != os.getpid():  # a connection must not be used, nor closed, on the other side of a fork
-            _abandoned.append(self._writer)
-            self._start()
+        self._notice_fork()
         self.ready()
-        turn = _Turn(make)
+        turn = _Turn(make, self.quoted)
         if looks and not self._memory:
             self._look(turn)
         else:
@@ -95,30 +102,42 @@ class SQLiteStore(Store):
         self._warn_of_wal_reset()
         with self._writing:
             writer = self._open_writer()
-            found = migrate.sqlite_version(writer)
+            found = migrate.sqlite_version(writer, self.quoted)
             if found == 0:
-                self._in_transaction(lambda connection: migrate.migrate_sqlite(connection, self.where))
+                self._in_transaction(self.migrate_on)
             else:
                 migrate.check(found, self.where, "sqlite")
 
     def migrate(self) -> list[int]:
         """Bring the file up to date. Safe when many do it at once. Returns the versions applied."""
+        self._notice_fork()
         self._refuse_network()
         try:
             with self._writing:
                 self._open_writer()
-                return self._in_transaction(lambda connection: migrate.migrate_sqlite(connection, self.where))
+                return self._in_transaction(self.migrate_on)
         except Transient as error:
             raise error.shown from error.__cause__
 
+    def migrate_on(self, connection: sqlite3.Connection) -> list[int]:
+        """Bring the file up to date in a transaction that is open."""
+        return migrate.migrate_sqlite(connection, self.quoted, self.where)
+
     def close(self) -> None:
         """Close all connections that are not in use."""
+        self._notice_fork()
         super().close()
         self._readers.close()
         with self._writing:
             if self._writer is not None and not self._memory:
                 self._writer.close()
                 self._writer = None
+
+    def _notice_fork(self) -> None:
+        """A connection must not be used, nor closed, on the other side of a fork; nor can its lock be trusted there."""
+        if self._pid != os.getpid():
+            _abandoned.append(self._writer)
+            self._start()
 
     def _look(self, turn: _Turn[Any]) -> None:
         with self._readers.connection() as connection:
@@ -228,8 +247,9 @@ class SQLiteStore(Store):
 class _Turn(Generic[R]):
     """One flow that waits for its turn, and what came of it."""
 
-    def __init__(self, make: Callable[[], Flow[R]]) -> None:
+    def __init__(self, make: Callable[[], Flow[R]], schema: str) -> None:
         self._make = make
+        self._schema = schema
         self._answer: tuple[R, list[Wake]] | None = None
         self._error: BaseException | None = None
 
@@ -240,7 +260,7 @@ class _Turn(Generic[R]):
 
     def run(self, connection: sqlite3.Connection) -> None:
         """Run the flow on a connection."""
-        self._answer = drive(self._make(), OnSQLite(connection))
+        self._answer = drive(self._make(), OnSQLite(connection, self._schema))
 
     def run_in_savepoint(self, connection: sqlite3.Connection, meaning: Callable[[sqlite3.Error], Exception]) -> None:
         """Run the flow in a transaction that it shares with others: what it raises is its own."""
@@ -276,8 +296,9 @@ def _run_all(
 class OnSQLite:
     """A connection on which a transaction is open, or which only looks."""
 
-    def __init__(self, raw: sqlite3.Connection) -> None:
+    def __init__(self, raw: sqlite3.Connection, schema: str) -> None:
         self._raw = raw
+        self._schema = schema
 
     def begin(self) -> None:
         """It is open already."""
@@ -285,7 +306,7 @@ class OnSQLite:
     def execute(self, query: Query) -> list[Row]:
         """Run a script; the answer is what all of its statements return."""
         answer: list[Row] = []
-        for text in texts(query.name, "sqlite", "named", ""):
+        for text in texts(query.name, "sqlite", "named", self._schema):
             answer += self._raw.execute(text.sql, text.named(query.params)).fetchall()
         return answer
 

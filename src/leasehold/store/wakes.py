@@ -65,11 +65,15 @@ class Wakes:
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()  # of the thread that listens now
 
+    def _notice_fork(self) -> None:
+        """A fork takes neither the thread along, nor a lock that can be trusted."""
+        if self._pid != os.getpid():
+            self._reset()
+
     @contextmanager
     def sleeper(self, *channels: str) -> Iterator[Sleeper]:
         """Somebody to be woken by these channels."""
-        if self._pid != os.getpid():  # a fork took neither the thread nor the state of its lock along
-            self._reset()
+        self._notice_fork()
         sleeper = Sleeper(frozenset(channels))
         with self._lock:
             self._sleepers.append(sleeper)
@@ -87,6 +91,7 @@ class Wakes:
 
     def tell(self, channels: set[str]) -> None:
         """Wake the sleepers of these channels in this process."""
+        self._notice_fork()
         with self._lock:
             for sleeper in self._sleepers:
                 if sleeper.channels & channels:
@@ -94,6 +99,7 @@ class Wakes:
 
     def close(self) -> None:
         """Stop listening, until somebody sleeps again."""
+        self._notice_fork()
         with self._lock:
             self._stop.set()
             self._thread = None

@@ -162,6 +162,8 @@ def _reasons(job: Job[Any]) -> Flow[list[str]]:
             return [f"it has failed {after}: {_first_line(job.error)}; resume or cancel it"]
         case State.PAUSED, _:
             return [f"it is paused since {_clock(job.finished_at)}; resume or cancel it"]
+        case _, Wait.TIME if (yield read("clock", now=None))[0][0] >= job.run_at.timestamp() - 0.001:
+            return ["nothing holds it up: upkeep will promote it"]
         case _, Wait.TIME:
             why = f", after attempt {job.attempt} failed: {_first_line(job.error)}" if job.attempt and job.error else ""
             return [f"its time is ahead: {_clock(job.run_at)}{why}"]

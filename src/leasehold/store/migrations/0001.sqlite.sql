@@ -1,6 +1,6 @@
 -- The first schema. `jobs` holds what is not over, and stays small; `finished` holds the rest. Times are seconds since 1970.
 
-create table jobs (
+create table {schema}.jobs (
     id            text primary key not null,
     seq           integer not null,  -- order among equals; identity is the id
     state         text not null check (state in ('pending', 'queued', 'running', 'paused', 'failed')),
@@ -48,15 +48,15 @@ create table jobs (
     constraint stopped_has_moment check ((state in ('paused', 'failed')) = (stopped_at is not null))
 );
 
-create index jobs_claim on jobs (queue, suspect, rank, seq) where state = 'queued';
-create index jobs_due on jobs (run_at, seq) where wait = 'time';
-create index jobs_line on jobs (target, seq) where wait = 'target';
-create index jobs_leased on jobs (expires_at) where expires_at is not null;
-create unique index jobs_holder on jobs (target) where holds;
-create unique index jobs_chain on jobs (chain) where position > 0;
-create index jobs_failed on jobs (stopped_at) where state = 'failed';
+create index {schema}.jobs_claim on {schema}.jobs (queue, suspect, rank, seq) where state = 'queued';
+create index {schema}.jobs_due on {schema}.jobs (run_at, seq) where wait = 'time';
+create index {schema}.jobs_line on {schema}.jobs (target, seq) where wait = 'target';
+create index {schema}.jobs_leased on {schema}.jobs (expires_at) where expires_at is not null;
+create unique index {schema}.jobs_holder on {schema}.jobs (target) where holds;
+create unique index {schema}.jobs_chain on {schema}.jobs (chain) where position > 0;
+create index {schema}.jobs_failed on {schema}.jobs (stopped_at) where state = 'failed';
 
-create table finished (
+create table {schema}.finished (
     id            text primary key not null,
     state         text not null check (state in ('succeeded', 'cancelled')),
     queue         text not null,
@@ -81,20 +81,20 @@ create table finished (
     started_at    real,
     finished_at   real not null
 );
-create index finished_chain on finished (chain) where position > 0;
-create index finished_age on finished (finished_at);  -- what partitions are for elsewhere: pruning by age
+create index {schema}.finished_chain on {schema}.finished (chain) where position > 0;
+create index {schema}.finished_age on {schema}.finished (finished_at);  -- what partitions are for elsewhere: pruning by age
 
 -- Unique keys. `until` null: while the job lives; else until that moment, whatever becomes of the job.
-create table keys (
+create table {schema}.keys (
     key    text primary key not null,
     job    text not null,
     until  real
 );
 
-create index keys_window on keys (until) where until is not null;
+create index {schema}.keys_window on {schema}.keys (until) where until is not null;
 
 -- What a job waits for. `state` null: not yet decided. The result is a copy: the blocker may be pruned.
-create table edges (
+create table {schema}.edges (
     job       text not null,
     blocker   text not null,  -- a chain
     position  integer not null,
@@ -102,10 +102,10 @@ create table edges (
     result    text,
     primary key (job, blocker)
 );
-create index edges_open on edges (blocker) where state is null;
+create index {schema}.edges_open on {schema}.edges (blocker) where state is null;
 
 -- Attempts that ended otherwise than by success; a successful one is the finished row itself.
-create table attempts (
+create table {schema}.attempts (
     job         text not null,
     version     integer not null,
     attempt     integer not null,
@@ -118,42 +118,42 @@ create table attempts (
 );
 
 -- Notes that something waiting may be free now. Only promote takes them away.
-create table nudges (
+create table {schema}.nudges (
     id    integer primary key autoincrement,
     kind  text not null check (kind in ('target', 'after', 'chain')),
     key   text not null
 );
 
 -- What people have said of a queue; '*' stands for all of them together.
-create table queues (
+create table {schema}.queues (
     queue        text primary key not null,
     paused       integer not null default 0,
     max_running  integer check (max_running >= 0)
 );
 
 -- One row. touched_at: when upkeep last reached the store; grace_until: nobody reaps before.
-create table pulse (
+create table {schema}.pulse (
     single       integer primary key check (single = 1),
     touched_at   real not null default 0,
     grace_until  real not null default 0
 );
-insert into pulse (single) values (1);
+insert into {schema}.pulse (single) values (1);
 
 -- One row: the last number given out for jobs.seq.
-create table sequence (
+create table {schema}.sequence (
     single  integer primary key check (single = 1),
     last    integer not null
 );
-insert into sequence values (1, 0);
+insert into {schema}.sequence values (1, 0);
 
 -- Jobs of both tables, for reading.
-create view all_jobs as
+create view {schema}.all_jobs as
     select id, state, wait, queue, task, priority, target, holds, payload, null as result, error, attempt,
            max_attempts, losses, version, worker, token, expires_at, request, chain, position, 0 as continued,
            unique_key, waits, policy, created_at, run_at, started_at, stopped_at as finished_at
-    from jobs
+    from {schema}.jobs
     union all
     select id, state, null, queue, task, priority, target, 0, payload, result, error, attempt,
            max_attempts, losses, version, worker, token, null, null, chain, position, continued,
            unique_key, 0, null, created_at, run_at, started_at, finished_at
-    from finished;
+    from {schema}.finished;

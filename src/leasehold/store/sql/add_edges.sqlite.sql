@@ -1,5 +1,5 @@
 -- add_edges: what each new job waits for.
-insert into edges (job, blocker, position)
+insert into {schema}.edges (job, blocker, position)
 select json_extract(value, '$.job'), json_extract(value, '$.blocker'), json_extract(value, '$.position')
 from json_each(:batch)
 where true

@@ -1,28 +1,28 @@
 -- change: apply decisions to rows of this transaction that stay in the hot table.
 -- Writes the attempt that ended, frees the target and the key where the decision says so, and nudges whom that may free.
-insert into attempts (job, version, attempt, worker, started_at, ended_at, outcome, error)
+insert into {schema}.attempts (job, version, attempt, worker, started_at, ended_at, outcome, error)
 select j.id, j.version, j.attempt, j.worker, j.started_at, {now}, json_extract(g.value, '$.outcome'), json_extract(g.value, '$.error')
-from json_each(:batch) g cross join jobs j
+from json_each(:batch) g cross join {schema}.jobs j
 where j.id = json_extract(g.value, '$.id') and j.state = 'running'
 on conflict do nothing;
 
-insert into nudges (kind, key)
-select 'target', j.target from json_each(:batch) g cross join jobs j
+insert into {schema}.nudges (kind, key)
+select 'target', j.target from json_each(:batch) g cross join {schema}.jobs j
 where j.id = json_extract(g.value, '$.id') and j.target is not null
   and (j.holds and not json_extract(g.value, '$.holds') or coalesce(json_extract(g.value, '$.wait'), '') = 'target')
 union all
-select 'after', j.id from json_each(:batch) g cross join jobs j
+select 'after', j.id from json_each(:batch) g cross join {schema}.jobs j
 where j.id = json_extract(g.value, '$.id') and json_extract(g.value, '$.wait') = 'jobs'
 union all
-select 'chain', j.chain from json_each(:batch) g cross join jobs j
+select 'chain', j.chain from json_each(:batch) g cross join {schema}.jobs j
 where j.id = json_extract(g.value, '$.id') and j.watched and json_extract(g.value, '$.state') = 'failed';
 
-delete from keys
+delete from {schema}.keys
 where until is null and (key, job) in (
-    select j.unique_key, j.id from json_each(:batch) g cross join jobs j
+    select j.unique_key, j.id from json_each(:batch) g cross join {schema}.jobs j
     where j.id = json_extract(g.value, '$.id') and json_extract(g.value, '$.state') = 'failed');
 
-update jobs
+update {schema}.jobs as jobs
 set state = json_extract(g.value, '$.state'), wait = json_extract(g.value, '$.wait'),
     attempt = json_extract(g.value, '$.attempt'), losses = json_extract(g.value, '$.losses'),
     holds = json_extract(g.value, '$.holds'), waits = coalesce(json_extract(g.value, '$.waits'), jobs.waits),
@@ -33,4 +33,4 @@ set state = json_extract(g.value, '$.state'), wait = json_extract(g.value, '$.wa
     worker = null, expires_at = null, started_at = null, request = null, alone = 0
 from json_each(:batch) g
 where jobs.id = json_extract(g.value, '$.id')
-returning jobs.id;
+returning id;

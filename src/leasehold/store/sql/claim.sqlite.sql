@@ -1,19 +1,19 @@
 -- claim: queued -> running. The lease is written by the claiming statement. The two marks come as a row of their own.
-select exists (select 1 from jobs j, json_each(:queues) s
+select exists (select 1 from {schema}.jobs j, json_each(:queues) s
                where j.state = 'queued' and j.suspect = 1 and j.queue = json_extract(s.value, '$.queue')),
-       (select nullif(json_group_array(queue), '[]') from queues where max_running is not null),
+       (select nullif(json_group_array(queue), '[]') from {schema}.queues where max_running is not null),
        null;
 
 -- Each queue is walked in (rank, seq) order, no further than needed (json_each over a correlated list: SQLite's lateral).
 -- Unless the limits are dealt with, only queues that come before the first with a limit are served.
-update jobs
+update {schema}.jobs
 set state = 'running', attempt = attempt + 1, version = version + 1, worker = :worker, token = :token,
     started_at = {now}, alone = :alone, expires_at = {now} + coalesce(lease, :lease)
 where id in (
     select c.value
     from json_each(:queues) s, json_each((
         select json_group_array(id) from (
-            select id from jobs
+            select id from {schema}.jobs
             where state = 'queued' and queue = json_extract(s.value, '$.queue') and suspect = :suspect
               and task in (select value from json_each(:tasks))
             order by rank, seq
@@ -21,9 +21,9 @@ where id in (
         )
     )) c
     where c.key < json_extract(s.value, '$.want')
-      and not exists (select 1 from queues q where q.queue = json_extract(s.value, '$.queue') and q.paused)
+      and not exists (select 1 from {schema}.queues q where q.queue = json_extract(s.value, '$.queue') and q.paused)
       and not exists (
-        select 1 from queues q, json_each(:queues) a
+        select 1 from {schema}.queues q, json_each(:queues) a
         where not :limited and q.max_running is not null and q.queue in (json_extract(a.value, '$.queue'), '*')
           and json_extract(a.value, '$.place') <= json_extract(s.value, '$.place'))
     limit :want

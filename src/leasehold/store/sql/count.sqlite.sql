@@ -1,6 +1,6 @@
 -- count: how many jobs, counted no further than asked.
 select count(*) from (
-    select 1 from all_jobs
+    select 1 from {schema}.all_jobs
     where (:states is null or state in (select value from json_each(:states)))
       and (:queue is null or queue = :queue)
       and (:task is null or task = :task)

@@ -1,7 +1,7 @@
 -- decide_edges: these dependencies are decided; the result is copied, for the blocker may be pruned.
-update edges
+update {schema}.edges as edges
 set state = json_extract(g.value, '$.state'),
-    result = (select f.result from finished f
+    result = (select f.result from {schema}.finished f
               where f.state = 'succeeded' and not f.continued
                 and (f.id = edges.blocker or f.position > 0 and f.chain = edges.blocker))
 from json_each(:batch) g

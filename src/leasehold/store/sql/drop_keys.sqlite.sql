@@ -1,2 +1,2 @@
 -- drop_keys: give back the keys that were taken for jobs which will not be.
-delete from keys where job in (select value from json_each(:ids));
+delete from {schema}.keys where job in (select value from json_each(:ids));

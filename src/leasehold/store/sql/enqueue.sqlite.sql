@@ -1,7 +1,7 @@
 -- enqueue: insert new rows, and nudges for those that wait.
-insert into jobs (id, seq, state, wait, queue, task, priority, target, payload, run_at, max_attempts, policy, lease,
+insert into {schema}.jobs (id, seq, state, wait, queue, task, priority, target, payload, run_at, max_attempts, policy, lease,
                   unique_key, windowed, chain, position, waits, watched, created_at)
-select json_extract(value, '$.id'), (select last from sequence) + key + 1,
+select json_extract(value, '$.id'), (select last from {schema}.sequence) + key + 1,
        case when wait is null then 'queued' else 'pending' end, wait,
        json_extract(value, '$.queue'), json_extract(value, '$.task'), json_extract(value, '$.priority'),
        json_extract(value, '$.target'), json_extract(value, '$.payload'), due,
@@ -22,16 +22,16 @@ from (
 where true
 on conflict (id) do nothing;
 
-insert into nudges (kind, key)
+insert into {schema}.nudges (kind, key)
 select case wait when 'target' then 'target' else 'after' end, case wait when 'target' then target else id end
-from jobs
+from {schema}.jobs
 where id in (select json_extract(value, '$.id') from json_each(:batch))
-  and seq > (select last from sequence) and wait in ('target', 'jobs')
+  and seq > (select last from {schema}.sequence) and wait in ('target', 'jobs')
 order by seq;
 
 -- The rows just added are those beyond the sequence's last; only then does it move past them.
 select j.id, j.state, j.wait, j.created_at, j.run_at, 1
-from jobs j
-where j.id in (select json_extract(value, '$.id') from json_each(:batch)) and j.seq > (select last from sequence);
+from {schema}.jobs j
+where j.id in (select json_extract(value, '$.id') from json_each(:batch)) and j.seq > (select last from {schema}.sequence);
 
-update sequence set last = last + json_array_length(:batch);
+update {schema}.sequence set last = last + json_array_length(:batch);

@@ -2,8 +2,8 @@
 select target, id
 from (
     select t.value as target,
-           (select j.id from jobs j where j.target = t.value and j.wait = 'target' order by j.seq limit 1) as id
+           (select j.id from {schema}.jobs j where j.target = t.value and j.wait = 'target' order by j.seq limit 1) as id
     from (select distinct value from json_each(:targets)) t
-    where not exists (select 1 from jobs j where j.target = t.value and j.holds)
+    where not exists (select 1 from {schema}.jobs j where j.target = t.value and j.holds)
 )
 where id is not null;

@@ -1,2 +1,2 @@
 -- holder: the job that holds a target.
-select id, state from jobs where target = :target and holds;
+select id, state from {schema}.jobs where target = :target and holds;

@@ -2,7 +2,7 @@
 select id, task, queue, state, priority, payload, attempt, max_attempts, losses, version, chain, position,
        created_at, run_at, started_at, finished_at, wait, target, holds, unique_key, worker,
        expires_at, request, result, error, continued
-from all_jobs
+from {schema}.all_jobs
 where (:before is null or id < :before)
   and (:states is null or state in (select value from json_each(:states)))
   and (:queue is null or queue = :queue)

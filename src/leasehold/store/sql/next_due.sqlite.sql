@@ -1,2 +1,2 @@
 -- next_due: seconds until the next pending job is due.
-select min(run_at) - {now} from jobs where wait = 'time';
+select min(run_at) - {now} from {schema}.jobs where wait = 'time';

@@ -1,3 +1,3 @@
 -- nudge: put back what could not be decided yet.
-insert into nudges (kind, key)
+insert into {schema}.nudges (kind, key)
 select json_extract(value, '$.kind'), json_extract(value, '$.key') from json_each(:batch);

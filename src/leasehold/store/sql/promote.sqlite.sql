@@ -1,9 +1,9 @@
 -- promote: pending -> queued. They line up in the order given.
-update jobs
-set state = 'queued', wait = null, holds = target is not null, seq = (select last from sequence) + g.key + 1
+update {schema}.jobs as jobs
+set state = 'queued', wait = null, holds = target is not null, seq = (select last from {schema}.sequence) + g.key + 1
 from json_each(:ids) g
 where jobs.id = g.value and state = 'pending';
 
-update sequence set last = last + json_array_length(:ids);
+update {schema}.sequence set last = last + json_array_length(:ids);
 
 select value from json_each(:ids);

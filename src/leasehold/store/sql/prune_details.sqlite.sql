@@ -1,4 +1,4 @@
 -- prune_details: what belonged to pruned jobs.
-delete from attempts where job in (select value from json_each(:ids));
+delete from {schema}.attempts where job in (select value from json_each(:ids));
 
-delete from edges where job in (select value from json_each(:ids));
+delete from {schema}.edges where job in (select value from json_each(:ids));

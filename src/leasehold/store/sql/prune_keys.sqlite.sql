@@ -1,2 +1,2 @@
 -- prune_keys: windows that are over.
-delete from keys where key in (select key from keys where until <= {now} limit :most) returning key;
+delete from {schema}.keys where key in (select key from {schema}.keys where until <= {now} limit :most) returning key;

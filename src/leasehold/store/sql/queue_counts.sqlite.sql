@@ -1,2 +1,2 @@
 -- queue_counts: live jobs by queue and state.
-select queue, state, count(*) from jobs group by queue, state;
+select queue, state, count(*) from {schema}.jobs group by queue, state;

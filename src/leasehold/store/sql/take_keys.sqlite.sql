@@ -1,5 +1,5 @@
 -- take_keys: those that nobody has.
-insert into keys (key, job, until)
+insert into {schema}.keys (key, job, until)
 select json_extract(value, '$.key'), json_extract(value, '$.job'), {now} + json_extract(value, '$.window')
 from json_each(:batch)
 where true

@@ -1,6 +1,6 @@
 -- watch: whoever ends these chains shall say so.
-update jobs set watched = 1
+update {schema}.jobs set watched = 1
 where watched = 0 and (id in (select value from json_each(:chains))
                        or position > 0 and chain in (select value from json_each(:chains)));
 
-select chain from jobs where false;
+select chain from {schema}.jobs where false;

@@ -1,0 +1,2 @@
+-- clock: what time it is for the store.
+select extract(epoch from {now})::float8
