@@ -35,7 +35,7 @@ class Place:
             return cursor.fetchall() if cursor.description else []
         answer: list[Any] = []
         self.raw.execute("begin immediate")
-        for text in texts(name, "sqlite", "named", ""):
+        for text in texts(name, "sqlite", "named", self.store.quoted):
             cursor = self.raw.execute(text.sql, params)
             if cursor.description:
                 answer += cursor.fetchall()

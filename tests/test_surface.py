@@ -44,6 +44,7 @@ NAMES = [
     "StoreUnavailable",
     "UnknownTask",
     "WaitTimeout",
+    "new_id",
 ]
 
 METHODS = [

@@ -35,6 +35,7 @@ from .core.errors import (
     WaitTimeout,
 )
 from .core.job import AttemptRecord, Draft, Job, State
+from .tasks import new_id
 
 __all__ = [
     "Aborted",
@@ -67,4 +68,5 @@ __all__ = [
     "StoreUnavailable",
     "UnknownTask",
     "WaitTimeout",
+    "new_id",
 ]

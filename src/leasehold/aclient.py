@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, overload
+from uuid import UUID
 
 from .client import DAY, AnyJob, AnyState, Client, _drafts
 from .core.job import AttemptRecord, Draft, Job
@@ -104,7 +105,11 @@ class AsyncClient:
     async def wait(self, job: AnyJob, /, *, timeout: float = 60.0) -> Job[Any]:
         return await _call(self._plain.wait, job, timeout=timeout)
 
-    async def result(self, job: Job[R], /, *, timeout: float = 60.0) -> R:
+    @overload
+    async def result(self, job: Job[R], /, *, timeout: float = 60.0) -> R: ...
+    @overload
+    async def result(self, job: str | UUID, /, *, timeout: float = 60.0) -> Any: ...
+    async def result(self, job: AnyJob, /, *, timeout: float = 60.0) -> Any:
         return await _call(self._plain.result, job, timeout=timeout)
 
     async def cancel(self, job: AnyJob, /) -> Job[Any]:

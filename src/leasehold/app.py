@@ -17,17 +17,25 @@ class App(Tasks):
     """Where tasks are registered and jobs are enqueued.
 
     `url`: `sqlite:///path.db` or `postgresql://user:password@host/database`; by default LEASEHOLD_URL from the
-    environment, else a file leasehold.db in the working directory. `schema`: the PostgreSQL schema of the tables.
-    `payload_limit`: the most bytes of JSON that a payload or result may have. Nothing is connected before first use.
+    environment, else a file leasehold.db in the working directory. `schema`: where the tables are, which in a SQLite
+    file is a prefix of their names.
+    `connections`: the most that one process holds open at a time (PostgreSQL). `payload_limit`: the most bytes of JSON
+    that a payload or result may have. Nothing is connected before first use.
     """
 
     def __init__(
-        self, url: str | None = None, *, schema: str = "leasehold", payload_limit: int = payload.MAX_BYTES
+        self,
+        url: str | None = None,
+        *,
+        schema: str = "leasehold",
+        connections: int = 10,
+        payload_limit: int = payload.MAX_BYTES,
     ) -> None:
         super().__init__(payload_limit=names.whole("payload_limit", payload_limit, 64, 64 * 1024 * 1024))
         self._url = url or os.environ.get("LEASEHOLD_URL") or DEFAULT_URL
         self._schema = names.schema(schema)
-        self._stores: dict[str | None, Store] = {None: open_store(self._url, schema=self._schema)}
+        self._connections = names.whole("connections", connections, 1, 1000)
+        self._stores: dict[str | None, Store] = {None: self._open(None)}
         self._lock = threading.Lock()
         self._client = Client(self, self.store)
         self._aclient = AsyncClient(self, self.store)
@@ -45,10 +53,13 @@ class App(Tasks):
     def store(self, tenant: str | None = None) -> Store:
         """The store of the app, or of a tenant of it."""
         if tenant not in self._stores:
-            store = open_store(self._url, schema=self._schema, tenant=names.schema(tenant))
+            store = self._open(names.schema(tenant))
             with self._lock:
                 self._stores.setdefault(tenant, store)
         return self._stores[tenant]
+
+    def _open(self, tenant: str | None) -> Store:
+        return open_store(self._url, schema=self._schema, tenant=tenant, connections=self._connections)
 
     def close(self) -> None:
         """Let go of all connections. The app may be used again."""

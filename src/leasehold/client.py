@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, overload
 from uuid import UUID
 
 from .core import names, payload
@@ -105,14 +105,18 @@ class Client:
         names.seconds("timeout", timeout)
         return _wait(self.store, _id(job), timeout)
 
-    def result(self, job: Job[R], /, *, timeout: float = 60.0) -> R:
+    @overload
+    def result(self, job: Job[R], /, *, timeout: float = 60.0) -> R: ...
+    @overload
+    def result(self, job: str | UUID, /, *, timeout: float = 60.0) -> Any: ...
+    def result(self, job: AnyJob, /, *, timeout: float = 60.0) -> Any:
         """Wait for the job's chain and return its result, or raise JobFailed, JobCancelled or WaitTimeout."""
         last = self.wait(job, timeout=timeout)
         if last.state is State.FAILED:
             raise JobFailed(last.id, last.error)
         if last.state is State.CANCELLED:
             raise JobCancelled(last.id)
-        return cast(R, self._decode(last))
+        return self._decode(last)
 
     def cancel(self, job: AnyJob, /) -> Job[Any]:
         """End a job. A running one is asked to end: it is cancelled as soon as its attempt is over."""
@@ -132,8 +136,7 @@ class Client:
 
     def complete(self, job: AnyJob, result: Any = None, /, *, continue_with: Draft[Any] | None = None) -> Job[Any]:
         """Succeed a job from outside, with this result, or by going on with another job of its chain."""
-        text = payload.encode(result, path="result", limit=self._tasks.payload_limit, hook=plain_value)
-        return self.store.run(steer.complete, _id(job), text, continue_with)
+        return self.store.run(steer.complete, _id(job), self._encode(job, result), continue_with)
 
     def delete(self, job: AnyJob, /) -> None:
         """Remove a job and its history, whatever its state."""
@@ -183,6 +186,17 @@ class Client:
     def migrate(self) -> list[int]:
         """Bring the store's schema up to date; returns the versions applied. Safe when many do it at once."""
         return self.store.migrate()
+
+    def _encode(self, job: AnyJob, result: Any) -> str | None:
+        """A result as it is stored: nothing for None, and nothing that the task's annotation would refuse later."""
+        if result is None:
+            return None
+        text = payload.encode(result, path="result", limit=self._tasks.payload_limit, hook=plain_value)
+        known = job if isinstance(job, Job) else self.get(job)
+        task = self._tasks.tasks.get(known.task) if known else None
+        if task is not None:
+            task.decode_result(text)
+        return text
 
     def _decode(self, job: Job[Any]) -> Any:
         """A result by the annotation of its task, if this app knows it."""

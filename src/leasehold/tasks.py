@@ -34,6 +34,11 @@ _ROUTE = ("connection", "tenant")  # where a job goes, which is said to the clie
 _FOREIGN_WORDS = ("delay", "apply_async", "send", "send_with_options", "kiq", "defer", "defer_async", "enqueue_in")
 
 
+def new_id() -> str:
+    """A new id for a job (UUIDv7), to be given as `using(id=...)`: then enqueue can be repeated."""
+    return make_id(time.time(), os.urandom(10))
+
+
 class Enqueues(Protocol):
     """What a task needs of the app's client."""
 
@@ -89,7 +94,7 @@ class Prepared(Generic[P, R_co]):
 
     def _draft(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Draft[R_co]:
         text = self._task.signature.encode(args, kwargs, self._task.app.payload_limit)
-        job_id = self._id or make_id(time.time(), os.urandom(10))
+        job_id = self._id or new_id()
         return Draft(job_id, self._task.name, text, **self._fields)
 
     def __repr__(self) -> str:

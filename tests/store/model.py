@@ -15,6 +15,7 @@ from leasehold.core.job import Draft, Lease, Outcome, Raised, Released, Snoozed,
 from leasehold.store.flows.lease import Scope
 
 OVER = ("succeeded", "cancelled")
+HIDDEN = ("draft", "seq", "alone", "token", "history", "edges")
 HALF = 0.5  # what the stores are given for randomness
 
 
@@ -51,14 +52,9 @@ class Row:
 
     def view(self, existing: bool = False) -> dict[str, Any]:
         d = self.draft
-        mine = "id task queue priority target unique".split()
-        ours = "state attempt losses version chain position created_at run_at started_at finished_at wait holds worker"
-        rest = "expires_at request result error continued"
-        return {name: getattr(d, name) for name in mine} | {
-            "max_attempts": d.policy.max_attempts,
-            "existing": existing,
-            **{name: getattr(self, name) for name in (*ours.split(), *rest.split())},
-        }
+        view = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in HIDDEN}
+        view |= {name: getattr(d, name) for name in ("id", "task", "queue", "priority", "target", "unique")}
+        return view | {"max_attempts": d.policy.max_attempts, "existing": existing}
 
 
 class Model:
@@ -248,7 +244,9 @@ class Model:
             room = min(want - len(got), want if suspects is None else suspects)
             if room > 0 and seen:
                 got += of_kind(True, room)
-        return [row.view() | {"token": token} for row in got], seen and self._suspects(list(left)), seen
+        left_over = self._suspects(list(left))
+        may_be_seen = seen or left_over or any(row.losses for row in got)
+        return [row.view() | {"token": token} for row in got], seen and left_over, may_be_seen
 
     def _suspects(self, queues: list[str]) -> bool:
         return any(row.state == "queued" and row.losses and row.draft.queue in queues for row in self._live())
@@ -381,7 +379,8 @@ class Model:
             return row.view()
         d, ahead = row.draft, row.state == "paused" and row.run_at > now
         if row.state == "failed" and d.unique is not None and (d.unique_for is None or self._held(d.unique, now)):
-            if (holder := self._take_key(d, now)) != id:
+            holder = self._take_key(d, now)
+            if holder != id:
                 raise KeyTaken(d.unique, holder)
         wait = "jobs" if row.waits else "target" if d.target and not row.holds and not ahead else "time"
         self._place(row, "pending", wait, now)

@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 
 from leasehold.core.job import Draft, State
 from leasehold.store.flows import enqueue, look
+from leasehold.store.open import open_store
 from leasehold.store.postgres import PostgresStore
+from leasehold.store.query import in_schema
 from leasehold.store.sqlite import SQLiteStore
 from leasehold.store.store import Store
-from tests.store.race_worker import Racer, drain, open_store
+from tests.store.race_worker import Racer, drain
 
 PROCESSES = 8
 PATIENCE = 100.0
@@ -38,7 +40,7 @@ class Race:
     def __init__(self, url: str, schema: str, tmp_path: Path) -> None:
         self.url = url
         self.schema = schema
-        self.store = open_store(url, schema)
+        self.store = open_store(url, schema=schema)
         self.store.migrate()
         self._folder = tmp_path
         self._over = tmp_path / "over"
@@ -124,12 +126,12 @@ class Race:
         """Ask, or tell, the database behind the store's back."""
         if isinstance(self.store, PostgresStore):
             with self.store._pool.connection() as raw:
-                cursor = raw.execute(sql.replace("{schema}.", f"{self.store.quoted}.").encode())
+                cursor = raw.execute(in_schema(sql, "postgres", self.store.quoted).encode())
                 return cursor.fetchall() if cursor.description else []
         assert isinstance(self.store, SQLiteStore)
         reader = self.store._connect()
         try:
-            return reader.execute(sql.replace("{schema}.", f"{self.store.quoted}_")).fetchall()
+            return reader.execute(in_schema(sql, "sqlite", self.store.quoted)).fetchall()
         finally:
             reader.close()
 
@@ -141,8 +143,8 @@ class Race:
         """
         self.query("create table {schema}.observed (what text, number integer)")
         if isinstance(self.store, SQLiteStore):
-            noted = f"begin insert into observed {measure}; end"
-            self.query(f"create trigger observe after {when} on jobs when {condition} {noted}")
+            noted = f"begin insert into {{schema}}.observed {measure}; end"
+            self.query(f"create trigger observe after {when} on {{schema}}.jobs when {condition} {noted}")
             return
         self.query(
             f"create function {{schema}}.observe() returns trigger language plpgsql as $$ begin"

@@ -23,22 +23,15 @@ import psycopg
 
 from leasehold.core.ids import make_id
 from leasehold.core.job import Claimed, Draft, Job, Succeeded
+from leasehold.store.callers import run_on
 from leasehold.store.flows import enqueue, lease, look, promote, upkeep
 from leasehold.store.flows.lease import Scope
+from leasehold.store.open import open_store
 from leasehold.store.postgres import PostgresStore
-from leasehold.store.query import Query, Row, texts
-from leasehold.store.runner import drive
-from leasehold.store.sqlite import OnSQLite, SQLiteStore
+from leasehold.store.sqlite import SQLiteStore
 from leasehold.store.store import Store
 
 TASK = "race"
-
-
-def open_store(url: str, schema: str) -> Store:
-    if url.startswith("sqlite:"):
-        path = url.removeprefix("sqlite:///")
-        return SQLiteStore(None if path == ":memory:" else path)
-    return PostgresStore(url, schema=schema)
 
 
 def draft(**options: Any) -> Draft[Any]:
@@ -140,16 +133,14 @@ class Caller:
     """A user's own connection, on which enqueue is part of the user's transaction."""
 
     def __init__(self, store: Store) -> None:
-        self._flows: Any
+        self._store = store
         if isinstance(store, PostgresStore):
             self._raw: Any = psycopg.connect(store._url, autocommit=True)
-            self._flows = _OnPsycopg(self._raw, store.quoted)
             self._begin = "begin"
         else:
             assert isinstance(store, SQLiteStore)
             assert store.path is not None
             self._raw = sqlite3.connect(store.path, isolation_level=None, timeout=30)
-            self._flows = OnSQLite(self._raw, "leasehold")
             self._begin = "begin immediate"
 
     def enqueue(
@@ -158,7 +149,7 @@ class Caller:
         """Enqueue, do something else, then commit or roll back."""
         self._raw.execute(self._begin)
         try:
-            jobs, _ = drive(enqueue.enqueue(drafts), self._flows)
+            jobs = run_on(self._store, self._raw, enqueue.enqueue, drafts)
             between()
         except BaseException:
             self._raw.execute("rollback")
@@ -170,25 +161,11 @@ class Caller:
         self._raw.close()
 
 
-class _OnPsycopg:
-    def __init__(self, raw: psycopg.Connection[Any], schema: str) -> None:
-        self._raw = raw
-        self._schema = schema
-
-    def begin(self) -> None:
-        """The transaction is the user's."""
-
-    def execute(self, query: Query) -> list[Row]:
-        (text,) = texts(query.name, "postgres", "pyformat", self._schema)
-        cursor = self._raw.execute(text.sql, query.params)
-        return cursor.fetchall() if cursor.description else []
-
-
 ROLES: dict[str, Callable[..., None]] = {"drain": drain, "work": work, "compete": compete, "churn": churn}
 
 
 def main(spec: dict[str, Any]) -> None:
-    store = open_store(spec["url"], spec["schema"])
+    store = open_store(spec["url"], schema=spec["schema"])
     store.run(look.queues)  # connected before the start
     racer = Racer(store, spec["name"], Path(spec["records"]), Path(spec["over"]))
     print("ready", flush=True)

@@ -20,10 +20,24 @@ from tests.store.model import OVER, Model
 
 State = dict[str, Any]
 
-LIVE = """id task queue priority target unique_key state wait attempt max_attempts losses version holds alone worker token
-    started_at expires_at stopped_at request error chain position waits created_at run_at""".split()
-DONE = """id task queue priority target unique_key state attempt max_attempts losses version worker token started_at
-    finished_at error chain position created_at run_at result continued""".split()
+BOTH = [
+    *(
+        "id",
+        "task",
+        "queue",
+        "priority",
+        "target",
+        "unique_key",
+        "state",
+        "attempt",
+        "max_attempts",
+        "losses",
+        "version",
+    ),
+    *("worker", "token", "started_at", "error", "chain", "position", "created_at", "run_at"),
+]
+LIVE = [*BOTH, "wait", "holds", "alone", "expires_at", "stopped_at", "request", "waits"]
+DONE = [*BOTH, "finished_at", "result", "continued"]
 TABLES = {
     "jobs": LIVE,
     "finished": DONE,

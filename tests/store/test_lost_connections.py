@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import psycopg
@@ -350,8 +350,7 @@ SETTINGS = {
 @pytest.mark.filterwarnings("ignore:.*standard_conforming_strings")
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
 def test_a_role_may_have_settings_of_its_own(pg_home: Home, settings: list[str]) -> None:
-    with role(pg_home, settings) as url:
-        app = make_app(url, pg_home.schema)
+    with role(pg_home, settings) as url, closing(make_app(url, pg_home.schema)) as app:
         work = app.lookup("work")
         before = time.time()
         text = "žluťoučký 日本 'quoted' \\ back\\\\slash"
@@ -372,12 +371,10 @@ def test_a_role_may_have_settings_of_its_own(pg_home: Home, settings: list[str])
         app.client.complete(second, text)
         assert app.client.result(second, timeout=5) == text
         app.client.migrate()
-        app.close()
 
 
 def test_many_at_once_get_along_where_everything_is_serializable(pg_home: Home) -> None:
-    with role(pg_home, SETTINGS["serializable"]) as url:
-        app = make_app(url, pg_home.schema)
+    with role(pg_home, SETTINGS["serializable"]) as url, closing(make_app(url, pg_home.schema)) as app:
         work = app.lookup("work")
 
         def life(n: int) -> None:
@@ -390,7 +387,6 @@ def test_many_at_once_get_along_where_everything_is_serializable(pg_home: Home) 
         with ThreadPoolExecutor(4) as threads:
             list(threads.map(life, range(24)))
         assert app.client.count() >= 24
-        app.close()
 
 
 def test_the_pools_own_connection_is_good_after_a_failed_transaction(app: App) -> None:

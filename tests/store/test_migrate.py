@@ -88,7 +88,7 @@ def test_postgres_without_a_schema_says_what_to_do(pg_url: str, schema: str) -> 
     app = make_app(pg_url, schema)
     for use in (app.client.count, app.lookup("work").enqueue, app.client.queues):
         with pytest.raises(
-            SchemaMismatch, match=rf"schema {schema} of .* holds no Leasehold schema yet: run `leasehold migrate`"
+            SchemaMismatch, match=rf"schema {schema} of .* holds no Leasehold schema yet: run app.client.migrate"
         ):
             use()  # type: ignore[operator]
     app.client.migrate()
@@ -131,7 +131,7 @@ def test_an_older_schema_is_refused_until_it_is_migrated(app: App, monkeypatch: 
     app.store()._checked = False
     for use in (app.client.count, app.lookup("work").enqueue):
         with pytest.raises(
-            SchemaMismatch, match=f"is at version {newest}, this release needs {newest + 1}: run `leasehold migrate`"
+            SchemaMismatch, match=f"is at version {newest}, this release needs {newest + 1}: run app.client.migrate"
         ):
             use()  # type: ignore[operator]
     assert app.client.migrate() == [newest + 1]
@@ -250,6 +250,17 @@ def test_a_file_may_hold_tables_of_the_users_own_with_such_names(tmp_path: Path,
     app.lookup("work").enqueue()
     assert app.client.count() == 1
     app.close()
+
+
+def test_two_schemas_in_one_file_know_nothing_of_each_other(tmp_path: Path) -> None:
+    here, there = (make_app(f"sqlite:///{tmp_path / 'shop.db'}", schema) for schema in ("here", "there"))
+    job = here.lookup("work").using(unique="k", target="t").enqueue()
+    assert there.client.get(job) is None
+    assert there.lookup("work").using(unique="k", target="t").enqueue().existing is False
+    there.client.complete(there.client.jobs().jobs[0])
+    assert here.client.get(job) == job
+    here.close()
+    there.close()
 
 
 @pytest.mark.parametrize("table", [f"leasehold_{table}" for table in TABLES])

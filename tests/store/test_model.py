@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from leasehold.core.errors import InvalidInput, InvalidTransition, JobNotFound, KeyTaken, LeaseholdError
-from leasehold.core.job import Draft, Job, Lease, Outcome, Policy, Raised, Released, Snoozed, Succeeded
+from leasehold.core.job import Draft, Job, Lease, Outcome, Succeeded
 from leasehold.core.machine import TRANSITIONS
 from leasehold.store.flows import enqueue, lease, look, promote, steer, upkeep
 from leasehold.store.flows.lease import Scope
 from tests import servers
+from tests.store.histories import batches, steps
 from tests.store.model import HALF, Model
 from tests.store.subjects import Subject, check_invariants, expected, subjects_of
 
@@ -34,41 +34,6 @@ SETTINGS = settings(
     print_blob=True,
     database=None if os.environ.get("CI") else settings.default.database,
     suppress_health_check=list(HealthCheck),
-)
-
-pick = st.integers(0, 9)
-rarely = st.sampled_from([False, False, False, True])
-queues = st.sampled_from(["a", "b"])
-policies = st.builds(
-    Policy,
-    max_attempts=st.sampled_from([1, 2, 4]),
-    lease=st.sampled_from([None, None, 5.0]),
-    on_expired=st.sampled_from(["retry", "retry", "fail"]),
-    on_failure=st.sampled_from(["hold", "continue"]),
-    on_blocker_failure=st.sampled_from(["hold", "cancel", "run"]),
-)
-# A draft but for its id and for the ids in `after`, which are picked from those that there are.
-wishes = st.fixed_dictionaries(
-    {
-        "task": st.sampled_from(["t", "t", "u"]),
-        "queue": queues,
-        "priority": st.sampled_from([0, 0, 5, -5]),
-        "policy": policies,
-        "target": st.sampled_from([None, None, "x", "y"]),
-        "unique": st.sampled_from([None, None, None, "k", "l"]),
-        "unique_for": st.sampled_from([None, 20.0]),
-        "delay": st.sampled_from([None, None, None, 5.0, 50.0]),
-        "after": st.sampled_from([0, 0, 0, 1, 2]).flatmap(lambda n: st.lists(pick, min_size=n, max_size=n)),
-        "known_id": st.sampled_from([None] * 7 + [0, 1, 2]),
-    }
-)
-results = st.sampled_from([None, '"done"', '{"n": 1}'])
-outcomes = st.one_of(
-    st.builds(Succeeded, results),
-    st.tuples(results, wishes),  # succeeded, and goes on with the chain
-    st.builds(Raised, st.just("boom"), st.sampled_from([None, 7.0]), rarely),
-    st.builds(Snoozed, st.just(5.0)),
-    st.builds(Released, st.sampled_from([None, "shutdown"]), rarely),
 )
 
 
@@ -85,6 +50,15 @@ class History(RuleBasedStateMachine):
         self.made = 0
         self.ids: list[str] = []
         self.leases: list[tuple[str, Lease]] = []  # of which worker, newest last; what it was told of
+
+    @initialize(given=batches)
+    def begin(self, given: list[dict[str, Any]]) -> None:
+        self.enqueue(given, lost=False)
+
+    @rule(step=steps)
+    def then(self, step: tuple[str, dict[str, Any]]) -> None:
+        name, arguments = step
+        getattr(self, name)(**arguments)
 
     # Said to all
 
@@ -140,11 +114,6 @@ class History(RuleBasedStateMachine):
 
     # Producers
 
-    @initialize(given=st.lists(wishes, min_size=2, max_size=5))
-    def begin(self, given: list[dict[str, Any]]) -> None:
-        self.enqueue(given, lost=False)
-
-    @rule(given=st.lists(wishes, min_size=1, max_size=4), lost=rarely)
     def enqueue(self, given: list[dict[str, Any]], lost: bool) -> None:
         drafts: list[Draft[Any]] = []
         for wish in given:
@@ -157,7 +126,6 @@ class History(RuleBasedStateMachine):
 
     # Upkeep
 
-    @rule(until_quiet=st.booleans())
     def promote(self, until_quiet: bool) -> None:
         while True:
             promoted, cancelled, _ = self.say(
@@ -171,7 +139,6 @@ class History(RuleBasedStateMachine):
         for subject in self.subjects:
             subject.check_nothing_is_stuck(self.now)
 
-    @rule(seconds=st.sampled_from([0.25, 1.0, 2.0, 5.0, 20.0, 40.0]), grace=st.sampled_from([None, 0.0, 0.0, 10.0]))
     def pass_time(self, seconds: float, grace: float | None) -> None:
         """Time passes; then, unless upkeep is away, leases that ran out are reaped."""
         self.now += seconds
@@ -190,19 +157,11 @@ class History(RuleBasedStateMachine):
 
     # Workers
 
-    @rule(
-        worker=st.sampled_from(["w1", "w2"]),
-        names=st.sampled_from([["a"], ["b"], ["a", "b"], ["b", "a"]]),
-        wants=st.tuples(*[st.sampled_from([4, 4, 1, 2])] * 3),
-        tasks=st.sampled_from([["t", "u"], ["t", "u"], ["t"]]),
-        alone=rarely,
-        suspects=st.sampled_from([None, None, 0, 1]),
-        heard=st.sampled_from(["at once", "at once", "when repeated", "never"]),
-    )
     def claim(
         self,
+        promoted: bool,
         worker: str,
-        names: list[str],
+        queues: list[str],
         wants: tuple[int, ...],
         tasks: list[str],
         alone: bool,
@@ -210,9 +169,11 @@ class History(RuleBasedStateMachine):
         heard: str,
     ) -> None:
         """What is not heard is found by the next renewal."""
+        if promoted:
+            self.promote(until_quiet=True)
         self.made += 1
         token = str(uuid.UUID(int=self.made))
-        scopes = [Scope(name, want) for name, want in zip(names, wants, strict=False)]
+        scopes = [Scope(name, want) for name, want in zip(queues, wants, strict=False)]
         how: dict[str, Any] = {"want": wants[2], "lease": 30.0, "suspects": suspects, "alone": alone}
         sure: list[bool] = []
 
@@ -233,8 +194,6 @@ class History(RuleBasedStateMachine):
         if heard != "never":
             self.leases += [(worker, Lease(job["id"], token)) for job in jobs]
 
-    @precondition(lambda self: any(row.state == "running" for row in self.model.jobs.values()))
-    @rule(worker=st.sampled_from(["w1", "w2"]), forgets=st.sets(pick))
     def renew(self, worker: str, forgets: set[int]) -> None:
         """A worker renews what it knows of, and learns what it forgot, or was never told of."""
         mine = [held for whose, held in self.leases if whose == worker]
@@ -246,10 +205,6 @@ class History(RuleBasedStateMachine):
         )  # fmt: skip
         self.leases += [(worker, held) for held in answer[2] if (worker, held) not in self.leases]
 
-    @precondition(lambda self: self.leases)
-    @rule(
-        given=st.dictionaries(pick, outcomes, min_size=1, max_size=4), stale=rarely, times=st.sampled_from([1, 1, 1, 2])
-    )
     def settle(self, given: dict[int, Any], stale: bool, times: int) -> None:
         """Leases that are still good, or whichever, the newest first; twice if the first answer is lost."""
         held = [held for _, held in self.leases if stale or self.model.owns(held)][::-1]
@@ -269,23 +224,14 @@ class History(RuleBasedStateMachine):
                 getattr(steer, verb), id, *args, now=self.now, again=again, shape=shape or _job,
             )  # fmt: skip
 
-    @precondition(lambda self: self.model.jobs)
-    @rule(verb=st.sampled_from(["cancel", "pause", "resume", "run_now", "delete"]), which=pick, lost=rarely)
     def tell(self, verb: str, which: int, lost: bool) -> None:
         shape = bool if verb == "delete" else _job
         self.steer(verb, self.id_of(which, *(TRANSITIONS[verb].sources)), lost, shape=shape)
 
-    @precondition(lambda self: self.model.jobs)
-    @rule(which=pick, result=results, successor=st.none() | wishes, lost=rarely)
     def complete(self, which: int, result: str | None, successor: dict[str, Any] | None, lost: bool) -> None:
         id = self.id_of(which, *TRANSITIONS["complete"].sources)
         self.steer("complete", id, lost, result, None if successor is None else self.draft(successor))
 
-    @rule(
-        queue=st.sampled_from(["a", "b", "*"]),
-        limit=st.sampled_from(["keep", None, 0, 1, 2, 3]),
-        paused=st.sampled_from([None, False, False, True]),
-    )
     def set_queue(self, queue: str, limit: Any, paused: bool | None) -> None:
         paused = None if queue == "*" else paused  # all queues can be limited together, not paused
         self.say(
@@ -293,7 +239,6 @@ class History(RuleBasedStateMachine):
             steer.set_queue, queue, paused=paused, max_running=limit, shape=lambda none: none,
         )  # fmt: skip
 
-    @rule(which=pick)
     def look(self, which: int) -> None:
         """What people can ask of a job reads the same on every store."""
         id = self.id_of(which)
@@ -306,9 +251,10 @@ class History(RuleBasedStateMachine):
             assert answer == asked[0], subject.name
 
 
-CLAIMED = (
-    "id token version task queue priority target attempt losses chain position created_at run_at expires_at".split()
-)
+CLAIMED = [
+    *("id", "token", "version", "task", "queue", "priority", "target", "attempt", "losses", "chain", "position"),
+    *("created_at", "run_at", "expires_at"),
+]
 
 
 def _id(number: int) -> str:

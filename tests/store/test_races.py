@@ -216,8 +216,8 @@ def test_a_claim_returns_only_jobs_that_it_holds_even_if_its_second_half_fails(
             )
         else:
             race.query(
-                "create trigger no before update on jobs when new.state = 'running' and new.losses > 0"
-                " begin select raise(abort, 'no'); end"
+                "create trigger no before update on {schema}.jobs"
+                " when new.state = 'running' and new.losses > 0 begin select raise(abort, 'no'); end"
             )
         racer = Racer(race.store, "racer", tmp_path / "0.records", tmp_path / "over")
         try:

@@ -290,9 +290,7 @@ def _clear_errors(where: str) -> Iterator[None]:
         cause = getattr(error, "orig", None) or error
         missing = getattr(cause, "sqlstate", None) in ("42P01", "3F000") or "no such table: " in str(cause)
         if missing and not isinstance(error, LeaseholdError):
-            raise SchemaMismatch(
-                f"{where} holds no Leasehold schema: run `leasehold migrate`, or client.migrate()"
-            ) from error
+            raise SchemaMismatch(f"{where} holds no Leasehold schema: run app.client.migrate()") from error
         if is_busy(cause):
             raise StoreBusy(
                 "SQLite refuses the write: another connection holds the lock, or has written since your transaction "

@@ -37,11 +37,9 @@ def check(found: int, where: str, dialect: Dialect = "postgres") -> None:
     """Refuse a schema that is older or newer than this release."""
     wanted = newest(dialect)
     if found == 0:
-        raise SchemaMismatch(f"{where} holds no Leasehold schema yet: run `leasehold migrate`, or client.migrate()")
+        raise SchemaMismatch(f"{where} holds no Leasehold schema yet: run app.client.migrate()")
     if found < wanted:
-        raise SchemaMismatch(
-            f"{where} is at version {found}, this release needs {wanted}: run `leasehold migrate`, or client.migrate()"
-        )
+        raise SchemaMismatch(f"{where} is at version {found}, this release needs {wanted}: run app.client.migrate()")
     if found > wanted:
         raise SchemaMismatch(f"{where} is at version {found}, this release knows {wanted}: upgrade leasehold")
 

@@ -15,22 +15,22 @@ _FORMS = (
 )
 
 
-def open_store(url: str, *, schema: str = "leasehold", tenant: str | None = None) -> Store:
+def open_store(url: str, *, schema: str = "leasehold", tenant: str | None = None, connections: int = 10) -> Store:
     """The store that a URL names. Nothing is connected yet. A tenant has a schema, or a file, of its own."""
     scheme, _, rest = url.partition("://")
     if scheme in ("postgres", "postgresql"):
-        return _postgres(url, names.schema(f"{schema}_{tenant}" if tenant else schema))
+        return _postgres(url, names.schema(f"{schema}_{tenant}" if tenant else schema), connections)
     if scheme == "sqlite":
         return _sqlite(url, rest, names.schema(schema), tenant)
     raise InvalidInput(f"a store's URL starts with sqlite:// or postgresql://, not {scheme[:20]!r}: {_FORMS}")
 
 
-def _postgres(url: str, schema: str) -> Store:
+def _postgres(url: str, schema: str, connections: int) -> Store:
     try:
         from .postgres import PostgresStore  # SQLite shall not need what PostgreSQL does
     except ImportError as error:
         raise StoreError(f"psycopg does not find its library: pip install 'leasehold[binary]' ({error})") from error
-    return PostgresStore(url, schema=schema)
+    return PostgresStore(url, schema=schema, connections=connections)
 
 
 def _sqlite(url: str, rest: str, schema: str, tenant: str | None) -> SQLiteStore:

@@ -59,6 +59,7 @@ class PostgresStore(Store):
         self.schema = names.schema(schema)
         self.quoted = f'"{self.schema}"'
         self._prepare: int | None = 5
+        self._reached = False
         self._pool = Pool(self._connect, lambda c: not c.closed and c.info.transaction_status == 0, most=connections)
 
     def __repr__(self) -> str:
@@ -141,13 +142,16 @@ class PostgresStore(Store):
         try:
             given = psycopg.conninfo.conninfo_to_dict(self._url)
             options: dict[str, Any] = {name: value for name, value in DEFAULTS.items() if name not in given}
-            return psycopg.connect(self._url, autocommit=True, prepare_threshold=self._prepare, **options)
+            connection = psycopg.connect(self._url, autocommit=True, prepare_threshold=self._prepare, **options)
         except psycopg.ProgrammingError as error:
             raise StoreError(f"this is no PostgreSQL URL: {self.where} ({hide(str(error), self._url)})") from None
         except psycopg.Error as error:
             # No chaining: what libpq says of a URL may show all of it.
-            message = f"cannot connect to {self.where}: {hide(str(error), self._url).strip()}"
-            raise Transient(StoreUnavailable(message), unknown=False) from None
+            shown = StoreUnavailable(f"cannot connect to {self.where}: {hide(str(error), self._url).strip()}")
+            # Who has never been there is more likely to have the wrong address than to meet an outage: told at once.
+            raise (Transient(shown, unknown=False) if self._reached else shown) from None
+        self._reached = True
+        return connection
 
     def _meaning(self, error: psycopg.Error, wrote: bool = False) -> Exception:
         """Whether trying again makes sense. `wrote`: a part of the flow has been committed already."""
@@ -166,7 +170,7 @@ class PostgresStore(Store):
         state = error.sqlstate or ""
         if isinstance(error, pg.UndefinedTable | pg.InvalidSchemaName | pg.UndefinedColumn | pg.UndefinedFunction):
             self._checked = False
-            return SchemaMismatch(f"{message}; run `leasehold migrate`, or client.migrate()")
+            return SchemaMismatch(f"{message}; run app.client.migrate()")
         if state in ("40001", "40P01", "55P03", "57014") or isinstance(error, pg.FeatureNotSupported):
             return StoreBusy(message)
         if state == "25006" or (state.startswith(("53", "42501")) and state != "53300"):

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
+from msgspec.structs import force_setattr
+
 from ...core.errors import InvalidInput, JobNotFound, KeyTaken, LeaseholdError
 from ...core.job import Draft, Job
 from ..query import BEGIN, Flow, Row, Wake, as_json, pairs, read, write
@@ -24,6 +26,8 @@ def enqueue(drafts: Batch, *, now: float | None = None, again: bool = False) -> 
     """
     _refuse_twins(drafts)
     doubtful = {draft.id for draft in drafts if again or not draft.fresh}
+    for draft in drafts:
+        force_setattr(draft, "fresh", False)  # a draft is fresh once: who enqueues it again may find it finished
     if doubtful or len(drafts) > MOST or any(draft.unique or draft.after for draft in drafts):
         yield BEGIN  # a plain enqueue is one statement
     found = yield from _load(doubtful)

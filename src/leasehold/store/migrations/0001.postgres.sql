@@ -181,7 +181,7 @@ begin
 end $$;
 
 create function {schema}.make_partitions(first_day date, last_day date) returns integer
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     day      date;
     part     text;
@@ -258,8 +258,10 @@ begin
     if given and exists (select from {schema}.all_jobs j where j.id = new_id) then
         return new_id;
     end if;
-    select array_agg(distinct j.chain), count(distinct j.id) into chains, waits
-    from {schema}.all_jobs j where j.id = any(enqueue.after);
+    select array_agg(c.chain order by c.place), coalesce(sum(c.named), 0) into chains, waits
+    from (select j.chain, min(a.place) as place, count(distinct j.id) as named
+          from unnest(enqueue.after) with ordinality a(id, place) join {schema}.all_jobs j on j.id = a.id
+          group by j.chain) c;
     if waits < (select count(distinct a) from unnest(enqueue.after) a) then
         raise exception 'leasehold: after names a job that does not exist' using errcode = '22023';
     end if;
@@ -275,6 +277,10 @@ begin
             select k.job, k.until <= clock_timestamp() into holder, over from {schema}.keys k where k.key = enqueue.unique_key;
             if holder is not null and over is not true then
                 exit when holder = new_id;
+                if not exists (select from {schema}.all_jobs j where j.id = holder) then
+                    raise exception 'leasehold: unique_key % is taken, though job % is gone', enqueue.unique_key, holder
+                        using errcode = '23505';
+                end if;
                 return holder;
             end if;
             update {schema}.keys k set job = new_id, until = statement_timestamp() + make_interval(secs => enqueue.unique_for)

@@ -1,0 +1,104 @@
+"""What can happen in a generated history: steps, and how often each is taken.
+
+A step is the name of a method of `test_model.History` and its arguments. One strategy for all of them, not a rule for
+each: Hypothesis leaves rules out at random, and most of what goes wrong needs all of them together.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from leasehold.core.job import Policy, Raised, Released, Snoozed, Succeeded
+
+
+def mostly(usual: Any, *others: Any) -> st.SearchStrategy[Any]:
+    """The usual in two of three cases, or one of the others."""
+    return st.sampled_from([usual] * 2 * len(others) + list(others))
+
+
+pick = st.integers(0, 9)  # one of those that there are, counted from the newest; for jobs 9 is one that never was
+policies = st.builds(
+    Policy,
+    max_attempts=st.sampled_from([4, 2, 1]),
+    lease=mostly(None, 5.0),
+    on_expired=mostly("retry", "fail"),
+    on_failure=st.sampled_from(["hold", "continue"]),
+    on_blocker_failure=st.sampled_from(["hold", "cancel", "run"]),
+)
+# A draft but for its id and for the ids in `after`, which are picked from those that there are.
+wishes = st.fixed_dictionaries(
+    {
+        "task": mostly("t", "u"),
+        "queue": st.sampled_from(["a", "b"]),
+        "priority": mostly(0, 5, -5),
+        "policy": policies,
+        "target": st.sampled_from([None, None, "x", "y"]),
+        "unique": mostly(None, "k", "l"),
+        "unique_for": st.sampled_from([None, 20.0]),
+        "delay": mostly(None, 5.0, 50.0),
+        "after": mostly(0, 1, 2).flatmap(lambda n: st.lists(pick, min_size=n, max_size=n)),
+        "known_id": mostly(None, 0, 1, 2),
+    }
+)
+results = st.sampled_from([None, '"done"', '{"n": 1}'])
+outcomes = st.one_of(
+    st.builds(Succeeded, results),
+    st.tuples(results, wishes),  # succeeded, and goes on with the chain
+    st.builds(Raised, st.just("boom"), st.sampled_from([None, 7.0]), mostly(False, True)),
+    st.builds(Snoozed, st.just(5.0)),
+    st.builds(Released, st.sampled_from([None, "shutdown"]), mostly(False, True)),
+)
+batches = st.lists(wishes, min_size=1, max_size=4)
+workers = st.sampled_from(["w1", "w2"])
+lost = mostly(False, True)  # the answer, so that the same is said again
+
+STEPS: dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]] = {
+    "enqueue": (3, {"given": batches, "lost": lost}),
+    "promote": (3, {"until_quiet": st.booleans()}),
+    "pass_time": (4, {"seconds": st.sampled_from([0.25, 2.0, 5.0, 20.0, 40.0]), "grace": mostly(0.0, None, 10.0)}),
+    "claim": (
+        6,
+        {
+            "promoted": st.booleans(),
+            "worker": workers,
+            "queues": st.sampled_from([["a", "b"], ["b", "a"], ["a"], ["b"]]),
+            "wants": st.tuples(*[mostly(4, 1, 2)] * 3),
+            "tasks": mostly(["t", "u"], ["t"]),
+            "alone": mostly(False, True),
+            "suspects": mostly(None, 0, 1),
+            "heard": mostly("at once", "when repeated", "never"),
+        },
+    ),
+    "renew": (2, {"worker": workers, "forgets": st.sets(pick)}),
+    "settle": (
+        5,
+        {
+            "given": st.dictionaries(st.integers(0, 3), outcomes, min_size=1, max_size=4),
+            "stale": mostly(False, True),
+            "times": mostly(1, 2),
+        },
+    ),
+    "tell": (
+        4,
+        {
+            "verb": st.sampled_from(["resume", "resume", "pause", "pause", "cancel", "run_now", "delete"]),
+            "which": pick,
+            "lost": lost,
+        },
+    ),
+    "complete": (1, {"which": pick, "result": results, "successor": st.none() | wishes, "lost": lost}),
+    "set_queue": (
+        1,
+        {
+            "queue": st.sampled_from(["a", "b", "*"]),
+            "limit": st.sampled_from([None, None, "keep", 3, 2, 1, 0]),
+            "paused": mostly(False, None, True),
+        },
+    ),
+    "look": (1, {"which": pick}),
+}
+steps = st.sampled_from([name for name, (weight, _) in STEPS.items() for _ in range(weight)]).flatmap(
+    lambda name: st.tuples(st.just(name), st.fixed_dictionaries(STEPS[name][1]))
+)
