@@ -16,6 +16,7 @@ from leasehold import (
     App,
     Draft,
     InvalidInput,
+    InvalidPayload,
     InvalidTransition,
     Job,
     JobNotFound,
