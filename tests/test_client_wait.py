@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,11 +37,21 @@ def task(app: App) -> PlainTask[..., Any]:
     return work
 
 
-def meanwhile(action: Callable[[], Any], after: float = 0.2) -> threading.Timer:
-    timer = threading.Timer(after, action)
-    timer.daemon = True
-    timer.start()
-    return timer
+Later = Callable[..., None]
+
+
+@pytest.fixture
+def meanwhile(app: App) -> Iterator[Later]:
+    """Do something a little later, while the test waits. All of it is done before the app is closed."""
+    timers: list[threading.Timer] = []
+
+    def later(action: Callable[[], Any], after: float = 0.2) -> None:
+        timers.append(threading.Timer(after, action))
+        timers[-1].start()
+
+    yield later
+    for timer in timers:
+        timer.join(30)
 
 
 def test_the_result_of_a_job_that_is_over_comes_at_once(app: App, task: PlainTask[..., Any]) -> None:
@@ -79,7 +89,7 @@ def test_the_result_of_a_task_that_this_app_does_not_know_is_plain(
     stranger.close()
 
 
-def test_whoever_waits_is_woken(app: App, task: PlainTask[..., Any]) -> None:
+def test_whoever_waits_is_woken(app: App, meanwhile: Later, task: PlainTask[..., Any]) -> None:
     job = task.enqueue()
     (claimed,) = claim(app)
     ended: list[float] = []
@@ -93,7 +103,7 @@ def test_whoever_waits_is_woken(app: App, task: PlainTask[..., Any]) -> None:
     assert time.monotonic() - ended[0] < SOON
 
 
-def test_many_who_wait_are_all_woken(app: App, task: PlainTask[..., Any]) -> None:
+def test_many_who_wait_are_all_woken(app: App, meanwhile: Later, task: PlainTask[..., Any]) -> None:
     job = task.enqueue()
     meanwhile(lambda: app.client.complete(job, "done"))
 
@@ -106,7 +116,7 @@ def test_many_who_wait_are_all_woken(app: App, task: PlainTask[..., Any]) -> Non
 
 
 @pytest.mark.parametrize("verb", ["cancel", "fail", "delete"])
-def test_an_end_without_a_result_is_an_error(app: App, task: PlainTask[..., Any], verb: str) -> None:
+def test_an_end_without_a_result_is_an_error(app: App, meanwhile: Later, task: PlainTask[..., Any], verb: str) -> None:
     job = task.enqueue()
     if verb == "fail":
         (claimed,) = claim(app)
@@ -131,7 +141,7 @@ def test_waiting_ends_when_the_time_is_up(app: App, task: PlainTask[..., Any]) -
     assert app.client.get(job).state is State.QUEUED  # type: ignore[union-attr]
 
 
-def test_the_result_of_a_chain_is_its_last_jobs(app: App, task: PlainTask[..., Any]) -> None:
+def test_the_result_of_a_chain_is_its_last_jobs(app: App, meanwhile: Later, task: PlainTask[..., Any]) -> None:
     first = task.enqueue(1)
     second = task.draft(2)
 
@@ -156,6 +166,7 @@ def test_a_chain_whose_last_job_failed_has_failed(app: App, task: PlainTask[...,
 
 def test_polling_stands_behind_the_notification(
     app: App,
+    meanwhile: Later,
     task: PlainTask[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -171,7 +182,7 @@ def test_polling_stands_behind_the_notification(
     assert time.monotonic() - began < 0.2 + SOON
 
 
-def test_an_end_in_another_process_wakes_too(app: App, home: Home, task: PlainTask[..., Any]) -> None:
+def test_an_end_in_another_process_wakes_too(app: App, meanwhile: Later, home: Home, task: PlainTask[..., Any]) -> None:
     if home.kind == "memory":
         pytest.skip("memory is not shared")
     job = task.enqueue()

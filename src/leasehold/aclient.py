@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, TypeVar, cast, overload
 from uuid import UUID
 
-from .client import DAY, AnyJob, AnyState, Client, _drafts
+from .client import DAY, AnyJob, AnyState, Client, check_drafts, spend
 from .core.job import AttemptRecord, Draft, Job
 from .store.callers import arun_on
 from .store.flows import enqueue
@@ -49,8 +49,12 @@ class AsyncClient:
         self, drafts: Sequence[Draft[Any]], /, *, connection: Any = None, tenant: str | None = None
     ) -> list[Job[Any]]:
         if connection is not None:
-            store = self._store_of(tenant or self._tenant)
-            return await arun_on(store, connection, enqueue.enqueue, _drafts(drafts))
+            given = check_drafts(drafts)
+            store = self._store_of(self._tenant if tenant is None else tenant)
+            try:
+                return await arun_on(store, connection, enqueue.enqueue, given)
+            finally:
+                spend(given)
         return await _call(self._plain.enqueue_many, drafts, tenant=tenant)
 
     async def get(self, job: AnyJob, /) -> Job[Any] | None:

@@ -11,6 +11,8 @@ from datetime import datetime
 from typing import Any, TypeVar, cast, overload
 from uuid import UUID
 
+from msgspec.structs import force_setattr
+
 from .core import names, payload
 from .core.errors import InvalidInput, JobCancelled, JobFailed, JobNotFound, WaitTimeout
 from .core.ids import parse_id
@@ -59,11 +61,14 @@ class Client:
         self, drafts: Sequence[Draft[Any]], /, *, connection: Any = None, tenant: str | None = None
     ) -> list[Job[Any]]:
         """Store drafts, all or none, and return their jobs in the same order. They may name each other in `after`."""
-        given = _drafts(drafts)
-        store = self._store_of(tenant or self._tenant)
-        if connection is not None:
-            return run_on(store, connection, enqueue.enqueue, given)
-        return store.run(enqueue.enqueue, given) if given else []
+        given = check_drafts(drafts)
+        store = self._store_of(self._tenant if tenant is None else tenant)
+        try:
+            if connection is not None:
+                return run_on(store, connection, enqueue.enqueue, given)
+            return store.run(enqueue.enqueue, given) if given else []
+        finally:
+            spend(given)
 
     def get(self, job: AnyJob, /) -> Job[Any] | None:
         """A job as it is now; None if there is none."""
@@ -98,7 +103,9 @@ class Client:
         most: int | None = None,
     ) -> int:
         """How many jobs there are, counted no further than `most`."""
-        return self.store.run(look.count, _filter(state, queue, task, target, created_from, created_to), most=most)
+        which = _filter(state, queue, task, target, created_from, created_to)
+        most = None if most is None else names.whole("most", most, 0, 2**31 - 1)
+        return self.store.run(look.count, which, most=most)
 
     def wait(self, job: AnyJob, /, *, timeout: float = 60.0) -> Job[Any]:
         """Wait until the job's chain is over, or has failed; returns the last job of the chain."""
@@ -136,6 +143,8 @@ class Client:
 
     def complete(self, job: AnyJob, result: Any = None, /, *, continue_with: Draft[Any] | None = None) -> Job[Any]:
         """Succeed a job from outside, with this result, or by going on with another job of its chain."""
+        if continue_with is not None:
+            check_drafts([continue_with])
         return self.store.run(steer.complete, _id(job), self._encode(job, result), continue_with)
 
     def delete(self, job: AnyJob, /) -> None:
@@ -210,12 +219,21 @@ def _id(job: AnyJob) -> str:
     return job.id if isinstance(job, Job) else parse_id(job)
 
 
-def _drafts(drafts: Sequence[Draft[Any]]) -> list[Draft[Any]]:
+def check_drafts(drafts: Sequence[Draft[Any]]) -> list[Draft[Any]]:
+    """Drafts and nothing else."""
+    if isinstance(drafts, Draft):
+        raise InvalidInput("enqueue_many takes drafts in a list, enqueue takes one")
     given = list(drafts)
     for draft in given:
         if not isinstance(draft, Draft):
             raise InvalidInput(f"enqueue takes drafts (task.draft(...)), not {type(draft).__name__}")
     return given
+
+
+def spend(drafts: Sequence[Draft[Any]]) -> None:
+    """A draft is fresh once: whoever enqueues it again may find its job there, or finished."""
+    for draft in drafts:
+        force_setattr(draft, "fresh", False)
 
 
 def _filter(
@@ -226,12 +244,14 @@ def _filter(
     created_from: datetime | None,
     created_to: datetime | None,
 ) -> Filter:
+    if state is not None and not isinstance(state, str | Sequence):
+        raise InvalidInput(f"state must be one of {', '.join(State)}, or some of them, not {state!r}")
     states = [state] if isinstance(state, str) else list(state or ())
     return Filter(
-        tuple(State(names.choice("state", str(one), tuple(State))) for one in states),
-        queue,
-        task,
-        target,
+        tuple(State(names.choice("state", one, tuple(State))) for one in states),
+        None if queue is None else names.key("queue", queue),
+        None if task is None else names.key("task", task),
+        None if target is None else names.key("target", target),
         None if created_from is None else names.moment("created_from", created_from),
         None if created_to is None else names.moment("created_to", created_to),
     )

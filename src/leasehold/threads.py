@@ -8,6 +8,7 @@ import os
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -25,10 +26,10 @@ class Threads:
         self._start()
 
     def _start(self) -> None:
-        self._pid = os.getpid()
         self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._idle = 0
+        self._pid = os.getpid()
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Call in a thread, await the result. Cancelling stops the waiting, not the call."""
@@ -41,7 +42,7 @@ class Threads:
                 done = partial(_resolve, future, context.run(function, *args, **kwargs), None)
             except BaseException as error:
                 done = partial(_resolve, future, None, error)
-            if not loop.is_closed():
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(done)
 
         self._submit(call)

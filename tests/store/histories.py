@@ -50,7 +50,7 @@ outcomes = st.one_of(
     st.builds(Snoozed, st.just(5.0)),
     st.builds(Released, st.sampled_from([None, "shutdown"]), mostly(False, True)),
 )
-batches = st.lists(wishes, min_size=1, max_size=4)
+batches = st.lists(wishes, min_size=2, max_size=4)
 workers = st.sampled_from(["w1", "w2"])
 lost = mostly(False, True)  # the answer, so that the same is said again
 
@@ -62,18 +62,19 @@ STEPS: dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]] = {
         6,
         {
             "promoted": st.booleans(),
+            "if_none": batches,
             "worker": workers,
             "queues": st.sampled_from([["a", "b"], ["b", "a"], ["a"], ["b"]]),
             "wants": st.tuples(*[mostly(4, 1, 2)] * 3),
             "tasks": mostly(["t", "u"], ["t"]),
-            "alone": mostly(False, True),
+            "alone": st.booleans(),
             "suspects": mostly(None, 0, 1),
             "heard": mostly("at once", "when repeated", "never"),
         },
     ),
     "renew": (2, {"worker": workers, "forgets": st.sets(pick)}),
     "settle": (
-        5,
+        6,
         {
             "given": st.dictionaries(st.integers(0, 3), outcomes, min_size=1, max_size=4),
             "stale": mostly(False, True),

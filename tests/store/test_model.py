@@ -160,6 +160,7 @@ class History(RuleBasedStateMachine):
     def claim(
         self,
         promoted: bool,
+        if_none: list[dict[str, Any]],
         worker: str,
         queues: list[str],
         wants: tuple[int, ...],
@@ -171,6 +172,10 @@ class History(RuleBasedStateMachine):
         """What is not heard is found by the next renewal."""
         if promoted:
             self.promote(until_quiet=True)
+        queued = [row for row in self.model.jobs.values() if row.state == "queued"]
+        if not queued:
+            self.enqueue(if_none, lost=False)
+        alone = alone and any(row.losses for row in queued)
         self.made += 1
         token = str(uuid.UUID(int=self.made))
         scopes = [Scope(name, want) for name, want in zip(queues, wants, strict=False)]
@@ -208,6 +213,8 @@ class History(RuleBasedStateMachine):
     def settle(self, given: dict[int, Any], stale: bool, times: int) -> None:
         """Leases that are still good, or whichever, the newest first; twice if the first answer is lost."""
         held = [held for _, held in self.leases if stale or self.model.owns(held)][::-1]
+        if not held:
+            return
         batch = [(held[n], self.outcome(outcome)) for n, outcome in given.items() if n < len(held)]
         for _ in range(times):
             self.say(

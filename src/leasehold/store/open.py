@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, unquote, urlsplit
+import re
+from urllib.parse import parse_qsl, unquote
 
 from ..core import names
 from ..core.errors import InvalidInput, StoreError
@@ -17,12 +18,15 @@ _FORMS = (
 
 def open_store(url: str, *, schema: str = "leasehold", tenant: str | None = None, connections: int = 10) -> Store:
     """The store that a URL names. Nothing is connected yet. A tenant has a schema, or a file, of its own."""
+    if not isinstance(url, str):
+        raise InvalidInput(f"a store's URL is a str, not {type(url).__name__}: {_FORMS}")
     scheme, _, rest = url.partition("://")
     if scheme in ("postgres", "postgresql"):
         return _postgres(url, names.schema(f"{schema}_{tenant}" if tenant else schema), connections)
     if scheme == "sqlite":
-        return _sqlite(url, rest, names.schema(schema), tenant)
-    raise InvalidInput(f"a store's URL starts with sqlite:// or postgresql://, not {scheme[:20]!r}: {_FORMS}")
+        return _sqlite(rest, names.schema(schema), tenant)
+    other = f", not {scheme!r}" if re.fullmatch(r"[a-z0-9+]{1,20}", scheme) and rest else ""
+    raise InvalidInput(f"a store's URL starts with sqlite:// or postgresql://{other}: {_FORMS}")
 
 
 def _postgres(url: str, schema: str, connections: int) -> Store:
@@ -33,12 +37,12 @@ def _postgres(url: str, schema: str, connections: int) -> Store:
     return PostgresStore(url, schema=schema, connections=connections)
 
 
-def _sqlite(url: str, rest: str, schema: str, tenant: str | None) -> SQLiteStore:
-    parts = urlsplit(url)
-    path = unquote(rest.partition("?")[0].removeprefix("/"))
-    if parts.netloc:
-        raise InvalidInput(f"sqlite://{parts.netloc}... names a host; three slashes begin a path: {_FORMS}")
-    options = dict(parse_qsl(parts.query))
+def _sqlite(rest: str, schema: str, tenant: str | None) -> SQLiteStore:
+    place, _, query = rest.partition("?")
+    if place and not place.startswith("/"):
+        raise InvalidInput(f"this SQLite URL names a host; three slashes begin a path: {_FORMS}")
+    path = unquote(place.removeprefix("/"))
+    options = dict(parse_qsl(query))
     synchronous = names.choice("synchronous", options.pop("synchronous", "FULL").upper(), ("FULL", "NORMAL", "EXTRA"))
     if options:
         unknown = ", ".join(sorted(options))

@@ -38,10 +38,10 @@ class Pool(Generic[C]):
         self._start()
 
     def _start(self) -> None:
-        self._pid = os.getpid()
         self._free = threading.Condition()
         self._idle: list[C] = []
         self._lent = 0
+        self._pid = os.getpid()  # last: who sees it may use the others
 
     @contextmanager
     def connection(self) -> Iterator[C]:

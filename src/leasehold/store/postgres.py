@@ -10,7 +10,6 @@ import logging
 import re
 from collections.abc import Callable
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import psycopg
 from psycopg import errors as pg
@@ -22,7 +21,8 @@ from . import migrate, partitions
 from .pool import Pool
 from .query import Flow, Query, Row, Wake, texts
 from .runner import drive
-from .store import Store, Transient
+from .store import PATIENCE, Store, Transient
+from .urls import hide, shown
 
 R = TypeVar("R")
 
@@ -40,6 +40,7 @@ DEFAULTS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
     "target_session_attrs": "read-write",
+    "client_encoding": "utf8",
 }
 
 CHANNELS = ("jobs", "done", "request")
@@ -60,7 +61,7 @@ class PostgresStore(Store):
         self.quoted = f'"{self.schema}"'
         self._prepare: int | None = 5
         self._reached = False
-        self._pool = Pool(self._connect, lambda c: not c.closed and c.info.transaction_status == 0, most=connections)
+        self._pool = Pool(self._connect, self._is_usable, most=connections)
 
     def __repr__(self) -> str:
         return f"PostgresStore({self.where!r}, schema={self.schema!r})"
@@ -116,53 +117,64 @@ class PostgresStore(Store):
 
     def migrate(self) -> list[int]:
         """Bring the schema up to date. Safe when many do it at once. Returns the versions applied."""
-        try:
-            with self._pool.connection() as raw:
-                return migrate.migrate_postgres(raw, self.schema, self.quoted)
-        except Transient as error:
-            raise error.shown from error.__cause__
-        except psycopg.Error as error:
-            raise self._shown(error) from error
+        return self.patiently(PATIENCE, lambda _: self._migrate_once())
 
     def drop_old(self, seconds: float) -> list[str]:
-        """Drop partitions whose jobs have all been over for so long, and make those of the days to come."""
+        """Drop partitions whose jobs have all been over for so long."""
         self.ready()
-        try:
-            with self._pool.connection() as raw:
-                return partitions.drop_old(raw, self.quoted, seconds)
-        except psycopg.Error as error:
-            raise self._shown(error) from error
+        return self.patiently(PATIENCE, lambda _: self._drop_old_once(seconds))
 
     def close(self) -> None:
         """Close all idle connections."""
         super().close()
         self._pool.close()
 
+    def _migrate_once(self) -> list[int]:
+        with self._pool.connection() as raw:
+            try:
+                return migrate.migrate_postgres(raw, self.schema, self.quoted)
+            except psycopg.Error as error:
+                raise self._meaning(error) from error
+
+    def _drop_old_once(self, seconds: float) -> list[str]:
+        with self._pool.connection() as raw:
+            try:
+                return partitions.drop_old(raw, self.quoted, seconds)
+            except psycopg.Error as error:
+                raise self._meaning(error) from error
+
     def _connect(self) -> psycopg.Connection[Any]:
         try:
             given = psycopg.conninfo.conninfo_to_dict(self._url)
             options: dict[str, Any] = {name: value for name, value in DEFAULTS.items() if name not in given}
             connection = psycopg.connect(self._url, autocommit=True, prepare_threshold=self._prepare, **options)
+            if _is_pooled(connection):
+                connection.prepare_threshold = None  # what is prepared here may be looked for, or met, elsewhere
         except psycopg.ProgrammingError as error:
             raise StoreError(f"this is no PostgreSQL URL: {self.where} ({hide(str(error), self._url)})") from None
         except psycopg.Error as error:
             # No chaining: what libpq says of a URL may show all of it.
-            shown = StoreUnavailable(f"cannot connect to {self.where}: {hide(str(error), self._url).strip()}")
+            away = StoreUnavailable(f"cannot connect to {self.where}: {hide(str(error), self._url).strip()}")
             # Who has never been there is more likely to have the wrong address than to meet an outage: told at once.
-            raise (Transient(shown, unknown=False) if self._reached else shown) from None
+            raise (Transient(away, unknown=False) if self._reached else away) from None
         self._reached = True
         return connection
 
+    def _is_usable(self, raw: psycopg.Connection[Any]) -> bool:
+        """Neither closed nor in a transaction, nor made before prepared statements were given up."""
+        idle = not raw.closed and raw.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        return idle and (raw.prepare_threshold is None or self._prepare is not None)
+
     def _meaning(self, error: psycopg.Error, wrote: bool = False) -> Exception:
         """Whether trying again makes sense. `wrote`: a part of the flow has been committed already."""
-        shown = self._shown(error)
+        ours = self._shown(error)
         if isinstance(error, pg.InvalidSqlStatementName | pg.DuplicatePreparedStatement):
             self._prepare = None  # a pooler that does not know of prepared statements
             self._pool.close()
-            return Transient(StoreBusy(str(shown)), unknown=wrote)
-        if isinstance(shown, StoreBusy | StoreUnavailable):
-            return Transient(shown, unknown=wrote or isinstance(shown, StoreUnavailable))
-        return shown
+            return Transient(StoreBusy(str(ours)), unknown=wrote)
+        if isinstance(ours, StoreBusy | StoreUnavailable):
+            return Transient(ours, unknown=wrote or isinstance(ours, StoreUnavailable))
+        return ours
 
     def _shown(self, error: psycopg.Error) -> StoreError:
         """An error of the driver as one of ours, without secrets."""
@@ -253,32 +265,7 @@ def channel(kind: str, schema: str) -> str:
     return f"{schema}.{kind}"
 
 
-def shown(url: str) -> str:
-    """A URL for people: without its password, and without its parameters, which may hold another."""
-    parts = urlsplit(url)
-    user = f"{parts.username}@" if parts.username else ""
-    try:
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        port = ""
-    return f"{parts.scheme}://{user}{parts.hostname or ''}{port}{parts.path}"
-
-
-def hide(message: str, url: str) -> str:
-    """A message of the driver without the URL or the password in it."""
-    message = message.replace(url, shown(url))
-    for secret in secrets(url):
-        message = message.replace(secret, "***")
-    return message
-
-
-def secrets(url: str) -> list[str]:
-    """Every way in which the password may be written."""
-    from urllib.parse import parse_qs, unquote
-
-    try:
-        parts = urlsplit(url)
-        found = [parts.password or "", *parse_qs(parts.query).get("password", [])]
-    except ValueError:
-        found = []
-    return [text for one in found for text in {one, unquote(one)} if text]
+def _is_pooled(raw: psycopg.Connection[Any]) -> bool:
+    """Whether a pooler stands between: then the server process is another than the one that greeted us."""
+    (pid,) = raw.execute("select pg_backend_pid()").fetchone() or (None,)
+    return bool(pid != raw.info.backend_pid)

@@ -26,7 +26,7 @@ from . import migrate
 from .pool import Pool, _abandoned
 from .query import Flow, Query, Row, Wake, texts
 from .runner import drive
-from .store import Store, Transient
+from .store import PATIENCE, Store, Transient
 
 R = TypeVar("R")
 
@@ -72,10 +72,10 @@ class SQLiteStore(Store):
         return f"SQLiteStore({self.where!r})"
 
     def _start(self) -> None:
-        self._pid = os.getpid()
         self._writer: sqlite3.Connection | None = None
         self._writing = threading.Lock()
         self._waiting: deque[_Turn[Any]] = deque()
+        self._pid = os.getpid()
 
     def attempt(self, make: Callable[[], Flow[R]], *, looks: bool = False) -> tuple[R, list[Wake]]:
         """Run a flow once: a look on a reader's connection, a change on the writer's."""
@@ -112,12 +112,12 @@ class SQLiteStore(Store):
         """Bring the file up to date. Safe when many do it at once. Returns the versions applied."""
         self._notice_fork()
         self._refuse_network()
-        try:
-            with self._writing:
-                self._open_writer()
-                return self._in_transaction(self.migrate_on)
-        except Transient as error:
-            raise error.shown from error.__cause__
+        return self.patiently(PATIENCE, lambda _: self._migrate_once())
+
+    def _migrate_once(self) -> list[int]:
+        with self._writing:
+            self._open_writer()
+            return self._in_transaction(self.migrate_on)
 
     def migrate_on(self, connection: sqlite3.Connection) -> list[int]:
         """Bring the file up to date in a transaction that is open."""
@@ -199,15 +199,17 @@ class SQLiteStore(Store):
         return self._writer
 
     def _connect(self) -> sqlite3.Connection:
+        place, uri = (self._memory, True) if self._memory else (str(self.path), False)
+        connection = None
         try:
-            if self._memory:
-                connection = sqlite3.connect(self._memory, uri=True, isolation_level=None, check_same_thread=False)
-            else:
-                connection = sqlite3.connect(str(self.path), isolation_level=None, check_same_thread=False, timeout=5.0)
+            connection = sqlite3.connect(place, uri=uri, isolation_level=None, check_same_thread=False, timeout=5.0)
+            if not self._memory:
                 connection.execute("pragma journal_mode = wal")
                 connection.execute(f"pragma synchronous = {self._synchronous}")
             connection.execute("pragma busy_timeout = 50")
         except sqlite3.Error as error:
+            if connection is not None:
+                connection.close()
             raise self._meaning(error) from error
         return connection
 
@@ -351,7 +353,7 @@ def file_system(path: str, mounts: Path = Path("/proc/self/mountinfo")) -> str:
     real, best, kind = os.path.realpath(path), "", "unknown"
     for line in lines:
         before, _, after = line.partition(" - ")
-        mount = before.split()[4].encode().decode("unicode_escape")
+        mount = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), before.split()[4])
         inside = mount == "/" or real == mount or real.startswith(mount + "/")
         if inside and len(mount) >= len(best):
             best, kind = mount, after.split()[0]

@@ -16,6 +16,7 @@ from .wakes import Listener, Wakes
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 log = logging.getLogger("leasehold.store")
 
@@ -89,25 +90,29 @@ class Store:
 
     def run_for(self, patience: float, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a flow, trying again for so many seconds while the store is busy or away."""
+
+        def once(unknown: bool) -> tuple[R, list[Wake]]:
+            again: Any = {"again": True} if unknown and takes_again(flow) else {}
+            return self.attempt(partial(flow, *args, **kwargs, **again), looks=is_look(flow))
+
+        result, wakes = self.patiently(patience, once)
+        if wakes:
+            self.wake(wakes)
+        return result
+
+    def patiently(self, patience: float, work: Callable[[bool], T]) -> T:
+        """Try until it is done, or for so many seconds. The work is told if an earlier try may have been committed."""
         give_up = time.monotonic() + patience
-        again: dict[str, Any] = {}
-        failures = 0
+        unknown, failures = False, 0
         while True:
             try:
-                make = partial(flow, *args, **kwargs, **again)
-                result, wakes = self.attempt(make, looks=is_look(flow))
+                return work(unknown)
             except Transient as error:
-                failures += 1
                 if time.monotonic() >= give_up:
                     raise error.shown from error.__cause__
-                if error.unknown and takes_again(flow):
-                    again = {"again": True}
+                unknown, failures = unknown or error.unknown, failures + 1
                 # Full jitter, and never so long that a store which comes back is kept waiting.
                 time.sleep(random.random() * min(0.01 * 2**failures, 1.0))  # noqa: S311
-            else:
-                if wakes:
-                    self.wake(wakes)
-                return result
 
 
 @cache

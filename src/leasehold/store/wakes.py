@@ -59,11 +59,11 @@ class Wakes:
         self._reset()
 
     def _reset(self) -> None:
-        self._pid = os.getpid()
         self._lock = threading.Lock()
         self._sleepers: list[Sleeper] = []
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()  # of the thread that listens now
+        self._pid = os.getpid()
 
     def _notice_fork(self) -> None:
         """A fork takes neither the thread along, nor a lock that can be trusted."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from msgspec.structs import force_setattr
+from msgspec import structs
 
 from ...core.errors import InvalidInput, JobNotFound, KeyTaken, LeaseholdError
 from ...core.job import Draft, Job
@@ -26,11 +26,11 @@ def enqueue(drafts: Batch, *, now: float | None = None, again: bool = False) -> 
     """
     _refuse_twins(drafts)
     doubtful = {draft.id for draft in drafts if again or not draft.fresh}
-    for draft in drafts:
-        force_setattr(draft, "fresh", False)  # a draft is fresh once: who enqueues it again may find it finished
     if doubtful or len(drafts) > MOST or any(draft.unique or draft.after for draft in drafts):
         yield BEGIN  # a plain enqueue is one statement
     found = yield from _load(doubtful)
+    ours = [draft.id for draft in drafts if again and draft.fresh and draft.id in found]
+    found |= {id: structs.replace(found[id], existing=False) for id in ours}
     todo = [draft for draft in drafts if draft.id not in found]
     chains = yield from _chains_named(todo)
     holders, existing = yield from _take_keys(todo, now)
