@@ -22,7 +22,7 @@ from .attempt import Attempt
 from .core import payload
 from .core.errors import InvalidInput, UnknownTask
 from .core.ids import make_id
-from .core.job import Draft, Job, Policy
+from .core.job import DEFAULT_POLICY, Draft, Job
 from .options import POLICY_OPTIONS, OnDoubt, OnShutdown, Options, TaskOptions, check_job, check_task, policy_from
 from .signature import TaskSignature
 
@@ -125,7 +125,7 @@ class Task(Prepared[P, R_co]):
         self.signature = signature
         self.queue: str = checked.get("queue", "default")
         self.priority: int = checked.get("priority", 0)
-        self.policy = policy_from(Policy(), checked)
+        self.policy = policy_from(DEFAULT_POLICY, checked)
         self.process: bool = checked.get("process", False)
         self.on_doubt: OnDoubt = checked.get("on_doubt", "continue")
         self.on_shutdown: OnShutdown = checked.get("on_shutdown", "release")

@@ -89,7 +89,8 @@ class Model:
         for d in todo:
             if place[d.id] == d.id:
                 self._insert(d, d.id, 0, now, place)
-        return [self.jobs[place[d.id]].view(existing=d.id in known or place[d.id] != d.id) for d in drafts]
+        found = {d.id for d in drafts if place[d.id] != d.id or (d.id in known and not (again and d.fresh))}
+        return [self.jobs[place[d.id]].view(existing=d.id in found) for d in drafts]
 
     def _take_key(self, d: Draft[Any], now: float, heir_of: str | None = None) -> str:
         """Take a draft's key, if it can be had. Returns who has it then."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
@@ -60,6 +61,9 @@ class Policy:
     on_blocker_failure: OnBlockerFailure = "hold"
 
 
+DEFAULT_POLICY = Policy()
+
+
 class Draft(Struct, Generic[R_co], frozen=True):
     """A job not yet enqueued, checked and ready to be stored. Tasks make them: `task.draft(...)`."""
 
@@ -74,7 +78,7 @@ class Draft(Struct, Generic[R_co], frozen=True):
     unique: str | None = None
     unique_for: float | None = None
     after: tuple[str, ...] = ()
-    policy: Policy = Policy()
+    policy: Policy = DEFAULT_POLICY
     fresh: bool = True  # the id was made for this draft, so no job can have it yet
 
 
@@ -200,6 +204,7 @@ class Released:
 Outcome = Succeeded | Raised | Snoozed | Released
 
 
+@lru_cache(maxsize=256)  # the rows of a batch share theirs
 def utc(stamp: float) -> datetime:
     """A moment that a store returned, as a datetime in UTC."""
     return datetime.fromtimestamp(stamp, UTC)

@@ -16,6 +16,8 @@ from . import keys, rows
 
 Batch = Sequence[Draft[Any]]
 
+Places = dict[str, tuple[str, int, bool]]  # chain, position in it, and whether somebody waits for it
+
 MOST = 2000  # drafts sent in one statement
 
 
@@ -138,17 +140,18 @@ def _insert(
     chains: dict[str, str],
     now: float | None,
     doubtful: set[str],
-    places: dict[str, tuple[str, int, bool]] | None = None,
+    places: Places | None = None,
 ) -> Flow[dict[str, Job[Any]]]:
     added: dict[str, Row] = {}
     edges = {draft.id: list(dict.fromkeys(chains[id] for id in draft.after)) for draft in drafts if draft.after}
-    place = {draft.id: (places or {}).get(draft.id, (draft.id, 0, False)) for draft in drafts}
+    places = places or {}
     for start in range(0, len(drafts), MOST):
-        batch = []
-        for draft in drafts[start : start + MOST]:
-            chain, position, watched = place[draft.id]
-            batch.append(rows.draft_row(draft, chain, position, len(edges.get(draft.id, ())), watched))
-        added |= {row[0]: row for row in (yield write("enqueue", batch=as_json(batch), now=now))}
+        batch = [
+            rows.draft_row(draft, places.get(draft.id), len(edges.get(draft.id, ())))
+            for draft in drafts[start : start + MOST]
+        ]
+        for row in (yield write("enqueue", batch=as_json(batch), now=now)):
+            added[row[0]] = row
     links = [
         {"job": id, "blocker": blocker, "position": position}
         for id, chain_ids in edges.items()
@@ -163,7 +166,5 @@ def _insert(
     if any(row[5] for row in added.values()):
         yield Wake("jobs")
     return {
-        draft.id: rows.new_job(draft, place[draft.id][0], place[draft.id][1], added[draft.id])
-        for draft in drafts
-        if draft.id in added
+        draft.id: rows.new_job(draft, places.get(draft.id), added[draft.id]) for draft in drafts if draft.id in added
     }

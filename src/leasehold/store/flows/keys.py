@@ -2,6 +2,7 @@
 
 A key that somebody else holds is looked at, never locked: a caller whose transaction stays open must not keep the
 holder's owner from settling. Waiting remains only where it is inherent: for whoever is taking the same key just now.
+Keys are taken in their order, each to its end, so that whoever waits for one holds only smaller ones.
 """
 
 from __future__ import annotations
@@ -9,11 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...core.errors import StoreBusy
 from ...core.job import Draft
-from ..query import Flow, as_json, read, write
-
-ROUNDS = 20
+from ..query import Flow, as_json, pairs, write
 
 
 def take(
@@ -27,35 +25,17 @@ def take(
     for draft in drafts:
         if draft.unique:
             wanted.setdefault(draft.unique, draft)
-    holders: dict[str, str] = {}
-    for _ in range(ROUNDS):
-        missing = sorted(wanted.keys() - holders.keys())
-        if not missing:
-            return {d.id: (d.unique, holders[d.unique]) for d in drafts if d.unique and holders[d.unique] != d.id}
-        yield from _round([wanted[key] for key in missing], holders, heirs or {}, now)
-    raise StoreBusy(f"unique key {missing[0]!r} changes hands too often")
+    if not wanted:
+        return {}
+    batch = [
+        {"key": key, "job": draft.id, "heir_of": (heirs or {}).get(draft.id), "window": draft.unique_for}
+        for key, draft in sorted(wanted.items())
+    ]
+    holders = pairs((yield write("take_keys", batch=as_json(batch), now=now)))
+    return {d.id: (d.unique, holders[d.unique]) for d in drafts if d.unique and holders[d.unique] != d.id}
 
 
 def give_back(drafts: Sequence[Draft[Any]]) -> Flow[None]:
     """Free the keys that were taken for drafts which will not be stored: the caller may go on with its transaction."""
-    yield write("drop_keys", ids=as_json(sorted(draft.id for draft in drafts)))
-
-
-def _round(
-    drafts: list[Draft[Any]], holders: dict[str, str], heirs: Mapping[str, str], now: float | None
-) -> Flow[None]:
-    """Take what is free; note who has the rest; take over what is over, or inherited. What changes stays open."""
-    rows = [{"key": d.unique, "job": d.id, "window": d.unique_for} for d in drafts]
-    holders |= {key: job for key, job in (yield write("take_keys", batch=as_json(rows), now=now))}  # noqa: C416
-    rest = {draft.unique: draft for draft in drafts if draft.unique not in holders}
-    if not rest:
-        return
-    free = []
-    for key, job, over in (yield read("key_holders", keys=as_json(sorted(rest)), now=now)):
-        draft = rest[key]
-        if job == draft.id or not (over or heirs.get(draft.id) == job):
-            holders[key] = job
-        else:
-            free.append({"key": key, "old": job, "job": draft.id, "window": draft.unique_for})
-    if free:
-        holders |= {key: job for key, job in (yield write("retake_keys", batch=as_json(free), now=now))}  # noqa: C416
+    batch = [{"key": draft.unique, "job": draft.id} for draft in drafts if draft.unique]
+    yield write("drop_keys", batch=as_json(batch))

@@ -210,9 +210,7 @@ def _claim_of(answer: list[Row], token: str) -> tuple[Claim, frozenset[str]]:
 
 
 def _settle_plain(outcomes: Sequence[tuple[Lease, Outcome]], now: float | None) -> Flow[dict[Lease, State]]:
-    done = {lease: outcome for lease, outcome in outcomes if isinstance(outcome, Succeeded)}
-    gone = yield from _succeed(done, now)
-    return dict.fromkeys(gone, State.SUCCEEDED)
+    return dict.fromkeys((yield from _succeed(dict(outcomes), now)), State.SUCCEEDED)
 
 
 def _settle_mixed(
@@ -247,7 +245,7 @@ def _succeed_and_go_on(done: dict[Lease, Succeeded], now: float | None) -> Flow[
     return dict.fromkeys(gone, State.SUCCEEDED)
 
 
-def _succeed(done: dict[Lease, Succeeded], now: float | None) -> Flow[dict[Lease, tuple[str, int, bool]]]:
+def _succeed(done: dict[Lease, Any], now: float | None) -> Flow[dict[Lease, tuple[str, int, bool]]]:
     """Those that were ours, with chain, position and whether somebody waits for the chain."""
     if not done:
         return {}

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from ...core.backoff import Backoff
-from ...core.job import Claimed, Draft, Job, Policy, State, Wait, maybe_utc, utc
+from ...core.job import DEFAULT_POLICY, Claimed, Draft, Job, Policy, State, Wait, maybe_utc, utc
 from ...core.machine import Change, Running
 from ..query import Row
 
-_DEFAULT = Policy()
+_DEFAULT = DEFAULT_POLICY
 
 
 class _Stored(msgspec.Struct, omit_defaults=True):
@@ -29,9 +29,13 @@ _policies = msgspec.json.Decoder(_Stored)
 _encoder = msgspec.json.Encoder()
 
 
-@lru_cache(maxsize=1024)
 def policy_text(policy: Policy) -> str | None:
     """A policy as it is stored: nothing at all where it is the default."""
+    return None if policy is _DEFAULT else _policy_text(policy)
+
+
+@lru_cache(maxsize=1024)
+def _policy_text(policy: Policy) -> str | None:
     backoff = policy.backoff
     stored = _Stored(
         None if backoff == _DEFAULT.backoff else (backoff.base, backoff.max, backoff.factor, backoff.jitter),
@@ -77,9 +81,10 @@ class DraftRow(msgspec.Struct, frozen=True):
     watched: bool
 
 
-def draft_row(draft: Draft[Any], chain: str, position: int, waits: int, watched: bool) -> DraftRow:
-    """A draft as enqueue sends it."""
+def draft_row(draft: Draft[Any], place: tuple[str, int, bool] | None, waits: int) -> DraftRow:
+    """A draft as enqueue sends it. One without a place begins a chain."""
     policy = draft.policy
+    chain, position, watched = place or (draft.id, 0, False)
     return DraftRow(
         draft.id, draft.task, draft.queue, draft.priority, draft.payload, draft.run_at, draft.delay, draft.target,
         policy.max_attempts, policy_text(policy), policy.lease, draft.unique, draft.unique_for is not None,
@@ -99,14 +104,15 @@ def job(row: Row, *, existing: bool = False) -> Job[Any]:
     )  # fmt: skip
 
 
-def new_job(draft: Draft[Any], chain: str, position: int, row: Row) -> Job[Any]:
+def new_job(draft: Draft[Any], place: tuple[str, int, bool] | None, row: Row) -> Job[Any]:
     """A job just enqueued, from its draft and the row of `enqueue`."""
+    chain, position, _ = place or (draft.id, 0, False)
     _, state, wait, created, run, _ = row
     return Job(
         id=draft.id,
         task=draft.task,
         queue=draft.queue,
-        state=State(state),
+        state=State.QUEUED if wait is None else State(state),
         priority=draft.priority,
         payload=draft.payload,
         attempt=0,

@@ -206,6 +206,37 @@ end $$;
 select {schema}.make_partitions((statement_timestamp() at time zone 'UTC')::date - 1,
                                 (statement_timestamp() at time zone 'UTC')::date + 7);
 
+-- Who has a unique key now: the candidate, if nobody had it, if its window is over, or if it was its predecessor's. A key
+-- that another has is looked at, not locked. One key at a time, each to its end: whoever waits for a key that is being
+-- taken just now holds only keys that come before it.
+create function {schema}.take_key(wanted text, candidate uuid, heir_of uuid, seconds double precision, moment timestamptz)
+returns uuid language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    holder  uuid;
+    ends    timestamptz;
+begin
+    for attempt in 1..1000 loop
+        insert into {schema}.keys (key, job, until)
+        values (wanted, candidate, coalesce(moment, clock_timestamp()) + make_interval(secs => seconds))
+        on conflict (key) do nothing;
+        if found then
+            return candidate;
+        end if;
+        select k.job, k.until into holder, ends from {schema}.keys k where k.key = wanted;
+        continue when not found;  -- it was given up meanwhile
+        if holder = candidate or (holder is distinct from heir_of and (ends is null or ends > coalesce(moment, clock_timestamp()))) then
+            return holder;
+        end if;
+        update {schema}.keys k
+        set job = candidate, until = coalesce(moment, clock_timestamp()) + make_interval(secs => seconds)
+        where k.key = wanted and k.job = holder and k.until is not distinct from ends;
+        if found then
+            return candidate;
+        end if;
+    end loop;
+    raise serialization_failure using message = format('leasehold: unique key %L changes hands too often', wanted);
+end $$;
+
 -- For triggers and other languages: what the client's enqueue does, with the checks that SQL can make. Returns the job's
 -- id: that of the job which is there already, where the id or the unique key is known. A role that may only enqueue needs
 -- usage of the schema and execute on this function.
@@ -226,7 +257,6 @@ declare
     waits   integer := 0;
     wait    text;
     holder  uuid;
-    over    boolean;
 begin
     if enqueue.task is null or enqueue.task !~ '^[A-Za-z0-9_.:/@+-]{1,128}$' then
         raise exception 'leasehold: task must be 1 to 128 letters, digits or _ . : / @ + -' using errcode = '22023';
@@ -268,25 +298,13 @@ begin
     waits := coalesce(array_length(chains, 1), 0);
 
     if enqueue.unique_key is not null then
-        loop
-            insert into {schema}.keys (key, job, until)
-            values (enqueue.unique_key, new_id, statement_timestamp() + make_interval(secs => enqueue.unique_for))
-            on conflict do nothing;
-            exit when found;
-            -- Looked at, not locked: our transaction may stay open, and the holder must be free to end.
-            select k.job, k.until <= clock_timestamp() into holder, over from {schema}.keys k where k.key = enqueue.unique_key;
-            if holder is not null and over is not true then
-                exit when holder = new_id;
-                if not exists (select from {schema}.all_jobs j where j.id = holder) then
-                    raise exception 'leasehold: unique_key % is taken, though job % is gone', enqueue.unique_key, holder
-                        using errcode = '23505';
-                end if;
-                return holder;
-            end if;
-            update {schema}.keys k set job = new_id, until = statement_timestamp() + make_interval(secs => enqueue.unique_for)
-            where k.key = enqueue.unique_key and k.job = holder and k.until <= clock_timestamp();
-            exit when found;
-        end loop;
+        holder := {schema}.take_key(enqueue.unique_key, new_id, null, enqueue.unique_for, null);
+        if holder <> new_id and exists (select from {schema}.all_jobs j where j.id = holder) then
+            return holder;
+        elsif holder <> new_id then
+            raise exception 'leasehold: unique_key % is taken, though job % is gone', enqueue.unique_key, holder
+                using errcode = '23505';
+        end if;
     end if;
 
     wait := case when waits > 0 then 'jobs' when due > statement_timestamp() then 'time' when enqueue.target is not null then 'target' end;
@@ -312,4 +330,4 @@ begin
     perform pg_notify({channel}, '') from {schema}.arming where armed_until > statement_timestamp();
     return new_id;
 end $$;
-revoke all on function {schema}.enqueue, {schema}.make_partitions, {schema}.attach_partition, {schema}.first_id from public;
+revoke all on function {schema}.enqueue, {schema}.take_key, {schema}.make_partitions, {schema}.attach_partition, {schema}.first_id from public;

@@ -4,4 +4,4 @@ select j.id::text as id, j.version, j.task, j.queue, j.payload::text as payload,
        extract(epoch from j.created_at)::float8 as created_at, extract(epoch from j.run_at)::float8 as run_at,
        extract(epoch from j.expires_at)::float8 as expires_at
 from {schema}.jobs j
-where j.expires_at is not null and j.token = :token::text::uuid
+where j.expires_at between '-infinity' and 'infinity' and j.token = :token::text::uuid

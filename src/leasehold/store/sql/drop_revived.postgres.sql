@@ -3,8 +3,14 @@ with revived as materialized (
     select f.id from {schema}.finished f
     where f.id = any(array(select json_array_elements_text(:ids::text::json)::uuid))
 ),
-unnudged as (delete from {schema}.nudges n using revived r where n.kind = 'after' and n.key = r.id::text),
-unlinked as (delete from {schema}.edges e using revived r where e.job = r.id),
-unkeyed as (delete from {schema}.keys k using revived r where k.job = r.id and k.until is null)
-delete from {schema}.jobs j using revived r where j.id = r.id
-returning j.id::text
+again as materialized (
+    select j.id, j.unique_key from {schema}.jobs j where j.id = any(array(select id from revived))
+),
+unnudged as (delete from {schema}.nudges where kind = 'after' and key = any(array(select id::text from revived))),
+unlinked as (delete from {schema}.edges where job = any(array(select id from revived))),
+unkeyed as (
+    delete from {schema}.keys
+    where key = any(array(select unique_key from again)) and job = any(array(select id from revived)) and until is null
+)
+delete from {schema}.jobs where id = any(array(select id from revived))
+returning id::text

@@ -3,7 +3,7 @@ select id::text, task, queue, state, priority, payload::text, attempt, max_attem
        extract(epoch from created_at)::float8, extract(epoch from run_at)::float8, extract(epoch from started_at)::float8,
        extract(epoch from finished_at)::float8, wait, target, holds, unique_key, worker,
        extract(epoch from expires_at)::float8, request, result::text, error, continued
-from {schema}.all_jobs
+from {schema}.all_jobs j
 where (:before::text is null or id < :before::text::uuid)
   and (:states::text is null or state = any(array(select json_array_elements_text(:states::text::json))))
   and (:queue::text is null or queue = :queue::text)
@@ -11,5 +11,5 @@ where (:before::text is null or id < :before::text::uuid)
   and (:target::text is null or target = :target::text)
   and (:created_from::float8 is null or created_at >= to_timestamp(:created_from::float8))
   and (:created_to::float8 is null or created_at < to_timestamp(:created_to::float8))
-order by id desc
+order by j.id desc
 limit :most::integer

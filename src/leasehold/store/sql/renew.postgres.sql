@@ -24,4 +24,4 @@ select m.id::text, m.token::text, true, r.id is not null, coalesce(r.request, m.
 from mine m left join renewed r on r.id = m.id
 union all
 select j.id::text, j.token::text, false, false, j.request from {schema}.jobs j
-where j.expires_at is not null and j.worker = :worker::text and (j.id, j.token) not in (select id, token from given)
+where j.expires_at between '-infinity' and 'infinity' and j.worker = :worker::text and (j.id, j.token) not in (select id, token from given)

@@ -1,7 +1,7 @@
--- take_keys: those that nobody has. Waits for whoever is taking one just now, and locks none that is taken.
-insert into {schema}.keys (key, job, until)
-select b.key, b.job, {now} + make_interval(secs => b."window")
-from json_to_recordset(:batch::text::json) as b(key text, job uuid, "window" float8)
-order by b.key
-on conflict (key) do nothing
-returning key, job::text
+-- take_keys: for each key, in their order, who has it now: the job given, unless another has it.
+select g.key, {schema}.take_key(g.key, g.job, g.heir_of, g."window", to_timestamp(:now::float8))::text
+from (
+    select b.* from json_to_recordset(:batch::text::json) as b(key text, job uuid, heir_of uuid, "window" float8)
+    order by b.key
+    offset 0
+) g

@@ -1,0 +1,86 @@
+"""An empty store with a few hands to bring jobs into any state, at a moment of its own."""
+
+from __future__ import annotations
+
+import uuid
+from itertools import count
+from typing import Any
+
+from leasehold.core.job import Draft, Job, Lease, Outcome, Policy, Raised, State, Succeeded
+from leasehold.store.flows import enqueue, lease, look, promote, steer, upkeep
+from leasehold.store.flows.lease import Scope
+from tests.store.subjects import Subject
+
+NOW = 1_767_225_600.0  # the moment in the ids below
+LATER = NOW + 1000.0
+
+
+class World:
+    """An empty store with a few hands to bring jobs into any state."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.run = subject.store.run
+        self._numbers = count(1)
+
+    def draft(self, **options: Any) -> Draft[Any]:
+        return Draft(f"019b76da-a800-7000-8000-{next(self._numbers):012x}", "t", "{}", **options)
+
+    def add(self, **options: Any) -> str:
+        (job,) = self.run(enqueue.enqueue, [self.draft(**options)], now=NOW)
+        return job.id
+
+    def promote(self, now: float = NOW) -> list[str]:
+        return self.run(promote.promote, now=now).promoted
+
+    def claim(self, now: float = NOW, queue: str = "default") -> dict[str, Lease]:
+        token, scopes = str(uuid.UUID(int=next(self._numbers))), [Scope(queue, 9)]
+        found = self.run(lease.claim, "w", token, scopes, ["t"], want=9, lease=30.0, random=half, now=now)
+        return {job.id: job.lease for job in found.jobs}
+
+    def settle(self, *batch: tuple[Lease, Outcome], now: float = NOW) -> list[State | None]:
+        return [one.state for one in self.run(lease.settle, list(batch), half, now=now)]
+
+    def reap(self, now: float = LATER) -> list[str]:
+        self.run(upkeep.beat, grace=0.0, now=now)
+        return [change.id for change in self.run(lease.reap, half, now=now)]
+
+    def get(self, id: str) -> Job[Any] | None:
+        return self.run(look.get, id)
+
+    def state(self, id: str) -> State | None:
+        job = self.get(id)
+        return job.state if job else None
+
+    def job_in(self, situation: str, target: str | None, **policy: Any) -> tuple[str, Lease]:
+        """A job that has really come into this state, and the lease to show for it: its own if it runs."""
+        stranger = str(uuid.UUID(int=999))
+        options: dict[str, Any] = {"target": target, "policy": Policy(**policy)}
+        match situation:
+            case "pending-time":
+                id = self.add(delay=60.0, **options)
+            case "pending-jobs":
+                id = self.add(after=(self.add(queue="elsewhere"),), **options)
+                self.promote()
+            case "pending-target":
+                self.add(target="x", queue="elsewhere")
+                self.promote()
+                id = self.add(target="x", policy=Policy(**policy))
+            case _:
+                id = self.add(**options)
+                self.promote()
+                if situation not in ("queued", "paused"):
+                    held = self.claim()[id]
+                    if situation == "running":
+                        return id, held
+                    self.settle((held, Raised("boom", fatal=True) if situation != "succeeded" else Succeeded()))
+                if situation == "paused":
+                    self.run(steer.pause, id, now=NOW)
+                if situation == "cancelled":
+                    self.run(steer.cancel, id, now=NOW)
+        assert self.state(id) == situation.split("-")[0]
+        return id, Lease(id, stranger)
+
+
+def half() -> float:
+    return 0.5
