@@ -1,4 +1,4 @@
-"""Stores that tests share: emptied before each of them, which is much quicker than a new one."""
+"""Benches for the tests of stores: see `interleave.py`."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conftest import PG_KINDS, SQLITE_KINDS
-from tests.store.subjects import Subject, subjects_of
-from tests.store.world import World
-
-
-@pytest.fixture(scope="module", params=[*SQLITE_KINDS, *PG_KINDS])
-def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Subject]:
-    names = [] if request.param in SQLITE_KINDS else [request.param]
-    with subjects_of(request.config, tmp_path_factory.mktemp("shared"), names) as found:
-        yield next(subject for subject in found if subject.name == request.param)
+from tests.homes import Home, _any_schema, home, pg_home, pg_schema  # noqa: F401  (the fixtures of every kind of store)
+from tests.store.interleave import Bench, bench
 
 
 @pytest.fixture
-def world(shared: Subject) -> World:
-    shared.wipe()
-    return World(shared)
+def b(home: Home) -> Iterator[Bench]:  # noqa: F811
+    """A bench on an empty store of every kind."""
+    with bench(home.url, home.schema) as made:
+        yield made
+
+
+@pytest.fixture
+def pg(pg_home: Home) -> Iterator[Bench]:  # noqa: F811
+    """A bench on an empty PostgreSQL, every server there is."""
+    with bench(pg_home.url, pg_home.schema) as made:
+        yield made

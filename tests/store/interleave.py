@@ -47,6 +47,11 @@ def token() -> str:
     return str(uuid.uuid4())
 
 
+def half() -> float:
+    """What flows are given for chance."""
+    return 0.5
+
+
 def connect(url: str, schema: str) -> Store:
     """The store of a URL, with its schema made."""
     store: Store

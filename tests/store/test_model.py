@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from leasehold.core.errors import InvalidInput, InvalidTransition, JobNotFound, KeyTaken, LeaseholdError
@@ -28,7 +29,7 @@ from tests.store.subjects import Subject, check_invariants, expected, subjects_o
 BASE = 1_767_225_600.0  # the moment in the ids below
 THOROUGH = os.environ.get("LEASEHOLD_HYPOTHESIS") == "thorough"
 SETTINGS = settings(
-    max_examples=2000 if THOROUGH else 60,
+    max_examples=2000 if THOROUGH else 100,
     stateful_step_count=60 if THOROUGH else 40,
     deadline=None,
     print_blob=True,
@@ -55,10 +56,13 @@ class History(RuleBasedStateMachine):
     def begin(self, given: list[dict[str, Any]]) -> None:
         self.enqueue(given, lost=False)
 
-    @rule(step=steps)
-    def then(self, step: tuple[str, dict[str, Any]]) -> None:
+    @rule(step=steps, promoted=st.booleans())
+    def then(self, step: tuple[str, dict[str, Any]], promoted: bool) -> None:
+        """A step; then, maybe, whatever it has freed is let go: a missing nudge shows only before the next one."""
         name, arguments = step
         getattr(self, name)(**arguments)
+        if promoted:
+            self.promote_all()
 
     # Said to all
 
@@ -126,16 +130,17 @@ class History(RuleBasedStateMachine):
 
     # Upkeep
 
-    def promote(self, until_quiet: bool) -> None:
-        while True:
-            promoted, cancelled, _ = self.say(
-                lambda: self.model.promote(self.now),
-                promote.promote, now=self.now, shape=lambda p: (sorted(p.promoted), sorted(p.cancelled), p.next_due),
-            )  # fmt: skip
-            if not until_quiet:
-                return
-            if not promoted and not cancelled:
-                break
+    def promote(self) -> bool:
+        """Whether it did anything."""
+        promoted, cancelled, _ = self.say(
+            lambda: self.model.promote(self.now),
+            promote.promote, now=self.now, shape=lambda p: (sorted(p.promoted), sorted(p.cancelled), p.next_due),
+        )  # fmt: skip
+        return bool(promoted or cancelled)
+
+    def promote_all(self) -> None:
+        while self.promote():
+            pass
         for subject in self.subjects:
             subject.check_nothing_is_stuck(self.now)
 
@@ -159,7 +164,6 @@ class History(RuleBasedStateMachine):
 
     def claim(
         self,
-        promoted: bool,
         if_none: list[dict[str, Any]],
         worker: str,
         queues: list[str],
@@ -170,8 +174,6 @@ class History(RuleBasedStateMachine):
         heard: str,
     ) -> None:
         """What is not heard is found by the next renewal."""
-        if promoted:
-            self.promote(until_quiet=True)
         queued = [row for row in self.model.jobs.values() if row.state == "queued"]
         if not queued:
             self.enqueue(if_none, lost=False)

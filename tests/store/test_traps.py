@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -20,24 +19,7 @@ from leasehold.store import postgres
 from leasehold.store.flows import lease, look, steer, upkeep
 from leasehold.store.postgres import PostgresStore
 from leasehold.store.query import Query, Row
-from tests.store.interleave import Background, Bench, bench, draft
-
-
-@pytest.fixture
-def b(store_url: str, schema: str) -> Iterator[Bench]:
-    with bench(store_url, schema) as made:
-        yield made
-
-
-@pytest.fixture
-def pg(pg_url: str, schema: str) -> Iterator[Bench]:
-    with bench(pg_url, schema) as made:
-        yield made
-
-
-def half() -> float:
-    return 0.5
-
+from tests.store.interleave import Background, Bench, draft, half
 
 # The fence.
 

@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import pytest
 
 from leasehold.core.errors import KeyTaken
 from leasehold.core.job import Raised, State, Succeeded
 from leasehold.store.flows import enqueue, lease, steer
-from tests.store.interleave import Background, Bench, bench, draft
-
-
-@pytest.fixture
-def b(store_url: str, schema: str) -> Iterator[Bench]:
-    with bench(store_url, schema) as made:
-        yield made
-
-
-@pytest.fixture
-def pg(pg_url: str, schema: str) -> Iterator[Bench]:
-    with bench(pg_url, schema) as made:
-        yield made
-
-
-def half() -> float:
-    return 0.5
+from tests.store.interleave import Background, Bench, draft, half
 
 
 def test_a_key_is_free_again_once_its_job_is_over_or_has_failed(b: Bench) -> None:

@@ -6,31 +6,13 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator
 
 import pytest
 
 from leasehold.core.errors import InvalidInput, LeaseholdError
 from leasehold.core.job import Raised, State, Succeeded
 from leasehold.store.flows import enqueue, lease, look, promote, steer
-from tests.store.interleave import Background, Bench, bench, draft
-
-
-@pytest.fixture
-def b(store_url: str, schema: str) -> Iterator[Bench]:
-    with bench(store_url, schema) as made:
-        yield made
-
-
-@pytest.fixture
-def pg(pg_url: str, schema: str) -> Iterator[Bench]:
-    with bench(pg_url, schema) as made:
-        yield made
-
-
-def half() -> float:
-    return 0.5
-
+from tests.store.interleave import Background, Bench, draft, half
 
 # Nothing waits for ever.
 

@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -21,24 +20,8 @@ from leasehold.store.callers import run_on
 from leasehold.store.flows import enqueue, lease, steer
 from leasehold.store.postgres import PostgresStore
 from leasehold.store.runner import drive
-from tests.store.interleave import Background, Bench, bench, draft, token
-
-
-@pytest.fixture
-def b(store_url: str, schema: str) -> Iterator[Bench]:
-    with bench(store_url, schema) as made:
-        yield made
-
-
-@pytest.fixture
-def pg(pg_url: str, schema: str) -> Iterator[Bench]:
-    with bench(pg_url, schema) as made:
-        yield made
-
-
-def half() -> float:
-    return 0.5
-
+from tests.homes import Home
+from tests.store.interleave import Background, Bench, bench, draft, half, token
 
 # An open transaction of a handler, and processes that stop in the middle.
 
@@ -106,12 +89,12 @@ print(len(bench.promote().promoted) if sys.argv[3] == "take_nudges" else len(ben
 
 @pytest.mark.parametrize("point", ["take_nudges", "limits"])
 def test_a_process_stopped_in_the_middle_of_a_transaction_does_not_stop_the_others(
-    pg_url: str, schema: str, pg: Bench, point: str
+    pg_home: Home, pg: Bench, point: str
 ) -> None:
     """The server ends its transaction; and once it goes on, it tries again rather than give up."""
     pg.limit("default", 5)
     pg.enqueue(draft(target="x"), draft())
-    command = [sys.executable, "-c", STOPPED, pg_url, schema, point]
+    command = [sys.executable, "-c", STOPPED, pg_home.url, pg_home.schema, point]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -290,7 +273,7 @@ def test_a_callers_deferred_transaction_that_has_read_gets_a_clear_error_when_it
         caller = sqlite3.connect(path, isolation_level=None)
         try:
             caller.execute("begin")
-            caller.execute("select count(*) from jobs").fetchall()
+            caller.execute("select count(*) from leasehold_jobs").fetchall()
             b.add()  # its snapshot is old now: it can never write
             with pytest.raises(StoreBusy, match=r"(?i)immediate"):
                 run_on(b.store, caller, enqueue.enqueue, [draft()])

@@ -22,7 +22,7 @@ class Closeable(Protocol):
 C = TypeVar("C", bound=Closeable)
 
 #: Connections that a parent process still uses. Closing, or even forgetting, one of them would say goodbye in its name.
-_abandoned: list[Any] = []
+abandoned: list[Any] = []
 
 
 class Pool(Generic[C]):
@@ -63,7 +63,7 @@ class Pool(Generic[C]):
 
     def _notice_fork(self) -> None:
         if self._pid != os.getpid():
-            _abandoned.append(self._idle)
+            abandoned.append(self._idle)
             self._start()
 
     def _take(self) -> C:

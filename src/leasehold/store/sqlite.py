@@ -23,7 +23,7 @@ from typing import Any, Generic, TypeVar
 from ..core import names
 from ..core.errors import StoreBusy, StoreError, StoreRefused, StoreUnavailable
 from . import migrate
-from .pool import Pool, _abandoned
+from .pool import Pool, abandoned
 from .query import Flow, Query, Row, Wake, texts
 from .runner import drive
 from .store import PATIENCE, Store, Transient
@@ -136,7 +136,7 @@ class SQLiteStore(Store):
     def _notice_fork(self) -> None:
         """A connection must not be used, nor closed, on the other side of a fork; nor can its lock be trusted there."""
         if self._pid != os.getpid():
-            _abandoned.append(self._writer)
+            abandoned.append(self._writer)
             self._start()
 
     def _look(self, turn: _Turn[Any]) -> None:

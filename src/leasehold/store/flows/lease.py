@@ -85,9 +85,9 @@ def claim(
     """
     share = {"worker": worker, "token": token, "tasks": as_json(sorted(tasks)), "lease": lease}
     share |= {"alone": alone, "now": now}
-    if alone:
-        return (yield from _claim_limited(scopes, {**share, "suspect": True}, 1, random))
     mine = [rows.claimed(row, token) for row in (yield read("claimed", token=token))] if again else []
+    if alone:
+        return Claim(mine) if mine else (yield from _claim_limited(scopes, {**share, "suspect": True}, 1, random))
     found = yield from _claim_one_kind(_less(scopes, mine), {**share, "suspect": False}, want - len(mine), random)
     jobs = mine + found.jobs
     room = min(want - len(jobs), want if suspects is None else suspects)
