@@ -1,4 +1,4 @@
-"""Benches for the tests of stores: see `interleave.py`."""
+"""Stores that tests share, emptied for each of them, which is much quicker than a new one; and benches on them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.conftest import PG_KINDS, SQLITE_KINDS
 from tests.homes import Home, _any_schema, home, pg_home, pg_schema  # noqa: F401  (the fixtures of every kind of store)
 from tests.store.interleave import Bench, bench
+from tests.store.subjects import Subject, subjects_of
+from tests.store.world import World
 
 
 @pytest.fixture
@@ -22,3 +25,16 @@ def pg(pg_home: Home) -> Iterator[Bench]:  # noqa: F811
     """A bench on an empty PostgreSQL, every server there is."""
     with bench(pg_home.url, pg_home.schema) as made:
         yield made
+
+
+@pytest.fixture(scope="module", params=[*SQLITE_KINDS, *PG_KINDS])
+def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Subject]:
+    names = [] if request.param in SQLITE_KINDS else [request.param]
+    with subjects_of(request.config, tmp_path_factory.mktemp("shared"), names) as found:
+        yield next(subject for subject in found if subject.name == request.param)
+
+
+@pytest.fixture
+def world(shared: Subject) -> World:
+    shared.wipe()
+    return World(shared)

@@ -247,7 +247,7 @@ class Model:
                 got += of_kind(True, room)
         left_over = self._suspects(list(left))
         may_be_seen = seen or left_over or any(row.losses for row in got)
-        return [row.view() | {"token": token} for row in got], seen and left_over, may_be_seen
+        return [row.view() | {"token": token} for row in got], seen and left_over and not alone, may_be_seen
 
     def _suspects(self, queues: list[str]) -> bool:
         return any(row.state == "queued" and row.losses and row.draft.queue in queues for row in self._live())

@@ -23,7 +23,7 @@ from leasehold.store.flows import enqueue, lease, look, promote, steer, upkeep
 from leasehold.store.flows.lease import Scope
 from tests import servers
 from tests.store.histories import batches, steps
-from tests.store.model import HALF, Model
+from tests.store.model import HALF, OVER, Model
 from tests.store.subjects import Subject, check_invariants, expected, subjects_of
 
 BASE = 1_767_225_600.0  # the moment in the ids below
@@ -98,18 +98,30 @@ class History(RuleBasedStateMachine):
         """A draft from a wish: picks become ids. Not `new`: it may be one that was enqueued before."""
         wish = dict(wish)
         reused, after = wish.pop("known_id"), wish.pop("after")
-        others = [*self.model.jobs, *fellows]
         fresh = new or reused is None or not self.model.jobs
         if fresh:
             self.made += 1
             self.ids.append(_id(self.made))
         id = self.ids[-1] if fresh else list(self.model.jobs)[-1 - reused % len(self.model.jobs)]
-        named = [others[-1 - n % len(others)] if n < 9 else _id(999) for n in after if others]
+        named = [other for other in (self.blocker_of(n, fellows) for n in after) if other not in (id, None)]
         window = wish.pop("unique_for")
-        named = tuple(other for other in named if other != id)
         return Draft(
-            id, payload='{"a": 1}', after=named, fresh=fresh, unique_for=window if wish["unique"] else None, **wish
+            id,
+            payload='{"a": 1}',
+            after=tuple(named),
+            fresh=fresh,
+            unique_for=window if wish["unique"] else None,
+            **wish,
         )
+
+    def blocker_of(self, picked: int, fellows: tuple[str, ...]) -> str | None:
+        """Whom to wait for: a live job (even numbers, drafts of the same batch included) or one that is over (odd)."""
+        jobs = [*self.model.jobs, *fellows]
+        over = [id for id in jobs if id in self.model.jobs and self.model.jobs[id].state in OVER]
+        fit = (over if picked % 2 else [id for id in jobs if id not in over]) or jobs
+        if not fit:
+            return None
+        return fit[-1 - picked // 2 % len(fit)] if picked < 9 else _id(999)
 
     def outcome(self, given: Any) -> Outcome:
         if not isinstance(given, tuple):

@@ -21,18 +21,25 @@ def take(
 
     Of several drafts with one key the first takes it. `heirs` names, for a draft, the job whose key it may inherit.
     """
-    wanted: dict[str, Draft[Any]] = {}
+    heirs = heirs or {}
+    holders = yield from _take([draft for draft in drafts if draft.unique], heirs, now)
+    # Of several who want a key that one of them may inherit, that one has it, wherever it stands.
+    late = [d for d in drafts if d.unique and heirs.get(d.id) == holders[d.unique]]
+    holders |= yield from _take(late, heirs, now)
+    return {d.id: (d.unique, holders[d.unique]) for d in drafts if d.unique and holders[d.unique] != d.id}
+
+
+def _take(drafts: Sequence[Draft[Any]], heirs: Mapping[str, str], now: float | None) -> Flow[dict[str, str]]:
+    wanted: dict[str | None, Draft[Any]] = {}
     for draft in drafts:
-        if draft.unique:
-            wanted.setdefault(draft.unique, draft)
+        wanted.setdefault(draft.unique, draft)
     if not wanted:
         return {}
     batch = [
-        {"key": key, "job": draft.id, "heir_of": (heirs or {}).get(draft.id), "window": draft.unique_for}
-        for key, draft in sorted(wanted.items())
+        {"key": draft.unique, "job": draft.id, "heir_of": heirs.get(draft.id), "window": draft.unique_for}
+        for draft in wanted.values()
     ]
-    holders = pairs((yield write("take_keys", batch=as_json(batch), now=now)))
-    return {d.id: (d.unique, holders[d.unique]) for d in drafts if d.unique and holders[d.unique] != d.id}
+    return pairs((yield write("take_keys", batch=as_json(batch), now=now)))
 
 
 def give_back(drafts: Sequence[Draft[Any]]) -> Flow[None]:

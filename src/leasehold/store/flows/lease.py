@@ -91,12 +91,12 @@ def claim(
     found = yield from _claim_one_kind(_less(scopes, mine), {**share, "suspect": False}, want - len(mine), random)
     jobs = mine + found.jobs
     room = min(want - len(jobs), want if suspects is None else suspects)
-    if not found.suspects or room <= 0:
-        return Claim(jobs, found.suspects)
-    # Suspects came back to their old places, which the cursor has passed: they are few, and looked for everywhere.
-    everywhere = [Scope(scope.queue, scope.want) for scope in _less(scopes, jobs)]
-    more = yield from _claim_one_kind(everywhere, {**share, "suspect": True}, room, random)
-    return Claim(jobs + more.jobs, more.suspects)
+    if found.suspects and room > 0:
+        # They came back to their old places, which the cursor has passed: they are few, and looked for everywhere.
+        everywhere = [Scope(scope.queue, scope.want) for scope in _less(scopes, jobs)]
+        jobs += (yield from _claim_one_kind(everywhere, {**share, "suspect": True}, room, random)).jobs
+    jobs.sort(key=lambda job: (job.losses > 0, job.rank_and_seq))
+    return Claim(jobs, found.suspects)
 
 
 def renew(worker: str, leases: Sequence[Lease], *, lease: float, now: float | None = None) -> Flow[Renewal]:
@@ -203,9 +203,8 @@ def _places(scopes: Sequence[Scope]) -> str:
 
 
 def _claim_of(answer: list[Row], token: str) -> tuple[Claim, frozenset[str]]:
-    """Claimed jobs in the order that they stood in, and the queues that have limits."""
+    """Claimed jobs, in no order, and the queues that have limits."""
     jobs = [rows.claimed(row[2:], token) for row in answer if row[2] is not None]
-    jobs.sort(key=lambda job: job.rank_and_seq)
     return Claim(jobs, bool(answer[0][0])), rows.names(answer[0][1])
 
 

@@ -330,4 +330,4 @@ begin
     perform pg_notify({channel}, '') from {schema}.arming where armed_until > statement_timestamp();
     return new_id;
 end $$;
-revoke all on function {schema}.enqueue, {schema}.take_key, {schema}.make_partitions, {schema}.attach_partition, {schema}.first_id from public;
+revoke all on function {schema}.enqueue, {schema}.make_partitions from public;  -- those that act as their owner

@@ -49,6 +49,9 @@ claimed as (
 select m.suspects, m.limited, c.*
 from (
     select exists (select from {schema}.jobs j
-                   where j.state = 'queued' and j.suspect and j.queue = any(array(select queue from asked))) as suspects,
+                   where j.state = 'queued' and j.suspect
+                     and j.queue = any(array(select a.queue from asked a where not exists (
+                         select from {schema}.queues q where q.queue = a.queue and q.paused)))
+                     and j.task = any(array(select json_array_elements_text(:tasks::text::json)))) as suspects,
            (select json_agg(queue)::text from {schema}.queues where max_running is not null) as limited
 ) m left join claimed c on true

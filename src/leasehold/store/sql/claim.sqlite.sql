@@ -1,6 +1,8 @@
 -- claim: queued -> running. The lease is written by the claiming statement. The two marks come as a row of their own.
 select exists (select 1 from {schema}.jobs j, json_each(:queues) s
-               where j.state = 'queued' and j.suspect = 1 and j.queue = json_extract(s.value, '$.queue')),
+               where j.state = 'queued' and j.suspect = 1 and j.queue = json_extract(s.value, '$.queue')
+                 and j.task in (select value from json_each(:tasks))
+                 and not exists (select 1 from {schema}.queues q where q.queue = j.queue and q.paused)),
        (select nullif(json_group_array(queue), '[]') from {schema}.queues where max_running is not null),
        null;
 

@@ -1,9 +1,9 @@
--- heads: who is first in line at each target that nobody holds.
-select target, id
+-- heads: who is first in line at each target that nobody holds, in the order of enqueue.
+select h.target, h.id
 from (
     select t.value as target,
            (select j.id from {schema}.jobs j where j.target = t.value and j.wait = 'target' order by j.seq limit 1) as id
     from (select distinct value from json_each(:targets)) t
     where not exists (select 1 from {schema}.jobs j where j.target = t.value and j.holds)
-)
-where id is not null;
+) h join {schema}.jobs j on j.id = h.id
+order by j.seq;
