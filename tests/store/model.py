@@ -205,16 +205,18 @@ class Model:
     def claim(
         self, worker: str, token: str, scopes: list[Scope], tasks: list[str], now: float, *,
         want: int, lease: float, suspects: int | None, alone: bool, again: bool = False,
-    ) -> tuple[list[dict[str, Any]], bool, bool]:  # fmt: skip
+    ) -> tuple[list[dict[str, Any]], bool]:  # fmt: skip
         mine = [row for row in self._live() if again and row.state == "running" and row.token == token]
         left = {s.queue: s.want - sum(row.draft.queue == s.queue for row in mine) for s in scopes}
         first = next((n for n, queue in enumerate(left) if self._limited([queue])), len(left))
-        seen = self._suspects(list(left))
+        seen = not alone and self._suspects(list(left), tasks)
 
         def take(queues: list[str], suspect: bool, most: int) -> list[Row]:
+            nonlocal seen
             limits = self._limited(queues)
             if limits:
                 self.reap(now)
+            seen |= (alone or not suspect) and self._suspects(queues, tasks)
             running = [row.draft.queue for row in self._live() if row.state == "running"]
             whole = min(most, limits.get("*", 999) - len(running))
             taken: list[Row] = []
@@ -226,31 +228,30 @@ class Model:
                     self._start(row, worker, token, lease, alone, now)
                     left[queue] -= 1
                     taken.append(row)
-            return sorted(taken, key=_order)
+            return taken
 
         def of_kind(suspect: bool, most: int) -> list[Row]:
             """Queues before the first with a limit, then the others: only who asks for limited ones pays for it."""
-            nonlocal seen
             found = take(list(left)[:first], suspect, most)
             if first < len(left) and len(found) < most:
                 found += take(list(left)[first:], suspect, most - len(found))
-                seen |= self._suspects(list(left)[first:]) or any(row.losses for row in found)
             return found
 
-        got = sorted(mine, key=_order)
+        got = [*mine]
         if alone:
-            got += take(list(left), True, 1 - len(got))
+            got += take(list(left), True, 1) if not mine else []
         else:
             got += of_kind(False, want - len(got))
             room = min(want - len(got), want if suspects is None else suspects)
             if room > 0 and seen:
                 got += of_kind(True, room)
-        left_over = self._suspects(list(left))
-        may_be_seen = seen or left_over or any(row.losses for row in got)
-        return [row.view() | {"token": token} for row in got], seen and left_over and not alone, may_be_seen
+        got.sort(key=lambda row: (row.losses > 0, _order(row)))
+        return [row.view() | {"token": token} for row in got], seen
 
-    def _suspects(self, queues: list[str]) -> bool:
-        return any(row.state == "queued" and row.losses and row.draft.queue in queues for row in self._live())
+    def _suspects(self, queues: list[str], tasks: list[str]) -> bool:
+        """Whether jobs that lost a worker before wait where somebody who knows these tasks may take them."""
+        waiting = [row.draft for row in self._live() if row.state == "queued" and row.losses]
+        return any(d.queue in queues and d.task in tasks and not self._paused(d.queue) for d in waiting)
 
     def _paused(self, queue: str) -> bool:
         return self.queues.get(queue, (False, None))[0]

@@ -194,19 +194,17 @@ class History(RuleBasedStateMachine):
         token = str(uuid.UUID(int=self.made))
         scopes = [Scope(name, want) for name, want in zip(queues, wants, strict=False)]
         how: dict[str, Any] = {"want": wants[2], "lease": 30.0, "suspects": suspects, "alone": alone}
-        sure: list[bool] = []
 
-        def by_model() -> list[dict[str, Any]]:
-            jobs, *sure[:] = self.model.claim(worker, token, scopes, tasks, self.now, **how)
-            return [{name: job[name] for name in CLAIMED} for job in jobs]
+        def by_model() -> tuple[Any, ...]:
+            jobs, suspects = self.model.claim(worker, token, scopes, tasks, self.now, **how)
+            return [{name: job[name] for name in CLAIMED} for job in jobs], suspects
 
-        def by_store(claim: lease.Claim) -> list[dict[str, Any]]:
-            assert sure[0] <= claim.suspects <= sure[1], f"suspects is {claim.suspects}"
-            return [{name: getattr(job, name) for name in CLAIMED} for job in claim.jobs]
+        def by_store(claim: lease.Claim) -> tuple[Any, ...]:
+            return [{name: getattr(job, name) for name in CLAIMED} for job in claim.jobs], claim.suspects
 
         for again in (False, True)[: 1 + (heard == "when repeated")]:
             how["again"] = again
-            jobs = self.say(
+            jobs, _ = self.say(
                 by_model,
                 lease.claim, worker, token, scopes, tasks, now=self.now, random=lambda: HALF, **how, shape=by_store,
             )  # fmt: skip
