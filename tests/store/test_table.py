@@ -83,11 +83,10 @@ def test_the_store_does_what_the_table_says(world: World, situation: str, verb: 
         assert after == before
 
 
-@pytest.mark.parametrize("target", [None, "x"])
-@pytest.mark.parametrize("what", ["time", "jobs", "target"])
+@pytest.mark.parametrize(
+    ("what", "target"), [("time", None), ("time", "x"), ("jobs", None), ("jobs", "x"), ("target", "x")]
+)
 def test_a_pending_job_is_promoted_once_what_it_waits_for_has_come(world: World, what: str, target: str | None) -> None:
-    if what == "target" and target is None:
-        pytest.skip("without a target there is no line")
     id, _ = world.job_in(f"pending-{what}", target)
     assert world.promote() == []
     if what != "time":

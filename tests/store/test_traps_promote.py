@@ -340,6 +340,21 @@ def test_a_blocker_pruned_before_promote_looked_has_still_succeeded(b: Bench, wa
     assert [one.result for one in b.run(look.blockers, dependent)] == ['"r"']
 
 
+def test_a_deleted_blocker_that_is_enqueued_again_frees_those_who_still_wait_for_it(b: Bench) -> None:
+    blocker = b.add()
+    dependent = b.add(after=(blocker,))
+    b.settle_down()
+    b.run(steer.delete, blocker)
+    b.settle_down()
+    b.enqueue(draft(id=blocker, fresh=False))
+    b.settle_down()
+    (job,) = b.claim()
+    b.succeed(job, '"late"')
+    b.settle_down()
+    assert b.state(dependent) is State.QUEUED
+    assert [one.result for one in b.run(look.blockers, dependent)] == ['"late"']
+
+
 def test_a_blocker_deleted_after_it_succeeded_does_not_hold_its_dependents(b: Bench) -> None:
     blocker = b.take()
     dependent = b.add(after=(blocker.id,))

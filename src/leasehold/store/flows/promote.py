@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ...core import machine
+from ...core.errors import StoreBusy
 from ...core.job import OnBlockerFailure, State, Wait
 from ...core.machine import Change
 from ..query import BEGIN, Flow, Row, Wake, as_json, pairs, read, write
@@ -75,9 +76,12 @@ def promote(*, most: int = MOST, now: float | None = None) -> Flow[Promotion]:
 
 
 def announce(chain: str, now: float | None) -> Flow[None]:
-    """Decide what waits for a chain that is over and about to vanish."""
+    """Decide what waits for a chain that is over and about to vanish, its result with it."""
     yield write("promoter")
-    yield from _decide_dependencies([("chain", chain)], _Plan(), now)
+    plan = _Plan()
+    yield from _decide_dependencies([("chain", chain)], plan, now)
+    if plan.again:
+        raise StoreBusy(f"a job that waits for {chain} is being changed just now; try again")
 
 
 def _call_next_in_line(plan: _Plan) -> Flow[None]:

@@ -169,6 +169,7 @@ def finish_row(change: Change, result: str | None = None, continued: bool = Fals
         "state": change.state,
         "result": result,
         "error": clean(change.error),
+        "losses": change.losses,
         "continued": continued,
         "keeps_token": change.keeps_token,
     }

@@ -1,14 +1,14 @@
 -- finish: move rows that an earlier statement has locked out of the hot table. Like succeed, without its guard.
 with given as materialized (
-    select b.id, b.state, b.result, b.error, b.continued, b.keeps_token
+    select b.id, b.state, b.result, b.error, b.losses, b.continued, b.keeps_token
     from json_to_recordset(:batch::text::json) as b(
-        id uuid, state text, result text, error text, continued boolean, keeps_token boolean)
+        id uuid, state text, result text, error text, losses integer, continued boolean, keeps_token boolean)
 ),
 gone as (
     delete from {schema}.jobs j using given g
     where j.id = g.id
     returning j.id, g.state, g.result, coalesce(g.error, j.error) as error, g.continued, j.queue, j.task, j.priority, j.target,
-              j.holds, j.payload, j.attempt, j.max_attempts, j.losses, j.version, j.worker, case when g.keeps_token then j.token end as token, j.chain, j."position",
+              j.holds, j.payload, j.attempt, j.max_attempts, g.losses, j.version, j.worker, case when g.keeps_token then j.token end as token, j.chain, j."position",
               j.watched, j.unique_key, j.created_at, j.run_at, j.started_at
 ),
 kept as (
