@@ -46,7 +46,7 @@ class Racer:
         self.name = name
         self._records = os.open(records, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
         self._over = over
-        self.random = random.Random(name)  # noqa: S311
+        self.random = random.Random(name)
 
     def note(self, what: str, rows: list[Any]) -> None:
         os.write(self._records, json.dumps([what, time.monotonic(), rows]).encode() + b"\n")

@@ -3,7 +3,7 @@
 What must hold is the name of the test. Those with `b` run on every store; with `pg` there are two transactions at once.
 """
 
-# ruff: noqa: S311 (chance here is for variety, not for secrets)
+
 
 from __future__ import annotations
 

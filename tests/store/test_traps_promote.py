@@ -1,6 +1,6 @@
 """Promotion, targets, dependencies and chains: traps that each catch a design which looks right."""
 
-# ruff: noqa: S311 (chance here is for variety, not for secrets)
+
 
 from __future__ import annotations
 
