@@ -317,6 +317,7 @@ class Model:
         """An attempt ends otherwise than by success: a request decides where, else what happened."""
         row.error |= error
         if row.request == "cancel":
+            row.losses = losses
             return self._finish(row, "cancelled", now)
         state = "paused" if row.request == "pause" else state
         row.history.append((row.version, row.attempt, row.worker, row.started_at, now, how, error))

@@ -56,7 +56,7 @@ INTENDED = {
     "lock": {"jobs_pkey"},
     "request": {"jobs_pkey"},
     "find_chains": {"jobs_pkey", "finished_pkey"},
-    "drop_revived": {"jobs_pkey", "finished_pkey", "edges_pkey"},
+    "drop_revived": {"jobs_pkey", "finished_pkey", "edges_pkey", "edges_open"},
     "get": {"jobs_pkey", "finished_pkey"},
     "jobs": {"jobs_pkey", "finished_pkey"},
     "chain": {"jobs_pkey", "jobs_chain", "finished_pkey", "finished_chain"},

@@ -3,8 +3,6 @@
 What must hold is the name of the test. Those with `b` run on every store; with `pg` there are two transactions at once.
 """
 
-
-
 from __future__ import annotations
 
 import random

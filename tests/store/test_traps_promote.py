@@ -1,7 +1,5 @@
 """Promotion, targets, dependencies and chains: traps that each catch a design which looks right."""
 
-
-
 from __future__ import annotations
 
 import random

@@ -313,6 +313,12 @@ class OnSQLite:
         return answer
 
 
+#: Held while a watch asks: a fork at that moment would leave SQLite's own locks taken in the child, for ever.
+_asking = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_asking.acquire, after_in_parent=_asking.release, after_in_child=_asking.release)
+
+
 class SQLiteListener:
     """A watch on the file: SQLite counts the changes that others have made, and asking costs microseconds."""
 
@@ -336,7 +342,8 @@ class SQLiteListener:
             self._raw.close()
 
     def _version(self) -> int:
-        return int(self._raw.execute("pragma data_version").fetchone()[0]) if self._raw else 0
+        with _asking:
+            return int(self._raw.execute("pragma data_version").fetchone()[0]) if self._raw else 0
 
 
 def is_busy(error: BaseException) -> bool:
