@@ -47,9 +47,8 @@ def whole(kind: str, value: object, low: int, high: int) -> int:
 
 def seconds(kind: str, value: object, *, least: float = 0.0, most: float = MOST_SECONDS) -> float:
     """A duration in seconds."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if number and least <= value <= most:  # type: ignore[operator]
-        return float(value)  # type: ignore[arg-type]
+    if isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most:
+        return float(value)
     raise InvalidInput(f"{kind} must be seconds from {least:g} to {most:g}, not {value!r}")
 
 

@@ -6,6 +6,7 @@ import inspect
 import logging
 import random
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, ParamSpec, TypeVar
@@ -32,7 +33,7 @@ class Transient(Exception):
         self.unknown = unknown
 
 
-class Store:
+class Store(ABC):
     """A place where jobs live. Subclasses know how to connect and to run one flow in one transaction."""
 
     dialect: Dialect
@@ -49,32 +50,32 @@ class Store:
             self.check()
             self._checked = True
 
+    @abstractmethod
     def check(self) -> None:
         """Refuse a schema that is not the one this version works with."""
-        raise NotImplementedError
 
+    @abstractmethod
     def migrate(self) -> list[int]:
         """Bring the schema up to date. Safe when many do it at once. Returns the versions applied."""
-        raise NotImplementedError
 
+    @abstractmethod
     def attempt(self, make: Callable[[], Flow[R]], *, looks: bool = False) -> tuple[R, list[Wake]]:
         """Run a flow once: commit, or roll back and raise. Transient where trying again makes sense.
 
         `looks` promises that the flow changes nothing.
         """
-        raise NotImplementedError
 
     def notifications(self, wakes: list[Wake]) -> list[Query]:
         """The statements that tell those who sleep, where that is done by statements."""
         return []
 
+    @abstractmethod
     def wake(self, wakes: list[Wake]) -> None:
         """Tell those who sleep that something was committed."""
-        raise NotImplementedError
 
+    @abstractmethod
     def listen(self) -> Listener:
         """A connection of its own that hears what others have committed."""
-        raise NotImplementedError
 
     def drop_old(self, seconds: float) -> list[str]:
         """Drop whole parts of what has been over for so long, where the store has such parts."""
