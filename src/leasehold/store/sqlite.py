@@ -14,6 +14,7 @@ import re
 import sqlite3
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -196,6 +197,8 @@ class SQLiteStore(Store):
     def _open_writer(self) -> sqlite3.Connection:
         if self._writer is None:
             self._writer = self._connect()
+            if self._memory:  # not closed by `close`, which would empty it, but with the store
+                weakref.finalize(self, self._writer.close)
         return self._writer
 
     def _connect(self) -> sqlite3.Connection:
