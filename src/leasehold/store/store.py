@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import logging
 import random
 import time
 from abc import ABC, abstractmethod
@@ -18,8 +17,6 @@ from .wakes import Listener, Wakes
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-
-log = logging.getLogger("leasehold.store")
 
 PATIENCE = 10.0
 

@@ -38,7 +38,7 @@ class _Plan:
     """What one promote has found out so far."""
 
     ready: list[str] = field(default_factory=list)  # to be queued, in this order
-    line: dict[str, str] = field(default_factory=dict)  # job -> the target that it stands in line for
+    line: list[str] = field(default_factory=list)  # to stand in line at their targets
     targets: set[str] = field(default_factory=set)  # whose next in line may go
     again: set[tuple[str, str]] = field(default_factory=set)  # nudges that could not be followed yet
 
@@ -47,7 +47,7 @@ class _Plan:
         if target is None or holds:
             self.ready.append(id)
         else:
-            self.line[id] = target
+            self.line.append(id)
             self.targets.add(target)
 
 
@@ -63,7 +63,7 @@ def promote(*, most: int = MOST, now: float | None = None) -> Flow[Promotion]:
     for id, target, holds in due:
         plan.free(id, target, bool(holds))
     if plan.line:
-        yield write("line_up", ids=as_json(list(plan.line)))
+        yield write("line_up", ids=as_json(plan.line))
     yield from _call_next_in_line(plan)
     if plan.ready:
         done.promoted = [row[0] for row in (yield write("promote", ids=as_json(plan.ready)))]

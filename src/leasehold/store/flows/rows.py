@@ -145,7 +145,7 @@ def running(row: Row) -> Running:
     return Running(id, attempt, losses, bool(alone), request, target, policy(max_attempts, None, stored))
 
 
-def change_row(change: Change, waits: int | None = None, keep_run_at: bool = False) -> dict[str, Any]:
+def change_row(change: Change, keep_run_at: bool = False) -> dict[str, Any]:
     """What `change` sends of a decision."""
     return {
         "id": change.id,
@@ -156,7 +156,6 @@ def change_row(change: Change, waits: int | None = None, keep_run_at: bool = Fal
         "attempt": change.attempt,
         "losses": change.losses,
         "holds": change.holds,
-        "waits": waits,
         "error": clean(change.error),
         "keeps_token": change.keeps_token,
     }

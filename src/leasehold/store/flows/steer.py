@@ -74,7 +74,7 @@ def pause(job_id: str, *, now: float | None = None, again: bool = False) -> Flow
     if job.state is State.RUNNING:
         yield from _request(job, "pause")
     else:
-        yield from _change(job, Change(job.id, "pause", State.PAUSED, job.attempt, job.losses, holds=job.holds), now)
+        yield from _change(Change(job.id, "pause", State.PAUSED, job.attempt, job.losses, holds=job.holds), now)
     return (yield from _reload(job_id))
 
 
@@ -88,7 +88,7 @@ def resume(job_id: str, *, now: float | None = None, again: bool = False) -> Flo
     ahead = job.ahead and job.state is State.PAUSED
     wait = machine.resume(job.waits > 0, ahead, job.target is not None and not job.holds)
     change = Change(job.id, "resume", State.PENDING, 0, 0, wait=wait, holds=job.holds)
-    yield from _change(job, change, now, keep_run_at=ahead)
+    yield from _change(change, now, keep_run_at=ahead)
     return (yield from _reload(job_id))
 
 
@@ -100,7 +100,7 @@ def run_now(job_id: str, *, now: float | None = None, again: bool = False) -> Fl
     if job.wait is not Wait.TIME:
         raise InvalidTransition(job_id, "run_now", f"pending, and waits for {job.wait}", "only time can be skipped")
     change = Change(job.id, "run_now", State.PENDING, job.attempt, job.losses, wait=Wait.TIME, holds=job.holds)
-    yield from _change(job, change, now)
+    yield from _change(change, now)
     return (yield from _reload(job_id))
 
 
@@ -191,7 +191,7 @@ def _request(job: _Locked, request: Request) -> Flow[None]:
     yield Wake("request")
 
 
-def _change(job: _Locked, change: Change, now: float | None, keep_run_at: bool = False) -> Flow[None]:
+def _change(change: Change, now: float | None, keep_run_at: bool = False) -> Flow[None]:
     yield write("change", batch=as_json([rows.change_row(change, keep_run_at=keep_run_at)]), now=now)
     yield Wake("jobs")
 

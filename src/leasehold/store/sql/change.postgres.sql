@@ -3,7 +3,7 @@
 with given as materialized (
     select b.* from json_to_recordset(:batch::text::json) as b(
         id uuid, outcome text, state text, wait text, delay float8, attempt integer, losses integer, holds boolean,
-        waits integer, error text, keeps_token boolean)
+        error text, keeps_token boolean)
 ),
 before as materialized (
     select j.id, j.state, j.version, j.attempt, j.worker, j.started_at, j.target, j.holds, j.watched, j.chain, j.unique_key
@@ -18,7 +18,7 @@ ended as (
 ),
 moved as (
     update {schema}.jobs j
-    set state = g.state, wait = g.wait, attempt = g.attempt, losses = g.losses, holds = g.holds, waits = coalesce(g.waits, j.waits),
+    set state = g.state, wait = g.wait, attempt = g.attempt, losses = g.losses, holds = g.holds,
         run_at = case when g.delay is null then j.run_at else {now} + make_interval(secs => g.delay) end,
         token = case when g.keeps_token then j.token end,
         stopped_at = case when g.state in ('paused', 'failed') then {now} end,

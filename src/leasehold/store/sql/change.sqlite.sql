@@ -25,7 +25,7 @@ where until is null and (key, job) in (
 update {schema}.jobs as jobs
 set state = json_extract(g.value, '$.state'), wait = json_extract(g.value, '$.wait'),
     attempt = json_extract(g.value, '$.attempt'), losses = json_extract(g.value, '$.losses'),
-    holds = json_extract(g.value, '$.holds'), waits = coalesce(json_extract(g.value, '$.waits'), jobs.waits),
+    holds = json_extract(g.value, '$.holds'),
     run_at = coalesce({now} + json_extract(g.value, '$.delay'), jobs.run_at),
     token = case when json_extract(g.value, '$.keeps_token') then jobs.token end,
     stopped_at = case when json_extract(g.value, '$.state') in ('paused', 'failed') then {now} end,

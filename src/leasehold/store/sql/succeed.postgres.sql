@@ -13,7 +13,7 @@ gone as (
     delete from {schema}.jobs j using mine m join given g on g.id = m.id and g.token = m.token
     where j.id = m.id and j.token = m.token and j.state = 'running'
     returning j.id, g.result, g.continued, j.queue, j.task, j.priority, j.target, j.holds, j.payload, j.attempt, j.max_attempts,
-              j.losses, j.version, j.worker, j.token, j.chain, j."position", j.watched, j.unique_key, j.windowed,
+              j.losses, j.version, j.worker, j.token, j.chain, j."position", j.watched, j.unique_key,
               j.created_at, j.run_at, j.started_at
 ),
 kept as (
