@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from .core.errors import Aborted, AbortReason
-from .core.job import Claimed, Draft
+from .core import names
+from .core.errors import Aborted, AbortReason, InvalidInput
+from .core.job import Claimed, Draft, Progress
 
 T = TypeVar("T")
+
+#: The attempt that runs here: what log records are marked with.
+current: ContextVar[Attempt | None] = ContextVar("leasehold_attempt", default=None)
+
+
+def _to_nobody(said: Progress) -> None:
+    """Who is called outside a worker has nobody to report to."""
 
 
 @dataclass(eq=False, slots=True)
@@ -20,6 +30,8 @@ class Attempt:
     job: Claimed
     deadline: float = math.inf  # by time.monotonic(): until then the lease is certainly ours; every renewal moves it
     aborted: AbortReason | None = None  # why nothing that the handler returns will be recorded any more
+    tenant: str | None = None
+    _report: Callable[[Progress], None] = field(default=_to_nobody, repr=False)
 
     @property
     def version(self) -> int:
@@ -32,6 +44,13 @@ class Attempt:
             raise Aborted(self.aborted)
         if time.monotonic() >= self.deadline:
             raise Aborted("in_doubt")
+
+    def progress(self, done: float, total: float | None = None, note: str | None = None) -> None:
+        """Say how far the work has come, for people to see. Cheap: about once a second the latest word is stored."""
+        for value in (done, total):
+            if not (value is None or (isinstance(value, int | float) and math.isfinite(value))):
+                raise InvalidInput(f"progress is told in numbers, as in progress(3, 10), not {value!r}")
+        self._report(Progress(done, total, None if note is None else names.key("note", note)))
 
     def continue_with(self, draft: Draft[T]) -> T:
         """Return this from the handler: the job succeeds, and the draft goes on with its chain in the same statement.

@@ -45,10 +45,11 @@ class Threads:
             with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(done)
 
-        self._submit(call)
+        self.submit(call)
         return await future
 
-    def _submit(self, call: Callable[[], None]) -> None:
+    def submit(self, call: Callable[[], None]) -> None:
+        """Call in a thread; whatever it raises must be dealt with inside."""
         if self._pid != os.getpid():  # threads do not survive a fork
             self._start()
         self._calls.put(call)

@@ -43,6 +43,7 @@ class Row:
     result: str | None = None
     error: bool = False
     continued: bool = False
+    progress: None = None
     history: list[tuple[Any, ...]] = field(default_factory=list)
     edges: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)  # chain -> how it ended, its result
 
@@ -204,54 +205,57 @@ class Model:
 
     def claim(
         self, worker: str, token: str, scopes: list[Scope], tasks: list[str], now: float, *,
-        want: int, lease: float, suspects: int | None, alone: bool, again: bool = False,
-    ) -> tuple[list[dict[str, Any]], bool]:  # fmt: skip
+        want: int, lease: float, slots: int | None, rescue: bool, alone: bool, again: bool = False,
+    ) -> tuple[list[dict[str, Any]], bool, bool]:  # fmt: skip
         mine = [row for row in self._live() if again and row.state == "running" and row.token == token]
         left = {s.queue: s.want - sum(row.draft.queue == s.queue for row in mine) for s in scopes}
         first = next((n for n, queue in enumerate(left) if self._limited([queue])), len(left))
-        seen = not alone and self._suspects(list(left), tasks)
+        seen: set[int] = set()
 
-        def take(queues: list[str], suspect: bool, most: int) -> list[Row]:
-            nonlocal seen
+        def take(queues: list[str], kind: int, most: int) -> list[Row]:
             limits = self._limited(queues)
             if limits:
                 self.reap(now)
-            seen |= (alone or not suspect) and self._suspects(queues, tasks)
             running = [row.draft.queue for row in self._live() if row.state == "running"]
             whole = min(most, limits.get("*", 999) - len(running))
+            seen.update(self._waiting(queues, tasks))
             taken: list[Row] = []
             for queue in queues:
                 room = min(left[queue], limits.get(queue, 999) - running.count(queue), whole - len(taken))
                 line = [row for row in self._live() if row.state == "queued" and row.draft.queue == queue]
-                line = [row for row in line if row.draft.task in tasks and (row.losses > 0) == suspect]
+                line = [row for row in line if row.draft.task in tasks and min(row.losses, 2) == kind]
                 for row in sorted(line, key=_order)[: 0 if self._paused(queue) else max(room, 0)]:
                     self._start(row, worker, token, lease, alone, now)
                     left[queue] -= 1
                     taken.append(row)
             return taken
 
-        def of_kind(suspect: bool, most: int) -> list[Row]:
+        def of_kind(kind: int, most: int, at_once: int) -> list[Row]:
             """Queues before the first with a limit, then the others: only who asks for limited ones pays for it."""
-            found = take(list(left)[:first], suspect, most)
-            if first < len(left) and len(found) < most:
-                found += take(list(left)[first:], suspect, most - len(found))
+            seen.update(self._waiting(list(left), tasks))
+            found = take(list(left)[:first], kind, most)
+            room = min(most, at_once) - len(found)
+            if first < len(left) and room > 0:
+                found += take(list(left)[first:], kind, room)
             return found
 
         got = [*mine]
         if alone:
-            got += take(list(left), True, 1) if not mine else []
+            got += take(list(left), 2, 1) if not mine else []
         else:
-            got += of_kind(False, want - len(got))
-            room = min(want - len(got), want if suspects is None else suspects)
-            if room > 0 and seen:
-                got += of_kind(True, room)
+            for kind in (1, 0) if rescue else (0, 1):
+                room = want - len(got)
+                at_once = room if slots is None else max(slots - len(got), 0)
+                most = min(room, at_once) if kind else room
+                if most > 0 and (not kind or rescue or 1 in seen):
+                    got += of_kind(kind, most, at_once)
         got.sort(key=lambda row: (row.losses > 0, _order(row)))
-        return [row.view() | {"token": token} for row in got], seen
+        return [row.view() | {"token": token} for row in got], 1 in seen, 2 in seen
 
-    def _suspects(self, queues: list[str], tasks: list[str]) -> bool:
-        """Whether jobs that lost a worker before wait where somebody who knows these tasks may take them."""
-        waiting = [row.draft for row in self._live() if row.state == "queued" and row.losses]
-        return any(d.queue in queues and d.task in tasks and not self._paused(d.queue) for d in waiting)
+    def _waiting(self, queues: list[str], tasks: list[str]) -> set[int]:
+        """What kinds of jobs that lost a worker before wait where somebody who knows these tasks may take them."""
+        queued = [row for row in self._live() if row.state == "queued" and row.losses and row.draft.task in tasks]
+        return {min(row.losses, 2) for row in queued if row.draft.queue in queues and not self._paused(row.draft.queue)}
 
     def _paused(self, queue: str) -> bool:
         return self.queues.get(queue, (False, None))[0]

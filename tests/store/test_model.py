@@ -182,29 +182,30 @@ class History(RuleBasedStateMachine):
         wants: tuple[int, ...],
         tasks: list[str],
         alone: bool,
-        suspects: int | None,
+        slots: int | None,
+        rescue: bool,
         heard: str,
     ) -> None:
         """What is not heard is found by the next renewal."""
         queued = [row for row in self.model.jobs.values() if row.state == "queued"]
         if not queued:
             self.enqueue(if_none, lost=False)
-        alone = alone and any(row.losses for row in queued)
+        alone = alone and any(row.losses > 1 for row in queued)
         self.made += 1
         token = str(uuid.UUID(int=self.made))
         scopes = [Scope(name, want) for name, want in zip(queues, wants, strict=False)]
-        how: dict[str, Any] = {"want": wants[2], "lease": 30.0, "suspects": suspects, "alone": alone}
+        how: dict[str, Any] = {"want": wants[2], "lease": 30.0, "slots": slots, "rescue": rescue, "alone": alone}
 
         def by_model() -> tuple[Any, ...]:
-            jobs, suspects = self.model.claim(worker, token, scopes, tasks, self.now, **how)
-            return [{name: job[name] for name in CLAIMED} for job in jobs], suspects
+            jobs, *waiting = self.model.claim(worker, token, scopes, tasks, self.now, **how)
+            return [{name: job[name] for name in CLAIMED} for job in jobs], *waiting
 
         def by_store(claim: lease.Claim) -> tuple[Any, ...]:
-            return [{name: getattr(job, name) for name in CLAIMED} for job in claim.jobs], claim.suspects
+            return [{name: getattr(job, name) for name in CLAIMED} for job in claim.jobs], claim.suspects, claim.lonely
 
         for again in (False, True)[: 1 + (heard == "when repeated")]:
             how["again"] = again
-            jobs, _ = self.say(
+            jobs, *_ = self.say(
                 by_model,
                 lease.claim, worker, token, scopes, tasks, now=self.now, random=lambda: HALF, **how, shape=by_store,
             )  # fmt: skip

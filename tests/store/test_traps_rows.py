@@ -20,6 +20,7 @@ from leasehold.store.callers import run_on
 from leasehold.store.flows import enqueue, lease, steer
 from leasehold.store.postgres import PostgresStore
 from leasehold.store.runner import drive
+from leasehold.store.store import Limited
 from tests.homes import Home
 from tests.store.interleave import Background, Bench, bench, draft, half, token
 
@@ -42,7 +43,7 @@ def test_an_open_completion_holds_up_neither_renewal_nor_reaping_nor_cancel(
     )
     assert Background(pg.reap).result(5) == []
     with pytest.raises(StoreBusy):
-        Background(lambda: pg.store.run_for(0.1, steer.cancel, mine.id, now=pg.now)).result(8)
+        Background(lambda: pg.store.run_with(Limited(0.1), steer.cancel, mine.id, now=pg.now)).result(8)
     handler.commit()
     assert pg.state(mine.id) is State.SUCCEEDED
 

@@ -111,11 +111,20 @@ class Job(Struct, Generic[R_co], frozen=True):
     result: str | None = None  # JSON text
     error: str | None = None
     continued: bool = False  # succeeded, and another job went on with the chain
+    progress: Progress | None = None  # of the attempt that runs, as its handler said it last
     existing: bool = False  # enqueue found it instead of making it
 
     def __repr__(self) -> str:
         waits = f" (waits for {self.wait})" if self.wait else ""
         return f"<job {self.id} {self.task} {self.state}{waits}>"
+
+
+class Progress(Struct, frozen=True, omit_defaults=True):
+    """How far a handler says that it has come."""
+
+    done: float
+    total: float | None = None
+    note: str | None = None
 
 
 class Lease(NamedTuple):

@@ -21,7 +21,7 @@ from . import migrate, partitions
 from .pool import Pool
 from .query import Flow, Query, Row, Wake, texts
 from .runner import drive
-from .store import PATIENCE, Store, Transient
+from .store import PATIENCE, Limited, Store, Transient
 from .urls import hide, shown
 
 R = TypeVar("R")
@@ -117,12 +117,16 @@ class PostgresStore(Store):
 
     def migrate(self) -> list[int]:
         """Bring the schema up to date. Safe when many do it at once. Returns the versions applied."""
-        return self.patiently(PATIENCE, lambda _: self._migrate_once())
+        return self.patiently(Limited(PATIENCE), lambda _: self._migrate_once())
+
+    def beside(self, connections: int) -> PostgresStore:
+        """The same schema with connections of its own."""
+        return PostgresStore(self._url, schema=self.schema, connections=connections)
 
     def drop_old(self, seconds: float) -> list[str]:
         """Drop partitions whose jobs have all been over for so long."""
         self.ready()
-        return self.patiently(PATIENCE, lambda _: self._drop_old_once(seconds))
+        return self.patiently(Limited(PATIENCE), lambda _: self._drop_old_once(seconds))
 
     def close(self) -> None:
         """Close all idle connections."""

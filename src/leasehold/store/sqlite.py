@@ -27,7 +27,7 @@ from . import migrate
 from .pool import Pool, abandoned
 from .query import Flow, Query, Row, Wake, texts
 from .runner import drive
-from .store import PATIENCE, Store, Transient
+from .store import PATIENCE, Limited, Store, Transient
 
 R = TypeVar("R")
 
@@ -90,12 +90,13 @@ class SQLiteStore(Store):
         return turn.result()
 
     def wake(self, wakes: list[Wake]) -> None:
-        """Wake this process's sleepers at once; other processes watch the file."""
-        self.wakes.tell({wake.channel for wake in wakes})
+        """Other processes watch the file."""
 
     def listen(self) -> SQLiteListener:
         """A watch on the file."""
-        return SQLiteListener(None if self._memory else self._connect())
+        with _asking:
+            raw = None if self._memory else self._connect()
+        return SQLiteListener(raw)
 
     def check(self) -> None:
         """Make the schema in a new file; refuse one that is not the one this version works with."""
@@ -113,7 +114,7 @@ class SQLiteStore(Store):
         """Bring the file up to date. Safe when many do it at once. Returns the versions applied."""
         self._notice_fork()
         self._refuse_network()
-        return self.patiently(PATIENCE, lambda _: self._migrate_once())
+        return self.patiently(Limited(PATIENCE), lambda _: self._migrate_once())
 
     def _migrate_once(self) -> list[int]:
         with self._writing:
@@ -316,7 +317,7 @@ class OnSQLite:
         return answer
 
 
-#: Held while a watch asks: a fork at that moment would leave SQLite's own locks taken in the child, for ever.
+#: Held while a watch is in SQLite: a fork at that moment would leave SQLite's own locks taken in the child, for ever.
 _asking = threading.Lock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_asking.acquire, after_in_parent=_asking.release, after_in_child=_asking.release)
@@ -342,7 +343,8 @@ class SQLiteListener:
     def close(self) -> None:
         """Stop watching."""
         if self._raw:
-            self._raw.close()
+            with _asking:
+                self._raw.close()
 
     def _version(self) -> int:
         with _asking:

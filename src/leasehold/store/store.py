@@ -8,7 +8,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from ..core.errors import StoreBusy, StoreUnavailable
 from .query import Dialect, Flow, Query, Wake, is_look
@@ -21,6 +21,13 @@ T = TypeVar("T")
 PATIENCE = 10.0
 
 
+class Patience(Protocol):
+    """How somebody bears a store that is busy or away."""
+
+    def again(self, error: Transient, failures: int) -> bool:
+        """Wait a while, and tell whether to try again; False gives up."""
+
+
 class Transient(Exception):
     """Trying again is likely to succeed. `unknown`: the failed try may have been committed all the same."""
 
@@ -28,6 +35,25 @@ class Transient(Exception):
         super().__init__(str(shown))
         self.shown = shown
         self.unknown = unknown
+
+
+class Limited:
+    """Patience for so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self._give_up = time.monotonic() + seconds
+
+    def again(self, error: Transient, failures: int) -> bool:
+        """Full jitter, and never so long that a store which comes back is kept waiting."""
+        if time.monotonic() >= self._give_up:
+            return False
+        time.sleep(pause_after(failures))
+        return True
+
+
+def pause_after(failures: int, most: float = 1.0) -> float:
+    """How long to wait after so many failures in a row: any time up to a bound that doubles."""
+    return random.random() * min(0.01 * float(2 ** min(failures, 20)), most)  # noqa: S311
 
 
 class Store(ABC):
@@ -74,6 +100,10 @@ class Store(ABC):
     def listen(self) -> Listener:
         """A connection of its own that hears what others have committed."""
 
+    def beside(self, connections: int) -> Store:
+        """The same place with connections of its own, which nobody else can use up; or this store, if it has none."""
+        return self
+
     def drop_old(self, seconds: float) -> list[str]:
         """Drop whole parts of what has been over for so long, where the store has such parts."""
         return []
@@ -84,10 +114,10 @@ class Store(ABC):
 
     def run(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a flow until it is done. It is given as a function and its arguments, so that it can be repeated."""
-        return self.run_for(PATIENCE, flow, *args, **kwargs)
+        return self.run_with(Limited(PATIENCE), flow, *args, **kwargs)
 
-    def run_for(self, patience: float, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a flow, trying again for so many seconds while the store is busy or away."""
+    def run_with(self, patience: Patience, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a flow, trying again while the store is busy or away and patience lasts."""
 
         def once(unknown: bool) -> tuple[R, list[Wake]]:
             again: Any = {"again": True} if unknown and takes_again(flow) else {}
@@ -95,22 +125,20 @@ class Store(ABC):
 
         result, wakes = self.patiently(patience, once)
         if wakes:
+            self.wakes.tell({wake.channel for wake in wakes})  # those in this process need no notification
             self.wake(wakes)
         return result
 
-    def patiently(self, patience: float, work: Callable[[bool], T]) -> T:
-        """Try until it is done, or for so many seconds. The work is told if an earlier try may have been committed."""
-        give_up = time.monotonic() + patience
+    def patiently(self, patience: Patience, work: Callable[[bool], T]) -> T:
+        """Try until it is done, or patience ends. The work is told if an earlier try may have been committed."""
         unknown, failures = False, 0
         while True:
             try:
                 return work(unknown)
             except Transient as error:
-                if time.monotonic() >= give_up:
-                    raise error.shown from error.__cause__
                 unknown, failures = unknown or error.unknown, failures + 1
-                # Full jitter, and never so long that a store which comes back is kept waiting.
-                time.sleep(random.random() * min(0.01 * 2**failures, 1.0))  # noqa: S311
+                if not patience.again(error, failures):
+                    raise error.shown from error.__cause__
 
 
 @cache

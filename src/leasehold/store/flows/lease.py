@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...core import machine
-from ...core.job import Claimed, Lease, Outcome, Raised, Request, State, Succeeded
+from ...core.job import Claimed, Lease, Outcome, Progress, Raised, Request, State, Succeeded
 from ...core.machine import Change, Running
-from ..query import BEGIN, Flow, Row, Wake, as_json, pairs, read, write
+from ..query import BEGIN, Flow, Row, Wake, as_json, look, pairs, read, write
 from . import enqueue, rows
 
 #: From the smallest (rank, seq) to beyond the largest: all of a queue.
@@ -39,12 +39,17 @@ class Scope:
         return {"place": place, "queue": self.queue, "want": self.want, "ranges": ranges}
 
 
+#: How far a job is trusted, by the workers that it has lost: none, one, or so many that it must run alone.
+SOUND, SUSPECT, LONELY = 0, 1, 2
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a claim brought. `suspects` tells that jobs wait which have lost a worker before."""
+    """What a claim brought. `suspects` and `lonely` tell that jobs of these kinds were waiting as well."""
 
     jobs: list[Claimed]
     suspects: bool = False
+    lonely: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,30 +78,39 @@ def claim(
     want: int,
     lease: float,
     random: Callable[[], float],
-    suspects: int | None = None,
+    slots: int | None = None,
+    rescue: bool = False,
     alone: bool = False,
     now: float | None = None,
     again: bool = False,
 ) -> Flow[Claim]:
-    """Take up to `want` queued jobs, sound ones first, then up to `suspects` that have lost a worker before.
+    """Take up to `want` queued jobs, sound ones first, then suspects: those that have lost a worker before.
 
-    `alone` promises that the worker runs nothing beside it: one suspect is taken, and nothing else. `again`: an earlier
-    try with this token may have claimed some; they are found by it.
+    `slots` of them can start at once (None: all): suspects, and jobs of queues with a limit, are taken for those only.
+    `rescue` takes suspects first: else a backlog of sound ones would keep them waiting. `alone` promises that the
+    worker runs nothing beside it: one job that has lost two is taken, and nothing else. `again`: an earlier try with
+    this token may have claimed some; they are found by it.
     """
     share = {"worker": worker, "token": token, "tasks": as_json(sorted(tasks)), "lease": lease}
     share |= {"alone": alone, "now": now}
     mine = [rows.claimed(row, token) for row in (yield read("claimed", token=token))] if again else []
     if alone:
-        return Claim(mine) if mine else (yield from _claim_limited(scopes, {**share, "suspect": True}, 1, random))
-    found = yield from _claim_one_kind(_less(scopes, mine), {**share, "suspect": False}, want - len(mine), random)
-    jobs = mine + found.jobs
-    room = min(want - len(jobs), want if suspects is None else suspects)
-    if found.suspects and room > 0:
-        # They came back to their old places, which the cursor has passed: they are few, and looked for everywhere.
-        everywhere = [Scope(scope.queue, scope.want) for scope in _less(scopes, jobs)]
-        jobs += (yield from _claim_one_kind(everywhere, {**share, "suspect": True}, room, random)).jobs
-    jobs.sort(key=lambda job: (job.losses > 0, job.rank_and_seq))
-    return Claim(jobs, found.suspects)
+        return Claim(mine) if mine else (yield from _claim_limited(scopes, {**share, "suspect": LONELY}, 1, random))
+    claimed = Claim(mine)
+    for kind in (SUSPECT, SOUND) if rescue else (SOUND, SUSPECT):
+        room = want - len(claimed.jobs)
+        at_once = room if slots is None else max(slots - len(claimed.jobs), 0)
+        if kind == SUSPECT:
+            room = min(room, at_once)
+        if room <= 0 or (kind == SUSPECT and not (rescue or claimed.suspects)):
+            continue
+        # Suspects came back to their old places, which the cursor has passed: they are looked for everywhere.
+        left = _less(scopes, claimed.jobs)
+        where = left if kind == SOUND else [Scope(scope.queue, scope.want) for scope in left]
+        found = yield from _claim_one_kind(where, {**share, "suspect": kind}, room, at_once, random)
+        claimed = Claim(claimed.jobs + found.jobs, found.suspects or claimed.suspects, found.lonely or claimed.lonely)
+    claimed.jobs.sort(key=lambda job: (job.losses > 0, job.rank_and_seq))
+    return claimed
 
 
 def renew(worker: str, leases: Sequence[Lease], *, lease: float, now: float | None = None) -> Flow[Renewal]:
@@ -110,6 +124,21 @@ def renew(worker: str, leases: Sequence[Lease], *, lease: float, now: float | No
             (answer.renewed if renewed else answer.locked)[Lease(id, token)] = request
     answer.lost.extend(one for one in leases if one not in answer.renewed and one not in answer.locked)
     return answer
+
+
+@look
+def heed(leases: Sequence[Lease]) -> Flow[Renewal]:
+    """What has been asked of leases, and which are lost; nothing is renewed."""
+    found = yield read("heed", batch=_shown(leases))
+    answer = Renewal(locked={Lease(id, token): request for id, token, request in found})
+    answer.lost.extend(one for one in leases if one not in answer.locked)
+    return answer
+
+
+def progress(said: dict[Lease, Progress]) -> Flow[None]:
+    """Note how far handlers have come. Nothing hangs on it: of a lost lease nothing is noted."""
+    batch = [{"id": id, "token": token, "progress": as_json(one)} for (id, token), one in said.items()]
+    yield write("progress", batch=as_json(batch))
 
 
 def settle(
@@ -163,20 +192,21 @@ def _less(scopes: Sequence[Scope], jobs: Sequence[Claimed]) -> list[Scope]:
 
 
 def _claim_one_kind(
-    scopes: Sequence[Scope], share: dict[str, Any], want: int, random: Callable[[], float]
+    scopes: Sequence[Scope], share: dict[str, Any], want: int, at_once: int, random: Callable[[], float]
 ) -> Flow[Claim]:
-    """Claim sound jobs, or suspects, from the queues in the order given.
+    """Claim jobs of one kind from the queues in the order given.
 
     The first statement serves the queues that come before any with a limit, and tells which have one. Those, and what
-    comes after them, are served in a transaction that locks the limits.
+    comes after them, are served in a transaction that locks the limits, and no more of them than can start at once.
     """
     answer = yield write("claim", queues=_places(scopes), want=want, limited=False, **share)
     found, limited = _claim_of(answer, share["token"])
     first = next((place for place, scope in enumerate(scopes) if limited & {"*", scope.queue}), len(scopes))
-    if first == len(scopes) or len(found.jobs) >= want:
+    room = min(want, at_once) - len(found.jobs)
+    if first == len(scopes) or room <= 0:
         return found
-    more = yield from _claim_limited(scopes[first:], share, want - len(found.jobs), random)
-    return Claim(found.jobs + more.jobs, found.suspects or more.suspects)
+    more = yield from _claim_limited(scopes[first:], share, room, random)
+    return Claim(found.jobs + more.jobs, found.suspects or more.suspects, found.lonely or more.lonely)
 
 
 def _claim_limited(
@@ -205,7 +235,8 @@ def _places(scopes: Sequence[Scope]) -> str:
 def _claim_of(answer: list[Row], token: str) -> tuple[Claim, frozenset[str]]:
     """Claimed jobs, in no order, and the queues that have limits."""
     jobs = [rows.claimed(row[2:], token) for row in answer if row[2] is not None]
-    return Claim(jobs, bool(answer[0][0])), rows.names(answer[0][1])
+    waiting = answer[0][0] or 0
+    return Claim(jobs, bool(waiting & SUSPECT), bool(waiting & LONELY)), rows.names(answer[0][1])
 
 
 def _settle_plain(outcomes: Sequence[tuple[Lease, Outcome]], now: float | None) -> Flow[dict[Lease, State]]:

@@ -142,6 +142,18 @@ def queues() -> Flow[list[QueueInfo]]:
 
 
 @look
+def queue_names() -> Flow[list[str]]:
+    """Queues in which something is queued just now."""
+    return [row[0] for row in (yield read("queue_names"))]
+
+
+@look
+def paused_queues() -> Flow[set[str]]:
+    """Queues that are paused."""
+    return {queue for queue, paused, _ in (yield read("queue_settings")) if paused}
+
+
+@look
 def explain(job_id: str) -> Flow[list[str]]:
     """Why a job is not running, in sentences; the first is the nearest reason."""
     found = yield read("get", ids=as_json([job_id]))

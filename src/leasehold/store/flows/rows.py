@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ...core.backoff import Backoff
-from ...core.job import DEFAULT_POLICY, Claimed, Draft, Job, Policy, State, Wait, maybe_utc, utc
+from ...core.job import DEFAULT_POLICY, Claimed, Draft, Job, Policy, Progress, State, Wait, maybe_utc, utc
 from ...core.machine import Change, Running
 from ..query import Row
 
@@ -26,6 +26,7 @@ class _Stored(msgspec.Struct, omit_defaults=True):
 
 
 _policies = msgspec.json.Decoder(_Stored)
+_progress = msgspec.json.Decoder(Progress)
 _encoder = msgspec.json.Encoder()
 
 
@@ -96,11 +97,12 @@ def job(row: Row, *, existing: bool = False) -> Job[Any]:
     """A job from a row of `get`."""
     (id, task, queue, state, priority, payload, attempt, max_attempts, losses, version, chain, position,
      created, run, started, finished, wait, target, holds, unique, worker, expires, request, result, error,
-     continued) = row  # fmt: skip
+     continued, progress) = row  # fmt: skip
     return Job(
         id, task, queue, State(state), priority, payload, attempt, max_attempts, losses, version, chain, position,
         utc(created), utc(run), maybe_utc(started), maybe_utc(finished), None if wait is None else Wait(wait), target,
-        bool(holds), unique, worker, maybe_utc(expires), request, result, error, bool(continued), existing,
+        bool(holds), unique, worker, maybe_utc(expires), request, result, error, bool(continued),
+        None if progress is None else _progress.decode(progress), existing,
     )  # fmt: skip
 
 

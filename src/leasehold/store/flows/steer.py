@@ -159,6 +159,8 @@ def set_queue(
     limit = None if max_running == "keep" else max_running
     yield write("set_queue", queue=queue, paused=paused, max_running=limit, keep=max_running == "keep")
     yield Wake("jobs")
+    if paused:
+        yield Wake("request")  # workers that have taken jobs of it in advance give them back
 
 
 def _lock(job_id: str, verb: str, now: float | None, again: bool) -> Flow[_Locked | Job[Any]]:

@@ -18,7 +18,7 @@ create table {schema}.jobs (
     attempt       integer not null default 0,
     max_attempts  integer not null check (max_attempts >= 1),
     losses        integer not null default 0 check (losses >= 0),
-    suspect       boolean not null generated always as (losses > 0) stored,
+    suspect       smallint not null generated always as (least(losses, 2)) stored,  -- 2: to be run alone
     version       integer not null default 0,
     policy        json,  -- null: the default policy
     lease         double precision,
@@ -28,6 +28,7 @@ create table {schema}.jobs (
     started_at    timestamptz,
     alone         boolean not null default false,
     request       text check (request in ('cancel', 'pause')),
+    progress      json,  -- what the handler said last
     error         text,
     chain         uuid not null,
     position      integer not null default 0,
@@ -158,12 +159,12 @@ insert into {schema}.locks values ('promote'), ('partitions');
 create view {schema}.all_jobs as
     select id, state, wait, queue, task, priority, target, holds, payload, null::json as result, error, attempt,
            max_attempts, losses, version, worker, token, expires_at, request, chain, position, false as continued,
-           unique_key, waits, policy, created_at, run_at, started_at, stopped_at as finished_at
+           unique_key, waits, policy, progress, created_at, run_at, started_at, stopped_at as finished_at
     from {schema}.jobs
     union all
     select id, state, null, queue, task, priority, target, false, payload, result, error, attempt,
            max_attempts, losses, version, worker, token, null, null, chain, position, continued,
-           unique_key, 0, null, created_at, run_at, started_at, finished_at
+           unique_key, 0, null, null, created_at, run_at, started_at, finished_at
     from {schema}.finished;
 
 -- The smallest id of a moment: the bound of a partition.

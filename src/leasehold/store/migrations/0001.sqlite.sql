@@ -16,7 +16,7 @@ create table {schema}.jobs (
     attempt       integer not null default 0,
     max_attempts  integer not null check (max_attempts >= 1),
     losses        integer not null default 0 check (losses >= 0),
-    suspect       integer not null generated always as (losses > 0) stored,
+    suspect       integer not null generated always as (min(losses, 2)) stored,  -- 2: to be run alone
     version       integer not null default 0,
     policy        text,  -- null: the default policy
     lease         real,
@@ -26,6 +26,7 @@ create table {schema}.jobs (
     started_at    real,
     alone         integer not null default 0,
     request       text check (request in ('cancel', 'pause')),
+    progress      text,  -- what the handler said last
     error         text,
     chain         text not null,
     position      integer not null default 0,
@@ -150,10 +151,10 @@ insert into {schema}.sequence values (1, 0);
 create view {schema}.all_jobs as
     select id, state, wait, queue, task, priority, target, holds, payload, null as result, error, attempt,
            max_attempts, losses, version, worker, token, expires_at, request, chain, position, 0 as continued,
-           unique_key, waits, policy, created_at, run_at, started_at, stopped_at as finished_at
+           unique_key, waits, policy, progress, created_at, run_at, started_at, stopped_at as finished_at
     from {schema}.jobs
     union all
     select id, state, null, queue, task, priority, target, 0, payload, result, error, attempt,
            max_attempts, losses, version, worker, token, null, null, chain, position, continued,
-           unique_key, 0, null, created_at, run_at, started_at, finished_at
+           unique_key, 0, null, null, created_at, run_at, started_at, finished_at
     from {schema}.finished;

@@ -24,7 +24,7 @@ candidates as materialized (
         from json_to_recordset(r.ranges) as g(low_rank integer, low_seq bigint, high_rank integer, high_seq bigint)
         cross join lateral (
             select id from {schema}.jobs
-            where state = 'queued' and queue = r.queue and suspect = :suspect::boolean
+            where state = 'queued' and queue = r.queue and suspect = :suspect::smallint
               and (rank, seq) > (g.low_rank, g.low_seq) and (rank, seq) < (g.high_rank, g.high_seq)
               and task = any(array(select json_array_elements_text(:tasks::text::json)))
             order by rank, seq
@@ -38,7 +38,7 @@ candidates as materialized (
 claimed as (
     update {schema}.jobs j
     set state = 'running', attempt = j.attempt + 1, version = j.version + 1, worker = :worker::text,
-        token = :token::text::uuid, started_at = {now}, alone = :alone::boolean,
+        token = :token::text::uuid, started_at = {now}, alone = :alone::boolean, progress = null,
         expires_at = {now} + make_interval(secs => coalesce(j.lease, :lease::float8))
     where j.id = any(array(select id from candidates))
     returning j.id::text as id, j.version, j.task, j.queue, j.payload::text as payload, j.priority, j.target, j.attempt,
@@ -46,12 +46,13 @@ claimed as (
               extract(epoch from j.created_at)::float8 as created_at, extract(epoch from j.run_at)::float8 as run_at,
               extract(epoch from j.expires_at)::float8 as expires_at
 )
-select m.suspects, m.limited, c.*
+select m.suspect, m.limited, c.*
 from (
-    select exists (select from {schema}.jobs j
-                   where j.state = 'queued' and j.suspect
-                     and j.queue = any(array(select a.queue from asked a where not exists (
-                         select from {schema}.queues q where q.queue = a.queue and q.paused)))
-                     and j.task = any(array(select json_array_elements_text(:tasks::text::json)))) as suspects,
+    select (select sum(w.suspect)::integer from (values (1), (2)) as w(suspect)
+            where exists (select from {schema}.jobs j
+                          where j.state = 'queued' and j.suspect = w.suspect
+                            and j.queue = any(array(select a.queue from asked a where not exists (
+                                select from {schema}.queues q where q.queue = a.queue and q.paused)))
+                            and j.task = any(array(select json_array_elements_text(:tasks::text::json))))) as suspect,
            (select json_agg(queue)::text from {schema}.queues where max_running is not null) as limited
 ) m left join claimed c on true

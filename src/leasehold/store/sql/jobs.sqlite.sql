@@ -1,7 +1,7 @@
 -- jobs: a page of jobs of both tables, newest first by id, which carries its time.
 select id, task, queue, state, priority, payload, attempt, max_attempts, losses, version, chain, position,
        created_at, run_at, started_at, finished_at, wait, target, holds, unique_key, worker,
-       expires_at, request, result, error, continued
+       expires_at, request, result, error, continued, progress
 from {schema}.all_jobs
 where (:before is null or id < :before)
   and (:states is null or state in (select value from json_each(:states)))

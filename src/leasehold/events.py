@@ -1,0 +1,200 @@
+"""What has happened, for those who want to know: `@app.on(events.Failed)`.
+
+An event is told after the commit, in the process that brought it about, on the thread where it happened: listeners are
+to be quick. A listener that fails is logged and hurts nobody. Whoever listens to a class hears its subclasses as well:
+`app.on(events.JobEvent)` hears everything that happens to jobs.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from .core.errors import AbortReason, InvalidInput
+from .core.job import State
+
+log = logging.getLogger("leasehold.events")
+
+E = TypeVar("E", bound="Event")
+Listener = Callable[[E], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Anything that happened."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEvent(Event):
+    """Something happened to a job. What the one who did it does not know is None."""
+
+    job_id: str
+    state: State | None  # where the job is now; None: it is gone
+    task: str | None = None
+    queue: str | None = None
+    tenant: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptEvent(JobEvent):
+    """Something happened to an attempt of a job."""
+
+    worker: str
+    attempt: int
+    version: int
+
+
+class Enqueued(JobEvent):
+    """A job was stored. Not told of jobs that were enqueued on a caller's connection: the caller commits those."""
+
+
+class Promoted(JobEvent):
+    """A job that waited may be claimed now."""
+
+
+class Claimed(AttemptEvent):
+    """A worker has taken the job."""
+
+
+class Renewed(AttemptEvent):
+    """The lease was renewed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended(AttemptEvent):
+    """An attempt has ended. `seconds`: how long the handler ran."""
+
+    error: str | None = None
+    seconds: float = 0.0
+
+
+class Succeeded(Ended):
+    """The handler returned, and that is recorded."""
+
+
+class Retried(Ended):
+    """The attempt failed; the job will be tried again."""
+
+
+class Snoozed(Ended):
+    """The handler asked to be run again later."""
+
+
+class Failed(Ended):
+    """The job has failed for good."""
+
+
+class Released(Ended):
+    """The job was given back: nobody ran it to its end."""
+
+
+class Cancelled(JobEvent):
+    """The job was cancelled, or, while `state` is running, its worker was asked to."""
+
+
+class Paused(JobEvent):
+    """The job was paused, or, while `state` is running, its worker was asked to."""
+
+
+class Resumed(JobEvent):
+    """A paused or failed job goes on."""
+
+
+class Hastened(JobEvent):
+    """A job that waited for its time is due now (`run_now`)."""
+
+
+class Completed(JobEvent):
+    """The job was completed from outside."""
+
+
+class Deleted(JobEvent):
+    """The job is gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reaped(JobEvent):
+    """The lease of a worker that died ran out, and the job was taken from it."""
+
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseLost(AttemptEvent):
+    """This worker no longer owns the job: nothing that its attempt says is recorded."""
+
+    reason: AbortReason = "lease_lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerEvent(Event):
+    """Something happened to a worker."""
+
+    worker: str
+
+
+class WorkerStarted(WorkerEvent):
+    """The worker takes jobs from now on."""
+
+
+class WorkerStopping(WorkerEvent):
+    """The worker takes no more jobs; those that run may go on for a while."""
+
+
+class WorkerStopped(WorkerEvent):
+    """The worker has ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreDown(WorkerEvent):
+    """The worker cannot reach its store. It goes on trying."""
+
+    error: str
+    tenant: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreUp(WorkerEvent):
+    """The store is back."""
+
+    seconds: float  # how long it was away
+    tenant: str | None = None
+
+
+class Events:
+    """Who listens to what."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[type[Event], list[Listener[Any]]] = {}
+        self._heard_by: dict[type[Event], tuple[Listener[Any], ...]] = {}
+
+    def add(self, kind: type[E], listener: Listener[E]) -> None:
+        """Call the listener with every event of this kind."""
+        if not (isinstance(kind, type) and issubclass(kind, Event)):
+            raise InvalidInput(f"app.on takes an event, such as leasehold.events.Failed, not {kind!r}")
+        if inspect.iscoroutinefunction(listener) or not callable(listener):
+            raise InvalidInput(f"a listener is a plain function that takes the event, not {listener!r}")
+        self._listeners.setdefault(kind, []).append(listener)
+        self._heard_by = {}
+
+    def wanted(self, kind: type[Event]) -> bool:
+        """Whether anybody listens: an event that nobody hears need not be made."""
+        return bool(self._who_hears(kind))
+
+    def tell(self, event: Event) -> None:
+        """Call everybody who listens to such an event."""
+        for listener in self._who_hears(type(event)):
+            try:
+                listener(event)
+            except Exception:
+                log.exception("a listener failed on %r", event)
+
+    def _who_hears(self, kind: type[Event]) -> tuple[Listener[Any], ...]:
+        found = self._heard_by.get(kind)
+        if found is None:
+            listened = [cast("type[Event]", one) for one in kind.__mro__ if one in self._listeners]
+            found = self._heard_by[kind] = tuple(each for one in listened for each in self._listeners[one])
+        return found
