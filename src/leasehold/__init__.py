@@ -3,6 +3,7 @@
 app, tasks      where tasks are registered and become drafts
 client, aclient what a program says to its jobs
 store           where jobs live: flows (one per verb) and their SQL, for SQLite and PostgreSQL
+worker          claims jobs and runs them under lease
 core            pure: the nouns, the transition table, the errors
 """
 
@@ -35,7 +36,9 @@ from .core.errors import (
     WaitTimeout,
 )
 from .core.job import AttemptRecord, Draft, Job, State
+from .logs import JobContext
 from .tasks import new_id
+from .worker import Worker
 
 __all__ = [
     "Aborted",
@@ -53,6 +56,7 @@ __all__ = [
     "InvalidTransition",
     "Job",
     "JobCancelled",
+    "JobContext",
     "JobFailed",
     "JobNotFound",
     "KeyTaken",
@@ -68,5 +72,6 @@ __all__ = [
     "StoreUnavailable",
     "UnknownTask",
     "WaitTimeout",
+    "Worker",
     "new_id",
 ]

@@ -11,7 +11,7 @@ import inspect
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from .core.errors import AbortReason, InvalidInput
 from .core.job import State
@@ -195,6 +195,6 @@ class Events:
     def _who_hears(self, kind: type[Event]) -> tuple[Listener[Any], ...]:
         found = self._heard_by.get(kind)
         if found is None:
-            listened = [cast("type[Event]", one) for one in kind.__mro__ if one in self._listeners]
-            found = self._heard_by[kind] = tuple(each for one in listened for each in self._listeners[one])
+            found = tuple(each for one in kind.__mro__ for each in self._listeners.get(one, ()))
+            self._heard_by[kind] = found
         return found

@@ -13,7 +13,8 @@ import inspect
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from functools import WRAPPER_ASSIGNMENTS, update_wrapper
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, Unpack, cast, final, overload
@@ -23,12 +24,15 @@ from .core import payload
 from .core.errors import InvalidInput, UnknownTask
 from .core.ids import make_id
 from .core.job import DEFAULT_POLICY, Draft, Job
+from .events import Event, Events
 from .options import POLICY_OPTIONS, OnDoubt, OnShutdown, Options, TaskOptions, check_job, check_task, policy_from
 from .signature import TaskSignature
 
 P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
+E = TypeVar("E", bound=Event)
+M = TypeVar("M", bound=Iterator[None] | AsyncIterator[None])
 
 _ROUTE = ("connection", "tenant")  # where a job goes, which is said to the client; a draft knows only what it is
 _FOREIGN_WORDS = ("delay", "apply_async", "send", "send_with_options", "kiq", "defer", "defer_async", "enqueue_in")
@@ -230,12 +234,27 @@ class TaskDecorator:
         return TaskDecorator(self._app, checked) if function is None else self._app._register(function, checked)
 
 
+class Middleware:
+    """Something that is entered before each attempt and left after it."""
+
+    def __init__(self, function: Callable[[Attempt], Any]) -> None:
+        self.is_async = inspect.isasyncgenfunction(function)
+        if not (self.is_async or inspect.isgeneratorfunction(function)):
+            raise InvalidInput(
+                f"{_place(function)}: a middleware is a function of the attempt that yields once, "
+                "between what comes before the handler and what comes after it"
+            )
+        self.around: Callable[[Attempt], Any] = (asynccontextmanager if self.is_async else contextmanager)(function)
+
+
 class Tasks(ABC):
-    """The tasks of an app, by name, and the `@app.task` that adds to them."""
+    """The tasks of an app, by name, and the `@app.task` that adds to them; its middlewares and listeners."""
 
     def __init__(self, *, payload_limit: int = payload.MAX_BYTES) -> None:
         self.payload_limit = payload_limit
         self._tasks: dict[str, Task[..., Any]] = {}
+        self.middlewares: list[Middleware] = []
+        self.events = Events()
 
     @property
     @abstractmethod
@@ -261,6 +280,23 @@ class Tasks(ABC):
     def tasks(self) -> Mapping[str, Task[..., Any]]:
         """All tasks by name; to be read only."""
         return MappingProxyType(self._tasks)
+
+    def middleware(self, function: Callable[[Attempt], M]) -> Callable[[Attempt], M]:
+        """Wrap every attempt: `@app.middleware` on a generator that yields once. The first one added is outermost.
+
+        What the handler raises is raised at the `yield`. An async generator wraps async tasks only.
+        """
+        self.middlewares.append(Middleware(function))
+        return function
+
+    def on(self, kind: type[E]) -> Callable[[Callable[[E], object]], Callable[[E], object]]:
+        """Listen: `@app.on(events.Failed)` on a function of the event. See `leasehold.events`."""
+
+        def add(listener: Callable[[E], object]) -> Callable[[E], object]:
+            self.events.add(kind, listener)
+            return listener
+
+        return add
 
     def lookup(self, name: str) -> Task[..., Any]:
         """The task of that name, or UnknownTask."""

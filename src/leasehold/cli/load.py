@@ -1,0 +1,70 @@
+"""From `shop:app` to the app, or to a sentence that says what is wrong with it."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import sys
+import traceback
+
+from ..app import App
+from ..core.errors import LeaseholdError
+
+
+class Wrong(Exception):
+    """What the user gave cannot be used. The message says why, and what to do."""
+
+
+def load_app(given: str) -> App:
+    """Import the module and take the app out of it."""
+    module_name, _, attribute = given.partition(":")
+    if not module_name or module_name.endswith(".py") or "/" in module_name:
+        hint = module_name.removesuffix(".py").replace("/", ".").strip(".") or "shop"
+        raise Wrong(f"an app is named as module:attribute, as in {hint}:app, not {given!r}")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (module_name == error.name or module_name.startswith(f"{error.name}.")):
+            raise Wrong(
+                f"there is no module {error.name!r} to import; the working directory is {os.getcwd()}, and Python "
+                "looks there first: is the name right, and is this the right directory?"
+            ) from None
+        raise Wrong(_failed(module_name, error)) from None
+    except (LeaseholdError, SystemExit) as error:
+        raise Wrong(_failed(module_name, error)) from None
+    except Exception as error:
+        raise Wrong(_failed(module_name, error)) from None
+    return _app_of(module, module_name, attribute)
+
+
+def _app_of(module: object, module_name: str, attribute: str) -> App:
+    there = {name: value for name, value in vars(module).items() if isinstance(value, App)}
+    found = getattr(module, attribute or "app", None)
+    if isinstance(found, App):
+        return found
+    if not attribute and len(there) == 1:
+        return next(iter(there.values()))
+    if found is not None:
+        raise Wrong(
+            f"{module_name}:{attribute} is {type(found).__name__}, not a leasehold App{_choices(module_name, there)}"
+        )
+    near = difflib.get_close_matches(attribute, there, n=1)
+    hint = f"; did you mean {module_name}:{near[0]}?" if near else _choices(module_name, there)
+    raise Wrong(f"module {module_name} has no {attribute or 'app'}{hint}")
+
+
+def _choices(module_name: str, there: dict[str, App]) -> str:
+    if not there:
+        return f"; there is no App in {module_name}"
+    return "; there is " + ", ".join(f"{module_name}:{name}" for name in sorted(there))
+
+
+def _failed(module_name: str, error: BaseException) -> str:
+    """What went wrong in the user's module, and where."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [frame for frame in frames if "importlib" not in frame.filename and "leasehold" not in frame.filename]
+    where = f" ({theirs[-1].filename}:{theirs[-1].lineno})" if theirs else ""
+    return f"importing {module_name} failed: {type(error).__name__}: {error}{where}"

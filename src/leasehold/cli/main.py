@@ -1,0 +1,31 @@
+"""`leasehold COMMAND`: the arguments of all commands, and what an error looks like to whoever typed them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import NoReturn
+
+from ..core.errors import LeaseholdError
+from . import migrate, worker
+from .load import Wrong
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Parse, run, exit: 0 if all went well, 1 with a sentence if not, 2 if the arguments make no sense."""
+    parser = argparse.ArgumentParser(prog="leasehold", description="A job queue whose jobs live in your own database.")
+    parser.add_argument("--version", action="version", version=f"leasehold {version('leasehold')}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for command in (worker, migrate):
+        command.add_to(commands)
+    options = parser.parse_args(arguments)
+    try:
+        code = options.run(options)
+    except (Wrong, LeaseholdError) as error:
+        print(f"leasehold: {error}", file=sys.stderr)
+        code = 1
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)

@@ -1,0 +1,68 @@
+"""Calling a handler: its arguments from the payload, the middlewares around it, its end as an outcome."""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, ExitStack
+from typing import Any
+
+from ..attempt import Attempt, current
+from ..core.errors import InvalidInput
+from ..core.job import Outcome
+from ..tasks import Middleware, Task
+from . import outcome as ends
+
+
+def call_plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware]) -> Outcome:
+    """Call a plain function, in a context of its own: what it sets there, the next does not see."""
+    return contextvars.copy_context().run(_call_plain, task, attempt, middlewares)
+
+
+def _call_plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware]) -> Outcome:
+    current.set(attempt)
+    try:
+        args, kwargs = task.arguments(attempt.job.payload)
+    except InvalidInput as error:
+        return ends.of_bad_payload(task, error)
+    if task.takes_attempt:
+        args = (attempt, *args)
+    value = None
+    try:
+        if not middlewares:
+            value = task.__wrapped__(*args, **kwargs)
+        else:
+            with ExitStack() as stack:
+                for middleware in middlewares:
+                    if not middleware.is_async:
+                        stack.enter_context(middleware.around(attempt))
+                value = task.__wrapped__(*args, **kwargs)
+    except BaseException as error:  # SystemExit, too: it is the handler's, not ours
+        return ends.of_error(error)
+    return ends.of_value(task, value)
+
+
+async def call_async(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware]) -> Outcome:
+    """Await a coroutine function. Whoever calls this gives it a task, and with it a context, of its own."""
+    current.set(attempt)
+    try:
+        args, kwargs = task.arguments(attempt.job.payload)
+    except InvalidInput as error:
+        return ends.of_bad_payload(task, error)
+    if task.takes_attempt:
+        args = (attempt, *args)
+    value = None
+    try:
+        if not middlewares:
+            value = await task.__wrapped__(*args, **kwargs)
+        else:
+            async with AsyncExitStack() as stack:
+                for middleware in middlewares:
+                    if middleware.is_async:
+                        await stack.enter_async_context(middleware.around(attempt))
+                    else:
+                        stack.enter_context(middleware.around(attempt))
+                value = await task.__wrapped__(*args, **kwargs)
+    except BaseException as error:
+        return ends.of_error(error)
+    return ends.of_value(task, value)

@@ -1,0 +1,86 @@
+"""Where attempts run: `async def` on the event loop, `def` in threads. (In processes: `processes.py`.)"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from ..core.job import Outcome
+from ..tasks import Middleware
+from ..threads import Threads
+from .calls import call_async, call_plain
+from .run import Run
+
+Begin = Callable[[Run], None]
+
+
+class OnLoop:
+    """Coroutines, each in a task of its own on the worker's event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, begin: Begin, middlewares: Sequence[Middleware]) -> None:
+        self._loop = loop
+        self._thread = threading.get_ident()
+        self._begin = begin
+        self._middlewares = middlewares
+        self._starting: deque[Run] = deque()
+        self._tasks: dict[Run, asyncio.Task[None]] = {}
+
+    def start(self, run: Run) -> None:
+        """From any thread. Those that come from others are handed over together."""
+        if threading.get_ident() == self._thread:
+            self._start(run)
+            return
+        self._starting.append(run)
+        if len(self._starting) == 1:
+            self._loop.call_soon_threadsafe(self._start_all)
+
+    def _start_all(self) -> None:
+        while self._starting:
+            self._start(self._starting.popleft())
+
+    def _start(self, run: Run) -> None:
+        self._tasks[run] = self._loop.create_task(self._attempt(run))
+
+    async def _attempt(self, run: Run) -> None:
+        # Not before: a task that is cancelled before its first step would never get here.
+        run.interrupt = lambda: self._cancel(run)
+        if run.attempt.aborted is not None:
+            self._cancel(run)
+        outcome = await call_async(run.task, run.attempt, self._middlewares)
+        del self._tasks[run]
+        following = run.lane.ended(run, outcome)
+        if following is not None:
+            self._begin(following)
+
+    def _cancel(self, run: Run) -> None:
+        """Have CancelledError raised in the handler."""
+
+        def cancel() -> None:
+            task = self._tasks.get(run)
+            if task is not None:
+                task.cancel(f"leasehold: {run.attempt.aborted}")
+
+        self._loop.call_soon_threadsafe(cancel)
+
+
+class InThreads:
+    """Plain functions, in daemon threads: the standard executors would hold up exit. Aborts reach them by `check()`."""
+
+    def __init__(self, begin: Begin, middlewares: Sequence[Middleware]) -> None:
+        self._threads = Threads("leasehold-slot")
+        self._begin = begin
+        self._middlewares = middlewares
+
+    def start(self, run: Run) -> None:
+        """From any thread."""
+        self._threads.submit(lambda: self._work(run))
+
+    def _work(self, run: Run) -> None:
+        following = run.lane.ended(run, self._call(run))
+        if following is not None:
+            self._begin(following)
+
+    def _call(self, run: Run) -> Outcome:
+        return call_plain(run.task, run.attempt, self._middlewares)

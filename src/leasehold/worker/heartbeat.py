@@ -1,0 +1,157 @@
+"""The heartbeat: one statement renews all leases of a worker at a store, and brings what people have asked of its jobs.
+
+It has a thread of its own, so that no handler can hold it up, and beats every third of the shortest lease. In between
+it is woken by notifications and looks whether they concern its jobs, without writing anything.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from ..core.errors import AbortReason
+from ..core.job import Lease, Released, Request, State
+from ..events import Events, Renewed
+from ..store.flows import lease as leases
+from ..store.flows import look
+from ..store.flows.lease import Renewal
+from .held import Held
+from .link import Link, for_ever
+from .run import Run
+
+log = logging.getLogger("leasehold.worker")
+
+BEATS_PER_LEASE = 3
+HEED_EVERY = 0.05  # at most: on SQLite any commit of another process may be a request
+
+_REASONS: dict[Request, AbortReason] = {"cancel": "cancelled", "pause": "paused"}
+
+
+class Heartbeat:
+    """Keeps the leases of one worker at one store."""
+
+    def __init__(self, link: Link, held: Held, events: Events, worker: str, lease: float) -> None:
+        self._link = link
+        self._held = held
+        self._events = events
+        self._worker = worker
+        self._lease = lease  # of jobs that do not say otherwise
+        self._shortest = lease
+        self._sent = time.monotonic()
+        self._halt = threading.Event()
+        self._stack = ExitStack()
+        self._sleeper = self._stack.enter_context(link.store.wakes.sleeper("request"))
+        held.on_add = self._note
+
+    def start(self) -> None:
+        """From now on."""
+        for_ever("heartbeat", self.step, self._halt)
+
+    def stop(self) -> None:
+        """No more beats: what is still held will run out."""
+        self._halt.set()
+        self._sleeper.wake()
+        self._stack.close()
+
+    def step(self) -> None:
+        """Sleep until it is time to beat, or until somebody may have asked something."""
+        due = self._sent + self._shortest / BEATS_PER_LEASE
+        woken = self._sleeper.wait(max(due - time.monotonic(), 0.0))
+        self._sleeper.clear()
+        if self._halt.is_set():
+            return
+        if woken and time.monotonic() < self._sent + self._shortest / BEATS_PER_LEASE:
+            self.heed()
+            self._halt.wait(HEED_EVERY)
+        else:
+            self.beat()
+
+    def beat(self) -> None:
+        """Renew everything, and learn what has become of it."""
+        runs = [run for run in self._held.runs() if run.attempt.aborted != "timeout"]
+        claiming = set(self._held.claiming)
+        self._shortest = min([run.seconds for run in runs], default=self._lease)
+        self._sent = sent = time.monotonic()
+        given = [run.lease for run in runs]
+        answer = self._link.run(self._halt, leases.renew, self._worker, given, lease=self._lease)
+        told = self._events.wanted(Renewed)
+        for lease in answer.renewed:
+            run = self._held.get(lease)
+            if run is not None:
+                run.attempt.deadline = sent + run.seconds
+                if run.renewed is not None:
+                    run.renewed()
+                if told:
+                    self._tell_renewed(run)
+        self._follow(answer)
+        self._release(answer.strangers, claiming)
+        for lane in {run.lane for run in runs if not run.started}:
+            lane.give_back_paused()
+
+    def heed(self) -> None:
+        """Look what people have asked, without renewing anything."""
+        runs = [run for run in self._held.runs() if not run.settling]
+        if runs:
+            self._follow(self._link.run(self._halt, leases.heed, [run.lease for run in runs]))
+            for lane in {run.lane for run in runs if not run.started}:
+                lane.give_back_paused()
+
+    def _follow(self, answer: Renewal) -> None:
+        """Do as people asked, and stop what is no longer ours."""
+        for lease, request in [*answer.renewed.items(), *answer.locked.items()]:
+            run = self._held.get(lease)
+            if request is not None and run is not None and run.abort(_REASONS[request]):
+                log.info("%s %s: %s on request", run.task.name, run.job.id, _REASONS[request])
+        lost = [run for lease in answer.lost if (run := self._held.get(lease)) and not run.settling]
+        if lost:
+            self._stop(lost)
+
+    def _stop(self, runs: Sequence[Run]) -> None:
+        """Leases that are lost: the reason shows in what has become of the jobs."""
+        jobs = self._link.run(self._halt, look.get_many, [run.job.id for run in runs])
+        for run in runs:
+            job = jobs.get(run.job.id)
+            reason: AbortReason = "lease_lost"
+            if job is None:
+                reason = "deleted"
+            elif job.state is State.SUCCEEDED and job.version == run.job.version:
+                reason = "completed"
+            if run.settling:
+                continue  # it was settled meanwhile, and that is why it no longer runs
+            log.warning("%s %s: no longer ours (%s)", run.task.name, run.job.id, reason)
+            self._held.lost(run, reason)
+
+    def _release(self, strangers: Sequence[Lease], claiming: set[str]) -> None:
+        """Running jobs of this worker that it does not know of: a claim whose answer never came."""
+        claiming |= self._held.claiming
+        unknown = [one for one in strangers if one.token not in claiming and one not in self._held]
+        if unknown:
+            log.warning("%d jobs were claimed by an answer that never came; they are given back", len(unknown))
+            outcomes = [(one, Released("the answer to its claim was lost")) for one in unknown]
+            self._link.run(self._halt, leases.settle, outcomes, random.random)
+
+    def _note(self, runs: Sequence[Run]) -> None:
+        """A lease that is shorter than all others makes the heart beat faster."""
+        shortest = min(run.seconds for run in runs)
+        if shortest < self._shortest:
+            self._shortest = shortest
+            self._sleeper.wake()
+
+    def _tell_renewed(self, run: Run) -> None:
+        job = run.job
+        self._events.tell(
+            Renewed(
+                job_id=job.id,
+                state=State.RUNNING,
+                task=job.task,
+                queue=job.queue,
+                tenant=run.lane.tenant,
+                worker=self._worker,
+                attempt=job.attempt,
+                version=job.version,
+            )
+        )

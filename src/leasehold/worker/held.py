@@ -1,0 +1,76 @@
+"""The leases that a worker holds at one store: what the heartbeat renews."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..core.errors import AbortReason
+from ..core.job import Lease, Progress
+from ..events import Events, LeaseLost
+from .run import Run
+
+
+class Held:
+    """All runs by lease, from the claim until they are settled or lost; and the claims that are under way.
+
+    A dictionary changes in one step under Python's lock, and a claim adds hundreds at a time: no lock of our own.
+    """
+
+    def __init__(self, worker: str, events: Events) -> None:
+        self._worker = worker
+        self._events = events
+        self._runs: dict[Lease, Run] = {}
+        self._said: dict[Lease, Progress] = {}
+        self.claiming: set[str] = set()  # tokens of claims whose answer may still come
+        self.on_add: Callable[[Sequence[Run]], None] = lambda runs: None
+
+    def add(self, runs: Sequence[Run]) -> None:
+        """These are ours now."""
+        self._runs.update([(run.lease, run) for run in runs])
+        self.on_add(runs)
+
+    def drop(self, run: Run) -> None:
+        """Settled."""
+        self._runs.pop(run.lease, None)
+
+    def lost(self, run: Run, reason: AbortReason) -> None:
+        """Somebody else's now, or nobody's: the handler is told, and nothing that it says is recorded."""
+        self.drop(run)
+        run.abort(reason)
+        job = run.job
+        self._events.tell(
+            LeaseLost(
+                job_id=job.id,
+                state=None,
+                task=job.task,
+                queue=job.queue,
+                tenant=run.lane.tenant,
+                worker=self._worker,
+                attempt=job.attempt,
+                version=job.version,
+                reason=reason,
+            )
+        )
+
+    def runs(self) -> list[Run]:
+        """All of them at this moment."""
+        return list(self._runs.values())
+
+    def get(self, lease: Lease) -> Run | None:
+        """The run of a lease."""
+        return self._runs.get(lease)
+
+    def __contains__(self, lease: Lease) -> bool:
+        return lease in self._runs
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def report(self, run: Run, progress: Progress) -> None:
+        """How far a handler has come; sent with the others, about once a second."""
+        self._said[run.lease] = progress
+
+    def take_progress(self) -> dict[Lease, Progress]:
+        """What has been said since the last time."""
+        said, self._said = self._said, {}
+        return said

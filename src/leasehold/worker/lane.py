@@ -1,0 +1,321 @@
+"""A lane: some slots, the queues that they serve, and the thread that claims jobs into them.
+
+A claim brings as many jobs as there are free slots, and a few in advance where jobs are so quick that the way to the
+store would be the longer part. They wait in the lane, under lease like the others, and are given back when they would
+have to wait for long. A job that has lost a worker before is never taken in advance.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ..core.job import Claimed, Outcome, Released, State
+from ..events import Claimed as ClaimedEvent
+from ..events import Events
+from ..store.cursor import ClaimCursor
+from ..store.flows import lease, look, upkeep
+from ..store.flows.lease import Claim
+from ..tasks import Task
+from .held import Held
+from .link import Link, for_ever
+from .run import Run
+from .settler import Settler
+from .timers import Timers
+
+if TYPE_CHECKING:
+    from .solitude import Solitude
+
+log = logging.getLogger("leasehold.worker")
+
+AHEAD = 0.05  # seconds of work to take in advance
+MOST_AHEAD = 1000
+MOST_AT_ONCE = 500
+STALE = 1.0  # what was taken in advance and waits for longer goes back
+ARM_FOR = 5.0
+FIRST_PAUSE = 0.05
+WEIGHT = 0.1  # of the latest attempt in the average
+
+
+class Lane:
+    """Slots of one worker at one store."""
+
+    def __init__(
+        self,
+        link: Link,
+        held: Held,
+        settler: Settler,
+        events: Events,
+        solitude: Solitude,
+        start: Callable[[Run], None],
+        *,
+        worker: str,
+        tenant: str | None,
+        tasks: dict[str, Task[..., Any]],
+        queues: Sequence[str] | None,
+        slots: int,
+        lease: float,
+        poll: float,
+        delay: float,
+        timers: Timers,
+    ) -> None:
+        self._link, self._held, self._settler, self._events = link, held, settler, events
+        self._solitude = solitude
+        self._start_run = start
+        self._worker, self.tenant, self._tasks = worker, tenant, tasks
+        self._queues = list(queues) if queues is not None else sorted({"default", *(t.queue for t in tasks.values())})
+        self._every_queue = queues is None
+        self.slots, self._lease, self._poll = slots, lease, poll
+        self._delay, self._timers = delay, timers
+        self._lock = threading.Lock()
+        self._running = 0  # slots in use
+        self._suspects = 0  # of them, those that have lost a worker before
+        self._waiting: deque[Run] = deque()  # taken in advance
+        self._average: float | None = None  # seconds that an attempt takes
+        self._rescue = False  # suspects are waiting in the store: make room for them
+        self._cursor = ClaimCursor()
+        self._pause = FIRST_PAUSE
+        self._armed_until = 0.0
+        self._halt = threading.Event()
+        self._stack = ExitStack()
+        self._sleeper = self._stack.enter_context(link.store.wakes.sleeper("jobs"))
+        self._full = False  # the claiming thread waits for room
+        self.claiming = False
+
+    # Claiming
+
+    def start(self) -> None:
+        """From now on."""
+        for_ever("claimer", self.step, self._halt)
+
+    def step(self) -> None:
+        """Claim what there is room for, or sleep until there is room, or news, or it is time to look."""
+        self._sleeper.clear()
+        self.claiming = True
+        try:
+            found, wanted = self._claim_some()
+        finally:
+            self.claiming = False
+        if found is None:
+            self._give_back_stale()
+            self._sleeper.wait(STALE / 2)
+        elif found.lonely and self._solitude.claim_alone(self):
+            return
+        elif len(found.jobs) == wanted or (found.suspects and not self._rescue):
+            self._rescue = found.suspects
+        else:
+            self._rescue = found.suspects
+            self._pause = FIRST_PAUSE if found.jobs else self._pause
+            if not (self._found_queue() or self._arm()):
+                self._sleeper.wait(self._pause)
+                self._pause = min(self._pause * 2, self._poll)
+
+    def stop(self) -> None:
+        """Claim no more; what was taken in advance goes back."""
+        self._halt.set()
+        self._sleeper.wake()
+        self.give_back_all()
+        self._stack.close()
+
+    @property
+    def stopped(self) -> bool:
+        """It claims no more."""
+        return self._halt.is_set()
+
+    def wake(self) -> None:
+        """There may be room again."""
+        self._sleeper.wake()
+
+    def claim(self, want: int, slots: int, *, alone: bool = False) -> Claim:
+        """Take jobs from the store: under lease from here on, and known to the heartbeat before anything else."""
+        token = str(uuid.uuid4())
+        begin = time.monotonic()
+        queues = random.sample(self._queues, len(self._queues))  # so that none is always served first
+        scopes = [self._cursor.scope(queue, want, begin) for queue in queues]
+        self._held.claiming.add(token)
+        try:
+            found = self._link.run(
+                self._halt, lease.claim, self._worker, token, scopes, self._tasks,
+                want=want, slots=slots, lease=self._lease, random=random.random, rescue=self._rescue, alone=alone,
+            )  # fmt: skip
+            runs = [self._run(job, begin) for job in found.jobs]
+            if runs:
+                self._held.add(runs)
+        finally:
+            self._held.claiming.discard(token)
+        end = time.monotonic()
+        for queue in queues:
+            self._cursor.seen(queue, [job for job in found.jobs if job.queue == queue], end - begin, end)
+        self._take(runs)
+        return found
+
+    def _claim_some(self) -> tuple[Claim | None, int]:
+        """Claim if it is worth while: into free slots at once, in advance by halves."""
+        with self._lock:
+            free = self.slots - self._running
+            ahead = self._ahead()
+            want = min(free + ahead - len(self._waiting), MOST_AT_ONCE)
+            self._full = self._solitude.wanted or want < max(1, ahead // 2)
+            if self._full:
+                return None, 0
+        return self.claim(want, free), want
+
+    def _ahead(self) -> int:
+        """How many to take in advance: what the slots work off in no time. None beside a suspect, nor for one."""
+        if self._average is None or self._suspects or self._rescue:
+            return 0
+        return min(int(self.slots * AHEAD / max(self._average, 1e-6)), MOST_AHEAD)
+
+    def _run(self, job: Claimed, sent: float) -> Run:
+        seconds = job.policy.lease or self._lease
+        run = Run(job, self._tasks[job.task], self, seconds, sent)
+        if run.task.takes_attempt:
+            run.attempt._report = partial(self._held.report, run)
+        return run
+
+    def _take(self, runs: list[Run]) -> None:
+        if not runs:
+            return
+        if self._events.wanted(ClaimedEvent):
+            for run in runs:
+                self._events.tell(self._claimed(run))
+        runs.sort(key=lambda run: -run.job.losses)  # suspects go straight into slots, which were counted for them
+        with self._lock:
+            self._waiting.extend(runs)
+            stopped = self._halt.is_set()
+        if stopped:
+            self.give_back_all()
+        self.fill()
+
+    def fill(self) -> None:
+        """Start what waits while there are free slots."""
+        while (run := self._next()) is not None:
+            self._start_run(run)
+
+    def _found_queue(self) -> bool:
+        """Whether there are queues that nobody has told this lane of: it serves them all."""
+        if not self._every_queue:
+            return False
+        new = set(self._link.run(self._halt, look.queue_names)) - set(self._queues)
+        self._queues += sorted(new)
+        return bool(new)
+
+    def _arm(self) -> bool:
+        """Have producers notify. True: they did not until now, so look once more."""
+        now = time.monotonic()
+        if now < self._armed_until - ARM_FOR / 2:
+            return False
+        before, self._armed_until = self._armed_until, now + ARM_FOR
+        self._link.run(self._halt, upkeep.arm, ARM_FOR)
+        return now >= before
+
+    # Slots
+
+    @property
+    def running(self) -> int:
+        """Slots in use."""
+        return self._running
+
+    def ended(self, run: Run, outcome: Outcome) -> Run | None:
+        """A handler has ended: settle, and free its slot. Returns what to run in it next; whoever calls starts it."""
+        run.ended = True
+        for timer in run.timers:
+            timer.cancel()
+        if not run.settling:
+            self.settle(run, outcome)
+        if self._delay:
+            self._timers.at(time.monotonic() + self._delay, partial(self._rested, run))
+            return None
+        following = self._next(run)
+        if self._full and self._has_room():
+            self._sleeper.wake()
+        return following
+
+    def settle(self, run: Run, outcome: Outcome) -> None:
+        """Hand an outcome over, or what is to stand in its place; once for each run."""
+        verdict = run.verdict(outcome)
+        run.settling = True
+        if verdict is None:
+            self._held.drop(run)
+        else:
+            self._settler.put(run, verdict)
+
+    def _rested(self, run: Run) -> None:
+        """The pause between two jobs of a slot is over."""
+        following = self._next(run)
+        if following is not None:
+            self._start_run(following)
+        self._sleeper.wake()
+
+    def _next(self, freed: Run | None = None) -> Run | None:
+        """Free a slot; then the next that waits, if there is a slot for it. It counts as running from here on."""
+        now = time.monotonic()
+        over: list[Run] = []
+        found = None
+        with self._lock:
+            if freed is not None:
+                self._running -= 1
+                self._suspects -= freed.job.losses > 0
+                seconds = now - freed.started
+                self._average = seconds if self._average is None else self._average + WEIGHT * (seconds - self._average)
+            while found is None and self._waiting and self._running < self.slots:
+                run = self._waiting.popleft()
+                if run.attempt.aborted is not None:
+                    over.append(run)
+                    continue
+                self._running += 1
+                self._suspects += run.job.losses > 0
+                run.started = now
+                found = run
+        self._drop(over)  # cancelled, or lost, before they came to run
+        return found
+
+    def _has_room(self) -> bool:
+        ahead = self._ahead()
+        return self.slots - self._running + ahead - len(self._waiting) >= max(1, ahead // 2)
+
+    # Giving back what was taken in advance
+
+    def give_back_paused(self) -> None:
+        """A queue may have been paused."""
+        paused = self._link.run(self._halt, look.paused_queues)
+        if paused:
+            self._give_back(lambda run: run.job.queue in paused)
+
+    def give_back_all(self) -> None:
+        """Somebody is to have the worker for itself."""
+        self._give_back(lambda run: True)
+
+    def _give_back_stale(self) -> None:
+        """What would have to wait for long may run at once elsewhere."""
+        now = time.monotonic()
+        if self._give_back(lambda run: now - run.taken > STALE):
+            self._average = None  # jobs are slower than they were
+
+    def _give_back(self, which: Callable[[Run], bool]) -> int:
+        with self._lock:
+            gone = [run for run in self._waiting if which(run)]
+            if gone:
+                self._waiting = deque(run for run in self._waiting if not which(run))
+        self._drop(gone)
+        return len(gone)
+
+    def _drop(self, runs: list[Run]) -> None:
+        for run in runs:
+            run.ended = True
+            self.settle(run, Released("given back unrun"))
+
+    def _claimed(self, run: Run) -> ClaimedEvent:
+        job = run.job
+        return ClaimedEvent(
+            job_id=job.id, state=State.RUNNING, task=job.task, queue=job.queue, tenant=self.tenant, worker=self._worker,
+            attempt=job.attempt, version=job.version,
+        )  # fmt: skip

@@ -1,0 +1,114 @@
+"""A worker's link to a store: it never gives up, and tells when the store goes away and comes back."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import ParamSpec, Protocol, TypeVar
+
+from ..core.errors import SchemaMismatch, StoreBusy, StoreRefused, StoreUnavailable
+from ..events import Events, StoreDown, StoreUp
+from ..store.query import Flow
+from ..store.store import Store, Transient, pause_after
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+log = logging.getLogger("leasehold.worker")
+
+LONGEST_PAUSE = 0.5  # below the least grace of the pulse: who was alive is back before anybody reaps
+GRACE_AT_LEAST = 1.5
+
+
+class Halted(Exception):
+    """The one who asked is to stop, and the store has not answered yet."""
+
+
+class Halt(Protocol):
+    """What tells somebody to stop; a threading.Event is one."""
+
+    def is_set(self) -> bool:
+        """Stop now."""
+
+    def wait(self, timeout: float) -> bool:
+        """Sleep for so long, or until told to stop."""
+
+
+class Link:
+    """How one worker speaks to one store, from any of its threads."""
+
+    def __init__(self, store: Store, worker: str, tenant: str | None, events: Events) -> None:
+        self.store = store
+        self._worker = worker
+        self._tenant = tenant
+        self._events = events
+        self._down_since: float | None = None
+        self._lock = threading.Lock()
+
+    def run(self, halt: Halt, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a flow, for as long as it takes. An error that would come again is raised; Halted if told to stop."""
+        failures = 0
+        while True:
+            try:
+                result = self.store.run_with(_Persistent(self, halt), flow, *args, **kwargs)
+            except (StoreUnavailable, StoreBusy, StoreRefused, SchemaMismatch) as error:
+                failures += 1
+                self.down(error)
+                if halt.is_set() or halt.wait(pause_after(failures, LONGEST_PAUSE)):
+                    raise Halted from error
+            else:
+                if self._down_since is not None:
+                    self.up()
+                return result
+
+    def down(self, error: Exception) -> None:
+        """The store did not answer. Said once, not every time."""
+        with self._lock:
+            if self._down_since is not None:
+                return
+            self._down_since = time.monotonic()
+        log.warning("the store is away, trying again until it is back: %s", error)
+        self._events.tell(StoreDown(worker=self._worker, error=str(error), tenant=self._tenant))
+
+    def up(self) -> None:
+        """The store has answered."""
+        with self._lock:
+            if self._down_since is None:
+                return
+            seconds, self._down_since = time.monotonic() - self._down_since, None
+        log.info("the store is back after %.1f s", seconds)
+        self._events.tell(StoreUp(worker=self._worker, seconds=seconds, tenant=self._tenant))
+
+
+class _Persistent:
+    """Patience without end, until told to stop."""
+
+    def __init__(self, link: Link, halt: Halt) -> None:
+        self._link = link
+        self._halt = halt
+
+    def again(self, error: Transient, failures: int) -> bool:
+        """Wait with full jitter. A store that is merely busy is not away."""
+        if isinstance(error.shown, StoreUnavailable) and failures > 1:  # the first may be one stale connection
+            self._link.down(error.shown)
+        return not self._halt.wait(pause_after(failures, LONGEST_PAUSE))
+
+
+def for_ever(name: str, step: Callable[[], None], halt: Halt) -> threading.Thread:
+    """A thread that takes one step after another until told to stop. A step that fails is logged and taken again."""
+
+    def work() -> None:
+        while not halt.is_set():
+            try:
+                step()
+            except Halted:
+                return
+            except Exception:
+                log.exception("%s failed, and goes on in a second", name)
+                halt.wait(1.0)
+
+    thread = threading.Thread(target=work, name=f"leasehold-{name}", daemon=True)
+    thread.start()
+    return thread

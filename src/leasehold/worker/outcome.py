@@ -1,0 +1,67 @@
+"""What the end of a handler means: what it returned or raised, as an outcome that can be settled."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ..attempt import Continuation
+from ..core import names
+from ..core.errors import Aborted, Fail, InvalidInput, Retry, Snooze
+from ..core.job import Outcome, Raised, Released, Snoozed, Succeeded
+from ..tasks import Task
+
+_HERE = str(Path(__file__).parent)
+
+
+def of_value(task: Task[..., Any], value: object) -> Outcome:
+    """The handler returned. A result that cannot be stored fails the job: it would be no better the next time."""
+    if isinstance(value, Continuation):
+        return Succeeded(None, value.draft)
+    try:
+        return Succeeded(task.encode_result(value))
+    except InvalidInput as error:
+        return Raised(f"{task.name} returned what cannot be stored: {error}", fatal=True)
+
+
+def of_bad_payload(task: Task[..., Any], error: InvalidInput) -> Outcome:
+    """The payload does not fit the function, which has changed since: it will not fit the next time either."""
+    return Raised(f"{task.name} was enqueued with other arguments than it takes now: {error}", fatal=True)
+
+
+def of_error(error: BaseException) -> Outcome:
+    """The handler raised: what it said by that, or that the attempt failed."""
+    try:
+        match error:
+            case Snooze():
+                return Snoozed(names.seconds("Snooze", error.delay))
+            case Retry():
+                delay = None if error.delay is None else names.seconds("Retry", error.delay)
+                return Raised(str(error), delay=delay)
+            case Fail():
+                return Raised(describe(error), fatal=True)
+            case Aborted():
+                return Released(f"aborted: {error.reason}")
+    except InvalidInput as refused:
+        return Raised(f"{refused}\n\n{describe(error)}")
+    return Raised(describe(error))
+
+
+def describe(error: BaseException) -> str:
+    """What was raised first, where it was raised below. Works for exceptions that cannot show themselves, too."""
+    try:
+        head = "".join(traceback.format_exception_only(error)).strip()
+        where = "".join(traceback.format_exception(type(error), error, _users(error.__traceback__)))
+    except Exception as broken:
+        return f"{type(error).__name__} (which cannot be shown: {type(broken).__name__})"
+    return f"{head}\n\n{where}"
+
+
+def _users(trace: TracebackType | None) -> TracebackType | None:
+    """The part of a traceback that is not the worker's own."""
+    inner = trace
+    while inner is not None and inner.tb_frame.f_code.co_filename.startswith(_HERE):
+        inner = inner.tb_next
+    return inner or trace

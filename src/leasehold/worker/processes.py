@@ -1,0 +1,201 @@
+"""Attempts in processes (`process=True`): a crash, or a handler that never ends, takes nothing with it but itself.
+
+A child lives for as long as it behaves: one handler at a time, at most one child for each slot. It has a session of its
+own, so that it can be killed together with everything that its handlers have started.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from ..core.errors import InvalidInput
+from ..core.job import Outcome, Raised
+from ..tasks import Task
+from ..threads import Threads
+from .child import KINDS, Answer, Order, Setup
+from .run import Run
+
+log = logging.getLogger("leasehold.worker")
+
+KILL_AFTER = 1.0  # seconds that an aborted handler has to end by itself
+
+
+class InProcesses:
+    """Children, idle and at work, and the threads that wait for them."""
+
+    def __init__(self, begin: Callable[[Run], None]) -> None:
+        self._begin = begin
+        self._threads = Threads("leasehold-child")
+        self._idle: list[ChildProcess] = []
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def start(self, run: Run) -> None:
+        """From any thread."""
+        self._threads.submit(lambda: self._work(run))
+
+    def close(self) -> None:
+        """Kill the children that have nothing to do; those at work are killed by whoever aborts them."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for child in idle:
+            child.kill()
+
+    def _work(self, run: Run) -> None:
+        try:
+            child = self._child()
+            outcome = child.run(run)
+            self._take_back(child)
+        except Exception as error:
+            log.exception("%s %s: the child process failed", run.task.name, run.job.id)
+            outcome = Raised(f"worker lost: the child process failed: {type(error).__name__}: {error}")
+        following = run.lane.ended(run, outcome)
+        if following is not None:
+            self._begin(following)
+
+    def _child(self) -> ChildProcess:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        return ChildProcess()
+
+    def _take_back(self, child: ChildProcess) -> None:
+        with self._lock:
+            if child.is_usable and not self._closed:
+                self._idle.append(child)
+                return
+        child.kill()
+
+
+class ChildProcess:
+    """The worker's side of one child."""
+
+    def __init__(self) -> None:
+        read_orders, write_orders = os.pipe()
+        read_answers, write_answers = os.pipe()
+        self._orders = os.fdopen(write_orders, "wb")
+        self._answers = os.fdopen(read_answers, "rb", buffering=0)
+        self._lock = threading.Lock()
+        self._killer: threading.Timer | None = None
+        self._spoilt = False  # it was aborted, and may have left something behind
+        try:
+            self._process = subprocess.Popen(  # noqa: S603
+                [
+                    sys.executable,
+                    "-c",
+                    f"from leasehold.worker.child import main; main({read_orders}, {write_answers})",
+                ],
+                pass_fds=(read_orders, write_answers),
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        finally:
+            os.close(read_orders)
+            os.close(write_answers)
+        self._say(Setup(sys.path, _main_file(), logging.getLogger().getEffectiveLevel()))
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether another handler may run in it."""
+        return not self._spoilt and self._process.poll() is None
+
+    def run(self, run: Run) -> Outcome:
+        """Have it run a job; returns what that came to, even if it comes to the child's death."""
+        deadline = run.attempt.deadline
+        run.renewed = lambda: self._say(Order(deadline=run.attempt.deadline))
+        run.interrupt = lambda: self._abort(run)
+        self._say(Order(module=run.task.__module__, job=run.job, tenant=run.attempt.tenant, deadline=deadline))
+        if run.attempt.aborted is not None:
+            self._abort(run)
+        decoder = msgspec.json.Decoder(Answer)
+        for line in self._lines():
+            answer = decoder.decode(line)
+            if answer.progress is not None:
+                run.attempt._report(answer.progress)
+            if answer.kind is not None:
+                return msgspec.json.decode(answer.outcome, type=KINDS[answer.kind])
+        self.kill()
+        return Raised(f"worker lost: its process {_cause(self._process.wait())}")
+
+    def _lines(self) -> Iterator[bytes]:
+        """What it says until it is gone. Not until the pipe ends: something that it started may hold that open."""
+        read = select.poll()
+        read.register(self._answers, select.POLLIN)
+        said = b""
+        while True:
+            if read.poll(1000):
+                chunk = os.read(self._answers.fileno(), 65536)
+                if not chunk:
+                    return
+                *lines, said = (said + chunk).split(b"\n")
+                yield from lines
+            elif self._process.poll() is not None:
+                return
+
+    def kill(self) -> None:
+        """Kill it, with all that it has started and that has not run away from it."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        if self._killer is not None:
+            self._killer.cancel()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(5.0)
+        with suppress(OSError):
+            self._orders.close()
+        self._answers.close()
+
+    def _abort(self, run: Run) -> None:
+        """Ask it to stop; kill it if it does not, and at once if its time is up."""
+        self._spoilt = True
+        self._say(Order(abort=run.attempt.aborted))
+        if self._killer is None:
+            self._killer = threading.Timer(KILL_AFTER, self._kill_group)
+            self._killer.daemon = True
+            self._killer.start()
+
+    def _kill_group(self) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _say(self, message: msgspec.Struct) -> None:
+        """A child that is gone hears nothing, which shows where its answer is awaited."""
+        with self._lock, suppress(OSError, ValueError):
+            self._orders.write(msgspec.json.encode(message) + b"\n")
+            self._orders.flush()
+
+
+def check_importable(task: Task[..., Any]) -> None:
+    """Refuse a task that a child process could not find."""
+    if task.process and "<locals>" in task.__qualname__:
+        raise InvalidInput(
+            f"task {task.name} has process=True, but {task.__qualname__} is made inside a function, where another "
+            "process cannot import it: move it, and its app, to the top level of a module"
+        )
+
+
+def _main_file() -> str | None:
+    """The program's own file, if tasks may be defined in it."""
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    return None if spec is not None else getattr(main, "__file__", None)
+
+
+def _cause(code: int) -> str:
+    if code < 0:
+        try:
+            return f"was killed by {signal.Signals(-code).name}"
+        except ValueError:
+            return f"was killed by signal {-code}"
+    return f"exited with code {code}"

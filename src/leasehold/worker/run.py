@@ -1,0 +1,67 @@
+"""One job that a worker holds: taken in advance, running, or ended and not yet settled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..attempt import Attempt
+from ..core.errors import AbortReason
+from ..core.job import Claimed, Lease, Outcome, Raised, Released
+from ..tasks import Task
+from .timers import Timer
+
+if TYPE_CHECKING:
+    from .lane import Lane
+
+#: The job is no longer ours: there is nothing to settle.
+LOST = frozenset({"lease_lost", "completed", "deleted"})
+
+
+class Run:
+    """A job, its lease, and the attempt that its handler may see."""
+
+    __slots__ = (
+        "attempt", "ended", "interrupt", "job", "lane", "lease", "renewed", "seconds", "settling", "started", "taken",
+        "task", "timers",
+    )  # fmt: skip
+
+    def __init__(self, job: Claimed, task: Task[..., Any], lane: Lane, seconds: float, taken: float) -> None:
+        self.job = job
+        self.task = task
+        self.lane = lane
+        self.lease = Lease(job.id, job.token)
+        self.seconds = seconds  # that a renewal lasts
+        self.attempt = Attempt(job, taken + seconds, tenant=lane.tenant)
+        self.taken = taken  # when the claim was sent; monotonic, as all moments here
+        self.started = 0.0  # 0: waits for a slot
+        self.ended = False  # the handler has let go of its slot
+        self.settling = False  # an outcome is on its way to the store
+        self.interrupt: Callable[[], None] | None = None  # makes the handler notice that it was aborted
+        self.renewed: Callable[[], None] | None = None  # tells a handler elsewhere of its new deadline
+        self.timers: list[Timer] = []  # what would happen if it went on for too long
+
+    def abort(self, reason: AbortReason) -> bool:
+        """Tell the handler that it is over. The first reason stays, unless the job is lost altogether."""
+        before = self.attempt.aborted
+        if self.ended or (before is not None and (before in LOST or reason not in LOST)):
+            return False
+        self.attempt.aborted = reason
+        interrupt = self.interrupt
+        if interrupt is not None:
+            interrupt()
+        return True
+
+    def verdict(self, outcome: Outcome) -> Outcome | None:
+        """What to settle: what the handler said, unless it was aborted before; None if nothing is ours to settle."""
+        match self.attempt.aborted:
+            case None:
+                return outcome
+            case "lease_lost" | "completed" | "deleted":
+                return None
+            case "timeout":
+                return Raised(f"timed out after {self.job.policy.timeout:g} s")
+            case "shutdown":
+                return Released("the worker was shut down", pause=self.task.on_shutdown == "pause")
+            case reason:
+                return Released(None if reason in ("cancelled", "paused") else f"aborted: {reason}")

@@ -1,0 +1,164 @@
+"""Settling: what has ended since the last settle went out goes out together; a lone job goes at once."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections import deque
+from itertools import islice
+from typing import Any
+
+from ..core.errors import StoreError
+from ..core.job import Outcome, Raised, Released, Snoozed, State, Succeeded
+from ..events import Cancelled, Ended, Events, Paused
+from ..events import Failed as FailedEvent
+from ..events import Released as ReleasedEvent
+from ..events import Retried as RetriedEvent
+from ..events import Snoozed as SnoozedEvent
+from ..events import Succeeded as SucceededEvent
+from ..store.flows import lease
+from .held import Held
+from .link import Halted, Link, for_ever
+from .run import Run
+
+log = logging.getLogger("leasehold.worker")
+
+MOST = 500
+
+Item = tuple[Run, Outcome]
+
+
+class Settler:
+    """Outcomes on their way to the store, and the thread that brings them there."""
+
+    def __init__(self, link: Link, held: Held, events: Events, worker: str) -> None:
+        self._link = link
+        self._held = held
+        self._events = events
+        self._worker = worker
+        self._waiting: deque[Item] = deque()
+        self._news = threading.Event()
+        self._asleep = False
+        self._busy = 0  # how many are in the settle that is under way
+        self._halt = threading.Event()
+
+    def start(self) -> None:
+        """From now on."""
+        for_ever("settler", self.step, self._halt)
+
+    def put(self, run: Run, outcome: Outcome) -> None:
+        """To be settled. From any thread, and cheap."""
+        self._waiting.append((run, outcome))
+        if self._asleep:
+            self._news.set()
+
+    @property
+    def left(self) -> int:
+        """How many are not settled yet."""
+        return len(self._waiting) + self._busy
+
+    def flush(self, seconds: float) -> int:
+        """Wait until all is settled, but not for longer than this; returns what is left."""
+        give_up = time.monotonic() + seconds
+        while self.left and time.monotonic() < give_up:
+            time.sleep(0.005)
+        return self.left
+
+    def stop(self) -> None:
+        """No more: what is not settled by now will not be."""
+        self._halt.set()
+        self._news.set()
+
+    def step(self) -> None:
+        """Sleep until something has ended; settle all that has by then."""
+        self._news.clear()
+        self._asleep = True
+        if not self._waiting:
+            self._news.wait()
+        self._asleep = False
+        batch = list(islice(self._waiting, MOST))
+        self._busy = len(batch)
+        for _ in batch:
+            self._waiting.popleft()
+        try:
+            self._settle(batch)
+        finally:
+            self._busy = 0
+
+    def _settle(self, batch: list[Item]) -> None:
+        if not batch:
+            return
+        try:
+            outcomes = [(run.lease, outcome) for run, outcome in batch]
+            answers = self._link.run(self._halt, lease.settle, outcomes, random.random)
+        except Halted:
+            raise
+        except StoreError as error:
+            # One of them is refused: the others shall not wait for it.
+            if len(batch) > 1:
+                half = len(batch) // 2
+                self._settle(batch[:half])
+                self._settle(batch[half:])
+            else:
+                self._refused(*batch[0], error)
+            return
+        for (run, outcome), answer in zip(batch, answers, strict=True):
+            self._held.drop(run)
+            self._tell(run, outcome, answer.state)
+
+    def _refused(self, run: Run, outcome: Outcome, error: StoreError) -> None:
+        """The store will not have this outcome. Then the job has failed, and if it will not have that either, so be it:
+        the lease runs out."""
+        log.error("%s %s: the store refused its outcome: %s", run.task.name, run.job.id, error)
+        refused = "the store refused the outcome"
+        if isinstance(outcome, Raised) and outcome.error.startswith(refused):
+            self._held.drop(run)
+        else:
+            self._settle([(run, Raised(f"{refused}: {error}", fatal=True))])
+
+    def _tell(self, run: Run, outcome: Outcome, state: State | None) -> None:
+        job = run.job
+        if state is None:
+            log.warning("%s %s: the lease was lost; what the attempt came to is not recorded", job.task, job.id)
+            self._held.lost(run, "lease_lost")
+            return
+        if isinstance(outcome, Raised):
+            level = logging.ERROR if state is State.FAILED else logging.WARNING
+            text = outcome.error.partition("\n")[0]
+            log.log(level, "%s %s: attempt %d, now %s: %s", job.task, job.id, job.attempt, state, text)
+        elif log.isEnabledFor(logging.DEBUG):
+            log.debug("%s %s: attempt %d, now %s", job.task, job.id, job.attempt, state)
+        kind = _event(outcome, state)
+        if self._events.wanted(kind):
+            self._events.tell(self._made(kind, run, outcome, state))
+
+    def _made(
+        self, kind: type[Ended | Cancelled | Paused], run: Run, outcome: Outcome, state: State
+    ) -> Ended | Cancelled | Paused:
+        job = run.job
+        common: dict[str, Any] = {"job_id": job.id, "state": state, "task": job.task, "queue": job.queue}
+        common["tenant"] = run.lane.tenant
+        if not issubclass(kind, Ended):
+            return kind(**common)
+        common |= {"worker": self._worker, "attempt": job.attempt, "version": job.version}
+        seconds = time.monotonic() - run.started if run.started else 0.0
+        return kind(**common, error=outcome.error if isinstance(outcome, Raised) else None, seconds=seconds)
+
+
+def _event(outcome: Outcome, state: State) -> type[Ended | Cancelled | Paused]:
+    """What to call it: by where the job is now, as a request may have decided otherwise than the handler."""
+    if state is State.CANCELLED:
+        return Cancelled
+    if state is State.PAUSED:
+        return Paused
+    match outcome:
+        case Succeeded():
+            return SucceededEvent if state is State.SUCCEEDED else _event(Raised(""), state)
+        case Snoozed():
+            return SnoozedEvent
+        case Released():
+            return ReleasedEvent
+        case Raised():
+            return FailedEvent if state is State.FAILED else RetriedEvent

@@ -1,0 +1,123 @@
+"""All that a worker has at one store: the link, the leases it holds, the threads that see to them, and its lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..core import names
+from ..core.errors import InvalidInput
+from ..events import Events
+from ..store.store import Store
+from ..tasks import Task
+from .heartbeat import Heartbeat
+from .held import Held
+from .lane import Lane
+from .link import Link
+from .run import Run
+from .settler import Settler
+from .solitude import Solitude
+from .timers import Timers
+from .upkeep import Upkeep
+
+Queues = Sequence[str] | Mapping[str, int | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a worker was told."""
+
+    worker: str
+    lease: float
+    poll: float
+    delay: float
+    finished_for: float
+    failed_for: float
+    queues: Queues | None
+
+
+class Station:
+    """One worker at one store."""
+
+    def __init__(
+        self,
+        store: Store,
+        tenant: str | None,
+        slots: int,
+        settings: Settings,
+        tasks: dict[str, Task[..., Any]],
+        events: Events,
+        timers: Timers,
+        solitude: Solitude,
+        start: Callable[[Run], None],
+    ) -> None:
+        groups = lanes_of(settings.queues, slots)
+        self._shared = store
+        # Connections of its own: handlers cannot use up those that keep their leases.
+        self._store = store.beside(len(groups) + 5)
+        worker = settings.worker
+        self.link = Link(self._store, worker, tenant, events)
+        self.held = Held(worker, events)
+        self.settler = Settler(self.link, self.held, events, worker)
+        self.heartbeat = Heartbeat(self.link, self.held, events, worker, settings.lease)
+        self.upkeep = Upkeep(
+            self.link, self.held, events, tenant=tenant, lease=settings.lease,
+            finished_for=settings.finished_for, failed_for=settings.failed_for,
+        )  # fmt: skip
+        self.lanes = [
+            Lane(
+                self.link, self.held, self.settler, events, solitude, start, worker=worker, tenant=tenant, tasks=tasks,
+                queues=queues, slots=number, lease=settings.lease, poll=settings.poll, delay=settings.delay,
+                timers=timers,
+            )
+            for queues, number in groups
+        ]  # fmt: skip
+
+    def start(self) -> None:
+        """Begin to work. The store must be there: who has never reached it is told at once."""
+        self._store.ready()
+        self.settler.start()
+        self.heartbeat.start()
+        self.upkeep.start()
+        for lane in self.lanes:
+            lane.start()
+
+    def drain(self) -> None:
+        """Claim no more."""
+        for lane in self.lanes:
+            lane.stop()
+
+    def runs(self) -> list[Run]:
+        """What is not settled yet."""
+        return self.held.runs()
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing runs, and all is settled."""
+        return not any(lane.running or lane.claiming for lane in self.lanes) and not self.settler.left
+
+    def stop(self) -> None:
+        """End everything."""
+        self.drain()
+        self.settler.stop()
+        self.heartbeat.stop()
+        self.upkeep.stop()
+        if self._store is not self._shared:
+            self._store.close()
+
+
+def lanes_of(queues: Queues | None, slots: int) -> list[tuple[list[str] | None, int]]:
+    """Queues with a number have slots of their own, the others share what is left of the word: `slots`."""
+    if queues is None:
+        return [(None, slots)]
+    if isinstance(queues, str) or not isinstance(queues, Sequence | Mapping) or not queues:
+        raise InvalidInput(f"queues must be names, as in ['billing', 'mail'] or {{'billing': 4}}, not {queues!r}")
+    numbers = dict(queues) if isinstance(queues, Mapping) else dict.fromkeys(queues)
+    shared = [names.name("queue", name) for name, number in numbers.items() if number is None]
+    own = [
+        ([names.name("queue", name)], names.whole(f"the slots of queue {name}", number, 1, 10_000))
+        for name, number in numbers.items()
+        if number is not None
+    ]
+    return [(shared, slots), *own] if shared else [*own]

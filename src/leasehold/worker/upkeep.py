@@ -1,0 +1,129 @@
+"""Upkeep: the timers that keep a store going. Every worker has them; it is safe, and meant, that many do.
+
+The pulse and the reaper, the promoter, the word on how far handlers are: each when it is due, none of them for long, in
+a thread that no backlog can hold up. Pruning may wait for others' transactions, and has a thread of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from ..core.job import State
+from ..events import Cancelled, Events, Promoted, Reaped
+from ..store.flows import lease, upkeep
+from ..store.flows.promote import promote
+from .held import Held
+from .link import GRACE_AT_LEAST, Link, for_ever
+
+log = logging.getLogger("leasehold.worker")
+
+PULSE_EVERY = 0.8  # and the reaper with it
+PROMOTE_EVERY = 1.0  # at the latest; nudges and due times come in between
+PROMOTE_GAP = 0.005  # at the least
+PROGRESS_EVERY = 1.0
+PARTITIONS_EVERY = 3600.0
+PRUNE_EVERY = 300.0
+
+
+class Upkeep:
+    """The timers of one worker at one store."""
+
+    def __init__(
+        self,
+        link: Link,
+        held: Held,
+        events: Events,
+        *,
+        tenant: str | None,
+        lease: float,
+        finished_for: float,
+        failed_for: float,
+    ) -> None:
+        self._link, self._held, self._events, self._tenant = link, held, events, tenant
+        self._grace = max(lease / 3, GRACE_AT_LEAST)
+        self._keep = (finished_for, failed_for)
+        self._halt = threading.Event()
+        self._stack = ExitStack()
+        self._sleeper = self._stack.enter_context(link.store.wakes.sleeper("jobs"))
+        self._due: dict[Callable[[], float], float] = {  # each returns in how long it is due again
+            self.pulse: 0.0,
+            self.promote: 0.0,
+            self.progress: 0.0,
+            self.partitions: 0.0,
+        }
+
+    def start(self) -> None:
+        """From now on."""
+        for_ever("upkeep", self.step, self._halt)
+        for_ever("pruner", self._prune_now_and_then, self._halt)
+
+    def stop(self) -> None:
+        """No more."""
+        self._halt.set()
+        self._sleeper.wake()
+        self._stack.close()
+
+    def step(self) -> None:
+        """Do what is most overdue, or sleep until something is due. A nudge makes promote due."""
+        work, moment = min(self._due.items(), key=lambda item: item[1])
+        wait = moment - time.monotonic()
+        if wait > 0:
+            if self._sleeper.wait(wait):
+                self._sleeper.clear()
+                self._halt.wait(PROMOTE_GAP)
+                self._due[self.promote] = 0.0
+            return
+        self._due[work] = time.monotonic() + PULSE_EVERY  # if it fails
+        self._due[work] = time.monotonic() + work()
+
+    def pulse(self) -> float:
+        """Note that the store is reachable, and take what dead workers have left."""
+        self._link.run(self._halt, upkeep.beat, grace=self._grace)
+        while True:
+            changes = self._link.run(self._halt, lease.reap, random.random)
+            for change in changes:
+                log.warning("%s: taken from a worker that is gone, now %s", change.id, change.state)
+                self._events.tell(Reaped(job_id=change.id, state=change.state, tenant=self._tenant, error=change.error))
+            if len(changes) < lease.MOST_REAPED:
+                return PULSE_EVERY * random.uniform(0.9, 1.1)  # noqa: S311
+
+    def promote(self) -> float:
+        """Let go what is due, or free."""
+        done = self._link.run(self._halt, promote)
+        if self._events.wanted(Promoted):
+            for job_id in done.promoted:
+                self._events.tell(Promoted(job_id=job_id, state=State.QUEUED, tenant=self._tenant))
+        for job_id in done.cancelled:
+            self._events.tell(Cancelled(job_id=job_id, state=State.CANCELLED, tenant=self._tenant))
+        if done.more:
+            return 0.0
+        latest = PROMOTE_EVERY * random.uniform(0.8, 1.0)  # noqa: S311
+        return latest if done.next_due is None else min(max(done.next_due, PROMOTE_GAP), latest)
+
+    def progress(self) -> float:
+        """Store what handlers have said of how far they are."""
+        said = self._held.take_progress()
+        if said:
+            self._link.run(self._halt, lease.progress, said)
+        return PROGRESS_EVERY
+
+    def partitions(self) -> float:
+        """See to it that jobs of the days to come can finish."""
+        self._link.run(self._halt, upkeep.make_partitions)
+        return PARTITIONS_EVERY
+
+    def _prune_now_and_then(self) -> None:
+        if not self._halt.wait(PRUNE_EVERY * random.uniform(0.5, 1.5)):  # noqa: S311
+            self.prune()
+
+    def prune(self) -> None:
+        """Remove what has been over for long enough, in small steps."""
+        finished_for, failed_for = self._keep
+        self._link.store.drop_old(finished_for)
+        while self._link.run(self._halt, upkeep.prune, finished_for=finished_for, failed_for=failed_for).more:
+            self._halt.wait(0.05)

@@ -1,0 +1,250 @@
+"""The worker: claims jobs into slots, runs them under lease, settles what they come to, and keeps the store going.
+
+    claim (lane) -> run (executors, calls, outcome) -> settle (settler), under lease (heartbeat), beside upkeep
+
+Everything but the coroutines of async handlers runs in threads of its own: a handler that blocks the event loop holds
+up other async handlers, and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+
+from ..app import App
+from ..core import names
+from ..core.errors import AbortReason, InvalidInput
+from ..core.job import Released
+from ..events import WorkerStarted, WorkerStopped, WorkerStopping
+from .executors import InThreads, OnLoop
+from .memory import resident_bytes
+from .processes import InProcesses, check_importable
+from .run import Run
+from .solitude import Solitude
+from .station import Queues, Settings, Station
+from .timers import Timers
+
+log = logging.getLogger("leasehold.worker")
+
+DAY = 86400.0
+ABORT_PATIENCE = 1.0  # seconds that an aborted handler has to end before its job is settled without it
+HURRY = 0.3  # the same after a second signal
+FLUSH_FOR = 2.0  # seconds that the last settles have
+MIB = 1024 * 1024
+
+
+class Worker:
+    """Runs the jobs of an app until told to stop.
+
+    `queues`: names, or names with slots of their own (`{"billing": 4, "mail": None}`); by default every queue.
+    `concurrency`: slots of all queues that have none of their own. `lease`: seconds that a job is held without renewal,
+    unless its task says otherwise. `grace`: seconds that running jobs have to end after `stop`. `delay`: seconds that a
+    slot rests between two jobs. `tenants`: slots by tenant, in place of `concurrency`. `max_jobs`, `max_rss`: stop
+    after so many jobs, or MiB of memory. `poll`: how often to look when nothing is heard. `finished_for`,
+    `failed_for`: how long jobs that are over are kept.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        queues: Queues | None = None,
+        concurrency: int = 10,
+        lease: float = 30.0,
+        grace: float = 300.0,
+        poll: float = 1.0,
+        delay: float = 0.0,
+        tenants: Mapping[str, int] | None = None,
+        max_jobs: int | None = None,
+        max_rss: int | None = None,
+        finished_for: float = 7 * DAY,
+        failed_for: float = 30 * DAY,
+        name: str | None = None,
+    ) -> None:
+        if not app.tasks:
+            raise InvalidInput("this app has no tasks, so that a worker has nothing to do; are their modules imported?")
+        for task in app.tasks.values():
+            check_importable(task)
+        self.name = name or f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self._app = app
+        self._grace = names.seconds("grace", grace)
+        self._max_jobs = None if max_jobs is None else names.whole("max_jobs", max_jobs, 1, 2**62)
+        self._max_rss = None if max_rss is None else names.whole("max_rss", max_rss, 1, 2**40)
+        self._settings = Settings(
+            worker=names.key("name", self.name),
+            lease=names.seconds("lease", lease, least=0.1, most=DAY),
+            poll=names.seconds("poll", poll, least=0.01, most=3600),
+            delay=names.seconds("delay", delay),
+            finished_for=names.seconds("finished_for", finished_for),
+            failed_for=names.seconds("failed_for", failed_for),
+            queues=queues,
+        )
+        self._slots: dict[str | None, int] = {None: names.whole("concurrency", concurrency, 1, 10_000)}
+        if tenants is not None:
+            self._slots = {
+                names.schema(tenant): names.whole(f"the slots of tenant {tenant}", number, 1, 10_000)
+                for tenant, number in tenants.items()
+            }
+        self._timers = Timers()
+        self._stations: list[Station] = []
+        self._started = 0
+        self._stops = 0
+        self._stopping = threading.Event()
+        self._hurrying = threading.Event()
+        self.finished = threading.Event()
+        self.left_behind = 0  # jobs that could not be settled or given back in the end
+
+        self._failure: BaseException | None = None
+        self._on_loop: OnLoop | None = None
+        self._in_threads = InThreads(self._begin, app.middlewares)
+        self._in_processes = InProcesses(self._begin)
+
+    async def run(self) -> None:
+        """Work until `stop` was called and everything is in order. Async handlers run on this event loop."""
+        if self._on_loop is not None:
+            raise InvalidInput("a worker runs once; make another")
+        loop = asyncio.get_running_loop()
+        over = asyncio.Event()
+        self._on_loop = OnLoop(loop, self._begin, self._app.middlewares)
+        tell = partial(loop.call_soon_threadsafe, over.set)
+        threading.Thread(target=self._live, args=(tell,), name="leasehold-worker", daemon=True).start()
+        try:
+            await over.wait()
+        except asyncio.CancelledError:
+            self.stop()
+            self.stop()
+            await over.wait()
+            raise
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self) -> None:
+        """Take no more jobs, let those that run come to their end within the grace. Said again: give them up now."""
+        self._stops += 1
+        self._stopping.set()
+        if self._stops > 1:
+            self._hurrying.set()
+
+    @property
+    def tenants(self) -> list[str | None]:
+        """Whose jobs it runs; None stands for the app's own store."""
+        return list(self._slots)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether handlers go on although they were told to stop."""
+        return any(lane.running for station in self._stations for lane in station.lanes)
+
+    def _live(self, tell: Callable[[], object]) -> None:
+        """The life of the worker, in a thread that no handler can block."""
+        try:
+            self._start()
+            while not self._stopping.wait(1.0):
+                self._look_at_memory()
+            self._drain()
+        except BaseException as error:
+            self._failure = error
+        finally:
+            self._close()
+            self.finished.set()
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                tell()
+
+    def _start(self) -> None:
+        solitude = Solitude()
+        tasks = dict(self._app.tasks)
+        for tenant, slots in self._slots.items():
+            store = self._app.store(tenant)
+            station = Station(
+                store, tenant, slots, self._settings, tasks, self._app.events, self._timers, solitude, self._begin
+            )
+            self._stations.append(station)
+            solitude.lanes += station.lanes
+        for station in self._stations:
+            station.start()
+        slots = sum(lane.slots for station in self._stations for lane in station.lanes)
+        log.info("worker %s: %d slots, %d tasks, %s", self.name, slots, len(tasks), self._app.store().where)
+        self._app.events.tell(WorkerStarted(worker=self.name))
+
+    def _begin(self, run: Run) -> None:
+        """A run has got a slot: start it where it belongs."""
+        self._started += 1
+        if self._started == self._max_jobs:
+            log.info("%d jobs were started: stopping, as told by max_jobs", self._started)
+            self._stopping.set()
+        task, timeout = run.task, run.job.policy.timeout
+        if timeout is not None:
+            run.timers.append(self._timers.at(run.started + timeout, partial(self._end, run, "timeout")))
+        if task.on_doubt == "abort":
+            run.timers.append(self._timers.at(run.attempt.deadline, partial(self._end_in_doubt, run)))
+        if task.process:
+            self._in_processes.start(run)
+        elif task.is_async:
+            assert self._on_loop is not None  # noqa: S101
+            self._on_loop.start(run)
+        else:
+            self._in_threads.start(run)
+
+    def _end(self, run: Run, reason: AbortReason) -> float | None:
+        """Abort a run; called again a little later, settle it if it has not ended. Its slot it keeps until it does."""
+        if run.abort(reason):
+            log.warning("%s %s: aborted (%s)", run.task.name, run.job.id, reason)
+            return time.monotonic() + ABORT_PATIENCE
+        if not run.ended and not run.settling:
+            run.lane.settle(run, Released())
+        return None
+
+    def _end_in_doubt(self, run: Run) -> float | None:
+        """Nobody can tell whether the lease is still ours, and the task wants to know."""
+        if time.monotonic() < run.attempt.deadline:
+            return run.attempt.deadline  # it was renewed
+        return self._end(run, "in_doubt")
+
+    def _look_at_memory(self) -> None:
+        if self._max_rss is not None and (used := resident_bytes() // MIB) > self._max_rss:
+            log.info("%d MiB are in use: stopping, as told by max_rss", used)
+            self._stopping.set()
+
+    def _drain(self) -> None:
+        """No more claims. What runs has the grace to end, then a moment to notice that it is over."""
+        self._app.events.tell(WorkerStopping(worker=self.name))
+        for station in self._stations:
+            station.drain()
+        running = sum(lane.running for station in self._stations for lane in station.lanes)
+        log.info("worker %s: stopping; %d jobs are running and have %g s to end", self.name, running, self._grace)
+        self._wait_until_empty(self._grace, self._hurrying)
+        runs = [run for station in self._stations for run in station.runs() if not run.settling]
+        for run in runs:
+            run.abort("shutdown")
+        self._wait_until_empty(HURRY if self._hurrying.is_set() else ABORT_PATIENCE)
+        for run in runs:
+            if not run.ended and not run.settling:
+                log.warning("%s %s: given back, as it does not end", run.task.name, run.job.id)
+                run.lane.settle(run, Released())
+        give_up = time.monotonic() + FLUSH_FOR
+        self.left_behind = sum(s.settler.flush(max(give_up - time.monotonic(), 0.0)) for s in self._stations)
+        if self.left_behind:
+            log.error("%d jobs could not be settled: their leases will run out", self.left_behind)
+
+    def _wait_until_empty(self, seconds: float, hurry: threading.Event | None = None) -> None:
+        give_up = time.monotonic() + seconds
+        while not all(station.is_empty for station in self._stations) and time.monotonic() < give_up:
+            if hurry is not None and hurry.is_set():
+                return
+            time.sleep(0.01)
+
+    def _close(self) -> None:
+        for station in self._stations:
+            station.stop()
+        self._timers.stop()
+        self._in_processes.close()
+        log.info("worker %s: stopped", self.name)
+        self._app.events.tell(WorkerStopped(worker=self.name))
