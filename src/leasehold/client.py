@@ -13,6 +13,7 @@ from uuid import UUID
 
 from msgspec.structs import force_setattr
 
+from . import events
 from .core import names, payload
 from .core.errors import InvalidInput, JobCancelled, JobFailed, JobNotFound, WaitTimeout
 from .core.ids import parse_id
@@ -66,9 +67,14 @@ class Client:
         try:
             if connection is not None:
                 return run_on(store, connection, enqueue.enqueue, given)
-            return store.run(enqueue.enqueue, given) if given else []
+            jobs = store.run(enqueue.enqueue, given) if given else []
         finally:
             spend(given)
+        if self._tasks.events.wanted(events.Enqueued):
+            for job in jobs:
+                if not job.existing:
+                    self._told(events.Enqueued, job, tenant)
+        return jobs
 
     def get(self, job: AnyJob, /) -> Job[Any] | None:
         """A job as it is now; None if there is none."""
@@ -127,31 +133,33 @@ class Client:
 
     def cancel(self, job: AnyJob, /) -> Job[Any]:
         """End a job. A running one is asked to end: it is cancelled as soon as its attempt is over."""
-        return self.store.run(steer.cancel, _id(job))
+        return self._told(events.Cancelled, self.store.run(steer.cancel, _id(job)))
 
     def pause(self, job: AnyJob, /) -> Job[Any]:
         """Hold a job back until it is resumed. A running one is asked to stop."""
-        return self.store.run(steer.pause, _id(job))
+        return self._told(events.Paused, self.store.run(steer.pause, _id(job)))
 
     def resume(self, job: AnyJob, /) -> Job[Any]:
         """Let a paused or failed job go on, with its attempts anew."""
-        return self.store.run(steer.resume, _id(job))
+        return self._told(events.Resumed, self.store.run(steer.resume, _id(job)))
 
     def run_now(self, job: AnyJob, /) -> Job[Any]:
         """Make a job that waits for its time, or for a retry, due at once."""
-        return self.store.run(steer.run_now, _id(job))
+        return self._told(events.Hastened, self.store.run(steer.run_now, _id(job)))
 
     def complete(self, job: AnyJob, result: Any = None, /, *, continue_with: Draft[Any] | None = None) -> Job[Any]:
         """Succeed a job from outside, with this result, or by going on with another job of its chain."""
         if continue_with is not None:
             check_drafts([continue_with])
-        return self.store.run(steer.complete, _id(job), self._encode(job, result), continue_with)
+        done = self.store.run(steer.complete, _id(job), self._encode(job, result), continue_with)
+        return self._told(events.Completed, done)
 
     def delete(self, job: AnyJob, /) -> None:
         """Remove a job and its history, whatever its state."""
         job_id = _id(job)
         if not self.store.run(steer.delete, job_id):
             raise JobNotFound(job_id)
+        self._tasks.events.tell(events.Deleted(job_id=job_id, state=None, tenant=self._tenant))
 
     def explain(self, job: AnyJob, /) -> list[str]:
         """Why the job is not running, in sentences."""
@@ -195,6 +203,13 @@ class Client:
     def migrate(self) -> list[int]:
         """Bring the store's schema up to date; returns the versions applied. Safe when many do it at once."""
         return self.store.migrate()
+
+    def _told(self, kind: type[events.JobEvent], job: Job[Any], tenant: str | None = None) -> Job[Any]:
+        """Tell those who listen what was committed, and pass the job on."""
+        if self._tasks.events.wanted(kind):
+            tenant = self._tenant if tenant is None else tenant
+            self._tasks.events.tell(kind(job_id=job.id, state=job.state, task=job.task, queue=job.queue, tenant=tenant))
+        return job
 
     def _encode(self, job: AnyJob, result: Any) -> str | None:
         """A result as it is stored: nothing for None, and nothing that the task's annotation would refuse later."""

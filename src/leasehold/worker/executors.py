@@ -7,13 +7,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from ..core.job import Outcome
 from ..tasks import Middleware
 from ..threads import Threads
 from .calls import call_async, call_plain
 from .run import Run
 
-Begin = Callable[[Run], None]
+Begin = Callable[[Run, object], bool]  # starts a run, unless it belongs to the one who asks: then True
 
 
 class OnLoop:
@@ -51,8 +50,8 @@ class OnLoop:
         outcome = await call_async(run.task, run.attempt, self._middlewares)
         del self._tasks[run]
         following = run.lane.ended(run, outcome)
-        if following is not None:
-            self._begin(following)
+        if following is not None and self._begin(following, self):
+            self._start(following)
 
     def _cancel(self, run: Run) -> None:
         """Have CancelledError raised in the handler."""
@@ -78,9 +77,9 @@ class InThreads:
         self._threads.submit(lambda: self._work(run))
 
     def _work(self, run: Run) -> None:
-        following = run.lane.ended(run, self._call(run))
-        if following is not None:
-            self._begin(following)
-
-    def _call(self, run: Run) -> Outcome:
-        return call_plain(run.task, run.attempt, self._middlewares)
+        following: Run | None = run
+        while following is not None:
+            run = following
+            following = run.lane.ended(run, call_plain(run.task, run.attempt, self._middlewares))
+            if following is not None and not self._begin(following, self):
+                return

@@ -55,7 +55,7 @@ class Lane:
         settler: Settler,
         events: Events,
         solitude: Solitude,
-        start: Callable[[Run], None],
+        start: Callable[[Run], object],
         *,
         worker: str,
         tenant: str | None,

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -24,6 +24,7 @@ from ..core.job import Outcome, Raised
 from ..tasks import Task
 from ..threads import Threads
 from .child import KINDS, Answer, Order, Setup
+from .executors import Begin
 from .run import Run
 
 log = logging.getLogger("leasehold.worker")
@@ -34,7 +35,7 @@ KILL_AFTER = 1.0  # seconds that an aborted handler has to end by itself
 class InProcesses:
     """Children, idle and at work, and the threads that wait for them."""
 
-    def __init__(self, begin: Callable[[Run], None]) -> None:
+    def __init__(self, begin: Begin) -> None:
         self._begin = begin
         self._threads = Threads("leasehold-child")
         self._idle: list[ChildProcess] = []
@@ -54,16 +55,22 @@ class InProcesses:
             child.kill()
 
     def _work(self, run: Run) -> None:
+        following: Run | None = run
+        while following is not None:
+            run = following
+            following = run.lane.ended(run, self._call(run))
+            if following is not None and not self._begin(following, self):
+                return
+
+    def _call(self, run: Run) -> Outcome:
         try:
             child = self._child()
             outcome = child.run(run)
             self._take_back(child)
         except Exception as error:
             log.exception("%s %s: the child process failed", run.task.name, run.job.id)
-            outcome = Raised(f"worker lost: the child process failed: {type(error).__name__}: {error}")
-        following = run.lane.ended(run, outcome)
-        if following is not None:
-            self._begin(following)
+            return Raised(f"worker lost: the child process failed: {type(error).__name__}: {error}")
+        return outcome
 
     def _child(self) -> ChildProcess:
         with self._lock:

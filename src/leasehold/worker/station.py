@@ -50,7 +50,7 @@ class Station:
         events: Events,
         timers: Timers,
         solitude: Solitude,
-        start: Callable[[Run], None],
+        start: Callable[[Run], object],
     ) -> None:
         groups = lanes_of(settings.queues, slots)
         self._shared = store

@@ -174,8 +174,8 @@ class Worker:
         log.info("worker %s: %d slots, %d tasks, %s", self.name, slots, len(tasks), self._app.store().where)
         self._app.events.tell(WorkerStarted(worker=self.name))
 
-    def _begin(self, run: Run) -> None:
-        """A run has got a slot: start it where it belongs."""
+    def _begin(self, run: Run, here: object = None) -> bool:
+        """A run has got a slot: start it where it belongs. True if that is where we are: then whoever calls does."""
         self._started += 1
         if self._started == self._max_jobs:
             log.info("%d jobs were started: stopping, as told by max_jobs", self._started)
@@ -185,13 +185,12 @@ class Worker:
             run.timers.append(self._timers.at(run.started + timeout, partial(self._end, run, "timeout")))
         if task.on_doubt == "abort":
             run.timers.append(self._timers.at(run.attempt.deadline, partial(self._end_in_doubt, run)))
-        if task.process:
-            self._in_processes.start(run)
-        elif task.is_async:
-            assert self._on_loop is not None  # noqa: S101
-            self._on_loop.start(run)
-        else:
-            self._in_threads.start(run)
+        executor = self._in_processes if task.process else self._on_loop if task.is_async else self._in_threads
+        assert executor is not None  # noqa: S101
+        if executor is here:
+            return True
+        executor.start(run)
+        return False
 
     def _end(self, run: Run, reason: AbortReason) -> float | None:
         """Abort a run; called again a little later, settle it if it has not ended. Its slot it keeps until it does."""
