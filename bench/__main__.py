@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from bench import bloat, facts, places, store
+from bench import bloat, crash, facts, hands, latency, memory, places, store, worker
 
 
 def main(given: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="./dev bench", description="Benchmarks of the stores.")
+    parser = argparse.ArgumentParser(prog="./dev bench", description="Benchmarks.")
     commands = parser.add_subparsers(dest="command", required=True)
 
     one = commands.add_parser("store", help="the flows beside the same SQL in a bare loop, on both stores")
@@ -25,9 +25,19 @@ def main(given: Sequence[str] | None = None) -> None:
     two.add_argument("--cursor", choices=("on", "off"), default="on", help="the claim cursor (default on)")
     two.add_argument("--snapshot", choices=("on", "off"), default="on", help="the old snapshot (default on)")
 
+    for name, (text, what, default) in WORKERS.items():
+        sub = commands.add_parser(name, help=text)
+        sub.add_argument("--store", choices=("sqlite", "postgres"), default="postgres", help="(default postgres)")
+        sub.add_argument("--dsn", help="a PostgreSQL server; without it, one is started")
+        sub.add_argument("--jobs", type=int, default=default, metavar="N", help=f"{what} (default {default:,})")
+        sub.add_argument("--repeat", type=int, default=3, metavar="N", help="repetitions, or kills (default 3)")
+
     options = parser.parse_args(given)
     facts.show_machine()
-    if options.command == "store":
+    if options.command in WORKERS:
+        with places.store(options.store, options.dsn) as place, hands.hands(place) as some:
+            with_workers(options.command, place, some, options.jobs, options.repeat)
+    elif options.command == "store":
         kinds = [options.store] if options.store else ["sqlite", "postgres"]
         for kind in kinds:
             with places.store(kind, options.dsn) as place:
@@ -38,6 +48,26 @@ def main(given: Sequence[str] | None = None) -> None:
     else:
         with places.store("postgres", options.dsn) as place:
             bloat.run(place, options.jobs, cursor=options.cursor == "on", snapshot=options.snapshot == "on")
+
+
+WORKERS = {
+    "worker": ("worker processes beside a bare loop of the same SQL", "jobs to a repetition", 100_000),
+    "latency": ("an idle worker: how soon it begins, what it costs", "single jobs", 500),
+    "crash": ("workers killed under a backlog: how soon their jobs run again", "the backlog", 100_000),
+    "memory": ("whether a worker's memory grows", "jobs", 200_000),
+}
+
+
+def with_workers(command: str, place: places.Place, some: hands.Hands, jobs: int, repeat: int) -> None:
+    """The benchmarks that start worker processes."""
+    if command == "worker":
+        worker.run(place, some, jobs, repeat)
+    elif command == "latency":
+        latency.run(some, jobs)
+    elif command == "crash":
+        crash.run(some, jobs, repeat)
+    else:
+        memory.run(some, jobs)
 
 
 if __name__ == "__main__":

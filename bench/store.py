@@ -82,10 +82,10 @@ class Bare:
 
     name = "bare"
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, task: str = "charge") -> None:
         self._bare = place.bare
-        scopes, chance = [Scope("default", 0)], random.random
-        self._claim = first(lease.claim("w", "", scopes, ["charge"], want=0, lease=LEASE, random=chance))
+        scopes, chance = [Scope("default", 1)], random.random
+        self._claim = first(lease.claim("w", "", scopes, [task], want=1, lease=LEASE, random=chance))
         self._settle = first(lease.settle([(Lease("", ""), Succeeded("1"))], random.random))
         (self._settle_row,) = msgspec.json.decode(self._settle.params["batch"])
 

@@ -91,13 +91,19 @@ class TaskSignature:
             decoded = self._codec.arguments.decode(text)
         except msgspec.DecodeError as error:
             raise InvalidArguments(self._difference(text, error)) from None
-        values = zip(self._signature.parameters, msgspec.structs.astuple(decoded), strict=True)
-        given = {name: value for name, value in values if value is not msgspec.UNSET}
-        bound = inspect.BoundArguments(self._signature, given)
+        values = msgspec.structs.astuple(decoded)
+        if self._by_place and not any(value is msgspec.UNSET for value in values):
+            return values, {}  # the usual case, without the detour
+        named = zip(self._signature.parameters, values, strict=True)
+        bound = inspect.BoundArguments(
+            self._signature, {name: value for name, value in named if value is not msgspec.UNSET}
+        )
         return bound.args, bound.kwargs
 
     def encode_result(self, value: object, limit: int = payload.MAX_BYTES) -> str:
         """The JSON text of what the handler returned, or InvalidPayload."""
+        if value is None:
+            return "null"
         return payload.encode(value, path=f"the result of {self.task}", limit=limit, hook=plain_value)
 
     def decode_result(self, text: str) -> Any:
@@ -111,6 +117,7 @@ class TaskSignature:
 
     def _note_parameters(self) -> None:
         parameters = self._signature.parameters.values()
+        self._by_place = all(p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for p in parameters)
         self._by_name = all(parameter.kind in _NAMED for parameter in parameters)
         self._positional = [p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY]
         self._known = frozenset(parameter.name for parameter in parameters)

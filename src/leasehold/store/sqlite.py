@@ -38,7 +38,7 @@ FIXED_WAL_RESET = (3, 51, 3)
 NETWORK = re.compile(
     r"nfs\d?|cifs|smb\d?|smbfs|9p|afs|ceph|glusterfs|lustre|ncpfs|vboxsf|prl_fs|fuse\.(sshfs|glusterfs|rclone|s3fs)"
 )
-WATCH_EVERY = 0.01
+WATCH_EVERY = 0.02
 BUSY_FOR = 30.0
 
 _warned = False

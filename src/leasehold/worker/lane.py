@@ -115,8 +115,9 @@ class Lane:
             self._rescue = found.suspects
             self._pause = FIRST_PAUSE if found.jobs else self._pause
             if not (self._found_queue() or self._arm()):
-                self._sleeper.wait(self._pause)
-                self._pause = min(self._pause * 2, self._poll)
+                # Woken for nothing: what it was may have been locked just now, so look again soon.
+                woken = self._sleeper.wait(self._pause)
+                self._pause = FIRST_PAUSE if woken else min(self._pause * 2, self._poll)
 
     def stop(self) -> None:
         """Claim no more; what was taken in advance goes back."""

@@ -150,6 +150,7 @@ def watch(job_id: str) -> Flow[None]:
     """Somebody waits for the job's chain: whoever ends it shall say so."""
     chains = [chain for _, chain in (yield read("find_chains", ids=as_json([job_id])))]
     yield write("watch", chains=as_json(chains))
+    yield Wake("jobs")  # a claim may have passed over the row just now, as it was locked
 
 
 def set_queue(
