@@ -54,6 +54,7 @@ def add_to(commands: Any) -> None:
     add("--tenant", action="append", metavar="NAME=SLOTS", help="serve this tenant with so many slots; repeatable")
     add("--max-jobs", type=int, metavar="N", help="replace a process after so many jobs")
     add("--max-rss", type=int, metavar="MIB", help="replace a process once it holds so much memory")
+    add("--until-idle", action="store_true", help="stop once nothing is left that could run now")
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"), help="(default info)")
     add("--json", action="store_true", help="log JSON, a line for each record")
     add("--leash", type=int, help=argparse.SUPPRESS)  # a file descriptor: when it ends, the supervisor is gone
@@ -73,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
             app.store(tenant).ready()  # what is wrong is told here, not by each of the children
         app.close()
         return Supervisor(options.processes).run()
-    return run_here(worker, options.leash)
+    return run_here(worker, options.leash, until_idle=options.until_idle)
 
 
 def make_worker(app: App, options: argparse.Namespace) -> Worker:
@@ -92,7 +93,7 @@ def make_worker(app: App, options: argparse.Namespace) -> Worker:
     )
 
 
-def run_here(worker: Worker, leash: int | None = None) -> int:
+def run_here(worker: Worker, leash: int | None = None, *, until_idle: bool = False) -> int:
     """Run a worker in this process, and obey signals."""
     signals = Signals(worker)
     signals.obey()
@@ -100,7 +101,7 @@ def run_here(worker: Worker, leash: int | None = None) -> int:
         threading.Thread(target=_hold, args=(leash, worker), name="leasehold-leash", daemon=True).start()
     # Should a handler block the event loop, the process ends without it.
     threading.Thread(target=_exit_with, args=(worker,), name="leasehold-exit", daemon=True).start()
-    asyncio.new_event_loop().run_until_complete(worker.run())
+    asyncio.new_event_loop().run_until_complete(worker.run(until_idle=until_idle))
     _leave(worker)
     return code_of(worker)
 

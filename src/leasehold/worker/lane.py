@@ -89,6 +89,7 @@ class Lane:
         self._sleeper = self._stack.enter_context(link.store.wakes.sleeper("jobs"))
         self._full = False  # the claiming thread waits for room
         self.claiming = False
+        self.idle_since: float | None = None  # since when claims have found nothing
 
     # Claiming
 
@@ -104,6 +105,8 @@ class Lane:
             found, wanted = self._claim_some()
         finally:
             self.claiming = False
+        if found is not None and not found.jobs:
+            self.idle_since = self.idle_since or time.monotonic()
         if found is None:
             self._give_back_stale()
             self._sleeper.wait(STALE / 2)
@@ -185,6 +188,7 @@ class Lane:
     def _take(self, runs: list[Run]) -> None:
         if not runs:
             return
+        self.idle_since = None
         if self._events.wanted(ClaimedEvent):
             for run in runs:
                 self._events.tell(self._claimed(run))

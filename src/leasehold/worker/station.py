@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -96,6 +97,11 @@ class Station:
     def is_empty(self) -> bool:
         """Nothing runs, and all is settled."""
         return not any(lane.running or lane.claiming for lane in self.lanes) and not self.settler.left
+
+    def has_been_idle_for(self, seconds: float) -> bool:
+        """Nothing runs, and for so long nothing was to be found."""
+        quiet = [lane.idle_since for lane in self.lanes]
+        return self.is_empty and all(one is not None and time.monotonic() - one >= seconds for one in quiet)
 
     def stop(self) -> None:
         """End everything."""

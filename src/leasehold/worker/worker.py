@@ -38,6 +38,7 @@ DAY = 86400.0
 ABORT_PATIENCE = 1.0  # seconds that an aborted handler has to end before its job is settled without it
 HURRY = 0.3  # the same after a second signal
 FLUSH_FOR = 2.0  # seconds that the last settles have
+IDLE_FOR = 0.2  # seconds: whatever the last job has set free is promoted by then
 MIB = 1024 * 1024
 
 
@@ -107,15 +108,19 @@ class Worker:
         self._in_threads = InThreads(self._begin, app.middlewares)
         self._in_processes = InProcesses(self._begin)
 
-    async def run(self) -> None:
-        """Work until `stop` was called and everything is in order. Async handlers run on this event loop."""
+    async def run(self, *, until_idle: bool = False) -> None:
+        """Work until `stop` was called and everything is in order. Async handlers run on this event loop.
+
+        `until_idle` stops by itself once nothing is left that could run now; jobs whose time is ahead are not waited
+        for. Good for tests, and for work that a scheduler starts.
+        """
         if self._on_loop is not None:
             raise InvalidInput("a worker runs once; make another")
         loop = asyncio.get_running_loop()
         over = asyncio.Event()
         self._on_loop = OnLoop(loop, self._begin, self._app.middlewares)
         tell = partial(loop.call_soon_threadsafe, over.set)
-        threading.Thread(target=self._live, args=(tell,), name="leasehold-worker", daemon=True).start()
+        threading.Thread(target=self._live, args=(tell, until_idle), name="leasehold-worker", daemon=True).start()
         try:
             await over.wait()
         except asyncio.CancelledError:
@@ -143,12 +148,14 @@ class Worker:
         """Whether handlers go on although they were told to stop."""
         return any(lane.running for station in self._stations for lane in station.lanes)
 
-    def _live(self, tell: Callable[[], object]) -> None:
+    def _live(self, tell: Callable[[], object], until_idle: bool) -> None:
         """The life of the worker, in a thread that no handler can block."""
         try:
             self._start()
-            while not self._stopping.wait(1.0):
+            while not self._stopping.wait(IDLE_FOR / 4 if until_idle else 1.0):
                 self._look_at_memory()
+                if until_idle and all(station.has_been_idle_for(IDLE_FOR) for station in self._stations):
+                    break
             self._drain()
         except BaseException as error:
             self._failure = error
