@@ -235,11 +235,11 @@ def test_a_full_disk_of_the_server_is_told_and_nothing_is_stored(pg_home: Home) 
 
 def test_an_app_that_waited_for_its_database_in_vain_works_once_it_is_there(pg_home: Home) -> None:
     app = pg_home.app()
-    store = app.store()
-    good, store._url = store._url, "postgresql://127.0.0.1:1/nothing"  # type: ignore[attr-defined]
+    server = app.store()._server  # type: ignore[attr-defined]
+    good, server.url = server.url, "postgresql://127.0.0.1:1/nothing"
     with pytest.raises(StoreUnavailable):
         app.client.count()
-    store._url = good  # type: ignore[attr-defined]
+    server.url = good
     assert app.client.count() == 0
     app.close()
 

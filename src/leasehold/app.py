@@ -35,7 +35,7 @@ class App(Tasks):
         self._url = url or os.environ.get("LEASEHOLD_URL") or DEFAULT_URL
         self._schema = names.schema(schema)
         self._connections = names.whole("connections", connections, 1, 1000)
-        self._stores: dict[str | None, Store] = {None: self._open(None)}
+        self._stores: dict[str | None, Store] = {None: self._open(None, None)}
         self._lock = threading.Lock()
         self._client = Client(self, self.store)
         self._aclient = AsyncClient(self, self.store)
@@ -53,13 +53,13 @@ class App(Tasks):
     def store(self, tenant: str | None = None) -> Store:
         """The store of the app, or of a tenant of it."""
         if tenant not in self._stores:
-            store = self._open(names.schema(tenant))
+            store = self._open(names.schema(tenant), self._stores[None])
             with self._lock:
                 self._stores.setdefault(tenant, store)
         return self._stores[tenant]
 
-    def _open(self, tenant: str | None) -> Store:
-        return open_store(self._url, schema=self._schema, tenant=tenant, connections=self._connections)
+    def _open(self, tenant: str | None, like: Store | None) -> Store:
+        return open_store(self._url, schema=self._schema, tenant=tenant, connections=self._connections, like=like)
 
     def close(self) -> None:
         """Let go of all connections. The app may be used again."""

@@ -187,7 +187,7 @@ class Session:
 
     def __init__(self, store: Store) -> None:
         assert isinstance(store, PostgresStore)
-        self.raw = store._connect()
+        self.raw = store._server.connect()
         self.pid = self.raw.info.backend_pid
         self.connection = OwnConnection(self.raw, store.quoted)
 

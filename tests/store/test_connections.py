@@ -348,7 +348,7 @@ def test_giving_up_on_a_call_does_not_wait_for_it(app: App) -> None:
     assert time.monotonic() - began < 2.5
     app.client.complete(job)
     give_up = time.monotonic() + 10
-    while app.store().wakes._sleepers and time.monotonic() < give_up:  # the call goes on, until it finds that out
+    while app.store().wakes.asleep and time.monotonic() < give_up:  # the call goes on, until it finds that out
         time.sleep(0.01)
 
 

@@ -19,7 +19,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from leasehold.core.job import Claimed, Draft, Raised, Released, State, Succeeded
+from leasehold.core.job import Claimed, Draft, Progress, Raised, Released, State, Succeeded
 from leasehold.store.flows import enqueue, lease, look, promote, steer, upkeep
 from leasehold.store.flows.lease import Scope
 from leasehold.store.postgres import PostgresStore
@@ -61,6 +61,10 @@ INTENDED = {
     "jobs": {"jobs_pkey", "finished_pkey"},
     "chain": {"jobs_pkey", "jobs_chain", "finished_pkey", "finished_chain"},
     "enqueue": set[str](),
+    "heed": {"jobs_pkey"},
+    "progress": {"jobs_pkey"},
+    "outlook": {"jobs_leased", "jobs_due"},
+    "queue_names": {"jobs_claim"},
 }
 BIG = re.compile(r"jobs|finished_\d+|edges")
 
@@ -249,6 +253,8 @@ def everything(on: Explainer, now: float) -> None:
     jobs += claim(on, 50, Scope("default", 50))
     assert len(jobs) == 250
     assert len(on.run(lease.renew, "w", [job.lease for job in jobs], lease=30.0).renewed) == 250
+    assert len(on.run(lease.heed, [job.lease for job in jobs]).locked) == 250
+    on.run(lease.progress, {job.lease: Progress(1) for job in jobs[:10]})
     _settle(on, jobs[:200])
     on.run(upkeep.beat, grace=0.0, now=now + 100)
     assert len(on.run(lease.reap, lambda: 0.5, now=now + 100)) == 50
@@ -285,6 +291,8 @@ def _enqueue(on: Explainer) -> None:
 
 
 def _look(on: Explainer, finished: str) -> None:
+    on.run(upkeep.outlook)
+    assert "default" in on.run(look.queue_names)
     page = on.run(look.jobs, look.Filter(), limit=50)
     on.run(look.jobs, look.Filter(), limit=50, before=page.next)
     assert on.run(look.get, page.jobs[0].id)

@@ -16,13 +16,24 @@ _FORMS = (
 )
 
 
-def open_store(url: str, *, schema: str = "leasehold", tenant: str | None = None, connections: int = 10) -> Store:
-    """The store that a URL names. Nothing is connected yet. A tenant has a schema, or a file, of its own."""
+def open_store(
+    url: str,
+    *,
+    schema: str = "leasehold",
+    tenant: str | None = None,
+    connections: int = 10,
+    like: Store | None = None,
+) -> Store:
+    """The store that a URL names. Nothing is connected yet. A tenant has a schema, or a file, of its own.
+
+    With `like`, a store of the same URL, the two share their connections where they can.
+    """
     if not isinstance(url, str):
         raise InvalidInput(f"a store's URL is a str, not {type(url).__name__}: {_FORMS}")
     scheme, _, rest = url.partition("://")
     if scheme in ("postgres", "postgresql"):
-        return _postgres(url, names.schema(f"{schema}_{tenant}" if tenant else schema), connections)
+        store = _postgres(url, names.schema(f"{schema}_{tenant}" if tenant else schema), connections)
+        return store if like is None else store.beside(connections, like)
     if scheme == "sqlite":
         return _sqlite(rest, names.schema(schema), tenant)
     other = f", not {scheme!r}" if re.fullmatch(r"[a-z0-9+]{1,20}", scheme) and rest else ""

@@ -18,11 +18,12 @@ from ..core import names
 from ..core.errors import SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
 from ..core.ids import id_time
 from . import migrate, partitions
-from .pool import Pool
 from .query import Flow, Query, Row, Wake, texts
 from .runner import drive
+from .server import Server
 from .store import PATIENCE, Limited, Store, Transient
-from .urls import hide, shown
+from .urls import hide
+from .wakes import channel
 
 R = TypeVar("R")
 
@@ -30,20 +31,6 @@ log = logging.getLogger("leasehold.store")
 
 #: A process that is stopped in the middle of a transaction must not hold locks that others wait for.
 OPEN = "begin isolation level read committed; set local idle_in_transaction_session_timeout = '3s'"
-
-DEFAULTS = {
-    "application_name": "leasehold",
-    "connect_timeout": 10,
-    "keepalives": 1,
-    "keepalives_idle": 15,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 30_000,
-    "target_session_attrs": "read-write",
-    "client_encoding": "utf8",
-}
-
-CHANNELS = ("jobs", "done", "request")
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -53,15 +40,16 @@ class PostgresStore(Store):
 
     dialect = "postgres"
 
-    def __init__(self, url: str, *, schema: str = "leasehold", connections: int = 10) -> None:
-        super().__init__()
-        self._url = url
-        self.where = shown(url)
+    def __init__(
+        self, url: str, *, schema: str = "leasehold", connections: int = 10, server: Server | None = None
+    ) -> None:
+        self._server = server or Server(url, connections)
         self.schema = names.schema(schema)
+        super().__init__(self._server.wakes.of(self.schema))
+        self._url = url
+        self.where = self._server.where
         self.quoted = f'"{self.schema}"'
-        self._prepare: int | None = 5
-        self._reached = False
-        self._pool = Pool(self._connect, self._is_usable, most=connections)
+        self._pool = self._server.pool
 
     def __repr__(self) -> str:
         return f"PostgresStore({self.where!r}, schema={self.schema!r})"
@@ -103,10 +91,6 @@ class PostgresStore(Store):
         except (psycopg.Error, StoreError, Transient) as error:
             log.debug("notifying through %s failed: %s", self.where, error)
 
-    def listen(self) -> PostgresListener:
-        """A connection that hears notifications."""
-        return PostgresListener(self._connect(), self.schema)
-
     def check(self) -> None:
         """Refuse a schema that is not the one this version works with."""
         with self._pool.connection() as raw:
@@ -119,9 +103,10 @@ class PostgresStore(Store):
         """Bring the schema up to date. Safe when many do it at once. Returns the versions applied."""
         return self.patiently(Limited(PATIENCE), lambda _: self._migrate_once())
 
-    def beside(self, connections: int) -> PostgresStore:
-        """The same schema with connections of its own."""
-        return PostgresStore(self._url, schema=self.schema, connections=connections)
+    def beside(self, connections: int, like: Store | None = None) -> PostgresStore:
+        """The same schema with connections of its own, or with those of another store that has some."""
+        server = like._server if isinstance(like, PostgresStore) else None
+        return PostgresStore(self._url, schema=self.schema, connections=connections, server=server)
 
     def drop_old(self, seconds: float) -> list[str]:
         """Drop partitions whose jobs have all been over for so long."""
@@ -130,8 +115,7 @@ class PostgresStore(Store):
 
     def close(self) -> None:
         """Close all idle connections."""
-        super().close()
-        self._pool.close()
+        self._server.close()
 
     def _migrate_once(self) -> list[int]:
         with self._pool.connection() as raw:
@@ -147,34 +131,11 @@ class PostgresStore(Store):
             except psycopg.Error as error:
                 raise self._meaning(error) from error
 
-    def _connect(self) -> psycopg.Connection[Any]:
-        try:
-            given = psycopg.conninfo.conninfo_to_dict(self._url)
-            options: dict[str, Any] = {name: value for name, value in DEFAULTS.items() if name not in given}
-            connection = psycopg.connect(self._url, autocommit=True, prepare_threshold=self._prepare, **options)
-            if _is_pooled(connection):
-                connection.prepare_threshold = None  # what is prepared here may be looked for, or met, elsewhere
-        except psycopg.ProgrammingError as error:
-            raise StoreError(f"this is no PostgreSQL URL: {self.where} ({hide(str(error), self._url)})") from None
-        except psycopg.Error as error:
-            # No chaining: what libpq says of a URL may show all of it.
-            away = StoreUnavailable(f"cannot connect to {self.where}: {hide(str(error), self._url).strip()}")
-            # Who has never been there is more likely to have the wrong address than to meet an outage: told at once.
-            raise (Transient(away, unknown=False) if self._reached else away) from None
-        self._reached = True
-        return connection
-
-    def _is_usable(self, raw: psycopg.Connection[Any]) -> bool:
-        """Neither closed nor in a transaction, nor made before prepared statements were given up."""
-        idle = not raw.closed and raw.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
-        return idle and (raw.prepare_threshold is None or self._prepare is not None)
-
     def _meaning(self, error: psycopg.Error, wrote: bool = False) -> Exception:
         """Whether trying again makes sense. `wrote`: a part of the flow has been committed already."""
         ours = self._shown(error)
         if isinstance(error, pg.InvalidSqlStatementName | pg.DuplicatePreparedStatement):
-            self._prepare = None  # a pooler that does not know of prepared statements
-            self._pool.close()
+            self._server.prepare_no_more()
             return Transient(StoreBusy(str(ours)), unknown=wrote)
         if isinstance(ours, StoreBusy | StoreUnavailable):
             return Transient(ours, unknown=wrote or isinstance(ours, StoreUnavailable))
@@ -241,35 +202,3 @@ class OwnConnection:
                 self._raw.execute("rollback")
             except psycopg.Error:
                 self._raw.close()
-
-
-class PostgresListener:
-    """A connection of its own that hears notifications."""
-
-    def __init__(self, raw: psycopg.Connection[Any], schema: str) -> None:
-        self._raw = raw
-        self._channels = {channel(kind, schema): kind for kind in CHANNELS}
-        for name in self._channels:
-            raw.execute(f'listen "{name}"')
-
-    def wait(self, seconds: float) -> set[str]:
-        """What was heard. Silence is followed by a question, so that a dead connection is noticed."""
-        heard = {self._channels[note.channel] for note in self._raw.notifies(timeout=seconds, stop_after=1)}
-        if not heard:
-            self._raw.execute("select 1")
-        return heard
-
-    def close(self) -> None:
-        """Stop listening."""
-        self._raw.close()
-
-
-def channel(kind: str, schema: str) -> str:
-    """The name of a notification channel: at most 63 bytes, as a schema's name has at most 48."""
-    return f"{schema}.{kind}"
-
-
-def _is_pooled(raw: psycopg.Connection[Any]) -> bool:
-    """Whether a pooler stands between: then the server process is another than the one that greeted us."""
-    (pid,) = raw.execute("select pg_backend_pid()").fetchone() or (None,)
-    return bool(pid != raw.info.backend_pid)

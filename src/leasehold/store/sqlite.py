@@ -28,6 +28,7 @@ from .pool import Pool, abandoned
 from .query import Flow, Query, Row, Wake, texts
 from .runner import drive
 from .store import PATIENCE, Limited, Store, Transient
+from .wakes import Wakes
 
 R = TypeVar("R")
 
@@ -57,12 +58,12 @@ class SQLiteStore(Store):
         synchronous: str = "FULL",
         busy_for: float = BUSY_FOR,
     ) -> None:
-        super().__init__()
         self.quoted = names.schema(schema)  # before the names of our tables: the file may hold others
         if sqlite3.sqlite_version_info < OLDEST:
             raise StoreError(f"SQLite 3.35 or newer is needed, this Python has {sqlite3.sqlite_version}")
         self.path = None if path is None else str(Path(path).absolute())
         self.where = f"sqlite:///{self.path or ':memory:'}"
+        super().__init__(Wakes(self).of(schema))
         self._memory = f"file:/leasehold-{os.getpid()}-{id(self)}?vfs=memdb" if path is None else None
         self._synchronous = synchronous
         self._busy_for = busy_for
@@ -330,13 +331,13 @@ class SQLiteListener:
         self._raw = raw  # None: in memory, where whoever changes something says so
         self._seen = self._version()
 
-    def wait(self, seconds: float) -> set[str]:
+    def wait(self, seconds: float, channels: frozenset[str]) -> set[str]:
         """Anything may have happened once the count has changed."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if (version := self._version()) != self._seen:
                 self._seen = version
-                return {"jobs", "done", "request"}
+                return set(channels)
             time.sleep(WATCH_EVERY)
         return set()
 

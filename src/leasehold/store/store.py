@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 from ..core.errors import StoreBusy, StoreUnavailable
 from .query import Dialect, Flow, Query, Wake, is_look
-from .wakes import Listener, Wakes
+from .wakes import SchemaWakes
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -63,8 +63,8 @@ class Store(ABC):
     where: str  # for people: no password in it
     quoted: str = ""  # the schema as it stands in statements, where there are schemas
 
-    def __init__(self) -> None:
-        self.wakes = Wakes(self)
+    def __init__(self, wakes: SchemaWakes) -> None:
+        self.wakes = wakes
         self._checked = False
 
     def ready(self) -> None:
@@ -96,12 +96,11 @@ class Store(ABC):
     def wake(self, wakes: list[Wake]) -> None:
         """Tell those who sleep that something was committed."""
 
-    @abstractmethod
-    def listen(self) -> Listener:
-        """A connection of its own that hears what others have committed."""
+    def beside(self, connections: int, like: Store | None = None) -> Store:
+        """The same place with connections of its own, which nobody else can use up; or this store, if it has none.
 
-    def beside(self, connections: int) -> Store:
-        """The same place with connections of its own, which nobody else can use up; or this store, if it has none."""
+        With `like`, those of another store that was made so: two schemas of one database need not have each their own.
+        """
         return self
 
     def drop_old(self, seconds: float) -> list[str]:

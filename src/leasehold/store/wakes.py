@@ -1,4 +1,4 @@
-"""Sleeping until something happens: one listening thread for a store, any number of sleepers.
+"""Sleeping until something happens: one listening thread for a place, any number of sleepers.
 
 What is said is only "look again": nothing hangs on it, for every sleeper also polls. The thread starts with the first
 sleeper and ends when there has been none for a while.
@@ -10,11 +10,8 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from .store import Store
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
 
 log = logging.getLogger("leasehold.store")
 
@@ -24,11 +21,25 @@ LINGER = 30  # seconds
 class Listener(Protocol):
     """A connection of its own that hears what others have committed."""
 
-    def wait(self, seconds: float) -> set[str]:
-        """The channels on which something was heard within so many seconds; raises when the connection is lost."""
+    def wait(self, seconds: float, channels: frozenset[str]) -> set[str]:
+        """Those of the channels on which something was heard within so many seconds; raises when the link is lost."""
 
     def close(self) -> None:
         """Stop listening."""
+
+
+class Place(Protocol):
+    """Where there is something to hear."""
+
+    where: str
+
+    def listen(self) -> Listener:
+        """Begin to listen."""
+
+
+def channel(kind: str, schema: str) -> str:
+    """The name of a channel: at most 63 bytes, as a schema's name has at most 48."""
+    return f"{schema}.{kind}"
 
 
 class Sleeper:
@@ -52,11 +63,15 @@ class Sleeper:
 
 
 class Wakes:
-    """The sleepers of a store, and the thread that listens for them."""
+    """The sleepers at one place, of all its schemas, and the thread that listens for them."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, place: Place) -> None:
+        self._place = place
         self._reset()
+
+    def of(self, schema: str) -> SchemaWakes:
+        """The sleepers of one schema."""
+        return SchemaWakes(self, schema)
 
     def _reset(self) -> None:
         self._lock = threading.Lock()
@@ -110,16 +125,16 @@ class Wakes:
             try:
                 self._listen_once(stop)
             except Exception as error:
-                log.debug("listening to %s failed, again in a second: %s", self._store.where, error)
+                log.debug("listening to %s failed, again in a second: %s", self._place.where, error)
                 stop.wait(1.0)
 
     def _listen_once(self, stop: threading.Event) -> None:
-        listener = self._store.listen()
+        listener = self._place.listen()
         quiet = 0
         try:
-            self.tell({"jobs", "done", "request"})
+            self.tell(set(self._wanted()))
             while not stop.is_set():
-                heard = listener.wait(1.0)
+                heard = listener.wait(1.0, self._wanted())
                 if heard:
                     self.tell(heard)
                 quiet = 0 if self._sleepers else quiet + 1
@@ -128,9 +143,38 @@ class Wakes:
         finally:
             listener.close()
 
+    def _wanted(self) -> frozenset[str]:
+        with self._lock:
+            return frozenset[str]().union(*(sleeper.channels for sleeper in self._sleepers))
+
     def _retire(self, stop: threading.Event) -> None:
         """Nobody has slept for a while: end this thread, unless somebody came just now."""
         with self._lock:
             if not self._sleepers:
                 self._thread = None
                 stop.set()
+
+
+class SchemaWakes:
+    """The sleepers of one schema: `wakes.sleeper("jobs")`."""
+
+    def __init__(self, wakes: Wakes, schema: str) -> None:
+        self._wakes = wakes
+        self._schema = schema
+
+    def sleeper(self, *kinds: str) -> AbstractContextManager[Sleeper]:
+        """Somebody to be woken by what is said of these: jobs, done, request."""
+        return self._wakes.sleeper(*(channel(kind, self._schema) for kind in kinds))
+
+    def tell(self, kinds: set[str]) -> None:
+        """Wake the sleepers of this process."""
+        self._wakes.tell({channel(kind, self._schema) for kind in kinds})
+
+    def close(self) -> None:
+        """Stop listening, until somebody sleeps again."""
+        self._wakes.close()
+
+    @property
+    def asleep(self) -> int:
+        """How many sleepers there are, in all schemas."""
+        return len(self._wakes._sleepers)

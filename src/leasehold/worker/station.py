@@ -43,6 +43,7 @@ class Station:
 
     def __init__(
         self,
+        shared: Store,
         store: Store,
         tenant: str | None,
         slots: int,
@@ -54,9 +55,8 @@ class Station:
         start: Callable[[Run], object],
     ) -> None:
         groups = lanes_of(settings.queues, slots)
-        self._shared = store
-        # Connections of its own: handlers cannot use up those that keep their leases.
-        self._store = store.beside(len(groups) + 5)
+        self._shared = shared  # with handlers and others; `store` has connections of its own where that matters
+        self._store = store
         worker = settings.worker
         self.link = Link(self._store, worker, tenant, events)
         self.held = Held(worker, events)

@@ -1,6 +1,6 @@
 """Upkeep: the timers that keep a store going. Every worker has them; it is safe, and meant, that many do.
 
-The pulse and the reaper, the promoter, the word on how far handlers are: each when it is due, none of them for long, in
+The pulse, the reaper, the promoter, the word on how far handlers are: each when it is due, none of them for long, in
 a thread that no backlog can hold up. Pruning may wait for others' transactions, and has a thread of its own.
 """
 
@@ -22,9 +22,9 @@ from .link import GRACE_AT_LEAST, Link, for_ever
 
 log = logging.getLogger("leasehold.worker")
 
-PULSE_EVERY = 0.8  # and the reaper with it
-PROMOTE_EVERY = 1.0  # at the latest; nudges and due times come in between
-PROMOTE_GAP = 0.005  # at the least
+PULSE_EVERY = 0.8
+LOOK_EVERY = 1.0  # at the latest; news and due times come in between
+LOOK_GAP = 0.005  # at the least
 PROGRESS_EVERY = 1.0
 PARTITIONS_EVERY = 3600.0
 PRUNE_EVERY = 300.0
@@ -52,7 +52,7 @@ class Upkeep:
         self._sleeper = self._stack.enter_context(link.store.wakes.sleeper("jobs"))
         self._due: dict[Callable[[], float], float] = {  # each returns in how long it is due again
             self.pulse: 0.0,
-            self.promote: 0.0,
+            self.look: 0.0,
             self.progress: 0.0,
             self.partitions: 0.0,
         }
@@ -69,41 +69,53 @@ class Upkeep:
         self._stack.close()
 
     def step(self) -> None:
-        """Do what is most overdue, or sleep until something is due. A nudge makes promote due."""
+        """Do what is most overdue, or sleep until something is due. News are a reason to look."""
         work, moment = min(self._due.items(), key=lambda item: item[1])
         wait = moment - time.monotonic()
         if wait > 0:
             if self._sleeper.wait(wait):
                 self._sleeper.clear()
-                self._halt.wait(PROMOTE_GAP)
-                self._due[self.promote] = 0.0
+                self._halt.wait(LOOK_GAP)
+                self._due[self.look] = 0.0
             return
         self._due[work] = time.monotonic() + PULSE_EVERY  # if it fails
         self._due[work] = time.monotonic() + work()
 
     def pulse(self) -> float:
-        """Note that the store is reachable, and take what dead workers have left."""
+        """Note that the store is reachable."""
         self._link.run(self._halt, upkeep.beat, grace=self._grace)
-        while True:
+        return PULSE_EVERY * random.uniform(0.9, 1.1)  # noqa: S311
+
+    def look(self) -> float:
+        """See what is there to do, and do it: one cheap look while there is nothing."""
+        outlook = self._link.run(self._halt, upkeep.outlook)
+        if outlook.expired:
+            self.reap()
+        next_due = outlook.next_due
+        if outlook.nudged or (next_due is not None and next_due <= 0):
+            next_due = self.promote()
+        latest = LOOK_EVERY * random.uniform(0.8, 1.0)  # noqa: S311
+        return latest if next_due is None else min(max(next_due, LOOK_GAP), latest)
+
+    def reap(self) -> None:
+        """Take what dead workers have left."""
+        full = True
+        while full:
             changes = self._link.run(self._halt, lease.reap, random.random)
+            full = len(changes) == lease.MOST_REAPED
             for change in changes:
                 log.warning("%s: taken from a worker that is gone, now %s", change.id, change.state)
                 self._events.tell(Reaped(job_id=change.id, state=change.state, tenant=self._tenant, error=change.error))
-            if len(changes) < lease.MOST_REAPED:
-                return PULSE_EVERY * random.uniform(0.9, 1.1)  # noqa: S311
 
-    def promote(self) -> float:
-        """Let go what is due, or free."""
+    def promote(self) -> float | None:
+        """Let go what is due, or free; returns in how many seconds to come again, if anything is known to be due."""
         done = self._link.run(self._halt, promote)
         if self._events.wanted(Promoted):
             for job_id in done.promoted:
                 self._events.tell(Promoted(job_id=job_id, state=State.QUEUED, tenant=self._tenant))
         for job_id in done.cancelled:
             self._events.tell(Cancelled(job_id=job_id, state=State.CANCELLED, tenant=self._tenant))
-        if done.more:
-            return 0.0
-        latest = PROMOTE_EVERY * random.uniform(0.8, 1.0)  # noqa: S311
-        return latest if done.next_due is None else min(max(done.next_due, PROMOTE_GAP), latest)
+        return 0.0 if done.more else done.next_due
 
     def progress(self) -> float:
         """Store what handlers have said of how far they are."""

@@ -24,12 +24,13 @@ from ..core import names
 from ..core.errors import AbortReason, InvalidInput
 from ..core.job import Released
 from ..events import WorkerStarted, WorkerStopped, WorkerStopping
+from ..store.store import Store
 from .executors import InThreads, OnLoop
 from .memory import resident_bytes
 from .processes import InProcesses, check_importable
 from .run import Run
 from .solitude import Solitude
-from .station import Queues, Settings, Station
+from .station import Queues, Settings, Station, lanes_of
 from .timers import Timers
 
 log = logging.getLogger("leasehold.worker")
@@ -38,6 +39,7 @@ DAY = 86400.0
 ABORT_PATIENCE = 1.0  # seconds that an aborted handler has to end before its job is settled without it
 HURRY = 0.3  # the same after a second signal
 FLUSH_FOR = 2.0  # seconds that the last settles have
+MOST_CONNECTIONS = 30
 IDLE_FOR = 0.2  # seconds: whatever the last job has set free is promoted by then
 MIB = 1024 * 1024
 
@@ -168,11 +170,15 @@ class Worker:
     def _start(self) -> None:
         solitude = Solitude()
         tasks = dict(self._app.tasks)
+        store: Store | None = None
         for tenant, slots in self._slots.items():
-            store = self._app.store(tenant)
+            # Connections of the worker's own, which handlers cannot use up, for all tenants together.
+            shared = self._app.store(tenant)
+            store = shared.beside(self._connections, like=store)
             station = Station(
-                store, tenant, slots, self._settings, tasks, self._app.events, self._timers, solitude, self._begin
-            )
+                shared, store, tenant, slots, self._settings, tasks, self._app.events, self._timers, solitude,
+                self._begin,
+            )  # fmt: skip
             self._stations.append(station)
             solitude.lanes += station.lanes
         for station in self._stations:
@@ -180,6 +186,12 @@ class Worker:
         slots = sum(lane.slots for station in self._stations for lane in station.lanes)
         log.info("worker %s: %d slots, %d tasks, %s", self.name, slots, len(tasks), self._app.store().where)
         self._app.events.tell(WorkerStarted(worker=self.name))
+
+    @property
+    def _connections(self) -> int:
+        """One for each thread that may want one at the same moment, within reason."""
+        lanes = len(lanes_of(self._settings.queues, 1))
+        return min((lanes + 5) * len(self._slots), MOST_CONNECTIONS)
 
     def _begin(self, run: Run, here: object = None) -> bool:
         """A run has got a slot: start it where it belongs. True if that is where we are: then whoever calls does."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from ..query import BEGIN, Flow, as_json, write
+from ..query import BEGIN, Flow, as_json, look, read, write
 from .lease import PULSE_GAP
 
 BEAT_EVERY = 0.9
@@ -20,6 +21,21 @@ class Pruned:
     keys: int = 0
     partitions: tuple[str, ...] = ()
     more: bool = False
+
+
+class Outlook(NamedTuple):
+    """Whether upkeep has anything to do, and in how many seconds the next job is due."""
+
+    expired: bool
+    nudged: bool
+    next_due: float | None
+
+
+@look
+def outlook(*, now: float | None = None) -> Flow[Outlook]:
+    """One look, so that a store where nothing happens costs next to nothing."""
+    ((expired, nudged, next_due),) = yield read("outlook", now=now)
+    return Outlook(bool(expired), bool(nudged), next_due)
 
 
 def beat(
