@@ -47,8 +47,8 @@ class Attempt:
 
     def progress(self, done: float, total: float | None = None, note: str | None = None) -> None:
         """Say how far the work has come, for people to see. Cheap: about once a second the latest word is stored."""
-        for value in (done, total):
-            if not (value is None or (isinstance(value, int | float) and math.isfinite(value))):
+        for value in (done,) if total is None else (done, total):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise InvalidInput(f"progress is told in numbers, as in progress(3, 10), not {value!r}")
         self._report(Progress(done, total, None if note is None else names.key("note", note)))
 
@@ -57,6 +57,8 @@ class Attempt:
 
         The chain's result is that of its last job, so the handler is typed as if it had returned that.
         """
+        if not isinstance(draft, Draft):
+            raise InvalidInput(f"continue_with takes a draft (task.draft(...)), not {type(draft).__name__}")
         return cast(T, Continuation(draft))
 
 

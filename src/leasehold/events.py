@@ -189,7 +189,7 @@ class Events:
         for listener in self._who_hears(type(event)):
             try:
                 listener(event)
-            except Exception:
+            except BaseException:  # SystemExit, too: it is the listener's, not ours
                 log.exception("a listener failed on %r", event)
 
     def _who_hears(self, kind: type[Event]) -> tuple[Listener[Any], ...]:

@@ -64,6 +64,7 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """One worker here, or several under a supervisor; that also replaces one that has done its share."""
     logs.configure(options.log_level, as_json=options.json)
+    signals = Signals() if options.leash is not None else None  # before the user's modules, which may take a while
     app = load_app(options.app)
     worker = make_worker(app, options)
     recycled = options.max_jobs is not None or options.max_rss is not None
@@ -71,10 +72,10 @@ def run(options: argparse.Namespace) -> int:
         if not 1 <= options.processes <= 1000:
             raise Wrong(f"--processes must be from 1 to 1000, not {options.processes}")
         for tenant in worker.tenants:
-            app.store(tenant).ready()  # what is wrong is told here, not by each of the children
+            app.store(tenant).reach()  # what is wrong is told here, not by each of the children
         app.close()
         return Supervisor(options.processes).run()
-    return run_here(worker, options.leash, until_idle=options.until_idle)
+    return run_here(worker, signals or Signals(), options.leash, until_idle=options.until_idle)
 
 
 def make_worker(app: App, options: argparse.Namespace) -> Worker:
@@ -93,10 +94,9 @@ def make_worker(app: App, options: argparse.Namespace) -> Worker:
     )
 
 
-def run_here(worker: Worker, leash: int | None = None, *, until_idle: bool = False) -> int:
+def run_here(worker: Worker, signals: Signals, leash: int | None, *, until_idle: bool) -> int:
     """Run a worker in this process, and obey signals."""
-    signals = Signals(worker)
-    signals.obey()
+    signals.steer(worker)
     if leash is not None:
         threading.Thread(target=_hold, args=(leash, worker), name="leasehold-leash", daemon=True).start()
     # Should a handler block the event loop, the process ends without it.
@@ -114,31 +114,30 @@ def code_of(worker: Worker) -> int:
 class Signals:
     """SIGTERM and SIGINT, counted. They arrive by a pipe, so that no lock of a handler's thread is in the way."""
 
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
+    def __init__(self) -> None:
         self._count = 0
-
-    def obey(self) -> None:
-        """From now on, in a thread of its own."""
-        heard, self._said = socket.socketpair()
+        self._heard, self._said = socket.socketpair()
         self._said.setblocking(False)
         signal.set_wakeup_fd(self._said.fileno(), warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: None)
-        threading.Thread(target=self._listen, args=(heard,), name="leasehold-signals", daemon=True).start()
 
-    def _listen(self, heard: socket.socket) -> None:
+    def steer(self, worker: Worker) -> None:
+        """Stop this worker when told to; what was told before counts."""
+        threading.Thread(target=self._listen, args=(worker,), name="leasehold-signals", daemon=True).start()
+
+    def _listen(self, worker: Worker) -> None:
         while True:
-            for number in heard.recv(64):
+            for number in self._heard.recv(64):
                 if number in (signal.SIGTERM, signal.SIGINT):
-                    self._obey(number)
+                    self._obey(number, worker)
 
-    def _obey(self, number: int) -> None:
+    def _obey(self, number: int, worker: Worker) -> None:
         self._count += 1
         log.info("%s (%d)", signal.Signals(number).name, self._count)
         if self._count > 2:
             os._exit(128 + number)
-        self._worker.stop()
+        worker.stop()
 
 
 def _hold(leash: int, worker: Worker) -> None:

@@ -41,22 +41,25 @@ class Pool(Generic[C]):
         self._free = threading.Condition()
         self._idle: list[C] = []
         self._lent = 0
+        self._closings = 0
         self._pid = os.getpid()  # last: who sees it may use the others
 
     @contextmanager
     def connection(self) -> Iterator[C]:
         """A connection, taken back afterwards if it is still good."""
         self._notice_fork()
+        closings = self._closings
         connection = self._take()
         try:
             yield connection
         finally:
-            self._give_back(connection)
+            self._give_back(connection, keep=closings == self._closings)
 
     def close(self) -> None:
-        """Close what is idle; what is lent is closed when it comes back broken, or reused."""
+        """Close what is idle; what is lent is closed when it comes back."""
         self._notice_fork()
         with self._free:
+            self._closings += 1
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
@@ -81,8 +84,8 @@ class Pool(Generic[C]):
             self._return_place()
             raise
 
-    def _give_back(self, connection: C) -> None:
-        if self._usable(connection):
+    def _give_back(self, connection: C, *, keep: bool) -> None:
+        if keep and self._usable(connection):
             with self._free:
                 self._idle.append(connection)
         else:

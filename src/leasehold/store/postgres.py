@@ -103,9 +103,9 @@ class PostgresStore(Store):
         """Bring the schema up to date. Safe when many do it at once. Returns the versions applied."""
         return self.patiently(Limited(PATIENCE), lambda _: self._migrate_once())
 
-    def beside(self, connections: int, like: Store | None = None) -> PostgresStore:
+    def beside(self, connections: int, like: Store | None = None, patience: float | None = None) -> PostgresStore:
         """The same schema with connections of its own, or with those of another store that has some."""
-        server = like._server if isinstance(like, PostgresStore) else None
+        server = like._server if isinstance(like, PostgresStore) else Server(self._url, connections, patience)
         return PostgresStore(self._url, schema=self.schema, connections=connections, server=server)
 
     def drop_old(self, seconds: float) -> list[str]:

@@ -28,8 +28,9 @@ DEFAULTS = {
 class Server:
     """Where the connections of one or several stores come from."""
 
-    def __init__(self, url: str, connections: int) -> None:
+    def __init__(self, url: str, connections: int, patience: float | None = None) -> None:
         self.url = url
+        self._options = DEFAULTS if patience is None else {**DEFAULTS, **_impatient(patience)}
         self.where = shown(url)
         self._prepare: int | None = 5
         self._reached = False
@@ -40,7 +41,7 @@ class Server:
         """A new connection, set up as all of ours are."""
         try:
             given = psycopg.conninfo.conninfo_to_dict(self.url)
-            options: dict[str, Any] = {name: value for name, value in DEFAULTS.items() if name not in given}
+            options: dict[str, Any] = {name: value for name, value in self._options.items() if name not in given}
             connection = psycopg.connect(self.url, autocommit=True, prepare_threshold=self._prepare, **options)
             if _is_pooled(connection):
                 connection.prepare_threshold = None  # what is prepared here may be looked for, or met, elsewhere
@@ -100,6 +101,12 @@ class PostgresListener:
     def close(self) -> None:
         """Stop listening."""
         self._raw.close()
+
+
+def _impatient(seconds: float) -> dict[str, Any]:
+    """For connections on which a lease depends: one that is dead must be noticed before the lease runs out."""
+    whole = min(max(int(seconds), 2), 10)
+    return {"connect_timeout": whole, "tcp_user_timeout": 1000 * whole}
 
 
 def _is_pooled(raw: psycopg.Connection[Any]) -> bool:

@@ -67,6 +67,10 @@ class Store(ABC):
         self.wakes = wakes
         self._checked = False
 
+    def reach(self) -> None:
+        """Check that the store can be reached and used, with patience if it is busy."""
+        self.patiently(Limited(PATIENCE), lambda _: self.ready())
+
     def ready(self) -> None:
         """Check the schema before the first use."""
         if not self._checked:
@@ -96,10 +100,11 @@ class Store(ABC):
     def wake(self, wakes: list[Wake]) -> None:
         """Tell those who sleep that something was committed."""
 
-    def beside(self, connections: int, like: Store | None = None) -> Store:
+    def beside(self, connections: int, like: Store | None = None, patience: float | None = None) -> Store:
         """The same place with connections of its own, which nobody else can use up; or this store, if it has none.
 
         With `like`, those of another store that was made so: two schemas of one database need not have each their own.
+        `patience`: how many seconds a connection may be silent until it is given up.
         """
         return self
 

@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack, ExitStack
 from typing import Any
 
 from ..attempt import Attempt, current
-from ..core.errors import InvalidInput
 from ..core.job import Outcome
 from ..tasks import Middleware, Task
 from . import outcome as ends
@@ -21,14 +20,9 @@ def call_plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Mid
 
 def _call_plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware]) -> Outcome:
     current.set(attempt)
-    try:
-        args, kwargs = task.arguments(attempt.job.payload)
-    except InvalidInput as error:
-        return ends.of_bad_payload(task, error)
-    if task.takes_attempt:
-        args = (attempt, *args)
     value = None
     try:
+        args, kwargs = ends.arguments_of(task, attempt)
         if not middlewares:
             value = task.__wrapped__(*args, **kwargs)
         else:
@@ -45,14 +39,9 @@ def _call_plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Mi
 async def call_async(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware]) -> Outcome:
     """Await a coroutine function. Whoever calls this gives it a task, and with it a context, of its own."""
     current.set(attempt)
-    try:
-        args, kwargs = task.arguments(attempt.job.payload)
-    except InvalidInput as error:
-        return ends.of_bad_payload(task, error)
-    if task.takes_attempt:
-        args = (attempt, *args)
     value = None
     try:
+        args, kwargs = ends.arguments_of(task, attempt)
         if not middlewares:
             value = await task.__wrapped__(*args, **kwargs)
         else:

@@ -7,6 +7,7 @@ and everything that its handlers have started. An abort is raised in the handler
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import importlib
 import logging
 import os
@@ -44,6 +45,7 @@ class Order(msgspec.Struct, omit_defaults=True):
     module: str | None = None  # run a job: where its task is found
     job: Claimed | None = None
     tenant: str | None = None
+    token: str | None = None  # whom the following concerns
     deadline: float | None = None  # the lease was renewed
     abort: str | None = None
 
@@ -106,9 +108,11 @@ class Child:
             attempt = self._attempt
             if order.job is not None:
                 self._jobs.put(order)
-            elif attempt is not None and order.deadline is not None:
+            elif attempt is None or attempt.job.token != order.token:
+                continue  # it has ended meanwhile
+            elif order.deadline is not None:
                 attempt.deadline = order.deadline
-            elif attempt is not None and order.abort is not None:
+            elif order.abort is not None:
                 attempt.aborted = order.abort  # type: ignore[assignment]
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
         os.killpg(0, signal.SIGKILL)
@@ -122,6 +126,17 @@ class Child:
         with self._lock:
             self._answers.write(line)
             self._answers.flush()
+
+
+def _die_with(leash: int) -> None:
+    """Have the kernel kill this process and all of its group when the worker, who has the other end, is gone.
+
+    A handler that holds Python's lock cannot prevent that. Elsewhere than on Linux the thread that listens must do.
+    """
+    if hasattr(fcntl, "F_SETSIG"):
+        fcntl.fcntl(leash, fcntl.F_SETOWN, -os.getpgrp())
+        fcntl.fcntl(leash, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(leash, fcntl.F_SETFL, fcntl.fcntl(leash, fcntl.F_GETFL) | os.O_ASYNC)
 
 
 def find_task(module: str, name: str) -> Task[..., Any]:
@@ -145,10 +160,11 @@ def _main_module() -> ModuleType:
     return sys.modules[MAIN]
 
 
-def main(read_orders: int, write_answers: int) -> None:
+def main(read_orders: int, write_answers: int, leash: int) -> None:
     """What a child does with the pipes that it was given."""
-    for number in (read_orders, write_answers):
+    for number in (read_orders, write_answers, leash):
         os.set_inheritable(number, False)  # not for what the handlers start
+    _die_with(leash)
     orders, answers = os.fdopen(read_orders, "rb"), os.fdopen(write_answers, "wb")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the worker to deal with
     setup = msgspec.json.decode(orders.readline(), type=Setup)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 
 from ..tasks import Middleware
@@ -21,26 +21,21 @@ class OnLoop:
     def __init__(self, loop: asyncio.AbstractEventLoop, begin: Begin, middlewares: Sequence[Middleware]) -> None:
         self._loop = loop
         self._thread = threading.get_ident()
+        self._context = contextvars.copy_context()
         self._begin = begin
         self._middlewares = middlewares
-        self._starting: deque[Run] = deque()
         self._tasks: dict[Run, asyncio.Task[None]] = {}
 
     def start(self, run: Run) -> None:
-        """From any thread. Those that come from others are handed over together."""
+        """From any thread."""
         if threading.get_ident() == self._thread:
             self._start(run)
-            return
-        self._starting.append(run)
-        if len(self._starting) == 1:
-            self._loop.call_soon_threadsafe(self._start_all)
-
-    def _start_all(self) -> None:
-        while self._starting:
-            self._start(self._starting.popleft())
+        else:
+            self._loop.call_soon_threadsafe(self._start, run)
 
     def _start(self, run: Run) -> None:
-        self._tasks[run] = self._loop.create_task(self._attempt(run))
+        # In a context of its own: what the handler before has set in its own is none of this one's business.
+        self._tasks[run] = self._loop.create_task(self._attempt(run), context=self._context.copy())
 
     async def _attempt(self, run: Run) -> None:
         # Not before: a task that is cancelled before its first step would never get here.

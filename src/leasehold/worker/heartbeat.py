@@ -19,6 +19,7 @@ from ..events import Events, Renewed
 from ..store.flows import lease as leases
 from ..store.flows import look
 from ..store.flows.lease import Renewal
+from ..store.wakes import SchemaWakes
 from .held import Held
 from .link import Link, for_ever
 from .run import Run
@@ -34,22 +35,22 @@ _REASONS: dict[Request, AbortReason] = {"cancel": "cancelled", "pause": "paused"
 class Heartbeat:
     """Keeps the leases of one worker at one store."""
 
-    def __init__(self, link: Link, held: Held, events: Events, worker: str, lease: float) -> None:
+    def __init__(self, link: Link, wakes: SchemaWakes, held: Held, events: Events, worker: str, lease: float) -> None:
         self._link = link
         self._held = held
         self._events = events
         self._worker = worker
         self._lease = lease  # of jobs that do not say otherwise
-        self._shortest = lease
+        self._interval = lease / BEATS_PER_LEASE  # that the thread sleeps by at this moment
         self._sent = time.monotonic()
         self._halt = threading.Event()
         self._stack = ExitStack()
-        self._sleeper = self._stack.enter_context(link.store.wakes.sleeper("request"))
+        self._sleeper = self._stack.enter_context(wakes.sleeper("request"))
         held.on_add = self._note
 
-    def start(self) -> None:
+    def start(self) -> list[threading.Thread]:
         """From now on."""
-        for_ever("heartbeat", self.step, self._halt)
+        return [for_ever("heartbeat", self.step, self._halt)]
 
     def stop(self) -> None:
         """No more beats: what is still held will run out."""
@@ -59,22 +60,20 @@ class Heartbeat:
 
     def step(self) -> None:
         """Sleep until it is time to beat, or until somebody may have asked something."""
-        due = self._sent + self._shortest / BEATS_PER_LEASE
-        woken = self._sleeper.wait(max(due - time.monotonic(), 0.0))
         self._sleeper.clear()
-        if self._halt.is_set():
-            return
-        if woken and time.monotonic() < self._sent + self._shortest / BEATS_PER_LEASE:
-            self.heed()
-            self._halt.wait(HEED_EVERY)
-        else:
+        shortest = min([run.seconds for run in self._held.runs()], default=self._lease)
+        self._interval = min(shortest, self._lease) / BEATS_PER_LEASE
+        left = self._sent + self._interval - time.monotonic()
+        if left <= 0:
             self.beat()
+        elif self._sleeper.wait(left) and not self._halt.is_set():
+            self.heed()
+            self._halt.wait(min(HEED_EVERY, left))
 
     def beat(self) -> None:
         """Renew everything, and learn what has become of it."""
         runs = [run for run in self._held.runs() if run.attempt.aborted != "timeout"]
         claiming = set(self._held.claiming)
-        self._shortest = min([run.seconds for run in runs], default=self._lease)
         self._sent = sent = time.monotonic()
         given = [run.lease for run in runs]
         answer = self._link.run(self._halt, leases.renew, self._worker, given, lease=self._lease)
@@ -90,7 +89,7 @@ class Heartbeat:
         self._follow(answer)
         self._release(answer.strangers, claiming)
         for lane in {run.lane for run in runs if not run.started}:
-            lane.give_back_paused()
+            lane.give_back_paused(self._halt)
 
     def heed(self) -> None:
         """Look what people have asked, without renewing anything."""
@@ -98,7 +97,7 @@ class Heartbeat:
         if runs:
             self._follow(self._link.run(self._halt, leases.heed, [run.lease for run in runs]))
             for lane in {run.lane for run in runs if not run.started}:
-                lane.give_back_paused()
+                lane.give_back_paused(self._halt)
 
     def _follow(self, answer: Renewal) -> None:
         """Do as people asked, and stop what is no longer ours."""
@@ -136,9 +135,7 @@ class Heartbeat:
 
     def _note(self, runs: Sequence[Run]) -> None:
         """A lease that is shorter than all others makes the heart beat faster."""
-        shortest = min(run.seconds for run in runs)
-        if shortest < self._shortest:
-            self._shortest = shortest
+        if min(run.seconds for run in runs) / BEATS_PER_LEASE < self._interval:
             self._sleeper.wake()
 
     def _tell_renewed(self, run: Run) -> None:

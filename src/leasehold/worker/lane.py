@@ -26,7 +26,7 @@ from ..store.flows import lease, look, upkeep
 from ..store.flows.lease import Claim
 from ..tasks import Task
 from .held import Held
-from .link import Link, for_ever
+from .link import Halt, Halted, Link, for_ever
 from .run import Run
 from .settler import Settler
 from .timers import Timers
@@ -93,22 +93,18 @@ class Lane:
 
     # Claiming
 
-    def start(self) -> None:
+    def start(self) -> list[threading.Thread]:
         """From now on."""
-        for_ever("claimer", self.step, self._halt)
+        return [for_ever("claimer", self.step, self._halt)]
 
     def step(self) -> None:
         """Claim what there is room for, or sleep until there is room, or news, or it is time to look."""
         self._sleeper.clear()
-        self.claiming = True
-        try:
-            found, wanted = self._claim_some()
-        finally:
-            self.claiming = False
+        self._give_back_stale()
+        found, wanted = self._claim_some()
         if found is not None and not found.jobs:
             self.idle_since = self.idle_since or time.monotonic()
         if found is None:
-            self._give_back_stale()
             self._sleeper.wait(STALE / 2)
         elif found.lonely and self._solitude.claim_alone(self):
             return
@@ -140,6 +136,15 @@ class Lane:
 
     def claim(self, want: int, slots: int, *, alone: bool = False) -> Claim:
         """Take jobs from the store: under lease from here on, and known to the heartbeat before anything else."""
+        self.claiming = True  # before looking whether to stop: whoever waits for the end sees one or the other
+        try:
+            if self._halt.is_set():
+                raise Halted
+            return self._claim(want, slots, alone)
+        finally:
+            self.claiming = False
+
+    def _claim(self, want: int, slots: int, alone: bool) -> Claim:
         token = str(uuid.uuid4())
         begin = time.monotonic()
         queues = random.sample(self._queues, len(self._queues))  # so that none is always served first
@@ -234,8 +239,7 @@ class Lane:
         run.ended = True
         for timer in run.timers:
             timer.cancel()
-        if not run.settling:
-            self.settle(run, outcome)
+        self.settle(run, outcome)
         if self._delay:
             self._timers.at(time.monotonic() + self._delay, partial(self._rested, run))
             return None
@@ -246,8 +250,11 @@ class Lane:
 
     def settle(self, run: Run, outcome: Outcome) -> None:
         """Hand an outcome over, or what is to stand in its place; once for each run."""
+        with self._lock:
+            if run.settling:
+                return
+            run.settling = True
         verdict = run.verdict(outcome)
-        run.settling = True
         if verdict is None:
             self._held.drop(run)
         else:
@@ -289,9 +296,9 @@ class Lane:
 
     # Giving back what was taken in advance
 
-    def give_back_paused(self) -> None:
+    def give_back_paused(self, halt: Halt) -> None:
         """A queue may have been paused."""
-        paused = self._link.run(self._halt, look.paused_queues)
+        paused = self._link.run(halt, look.paused_queues)
         if paused:
             self._give_back(lambda run: run.job.queue in paused)
 

@@ -104,8 +104,8 @@ def for_ever(name: str, step: Callable[[], None], halt: Halt) -> threading.Threa
             try:
                 step()
             except Halted:
-                return
-            except Exception:
+                halt.wait(0.1)  # if it was another who is to stop, this one goes on
+            except BaseException:  # a listener may raise anything
                 log.exception("%s failed, and goes on in a second", name)
                 halt.wait(1.0)
 

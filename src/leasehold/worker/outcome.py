@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ..attempt import Continuation
+from ..attempt import Attempt, Continuation
 from ..core import names
 from ..core.errors import Aborted, Fail, InvalidInput, Retry, Snooze
 from ..core.job import Outcome, Raised, Released, Snoozed, Succeeded
@@ -16,36 +16,50 @@ from ..tasks import Task
 _HERE = str(Path(__file__).parent)
 
 
+class BadPayload(Exception):
+    """The payload does not fit the function, which has changed since: it will not fit the next time either."""
+
+
+def arguments_of(task: Task[..., Any], attempt: Attempt) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What to call the function with."""
+    try:
+        args, kwargs = task.arguments(attempt.job.payload)
+    except InvalidInput as error:
+        raise BadPayload(f"{task.name} was enqueued with other arguments than it takes now: {error}") from None
+    return ((attempt, *args) if task.takes_attempt else args), kwargs
+
+
 def of_value(task: Task[..., Any], value: object) -> Outcome:
     """The handler returned. A result that cannot be stored fails the job: it would be no better the next time."""
     if isinstance(value, Continuation):
         return Succeeded(None, value.draft)
     try:
         return Succeeded(task.encode_result(value))
-    except InvalidInput as error:
-        return Raised(f"{task.name} returned what cannot be stored: {error}", fatal=True)
-
-
-def of_bad_payload(task: Task[..., Any], error: InvalidInput) -> Outcome:
-    """The payload does not fit the function, which has changed since: it will not fit the next time either."""
-    return Raised(f"{task.name} was enqueued with other arguments than it takes now: {error}", fatal=True)
+    except Exception as error:  # whatever a value may do while it is looked at
+        why = error if isinstance(error, InvalidInput) else describe(error)
+        return Raised(f"{task.name} returned what cannot be stored: {why}", fatal=True)
 
 
 def of_error(error: BaseException) -> Outcome:
-    """The handler raised: what it said by that, or that the attempt failed."""
+    """The handler raised: what it said by that, or that the attempt failed. Never raises itself."""
     try:
-        match error:
-            case Snooze():
-                return Snoozed(names.seconds("Snooze", error.delay))
-            case Retry():
-                delay = None if error.delay is None else names.seconds("Retry", error.delay)
-                return Raised(str(error), delay=delay)
-            case Fail():
-                return Raised(describe(error), fatal=True)
-            case Aborted():
-                return Released(f"aborted: {error.reason}")
-    except InvalidInput as refused:
-        return Raised(f"{refused}\n\n{describe(error)}")
+        return _meant_by(error)
+    except Exception as refused:
+        return Raised(f"{describe(refused)}\n\nwhile looking at\n\n{describe(error)}")
+
+
+def _meant_by(error: BaseException) -> Outcome:
+    match error:
+        case Snooze():
+            return Snoozed(names.seconds("Snooze", error.delay))
+        case Retry():
+            return Raised(str(error), delay=None if error.delay is None else names.seconds("Retry", error.delay))
+        case Fail():
+            return Raised(describe(error), fatal=True)
+        case BadPayload():
+            return Raised(str(error), fatal=True)
+        case Aborted():
+            return Released(f"aborted: {error.reason}")
     return Raised(describe(error))
 
 

@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -90,28 +91,24 @@ class ChildProcess:
     """The worker's side of one child."""
 
     def __init__(self) -> None:
-        read_orders, write_orders = os.pipe()
-        read_answers, write_answers = os.pipe()
-        self._orders = os.fdopen(write_orders, "wb")
-        self._answers = os.fdopen(read_answers, "rb", buffering=0)
+        read_orders, self._orders = os.pipe()
+        self._answers, write_answers = os.pipe()
+        os.set_blocking(self._orders, False)
         self._lock = threading.Lock()
         self._killer: threading.Timer | None = None
         self._spoilt = False  # it was aborted, and may have left something behind
+        pipes = (read_orders, write_answers, leash())
         try:
             self._process = subprocess.Popen(  # noqa: S603
-                [
-                    sys.executable,
-                    "-c",
-                    f"from leasehold.worker.child import main; main({read_orders}, {write_answers})",
-                ],
-                pass_fds=(read_orders, write_answers),
+                [sys.executable, "-c", f"from leasehold.worker.child import main; main{pipes}"],
+                pass_fds=pipes,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
             )
         finally:
             os.close(read_orders)
             os.close(write_answers)
-        self._say(Setup(sys.path, _main_file(), logging.getLogger().getEffectiveLevel()))
+        self._order(Setup(sys.path, _main_file(), logging.getLogger().getEffectiveLevel()))
 
     @property
     def is_usable(self) -> bool:
@@ -120,21 +117,37 @@ class ChildProcess:
 
     def run(self, run: Run) -> Outcome:
         """Have it run a job; returns what that came to, even if it comes to the child's death."""
-        deadline = run.attempt.deadline
-        run.renewed = lambda: self._say(Order(deadline=run.attempt.deadline))
+        attempt, token = run.attempt, run.job.token
+        self._order(Order(module=run.task.__module__, job=run.job, tenant=attempt.tenant, deadline=attempt.deadline))
+        run.renewed = lambda: self._mention(Order(token=token, deadline=attempt.deadline))
         run.interrupt = lambda: self._abort(run)
-        self._say(Order(module=run.task.__module__, job=run.job, tenant=run.attempt.tenant, deadline=deadline))
-        if run.attempt.aborted is not None:
+        if attempt.aborted is not None:
             self._abort(run)
-        decoder = msgspec.json.Decoder(Answer)
-        for line in self._lines():
-            answer = decoder.decode(line)
-            if answer.progress is not None:
-                run.attempt._report(answer.progress)
-            if answer.kind is not None:
-                return msgspec.json.decode(answer.outcome, type=KINDS[answer.kind])
+        try:
+            decoder = msgspec.json.Decoder(Answer)
+            for line in self._lines():
+                answer = decoder.decode(line)
+                if answer.progress is not None:
+                    attempt._report(answer.progress)
+                if answer.kind is not None:
+                    return msgspec.json.decode(answer.outcome, type=KINDS[answer.kind])
+        finally:
+            run.renewed = run.interrupt = None
         self.kill()
         return Raised(f"worker lost: its process {_cause(self._process.wait())}")
+
+    def kill(self) -> None:
+        """Kill it, with all that it has started and that has not run away from it."""
+        self._kill_group()
+        if self._killer is not None:
+            self._killer.cancel()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(5.0)
+        with self._lock:
+            for pipe in (self._orders, self._answers):
+                if pipe >= 0:
+                    os.close(pipe)
+            self._orders = self._answers = -1
 
     def _lines(self) -> Iterator[bytes]:
         """What it says until it is gone. Not until the pipe ends: something that it started may hold that open."""
@@ -143,7 +156,7 @@ class ChildProcess:
         said = b""
         while True:
             if read.poll(1000):
-                chunk = os.read(self._answers.fileno(), 65536)
+                chunk = os.read(self._answers, 65536)
                 if not chunk:
                     return
                 *lines, said = (said + chunk).split(b"\n")
@@ -151,36 +164,45 @@ class ChildProcess:
             elif self._process.poll() is not None:
                 return
 
-    def kill(self) -> None:
-        """Kill it, with all that it has started and that has not run away from it."""
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        if self._killer is not None:
-            self._killer.cancel()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(5.0)
-        with suppress(OSError):
-            self._orders.close()
-        self._answers.close()
-
     def _abort(self, run: Run) -> None:
-        """Ask it to stop; kill it if it does not, and at once if its time is up."""
+        """Ask it to stop; kill it if it does not."""
         self._spoilt = True
-        self._say(Order(abort=run.attempt.aborted))
         if self._killer is None:
             self._killer = threading.Timer(KILL_AFTER, self._kill_group)
             self._killer.daemon = True
             self._killer.start()
+        self._mention(Order(token=run.job.token, abort=run.attempt.aborted))
 
     def _kill_group(self) -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
-    def _say(self, message: msgspec.Struct) -> None:
-        """A child that is gone hears nothing, which shows where its answer is awaited."""
-        with self._lock, suppress(OSError, ValueError):
-            self._orders.write(msgspec.json.encode(message) + b"\n")
-            self._orders.flush()
+    def _order(self, message: msgspec.Struct) -> None:
+        """Something that it must hear. A child that is gone hears nothing, which shows where its answer is awaited."""
+        left = memoryview(msgspec.json.encode(message) + b"\n")
+        write = select.poll()
+        with self._lock, suppress(BrokenPipeError):
+            write.register(self._orders, select.POLLOUT)
+            while left and self._process.poll() is None:
+                if write.poll(1000):
+                    with suppress(BlockingIOError):
+                        left = left[os.write(self._orders, left) :]
+
+    def _mention(self, message: msgspec.Struct) -> None:
+        """Something that it may miss: whoever says it, the heartbeat among others, must not wait for the child."""
+        if self._lock.acquire(blocking=False):
+            try:
+                with suppress(OSError):  # a line as short as this goes whole, or not at all
+                    os.write(self._orders, msgspec.json.encode(message) + b"\n")
+            finally:
+                self._lock.release()
+
+
+@cache
+def leash() -> int:
+    """The end of a pipe that children hold. The other is ours alone, and ends with us, however we end."""
+    held, _ = os.pipe()
+    return held
 
 
 def check_importable(task: Task[..., Any]) -> None:

@@ -10,7 +10,6 @@ from collections import deque
 from itertools import islice
 from typing import Any
 
-from ..core.errors import StoreError
 from ..core.job import Outcome, Raised, Released, Snoozed, State, Succeeded
 from ..events import Cancelled, Ended, Events, Paused
 from ..events import Failed as FailedEvent
@@ -44,9 +43,9 @@ class Settler:
         self._busy = 0  # how many are in the settle that is under way
         self._halt = threading.Event()
 
-    def start(self) -> None:
+    def start(self) -> list[threading.Thread]:
         """From now on."""
-        for_ever("settler", self.step, self._halt)
+        return [for_ever("settler", self.step, self._halt)]
 
     def put(self, run: Run, outcome: Outcome) -> None:
         """To be settled. From any thread, and cheap."""
@@ -95,7 +94,7 @@ class Settler:
             answers = self._link.run(self._halt, lease.settle, outcomes, random.random)
         except Halted:
             raise
-        except StoreError as error:
+        except Exception as error:
             # One of them is refused: the others shall not wait for it.
             if len(batch) > 1:
                 half = len(batch) // 2
@@ -108,7 +107,7 @@ class Settler:
             self._held.drop(run)
             self._tell(run, outcome, answer.state)
 
-    def _refused(self, run: Run, outcome: Outcome, error: StoreError) -> None:
+    def _refused(self, run: Run, outcome: Outcome, error: Exception) -> None:
         """The store will not have this outcome. Then the job has failed, and if it will not have that either, so be it:
         the lease runs out."""
         log.error("%s %s: the store refused its outcome: %s", run.task.name, run.job.id, error)
@@ -126,7 +125,7 @@ class Settler:
             return
         if isinstance(outcome, Raised):
             level = logging.ERROR if state is State.FAILED else logging.WARNING
-            text = outcome.error.partition("\n")[0]
+            text = _line(outcome.error)
             log.log(level, "%s %s: attempt %d, now %s: %s", job.task, job.id, job.attempt, state, text)
         elif log.isEnabledFor(logging.DEBUG):
             log.debug("%s %s: attempt %d, now %s", job.task, job.id, job.attempt, state)
@@ -145,6 +144,13 @@ class Settler:
         common |= {"worker": self._worker, "attempt": job.attempt, "version": job.version}
         seconds = time.monotonic() - run.started if run.started else 0.0
         return kind(**common, error=outcome.error if isinstance(outcome, Raised) else None, seconds=seconds)
+
+
+def _line(error: str) -> str:
+    """An error in a log line: its first line, no longer than people read, and nothing in it that a terminal obeys."""
+    first = error.partition("\n")[0]
+    short = first if len(first) <= 300 else f"{first[:300]}..."
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in short)
 
 
 def _event(outcome: Outcome, state: State) -> type[Ended | Cancelled | Paused]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("leasehold.worker")
 
-FIRST_WAIT = 10.0
+FIRST_WAIT = 1.0
 LONGEST_WAIT = 3600.0
 
 
@@ -40,19 +40,23 @@ class Solitude:
                 each.give_back_all()
             if not self._empty_within(self._wait, lane):
                 log.info("a job is to run alone, but the worker was not empty within %.0f s", self._wait)
-                self._not_before = time.monotonic() + 2 * self._wait
-                self._wait = min(2 * self._wait, LONGEST_WAIT)
-                return False
+                return self._put_off()
+            if not lane.claim(1, 1, alone=True).jobs:
+                return self._put_off()  # somebody else was quicker, or its queue is at its limit
+            log.info("a job that has lost its worker twice runs alone")
             self._wait = FIRST_WAIT
-            if lane.claim(1, 1, alone=True).jobs:
-                log.info("a job that has lost its worker twice runs alone")
-                self._empty_within(float("inf"), lane)
+            self._empty_within(float("inf"), lane)
             return True
         finally:
             self.wanted = False
             self._turn.release()
             for each in self.lanes:
                 each.wake()
+
+    def _put_off(self) -> bool:
+        self._not_before = time.monotonic() + 2 * self._wait
+        self._wait = min(2 * self._wait, LONGEST_WAIT)
+        return False
 
     def _empty_within(self, seconds: float, lane: Lane) -> bool:
         give_up = time.monotonic() + seconds

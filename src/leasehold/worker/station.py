@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,7 @@ class Station:
         self,
         shared: Store,
         store: Store,
+        for_beats: Store,
         tenant: str | None,
         slots: int,
         settings: Settings,
@@ -57,11 +59,14 @@ class Station:
         groups = lanes_of(settings.queues, slots)
         self._shared = shared  # with handlers and others; `store` has connections of its own where that matters
         self._store = store
+        self._for_beats = for_beats
+        self._threads: list[threading.Thread] = []
         worker = settings.worker
         self.link = Link(self._store, worker, tenant, events)
         self.held = Held(worker, events)
         self.settler = Settler(self.link, self.held, events, worker)
-        self.heartbeat = Heartbeat(self.link, self.held, events, worker, settings.lease)
+        beats = Link(for_beats, worker, tenant, events)
+        self.heartbeat = Heartbeat(beats, store.wakes, self.held, events, worker, settings.lease)
         self.upkeep = Upkeep(
             self.link, self.held, events, tenant=tenant, lease=settings.lease,
             finished_for=settings.finished_for, failed_for=settings.failed_for,
@@ -75,19 +80,25 @@ class Station:
             for queues, number in groups
         ]  # fmt: skip
 
+    def reach(self) -> None:
+        """Make sure that the store is there: who has never reached it is told at once."""
+        self._store.reach()
+
     def start(self) -> None:
-        """Begin to work. The store must be there: who has never reached it is told at once."""
-        self._store.ready()
-        self.settler.start()
-        self.heartbeat.start()
-        self.upkeep.start()
+        """Begin to work."""
+        self._threads = [*self.settler.start(), *self.heartbeat.start(), *self.upkeep.start()]
         for lane in self.lanes:
-            lane.start()
+            self._threads += lane.start()
 
     def drain(self) -> None:
         """Claim no more."""
         for lane in self.lanes:
             lane.stop()
+
+    @property
+    def is_claiming(self) -> bool:
+        """Whether the answer to a claim may still come."""
+        return any(lane.claiming for lane in self.lanes)
 
     def runs(self) -> list[Run]:
         """What is not settled yet."""
@@ -95,11 +106,11 @@ class Station:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing runs, and all is settled."""
-        return not any(lane.running or lane.claiming for lane in self.lanes) and not self.settler.left
+        """All that was held is settled. A slot may still be in use, by a handler whose job was settled without it."""
+        return not self.held and not self.settler.left
 
     def has_been_idle_for(self, seconds: float) -> bool:
-        """Nothing runs, and for so long nothing was to be found."""
+        """Nothing is held, and for so long nothing was to be found."""
         quiet = [lane.idle_since for lane in self.lanes]
         return self.is_empty and all(one is not None and time.monotonic() - one >= seconds for one in quiet)
 
@@ -109,8 +120,14 @@ class Station:
         self.settler.stop()
         self.heartbeat.stop()
         self.upkeep.stop()
-        if self._store is not self._shared:
-            self._store.close()
+
+    def close(self, give_up: float) -> None:
+        """Let go of the connections, once nobody uses them; but do not wait for that beyond this moment."""
+        for thread in self._threads:
+            thread.join(max(give_up - time.monotonic(), 0.0))
+        for store in (self._store, self._for_beats):
+            if store is not self._shared:
+                store.close()
 
 
 def lanes_of(queues: Queues | None, slots: int) -> list[tuple[list[str] | None, int]]:

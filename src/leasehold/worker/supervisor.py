@@ -52,6 +52,8 @@ class Member:
     def end(self) -> int:
         """How the last one ended, once it has."""
         code = self._process.wait() if self._process is not None else 0
+        if code == -signal.SIGTERM:
+            return 0  # it was told to stop before it had begun
         return code if code >= 0 else 128 - code
 
     def tell(self, number: int) -> None:
@@ -65,7 +67,8 @@ class Member:
         if code is None:
             return
         self._process = None
-        if code == 0 or time.monotonic() - self._started > HEALTHY_AFTER:
+        lived = time.monotonic() - self._started
+        if (code == 0 and lived > 1.0) or lived > HEALTHY_AFTER:
             self._pause, wait = FIRST_PAUSE, 0.0
         else:
             wait, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE)

@@ -78,7 +78,7 @@ class Timers:
                 continue
             try:
                 again = call()
-            except Exception:
+            except BaseException:  # a listener may raise anything
                 log.exception("a timer failed")
                 continue
             if again is not None:

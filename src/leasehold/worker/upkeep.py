@@ -57,10 +57,10 @@ class Upkeep:
             self.partitions: 0.0,
         }
 
-    def start(self) -> None:
+    def start(self) -> list[threading.Thread]:
         """From now on."""
-        for_ever("upkeep", self.step, self._halt)
-        for_ever("pruner", self._prune_now_and_then, self._halt)
+        pruner = for_ever("pruner", self._prune_now_and_then, self._halt)
+        return [for_ever("upkeep", self.step, self._halt), pruner]
 
     def stop(self) -> None:
         """No more."""

@@ -17,15 +17,16 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from ..app import App
 from ..core import names
 from ..core.errors import AbortReason, InvalidInput
-from ..core.job import Released
+from ..core.job import Released, Snoozed
 from ..events import WorkerStarted, WorkerStopped, WorkerStopping
-from ..store.store import Store
 from .executors import InThreads, OnLoop
+from .heartbeat import BEATS_PER_LEASE
 from .memory import resident_bytes
 from .processes import InProcesses, check_importable
 from .run import Run
@@ -38,6 +39,7 @@ log = logging.getLogger("leasehold.worker")
 DAY = 86400.0
 ABORT_PATIENCE = 1.0  # seconds that an aborted handler has to end before its job is settled without it
 HURRY = 0.3  # the same after a second signal
+JOIN_FOR = 1.0  # seconds that threads have to end
 FLUSH_FOR = 2.0  # seconds that the last settles have
 MOST_CONNECTIONS = 30
 IDLE_FOR = 0.2  # seconds: whatever the last job has set free is promoted by then
@@ -76,13 +78,14 @@ class Worker:
             raise InvalidInput("this app has no tasks, so that a worker has nothing to do; are their modules imported?")
         for task in app.tasks.values():
             check_importable(task)
-        self.name = name or f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self.name = names.key("name", name or socket.gethostname())
+        self.id = ""  # by which the store knows it: made when it runs, so that no two are alike
         self._app = app
         self._grace = names.seconds("grace", grace)
         self._max_jobs = None if max_jobs is None else names.whole("max_jobs", max_jobs, 1, 2**62)
         self._max_rss = None if max_rss is None else names.whole("max_rss", max_rss, 1, 2**40)
         self._settings = Settings(
-            worker=names.key("name", self.name),
+            worker="",
             lease=names.seconds("lease", lease, least=0.1, most=DAY),
             poll=names.seconds("poll", poll, least=0.01, most=3600),
             delay=names.seconds("delay", delay),
@@ -90,8 +93,11 @@ class Worker:
             failed_for=names.seconds("failed_for", failed_for),
             queues=queues,
         )
+        lanes_of(queues, 1)
         self._slots: dict[str | None, int] = {None: names.whole("concurrency", concurrency, 1, 10_000)}
         if tenants is not None:
+            if not tenants:
+                raise InvalidInput("tenants must be names with slots, as in {'acme': 4}; there are none")
             self._slots = {
                 names.schema(tenant): names.whole(f"the slots of tenant {tenant}", number, 1, 10_000)
                 for tenant, number in tenants.items()
@@ -120,6 +126,8 @@ class Worker:
             raise InvalidInput("a worker runs once; make another")
         loop = asyncio.get_running_loop()
         over = asyncio.Event()
+        self.id = f"{self.name}:{os.getpid()}:{secrets.token_hex(4)}"
+        self._settings = replace(self._settings, worker=self.id)
         self._on_loop = OnLoop(loop, self._begin, self._app.middlewares)
         tell = partial(loop.call_soon_threadsafe, over.set)
         threading.Thread(target=self._live, args=(tell, until_idle), name="leasehold-worker", daemon=True).start()
@@ -162,30 +170,36 @@ class Worker:
         except BaseException as error:
             self._failure = error
         finally:
-            self._close()
-            self.finished.set()
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                tell()
+            try:
+                self._close()
+            finally:
+                self.finished.set()
+                with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                    tell()
 
     def _start(self) -> None:
         solitude = Solitude()
         tasks = dict(self._app.tasks)
-        store: Store | None = None
+        store = for_beats = None
         for tenant, slots in self._slots.items():
-            # Connections of the worker's own, which handlers cannot use up, for all tenants together.
+            # Connections of the worker's own, for all tenants together: handlers cannot use them up. Heartbeats have
+            # others again, so that nothing else can be in their way.
             shared = self._app.store(tenant)
             store = shared.beside(self._connections, like=store)
+            for_beats = shared.beside(len(self._slots), like=for_beats, patience=self._settings.lease / BEATS_PER_LEASE)
             station = Station(
-                shared, store, tenant, slots, self._settings, tasks, self._app.events, self._timers, solitude,
-                self._begin,
+                shared, store, for_beats, tenant, slots, self._settings, tasks, self._app.events, self._timers,
+                solitude, self._begin,
             )  # fmt: skip
             self._stations.append(station)
             solitude.lanes += station.lanes
         for station in self._stations:
+            station.reach()
+        for station in self._stations:
             station.start()
         slots = sum(lane.slots for station in self._stations for lane in station.lanes)
-        log.info("worker %s: %d slots, %d tasks, %s", self.name, slots, len(tasks), self._app.store().where)
-        self._app.events.tell(WorkerStarted(worker=self.name))
+        log.info("worker %s: %d slots, %d tasks, %s", self.id, slots, len(tasks), self._app.store().where)
+        self._app.events.tell(WorkerStarted(worker=self.id))
 
     @property
     def _connections(self) -> int:
@@ -208,14 +222,21 @@ class Worker:
         assert executor is not None  # noqa: S101
         if executor is here:
             return True
-        executor.start(run)
+        try:
+            executor.start(run)
+        except Exception as error:  # no more threads to be had, or the event loop is closed
+            log.error("%s %s could not be started: %s", task.name, run.job.id, error)
+            following = run.lane.ended(run, Snoozed(1.0))
+            if following is not None:
+                self._begin(following)
         return False
 
     def _end(self, run: Run, reason: AbortReason) -> float | None:
         """Abort a run; called again a little later, settle it if it has not ended. Its slot it keeps until it does."""
         if run.abort(reason):
             log.warning("%s %s: aborted (%s)", run.task.name, run.job.id, reason)
-            return time.monotonic() + ABORT_PATIENCE
+            # It is no longer renewed, so that the lease must not run out before.
+            return time.monotonic() + min(ABORT_PATIENCE, run.seconds / BEATS_PER_LEASE)
         if not run.ended and not run.settling:
             run.lane.settle(run, Released())
         return None
@@ -233,11 +254,12 @@ class Worker:
 
     def _drain(self) -> None:
         """No more claims. What runs has the grace to end, then a moment to notice that it is over."""
-        self._app.events.tell(WorkerStopping(worker=self.name))
+        self._app.events.tell(WorkerStopping(worker=self.id))
         for station in self._stations:
             station.drain()
         running = sum(lane.running for station in self._stations for lane in station.lanes)
-        log.info("worker %s: stopping; %d jobs are running and have %g s to end", self.name, running, self._grace)
+        log.info("worker %s: stopping; %d jobs are running and have %g s to end", self.id, running, self._grace)
+        self._wait_for_claims()
         self._wait_until_empty(self._grace, self._hurrying)
         runs = [run for station in self._stations for run in station.runs() if not run.settling]
         for run in runs:
@@ -252,6 +274,12 @@ class Worker:
         if self.left_behind:
             log.error("%d jobs could not be settled: their leases will run out", self.left_behind)
 
+    def _wait_for_claims(self) -> None:
+        """What is claimed at this moment goes back; should the answer not come, it is given up."""
+        give_up = time.monotonic() + FLUSH_FOR
+        while any(station.is_claiming for station in self._stations) and time.monotonic() < give_up:
+            time.sleep(0.005)
+
     def _wait_until_empty(self, seconds: float, hurry: threading.Event | None = None) -> None:
         give_up = time.monotonic() + seconds
         while not all(station.is_empty for station in self._stations) and time.monotonic() < give_up:
@@ -262,7 +290,10 @@ class Worker:
     def _close(self) -> None:
         for station in self._stations:
             station.stop()
+        give_up = time.monotonic() + JOIN_FOR
+        for station in self._stations:
+            station.close(give_up)
         self._timers.stop()
         self._in_processes.close()
-        log.info("worker %s: stopped", self.name)
-        self._app.events.tell(WorkerStopped(worker=self.name))
+        log.info("worker %s: stopped", self.id)
+        self._app.events.tell(WorkerStopped(worker=self.id))
