@@ -4,7 +4,9 @@
     expression  # -> text       the value reads so (`...` stands for anything)
     statement  # raises Error   or `# raises Error: text`
 
-Either comment may also stand on lines of its own below the statement. Blocks of SQL are for PostgreSQL.
+Either comment may also stand on lines of its own below the statement. Blocks of SQL are for PostgreSQL. A block that
+begins with `# shop.py` is also a file of that name, for child processes to import. Lines of shell that call `leasehold`
+must be accepted by its command line.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import ast
 import asyncio
 import inspect
 import re
+import shlex
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +29,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 
 BLOCK = re.compile(r"(?:^<!-- needs: (?P<needs>\w+) -->\n)?^```(?P<kind>python|sql)\n(?P<code>.*?)^```$", re.M | re.S)
+SHELL = re.compile(r"^```sh\n(?P<code>.*?)^```$", re.M | re.S)
 EXPECTATION = re.compile(r"# (?P<kind>->|raises) (?P<text>.*)$")
 
 
@@ -47,6 +51,12 @@ def blocks(page: Path) -> list[Block]:
         )
         for b in BLOCK.finditer(text)
     ]
+
+
+def commands(page: Path) -> list[list[str]]:
+    """The arguments of every `leasehold ...` in the page."""
+    lines = [line for block in SHELL.finditer(page.read_text()) for line in block["code"].splitlines()]
+    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("leasehold ")]
 
 
 def _line(text: str, position: int) -> int:
@@ -111,6 +121,8 @@ def raises(name: str, message: str) -> Iterator[None]:
 
 
 def run_python(block: Block, page: Path, module: types.ModuleType, runner: asyncio.Runner) -> None:
+    if block.code.startswith(f"# {module.__name__}.py\n"):
+        Path(f"{module.__name__}.py").write_text(block.code)
     tree = Expectations(block.code).visit(ast.parse(block.code))
     ast.increment_lineno(tree, block.line - 1)
     code = compile(tree, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)

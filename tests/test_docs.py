@@ -5,26 +5,31 @@ Every page is run on every kind of store, block after block, as a module of its 
 
 from __future__ import annotations
 
+import argparse
 import ast
 import asyncio
+import dataclasses
 import inspect
 import re
 import runpy
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from uuid import uuid4
 
 import psycopg
 import pytest
 
 import leasehold
-from leasehold import App, AsyncClient, Attempt, AttemptRecord, Client, Draft, Job
+from leasehold import App, AsyncClient, Attempt, AttemptRecord, Client, Draft, Job, Worker, events
+from leasehold.cli import demo, migrate, worker
+from leasehold.core.errors import AbortReason
 from leasehold.options import Options, TaskOptions
 from tests.conftest import PG_KINDS, SERVERS
-from tests.pages import DOCS, EXPECTATION, PAGES, ROOT, Block, Expectations, blocks, new_module, run_python
+from tests.pages import DOCS, EXPECTATION, PAGES, ROOT, Block, Expectations, blocks, commands, new_module, run_python
 
 STORES = ["sqlite", *PG_KINDS]
 
@@ -74,6 +79,7 @@ def test_the_code_of_a_page_runs_as_written(
     module = new_module()
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     roles: dict[str, str] = {}
     with ExitStack() as stack:
         url = stack.enter_context(store_of_page(store, request, tmp_path))
@@ -143,6 +149,13 @@ def test_every_expectation_stands_where_it_is_checked(page: Path) -> None:
             assert expectations.found == written, f"{page.name}, line {block.line}: a comment that is not checked"
 
 
+def test_the_start_of_the_readme_is_a_program(tmp_path: Path) -> None:
+    program = next(block.code for block in blocks(ROOT / "README.md") if block.code.startswith("# shop.py\n"))
+    (tmp_path / "shop.py").write_text(program)
+    ran = subprocess.run([sys.executable, "shop.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (ran.stdout, ran.returncode) == ("acct-7 paid 500\n", 0), ran.stderr
+
+
 # Links and completeness
 
 
@@ -197,7 +210,7 @@ def test_the_reference_has_every_method_of_the_client_with_its_parameters(name: 
     assert hasattr(AsyncClient, name)
 
 
-@pytest.mark.parametrize("thing", [App, Attempt, AttemptRecord, Draft, Job])
+@pytest.mark.parametrize("thing", [App, Attempt, AttemptRecord, Draft, Job, Worker])
 def test_the_reference_has_every_attribute_of_what_users_hold(thing: type) -> None:
     assert [name for name in public(thing) if not re.search(rf"`{name}\b", reference())] == []
 
@@ -210,6 +223,63 @@ def section(heading: str) -> str:
 def test_the_reference_has_every_option(heading: str, options: Any) -> None:
     rows = re.findall(r"^\| `(\w+)` \|", section(heading), re.M)
     assert sorted(rows) == sorted(options.__annotations__)
+
+
+def test_the_reference_has_every_option_of_a_worker() -> None:
+    options = list(inspect.signature(Worker).parameters.values())[1:]
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", section("Worker"), re.M))
+    assert sorted(rows) == sorted(option.name for option in options)
+    told = {name: default.strip("`") for name, default in rows.items() if default not in ("every queue", "none")}
+    for option in options:
+        if isinstance(option.default, int | float):
+            assert float(told[option.name].split()[0]) * (86400 if "day" in told[option.name] else 1) == option.default
+    assert f"`{shown_signature('run', Worker.run)}`" in section("Worker")
+
+
+def all_events() -> list[str]:
+    return [name for name, kind in vars(events).items() if isinstance(kind, type) and issubclass(kind, events.Event)]
+
+
+@pytest.mark.parametrize("name", all_events())
+def test_every_event_is_in_the_reference_and_its_guide(name: str) -> None:
+    fields = [field.name for field in dataclasses.fields(getattr(events, name))]
+    for text in (section("Events"), (DOCS / "guides" / "events.md").read_text()):
+        assert [word for word in [name, *fields] if not re.search(rf"`{word}`|events\.{word}\b", text)] == []
+
+
+def test_every_reason_to_abort_is_told_of() -> None:
+    for text in (section("For handlers"), (DOCS / "guides" / "handlers.md").read_text()):
+        assert [reason for reason in get_args(AbortReason) if f"`{reason}`" not in text] == []
+
+
+def command_line() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    parser = argparse.ArgumentParser(prog="leasehold", exit_on_error=False)
+    parser.add_argument("--version", action="store_true")
+    subparsers = parser.add_subparsers(required=True)
+    for command in (worker, migrate, demo):
+        command.add_to(subparsers)
+    return parser, dict(subparsers.choices)
+
+
+@pytest.mark.parametrize("name", command_line()[1])
+def test_the_reference_has_every_command_with_its_options(name: str) -> None:
+    text = section("Command line")
+    options = [o for action in command_line()[1][name]._actions if action.help != argparse.SUPPRESS
+               for o in action.option_strings]  # fmt: skip
+    assert f"`leasehold {name}" in text
+    assert [option for option in options if option not in ("-h", "--help") and f"`{option}" not in text] == []
+
+
+def test_the_reference_has_every_exit_code() -> None:
+    codes = re.findall(r"(?:codes: |, )(\d+(?: \+ n)?) ", " ".join(worker.EXIT_CODES.split()))
+    for text in (section("Command line"), (DOCS / "guides" / "workers.md").read_text()):
+        assert re.findall(r"^\| (\d+(?: \+ n)?) \|", text, re.M) == codes
+
+
+@each_page
+def test_every_command_of_a_page_is_one(page: Path) -> None:
+    for arguments in commands(page):
+        command_line()[0].parse_args(arguments)
 
 
 def test_the_guarantees_name_tests_that_exist() -> None:

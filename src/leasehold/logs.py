@@ -47,6 +47,13 @@ class JsonLines(logging.Formatter):
         return json.dumps(said, ensure_ascii=False, default=str)
 
 
+def configured() -> tuple[str, bool]:
+    """How this process logs, for others that are to do the same: the level, and whether it is JSON."""
+    root = logging.getLogger()
+    as_json = any(isinstance(handler.formatter, JsonLines) for handler in root.handlers)
+    return logging.getLevelName(root.getEffectiveLevel()), as_json
+
+
 def configure(level: str, *, as_json: bool) -> None:
     """Log to standard error, a readable line for each record, or JSON."""
     handler = logging.StreamHandler()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import NoReturn
 
-from ..core.errors import LeaseholdError
+from ..core.errors import InvalidInput, LeaseholdError, SchemaMismatch
 from . import demo, migrate, worker
 from .load import Wrong
 
@@ -23,6 +23,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     options = parser.parse_args(arguments)
     try:
         code = options.run(options)
+    except SchemaMismatch as error:
+        tenants = "".join(f" --tenant {name.partition('=')[0]}" for name in getattr(options, "tenant", None) or ())
+        said = str(error).replace("app.client.migrate()", f"leasehold migrate {options.app}{tenants}")
+        print(f"leasehold: {said}", file=sys.stderr)
+        code = 1
+    except InvalidInput as error:
+        print(f"leasehold: {error}", file=sys.stderr)
+        code = 2
     except (Wrong, LeaseholdError) as error:
         print(f"leasehold: {error}", file=sys.stderr)
         code = 1

@@ -14,9 +14,10 @@ from typing import Any
 
 from .. import logs
 from ..app import App
+from ..core.errors import InvalidInput
 from ..worker import Worker
 from ..worker.supervisor import Supervisor
-from .load import Wrong, load_app
+from .load import load_app
 
 log = logging.getLogger("leasehold.worker")
 
@@ -70,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     recycled = options.max_jobs is not None or options.max_rss is not None
     if options.leash is None and (options.processes != 1 or recycled):
         if not 1 <= options.processes <= 1000:
-            raise Wrong(f"--processes must be from 1 to 1000, not {options.processes}")
+            raise InvalidInput(f"--processes must be from 1 to 1000, not {options.processes}")
         for tenant in worker.tenants:
             app.store(tenant).reach()  # what is wrong is told here, not by each of the children
         app.close()
@@ -148,10 +149,10 @@ def _hold(leash: int, worker: Worker) -> None:
 
 def _exit_with(worker: Worker) -> None:
     worker.finished.wait()
-    threading.Event().wait(2.0)
-    log.error("a handler blocks the event loop: the process ends without it")
-    logging.shutdown()
-    os._exit(code_of(worker))
+    if not worker.returned.wait(2.0):
+        log.error("a handler blocks the event loop: the process ends without it")
+        logging.shutdown()
+        os._exit(code_of(worker))
 
 
 def _leave(worker: Worker) -> None:
@@ -167,12 +168,12 @@ def _pair(text: str, option: str) -> tuple[str, int | None]:
     if not equals:
         return name, None
     if not number.isdecimal():
-        raise Wrong(f"{option} {text}: the slots must be a number, as in {option} {name or 'billing'}=4")
+        raise InvalidInput(f"{option} {text}: the slots must be a number, as in {option} {name or 'billing'}=4")
     return name, int(number)
 
 
 def _tenant(text: str) -> tuple[str, int]:
     name, slots = _pair(text, "--tenant")
     if slots is None:
-        raise Wrong(f"--tenant {text}: say how many slots it gets, as in --tenant {name}=4")
+        raise InvalidInput(f"--tenant {text}: say how many slots it gets, as in --tenant {name}=4")
     return name, slots

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import importlib
-import logging
 import os
 import queue
 import runpy
@@ -22,6 +21,7 @@ from typing import IO, Any
 
 import msgspec
 
+from .. import logs
 from ..attempt import Attempt
 from ..core.errors import Aborted, UnknownTask
 from ..core.job import Claimed, Outcome, Progress, Raised, Released, Snoozed, Succeeded
@@ -36,7 +36,8 @@ class Setup(msgspec.Struct):
 
     path: list[str]  # sys.path
     main: str | None  # the file of a program whose own module has tasks
-    log_level: int
+    log_level: str
+    log_json: bool
 
 
 class Order(msgspec.Struct, omit_defaults=True):
@@ -169,6 +170,6 @@ def main(read_orders: int, write_answers: int, leash: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the worker to deal with
     setup = msgspec.json.decode(orders.readline(), type=Setup)
     sys.path[:] = setup.path
-    logging.basicConfig(level=setup.log_level)
+    logs.configure(setup.log_level, as_json=setup.log_json)
     sys.argv[:] = [setup.main or sys.argv[0]]
     Child(orders, answers).work()

@@ -43,6 +43,9 @@ class OnLoop:
         if run.attempt.aborted is not None:
             self._cancel(run)
         outcome = await call_async(run.task, run.attempt, self._middlewares)
+        task = self._tasks[run]
+        if run.attempt.aborted is None and task.cancelling():
+            run.attempt.aborted = "shutdown"  # not by us: the event loop is being taken down
         del self._tasks[run]
         following = run.lane.ended(run, outcome)
         if following is not None and self._begin(following, self):

@@ -60,13 +60,13 @@ class Heartbeat:
 
     def step(self) -> None:
         """Sleep until it is time to beat, or until somebody may have asked something."""
-        self._sleeper.clear()
         shortest = min([run.seconds for run in self._held.runs()], default=self._lease)
         self._interval = min(shortest, self._lease) / BEATS_PER_LEASE
         left = self._sent + self._interval - time.monotonic()
         if left <= 0:
             self.beat()
         elif self._sleeper.wait(left) and not self._halt.is_set():
+            self._sleeper.clear()  # before looking: what is said from here on wakes again
             self.heed()
             self._halt.wait(min(HEED_EVERY, left))
 

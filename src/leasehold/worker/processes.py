@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from .. import logs
 from ..core.errors import InvalidInput
 from ..core.job import Outcome, Raised
 from ..tasks import Task
@@ -108,7 +109,7 @@ class ChildProcess:
         finally:
             os.close(read_orders)
             os.close(write_answers)
-        self._order(Setup(sys.path, _main_file(), logging.getLogger().getEffectiveLevel()))
+        self._order(Setup(sys.path, _main_file(), *logs.configured()))
 
     @property
     def is_usable(self) -> bool:

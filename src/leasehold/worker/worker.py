@@ -108,7 +108,8 @@ class Worker:
         self._stops = 0
         self._stopping = threading.Event()
         self._hurrying = threading.Event()
-        self.finished = threading.Event()
+        self.finished = threading.Event()  # everything is in order, or given up
+        self.returned = threading.Event()  # and the event loop has noticed
         self.left_behind = 0  # jobs that could not be settled or given back in the end
 
         self._failure: BaseException | None = None
@@ -138,6 +139,8 @@ class Worker:
             self.stop()
             await over.wait()
             raise
+        finally:
+            self.returned.set()
         if self._failure is not None:
             raise self._failure
 
@@ -210,7 +213,7 @@ class Worker:
     def _begin(self, run: Run, here: object = None) -> bool:
         """A run has got a slot: start it where it belongs. True if that is where we are: then whoever calls does."""
         self._started += 1
-        if self._started == self._max_jobs:
+        if self._max_jobs is not None and self._started >= self._max_jobs and not self._stopping.is_set():
             log.info("%d jobs were started: stopping, as told by max_jobs", self._started)
             self._stopping.set()
         task, timeout = run.task, run.job.policy.timeout
@@ -295,5 +298,6 @@ class Worker:
             station.close(give_up)
         self._timers.stop()
         self._in_processes.close()
-        log.info("worker %s: stopped", self.id)
-        self._app.events.tell(WorkerStopped(worker=self.id))
+        if self._failure is None:
+            log.info("worker %s: stopped", self.id)
+            self._app.events.tell(WorkerStopped(worker=self.id))

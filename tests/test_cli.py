@@ -1,0 +1,297 @@
+"""What the command line says, and the codes that it exits with."""
+
+# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from tests.servers import Server
+from tests.store.proxy import refusing
+from tests.worker.programs import APP, Shop, pg_server, shop  # noqa: F401
+
+TEXT_LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} (DEBUG|INFO|WARNING|ERROR) +[a-z.]+: \S.*")
+
+
+#: Runs command lines in forks of itself: a Python that has everything imported already, which is much quicker.
+FORKS = """
+import json, os, sys
+from leasehold.cli import main
+for line in sys.stdin:
+    place, *arguments = json.loads(line)
+    if os.fork() == 0:
+        os.chdir(place)
+        said = os.open("said", os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+        os.dup2(said, 1), os.dup2(said, 2)
+        sys.argv = ["leasehold", *arguments]
+        main(arguments)
+    print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
+"""
+
+
+class CommandLine:
+    """What is typed, and what comes of it."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def __call__(self, place: Path, *arguments: str) -> tuple[int, str]:
+        """The exit code, and all that was said."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps([str(place), *arguments]), file=self._process.stdin, flush=True)
+        return int(self._process.stdout.readline()), (place / "said").read_text()
+
+    def refusal(self, place: Path, *arguments: str) -> str:
+        """The sentence after which it gave up; what was logged before that is not looked at."""
+        code, said = self(place, *arguments)
+        lines = [line for line in said.splitlines() if not TEXT_LINE.fullmatch(line)]
+        assert code in (1, 2), said
+        assert lines[0].startswith("leasehold: "), said
+        assert all(line.startswith("\t") for line in lines[1:]), said  # the database's own words may go on
+        return lines[0]
+
+
+@pytest.fixture(scope="module")
+def typed() -> Iterator[CommandLine]:
+    environment = {name: value for name, value in os.environ.items() if name != "LEASEHOLD_URL"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    )
+    with process:
+        yield CommandLine(process)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with an app at which programs look without doing anything there."""
+    made = tmp_path_factory.mktemp("shop")
+    write_app(made, "sqlite:///leasehold.db")
+    return made
+
+
+def write_app(place: Path, url: str, schema: str = "leasehold") -> None:
+    (place / "shop.py").write_text(APP.format(url=url, schema=schema))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("nosuch:app", "there is no module 'nosuch' to import; the working directory is"),
+        ("shop:ap", "module shop has no ap; did you mean shop:app?"),
+        ("shop:HERE", "shop:HERE is PosixPath, not a leasehold App; there is shop:app"),
+        ("shop.py", "an app is named as module:attribute, as in shop:app, not 'shop.py'"),
+        ("./shop.py:app", "as in shop:app, not './shop.py:app'"),
+        ("", "as in shop:app, not ''"),
+    ],
+)
+def test_an_app_that_is_not_there_is_explained(typed: CommandLine, place: Path, given: str, said: str) -> None:
+    assert said in typed.refusal(place, "worker", given)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import nosuchlibrary", r"importing broken failed: ModuleNotFoundError: .*nosuchlibrary.* \(.*broken.py:1\)"),
+        ("\n1 / 0", r"importing broken failed: ZeroDivisionError: division by zero \(.*broken.py:2\)"),
+        ("def f(:", r"importing broken failed: SyntaxError: .*broken.py"),
+        ("import sys\nsys.exit(7)", r"importing broken failed: SystemExit: 7 \(.*broken.py:2\)"),
+        (
+            "from leasehold import App\napp = App()\n@app.task(name='a')\ndef one() -> None: ...\n"
+            "@app.task(name='a')\ndef two() -> None: ...\n",
+            r"two tasks are named a: broken.one .*broken.py:3.* and broken.two .*broken.py:5.*another name=.*:5\)",
+        ),
+        ("from leasehold import App\napp = App()", "this app has no tasks"),
+        ("from leasehold import App\napp = App('mysql://x')", "starts with sqlite:// or postgresql://"),
+    ],
+)
+def test_a_module_that_is_wrong_is_explained(typed: CommandLine, tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "broken.py").write_text(text)
+    assert re.search(said, typed.refusal(tmp_path, "worker", "broken:app"))
+
+
+def test_a_module_that_a_package_lacks_is_named(typed: CommandLine, place: Path) -> None:
+    (place / "parts").mkdir()
+    assert "there is no module 'parts.jobs' to import" in typed.refusal(place, "worker", "parts.jobs:app")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("-q", "billing=many"), "--queue billing=many: the slots must be a number, as in --queue billing=4"),
+        (("-q", "billing=0"), "the slots of queue billing must be a whole number from 1 to 10000, not 0"),
+        (("-q", "two words"), "queue must be 1 to 128 letters"),
+        (("--tenant", "acme"), "--tenant acme: say how many slots it gets, as in --tenant acme=4"),
+        (("--tenant", "Acme!=2"), "named by 1 to 48 of a-z 0-9 _"),
+        (("-c", "0"), "concurrency must be a whole number from 1 to 10000, not 0"),
+        (("--processes", "0"), "--processes must be from 1 to 1000, not 0"),
+        (("--lease", "0"), "lease must be seconds from 0.1 to 86400, not 0"),
+        (("--grace", "nan"), "grace must be seconds"),
+        (("--max-jobs", "0"), "max_jobs must be a whole number from 1"),
+    ],
+)
+def test_an_argument_that_makes_no_sense_is_explained(
+    typed: CommandLine, place: Path, options: tuple[str, ...], said: str
+) -> None:
+    assert said in typed.refusal(place, "worker", "shop:app", *options)
+
+
+@pytest.mark.parametrize("options", [("-q", "billing=many"), ("--tenant", "acme"), ("-c", "0"), ("--processes", "0")])
+def test_wrong_arguments_exit_with_the_code_that_help_says(
+    typed: CommandLine, place: Path, options: tuple[str, ...]
+) -> None:
+    assert typed(place, "worker", "shop:app", *options)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("worker", "shop:app", "-c", "ten"), "argument -c/--concurrency: invalid int value: 'ten'"),
+        (("worker",), "the following arguments are required: app"),
+        ((), "the following arguments are required: COMMAND"),
+        (("werker",), "invalid choice: 'werker'"),
+    ],
+)
+def test_arguments_that_cannot_be_parsed_show_the_usage(
+    typed: CommandLine, place: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    code, all_said = typed(place, *arguments)
+    assert code == 2
+    assert all_said.startswith("usage: leasehold")
+    assert said in all_said.splitlines()[-1]
+
+
+def test_version_and_help(typed: CommandLine, place: Path) -> None:
+    assert typed(place, "--version") == (0, f"leasehold {version('leasehold')}\n")
+    code, said = typed(place, "--help")
+    assert (code, "worker" in said, "migrate" in said) == (0, True, True)
+    code, said = typed(place, "worker", "--help")
+    assert code == 0
+    options = ("--queue", "--concurrency", "--processes", "--tenant", "--max-jobs", "--max-rss", "--json", "exit codes")
+    assert [word for word in options if word not in said] == []
+    assert "--leash" not in said
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_database_that_cannot_be_reached_is_told_at_once_and_without_the_password(
+    typed: CommandLine, tmp_path: Path, processes: str
+) -> None:
+    write_app(tmp_path, "postgresql://ada:swordfish@127.0.0.1:1/jobs")
+    said = typed.refusal(tmp_path, "worker", "shop:app", "--processes", processes)
+    assert "cannot connect to postgresql://ada" in said
+    assert "127.0.0.1:1/jobs" in said
+    assert "swordfish" not in (tmp_path / "said").read_text()
+
+
+def test_a_password_that_is_refused_is_not_shown(typed: CommandLine, tmp_path: Path) -> None:
+    with refusing("password {password} of ada is wrong") as port:
+        write_app(tmp_path, f"postgresql://ada:swordfish@127.0.0.1:{port}/jobs")
+        assert "of ada is wrong" in typed.refusal(tmp_path, "worker", "shop:app")
+    assert "swordfish" not in (tmp_path / "said").read_text()
+
+
+def test_a_worker_that_could_not_start_does_not_say_that_it_stopped(typed: CommandLine, tmp_path: Path) -> None:
+    write_app(tmp_path, "postgresql://ada@127.0.0.1:1/jobs")
+    code, said = typed(tmp_path, "worker", "shop:app")
+    assert code == 1
+    assert "stopped" not in said
+    assert not (tmp_path / "notes").exists()  # where WorkerStarted and WorkerStopped are noted
+
+
+@pytest.mark.parametrize("options", [(), ("--processes", "2"), ("--tenant", "acme=1")])
+def test_a_missing_migration_names_the_command_and_that_command_works(
+    typed: CommandLine, pg_server: Server, tmp_path: Path, schema: str, options: tuple[str, ...]
+) -> None:
+    shop = Shop(tmp_path, pg_server.dsn, schema)
+    try:
+        said = typed.refusal(tmp_path, "worker", "shop:app", *options)
+        command = re.search(r"leasehold (migrate shop:app(?: --tenant acme)?)", said)
+        assert command is not None, said
+        assert re.fullmatch(r"\S+: applied 1.*\n", typed(tmp_path, *command[1].split())[1])
+        code, said = typed(tmp_path, *command[1].split())
+        assert (code, "is up to date" in said) == (0, True)
+        shop.start(*options, ready=False)
+        shop.noted("WorkerStarted")
+    finally:
+        shop.close()
+        pg_server.drop_schema(schema)
+        pg_server.drop_schema(f"{schema}_acme")
+
+
+def test_a_schema_that_is_too_new_says_to_upgrade(typed: CommandLine, tmp_path: Path) -> None:
+    write_app(tmp_path, "sqlite:///leasehold.db")
+    assert typed(tmp_path, "migrate", "shop:app")[0] == 0
+    with closing(sqlite3.connect(tmp_path / "leasehold.db")) as connection, connection:
+        connection.execute("insert into leasehold_migrations values (999, 0)")
+    for command in ("worker", "migrate"):
+        said = typed.refusal(tmp_path, command, "shop:app")
+        assert "is at version 999" in said
+        assert "upgrade leasehold" in said
+
+
+def test_logs_are_lines_to_read(shop: Shop) -> None:
+    worker = shop.start()
+    jobs = {task: shop.one(task, "words") for task in ("say", "say_on_loop")}
+    shop.over("succeeded")
+    assert worker.send(signal.SIGTERM).code() == 0
+    assert [line for line in worker.lines if not TEXT_LINE.fullmatch(line)] == []
+    for task, job in jobs.items():
+        assert f"shop: heard: words [{task} {job.id} attempt 1]" in worker.log
+    assert "10 slots" in worker.log
+
+
+def test_json_logs_tell_the_job_of_each_record_of_a_handler(shop: Shop) -> None:
+    worker = shop.start("--json")
+    text = 'one "line"\nand ünother'
+    jobs = {task: shop.one(task, text) for task in ("say", "say_on_loop", "say_in_process")}
+    shop.over("succeeded")
+    assert worker.send(signal.SIGTERM).code() == 0
+    records = [json.loads(line) for line in worker.lines]
+    for record in records:
+        assert {"time", "level", "logger", "message"} <= record.keys()
+    heard = {record["task"]: record for record in records if record["logger"] == "shop"}
+    for task, job in jobs.items():
+        assert heard[task]["job_id"] == job.id
+        assert heard[task]["attempt"] == 1
+        assert heard[task]["message"] == f"heard: {text}"
+    stopped = [record for record in records if record["message"].endswith("stopped")]
+    assert stopped
+    assert "job_id" not in stopped[-1]
+
+
+def test_records_of_a_process_are_marked_in_readable_logs_as_well(shop: Shop) -> None:
+    worker = shop.start()
+    job = shop.one("say_in_process", "words")
+    shop.over("succeeded")
+    assert worker.send(signal.SIGTERM).code() == 0
+    assert f"shop: heard: words [say_in_process {job.id} attempt 1]" in worker.log
+
+
+def test_the_log_level_is_obeyed(shop: Shop) -> None:
+    worker = shop.start("--log-level", "error", ready=False)
+    shop.noted("WorkerStarted")
+    shop.one("say", "words")
+    shop.over("succeeded")
+    assert worker.send(signal.SIGTERM).code() == 0
+    assert worker.log == ""
+
+
+def test_an_app_may_be_the_only_one_of_its_module(shop: Shop) -> None:
+    text = APP.format(url=shop.url, schema=shop.schema).replace("app = App", "jobs = App", 1).replace("@app.", "@jobs.")
+    (shop.place / "store.py").write_text(text.replace("app.on", "jobs.on"))
+    job = shop.one("quick")
+    worker = shop.run("worker", "store")
+    shop.started(job)
+    assert worker.send(signal.SIGTERM).code() == 0

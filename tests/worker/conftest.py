@@ -1,0 +1,55 @@
+"""Apps for workers: `app` in a store of every kind, `memory_app` where stores make no difference, `two_homes` for
+what takes long: one SQLite file, one PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from leasehold import App
+from tests.conftest import PG_KINDS
+from tests.homes import (  # noqa: F401
+    Home,
+    _any_schema,
+    _shared,
+    app,
+    home,
+    pg_app,
+    pg_home,
+    pg_schema,
+)
+
+
+@pytest.fixture
+def memory_app() -> Iterator[App]:
+    app = App("sqlite:///:memory:")  # noqa: F811
+    yield app
+    app.close()
+
+
+@pytest.fixture(scope="module", params=["sqlite", PG_KINDS[0]])
+def _one_of_two(request: pytest.FixtureRequest) -> Iterator[Home]:
+    if request.param == "sqlite":
+        yield Home("sqlite", "", "leasehold")
+    else:
+        yield from _shared(request)
+
+
+@pytest.fixture
+def two_homes(_one_of_two: Home, tmp_path: Path) -> Iterator[Home]:
+    """A SQLite file, then a PostgreSQL."""
+    if _one_of_two.is_postgres:
+        yield _one_of_two
+        _one_of_two.empty()
+    else:
+        yield Home("sqlite", f"sqlite:///{tmp_path / 'leasehold.db'}", "leasehold")
+
+
+@pytest.fixture
+def two_apps(two_homes: Home) -> Iterator[App]:
+    """An app in each of `two_homes`."""
+    app = two_homes.app()  # noqa: F811
+    yield app
+    app.close()

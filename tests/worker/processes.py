@@ -1,0 +1,193 @@
+"""Worker processes that tests start, stop, kill and outlive: real ones, run by `python -m leasehold worker`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import pytest
+
+from leasehold import App, Client, Job
+from leasehold.core.job import Draft
+from tests.conftest import PG_KINDS, SERVERS
+
+T = TypeVar("T")
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 30.0
+LEASE = 1.0
+
+
+class Note(NamedTuple):
+    """What a handler has noted."""
+
+    what: str
+    key: str
+    pid: int
+    detail: Any
+    moment: float
+
+
+class WorkerProcess:
+    """A worker, as its parent sees it."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+        self._process = process
+        self._log = log
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def lives(self) -> bool:
+        return self._process.poll() is None
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait(PATIENCE)
+
+    def terminate(self) -> int:
+        """In good order."""
+        self._process.terminate()
+        return self._process.wait(PATIENCE)
+
+    def wait_for_death(self) -> int:
+        return self._process.wait(PATIENCE)
+
+
+class Theatre:
+    """A store, an app that enqueues into it, the workers of one test, and what their handlers have noted."""
+
+    def __init__(self, kind: str, url: str, schema: str, folder: Path) -> None:
+        self.kind, self.url, self._schema, self.folder = kind, url, schema, folder
+        self.app = App(url, schema=schema)
+        self.client: Client = self.app.client
+        self._notes = folder / "notes"
+        self._started: list[WorkerProcess] = []
+
+    def worker(self, *options: str, url: str | None = None, **environment: str) -> WorkerProcess:
+        """Start one, with a short lease unless told otherwise. `environment`: what else its process shall have."""
+        log = self.folder / f"worker-{len(self._started) + 1}.log"
+        defaults = {"LEASEHOLD_URL": url or self.url, "VICTIM_SCHEMA": self._schema, "VICTIM_NOTES": str(self._notes)}
+        command = [sys.executable, "-m", "leasehold", "worker", "tests.worker.victim:app"]
+        command += ["--lease", str(LEASE), "--poll", "0.2", *options]
+        with log.open("wb") as said:
+            process = subprocess.Popen(
+                command, cwd=ROOT, env={**os.environ, **defaults, **environment}, stdin=subprocess.DEVNULL,
+                stdout=said, stderr=said, start_new_session=True,
+            )  # fmt: skip
+        self._started.append(WorkerProcess(process, log))
+        return self._started[-1]
+
+    def enqueue(self, *drafts: Draft[Any]) -> list[Job[Any]]:
+        return self.client.enqueue_many(list(drafts))
+
+    def job(self, job: Job[Any]) -> Job[Any]:
+        """As it is now."""
+        found = self.client.get(job)
+        assert found is not None
+        return found
+
+    def wait(self, job: Job[Any], timeout: float = PATIENCE) -> Job[Any]:
+        """Until it is over, or has failed."""
+        return self.client.wait(job, timeout=timeout)
+
+    def outcomes(self, job: Job[Any]) -> list[str]:
+        """How each of its attempts ended."""
+        return [record.outcome for record in self.client.attempts(job)]
+
+    def notes(self, what: str | None = None, key: str | None = None) -> list[Note]:
+        lines = self._notes.read_text().splitlines() if self._notes.exists() else []
+        every = [Note(*json.loads(line)) for line in lines]
+        return [one for one in every if what in (None, one.what) and key in (None, one.key)]
+
+    def starts(self, key: str) -> int:
+        return len(self.notes("start", key))
+
+    def wait_for_note(self, what: str, key: str, number: int = 1) -> Note:
+        """The note, as soon as it has been made so often."""
+        return wait_until(lambda: self.notes(what, key)[number - 1 : number], f"{what} of {key}")[0]
+
+    def close(self) -> None:
+        """Kill whatever was started for this test, whoever started it, and show what the workers said."""
+        mark = f"VICTIM_NOTES={self._notes}".encode()
+        for pid in processes_with(mark):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for worker in self._started:
+            worker.kill()
+            print(f"--- worker {worker.pid}\n{worker.log}")
+        self.app.close()
+
+
+def wait_until(condition: Callable[[], T], what: str, seconds: float = PATIENCE) -> T:
+    """Wait until it is true, and return what it is."""
+    give_up = time.monotonic() + seconds
+    while not (found := condition()):
+        if time.monotonic() > give_up:
+            pytest.fail(f"waited for {seconds:g} s in vain: {what}")
+        time.sleep(0.02)
+    return found
+
+
+def lives(pid: int) -> bool:
+    """Whether a process runs; one that is dead and not buried does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def processes_with(mark: bytes) -> list[int]:
+    """All that have this in their environment."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        with suppress(OSError):
+            if folder.name.isdecimal() and mark in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(int(folder.name))
+    return found
+
+
+@pytest.fixture(params=["sqlite", *PG_KINDS[:1]])
+def theatre(request: pytest.FixtureRequest, tmp_path: Path, schema: str) -> Iterator[Theatre]:
+    """A SQLite file, and a PostgreSQL."""
+    if request.param == "sqlite":
+        yield from _play(Theatre("sqlite", f"sqlite:///{tmp_path / 'leasehold.db'}", "leasehold", tmp_path))
+    else:
+        yield from _play_on_postgres(request, tmp_path, schema)
+
+
+@pytest.fixture(params=PG_KINDS[:1])
+def pg_theatre(request: pytest.FixtureRequest, tmp_path: Path, schema: str) -> Iterator[Theatre]:
+    """A PostgreSQL."""
+    yield from _play_on_postgres(request, tmp_path, schema)
+
+
+def _play_on_postgres(request: pytest.FixtureRequest, tmp_path: Path, schema: str) -> Iterator[Theatre]:
+    server = request.config.stash[SERVERS].get(request.param)
+    yield from _play(Theatre(request.param, server.dsn, schema, tmp_path))
+    server.drop_schema(schema)
+
+
+def _play(theatre: Theatre) -> Iterator[Theatre]:
+    theatre.client.migrate()
+    try:
+        yield theatre
+    finally:
+        theatre.close()

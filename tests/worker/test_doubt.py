@@ -1,0 +1,130 @@
+"""In doubt (O6): the deadline has passed without a renewal, and nobody can tell whether the lease is still ours."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+import time
+
+from leasehold import Aborted, App, Attempt, State
+from leasehold.store.flows import lease
+from tests.homes import Home
+from tests.worker.working import never_reap, over, run_sql, until, working, writes_held_up
+
+RUN_OUT = "update {t}jobs set expires_at = created_at where state = 'running'"
+
+
+def reap_by_hand(home: Home, app: App) -> None:
+    """As another worker would, whatever the pulse says."""
+    run_sql(home, app, "update {t}pulse set grace_until = touched_at")
+    assert len(app.store().run(lease.reap, random.random)) == 1
+
+
+def test_an_attempt_whose_renewals_do_not_get_through_is_in_doubt_and_still_ours(
+    two_homes: Home, two_apps: App
+) -> None:
+    app, running, seen, go_on = two_apps, threading.Event(), [], threading.Event()
+
+    @app.task
+    def work(attempt: Attempt) -> str:
+        running.set()
+        try:
+            while True:
+                attempt.check()
+                time.sleep(0.005)
+        except Aborted as aborted:
+            seen.append((aborted.reason, attempt.aborted, time.monotonic() >= attempt.deadline))
+        go_on.wait(20)
+        attempt.check()  # the store is back: no doubt is left
+        return "ours all the time"
+
+    never_reap(two_homes, app)
+    with working(app, lease=0.6):
+        job = work.enqueue()
+        assert running.wait(20)
+        with writes_held_up(two_homes, app):
+            until(lambda: seen)
+            time.sleep(0.3)
+        before = app.client.get(job)
+        until(lambda: app.client.get(job).expires_at > before.expires_at)  # type: ignore[union-attr, operator]
+        time.sleep(0.3)
+        go_on.set()
+        (found,) = over(app, job)
+    assert seen == [("in_doubt", None, True)], "the attempt was not aborted: its writes are fenced"
+    assert (found.state, found.result, found.version, found.losses) == (State.SUCCEEDED, '"ours all the time"', 1, 0)
+
+
+def test_an_owner_past_expiry_may_settle_what_nobody_reaped(two_homes: Home, two_apps: App) -> None:
+    app, running, go_on = two_apps, threading.Event(), threading.Event()
+
+    @app.task
+    async def work() -> str:
+        running.set()
+        while not go_on.is_set():
+            await asyncio.sleep(0.01)
+        return "late, and ours"
+
+    never_reap(two_homes, app)
+    with working(app, lease=0.4):
+        job = work.enqueue()
+        assert running.wait(20)
+        with writes_held_up(two_homes, app):
+            go_on.set()  # it has ended, and cannot be settled for longer than its lease
+            time.sleep(0.8)
+        assert app.client.result(job, timeout=20) == "late, and ours"
+        assert app.client.get(job).version == 1  # type: ignore[union-attr]
+
+
+def test_a_task_may_want_to_be_aborted_in_doubt(two_homes: Home, two_apps: App) -> None:
+    app, running, seen = two_apps, threading.Event(), []
+
+    @app.task(on_doubt="abort")
+    async def work(attempt: Attempt) -> str:
+        if attempt.version > 1:
+            return "second time"
+        running.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            seen.append(attempt.aborted)
+            raise
+        return "not aborted"
+
+    never_reap(two_homes, app)
+    with working(app, lease=0.6):
+        job = work.enqueue()
+        assert running.wait(20)
+        time.sleep(0.9)  # renewals get through: no doubt, for longer than the lease
+        assert not seen
+        with writes_held_up(two_homes, app):
+            until(lambda: seen)
+        (found,) = over(app, job)
+    assert seen == ["in_doubt"]
+    assert (found.result, found.version, found.attempt) == ('"second time"', 2, 1), "it cost no attempt"
+
+
+def test_a_lease_that_somebody_reaped_is_lost_and_its_handler_told(two_homes: Home, two_apps: App) -> None:
+    app, running, seen = two_apps, threading.Event(), []
+
+    @app.task
+    async def work(attempt: Attempt) -> str:
+        if attempt.version > 1:
+            return "second owner"
+        running.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            seen.append(attempt.aborted)
+        return "zombie"
+
+    never_reap(two_homes, app)
+    with working(app, lease=0.9):
+        job = work.enqueue()
+        assert running.wait(20)
+        run_sql(two_homes, app, RUN_OUT)  # as if it had been held up for long
+        reap_by_hand(two_homes, app)
+        (found,) = over(app, job)
+        until(lambda: seen)
+    assert (found.result, found.version, found.losses) == ('"second owner"', 2, 1)
+    assert seen == ["lease_lost"]

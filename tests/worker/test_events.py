@@ -1,0 +1,179 @@
+"""Events: one for each thing that happens, told after the commit."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import defaultdict
+from typing import Any
+
+import pytest
+
+from leasehold import App, Attempt, Backoff, Fail, InvalidInput, Snooze, State, events
+from tests.homes import Home, beat
+from tests.worker.working import over, take, until, until_state, working, writes_held_up
+
+
+class Heard:
+    """All that was told, and where each job was in the store at that moment."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+        self.all: list[events.Event] = []
+        self.found: dict[str, list[tuple[str, State | None, State | None]]] = defaultdict(list)
+        app.on(events.Event)(self.all.append)
+        app.on(events.JobEvent)(self._look)
+
+    def _look(self, event: events.JobEvent) -> None:
+        if isinstance(event, events.LeaseLost):
+            return  # the job is somebody else's
+        job = self.app.client.get(event.job_id)
+        self.found[event.job_id].append((type(event).__name__, event.state, job.state if job else None))
+
+    @property
+    def kinds(self) -> set[str]:
+        return {type(event).__name__ for event in self.all}
+
+    def of(self, kind: type[events.Event]) -> list[Any]:
+        return [event for event in list(self.all) if isinstance(event, kind)]
+
+
+EVERYTHING_BUT_OUTAGES = {
+    "Enqueued", "Promoted", "Claimed", "Renewed", "Succeeded", "Retried", "Snoozed", "Failed", "Released", "Cancelled",
+    "Paused", "Resumed", "Hastened", "Completed", "Deleted", "Reaped", "LeaseLost", "WorkerStarted", "WorkerStopping",
+    "WorkerStopped",
+}  # fmt: skip
+
+
+def test_one_of_each_kind_is_told_when_the_store_can_show_it(app: App) -> None:
+    heard = Heard(app)
+    running: dict[str, threading.Event] = defaultdict(threading.Event)
+
+    @app.task(backoff=Backoff(base=600, max=600, jitter=False))
+    async def work(how: str) -> None:
+        running[how].set()
+        if how == "retry":
+            raise ValueError("no")
+        if how == "snooze":
+            raise Snooze(600)
+        if how == "fail":
+            raise Fail("never")
+        if how not in ("fine", "reaped"):
+            await asyncio.sleep(60)
+
+    beat(app)
+    dead = work.enqueue("reaped")
+    take(app, seconds=0.1)
+    with working(app, lease=0.6, grace=0.0):
+        jobs = {how: work.enqueue(how) for how in ("fine", "retry", "snooze", "fail", "cancel", "pause", "complete")}
+        jobs |= {how: work.enqueue(how) for how in ("delete", "shutdown")}
+        later = work.using(delay=600).enqueue("fine")
+        until(lambda: all(running[how].is_set() for how in jobs))
+        app.client.run_now(later)
+        app.client.cancel(jobs["cancel"])
+        app.client.pause(jobs["pause"])
+        app.client.complete(jobs["complete"])
+        app.client.delete(jobs["delete"])
+        until_state(app, jobs["pause"], State.PAUSED)
+        running["pause"].clear()
+        app.client.resume(jobs["pause"])
+        over(app, dead, later, jobs["fine"], jobs["cancel"], jobs["fail"])
+        until(lambda: len(heard.of(events.LeaseLost)) == 2)
+        until(lambda: heard.of(events.Renewed))
+        assert running["pause"].wait(20)
+        until(lambda: "Retried" in heard.kinds and "Snoozed" in heard.kinds)
+    assert heard.kinds == EVERYTHING_BUT_OUTAGES, "and StoreDown is not told without cause"
+    assert [one.reason for one in sorted(heard.of(events.LeaseLost), key=lambda one: one.reason)] == [
+        "completed",
+        "deleted",
+    ]
+    for told in heard.found.values():
+        for kind, said, found in told:
+            # Others may have been quicker since: what was queued, runs; what ran, has ended. But never is it behind.
+            if kind in ("Succeeded", "Failed", "Retried", "Snoozed", "Completed", "Deleted", "Reaped"):
+                assert found is said or kind == "Reaped", (kind, said, found)
+            if said in (State.CANCELLED, State.PAUSED):
+                assert found is not State.RUNNING or kind == "Paused", (kind, said, found)
+    (fine,) = [one for one in heard.of(events.Succeeded) if one.job_id == jobs["fine"].id]
+    assert (fine.task, fine.queue, fine.attempt, fine.version, fine.state) == ("work", "default", 1, 1, State.SUCCEEDED)
+    assert fine.seconds >= 0
+    (retried,) = heard.of(events.Retried)
+    assert retried.error.startswith("ValueError: no")
+
+
+def test_what_happens_to_a_job_is_told_in_order(memory_app: App) -> None:
+    heard: list[str] = []
+    memory_app.on(events.JobEvent)(lambda event: heard.append(type(event).__name__))
+
+    @memory_app.task(backoff=Backoff(base=0.01, max=0.01))
+    async def work(attempt: Attempt) -> None:
+        if attempt.job.attempt == 1:
+            raise ValueError("not yet")
+
+    with working(memory_app, lease=30.0):
+        over(memory_app, work.enqueue())
+    assert heard == ["Enqueued", "Claimed", "Retried", "Promoted", "Claimed", "Succeeded"]
+
+
+def test_a_listener_that_fails_hurts_nobody(app: App, caplog: pytest.LogCaptureFixture) -> None:
+    heard: list[events.Succeeded] = []
+
+    @app.on(events.Event)
+    def broken(event: events.Event) -> None:
+        raise RuntimeError("no ears")
+
+    app.on(events.Succeeded)(heard.append)
+
+    @app.task
+    async def work() -> str:
+        return "done"
+
+    with working(app):
+        jobs = [work.enqueue() for _ in range(5)]
+        assert [app.client.result(job, timeout=20) for job in jobs] == ["done"] * 5
+        until(lambda: len(heard) == 5)
+    assert "a listener failed" in caplog.text
+
+
+def test_whoever_listens_to_a_class_hears_its_subclasses(memory_app: App) -> None:
+    ended, of_workers = [], []
+    memory_app.on(events.Ended)(lambda event: ended.append(type(event).__name__))
+    memory_app.on(events.WorkerEvent)(lambda event: of_workers.append(type(event).__name__))
+
+    @memory_app.task(max_attempts=1)
+    def work(fine: bool) -> None:
+        assert fine
+
+    with working(memory_app):
+        over(memory_app, work.enqueue(True))
+        over(memory_app, work.enqueue(False))
+        until(lambda: len(ended) == 2)
+    assert ended == ["Succeeded", "Failed"]
+    assert of_workers == ["WorkerStarted", "WorkerStopping", "WorkerStopped"]
+
+
+def test_a_store_that_is_merely_busy_is_not_down(two_homes: Home, two_apps: App) -> None:
+    heard: list[events.StoreDown] = []
+    two_apps.on(events.StoreDown)(heard.append)
+
+    @two_apps.task
+    async def work() -> None: ...
+
+    with working(two_apps):
+        over(two_apps, work.enqueue())
+        with writes_held_up(two_homes, two_apps):
+            threading.Event().wait(0.5)
+        over(two_apps, work.enqueue())
+    assert heard == []
+
+
+def test_what_cannot_listen_or_be_listened_to_is_refused(memory_app: App) -> None:
+    async def coroutine(event: events.Event) -> None: ...
+
+    with pytest.raises(InvalidInput, match="plain function"):
+        memory_app.on(events.Failed)(coroutine)
+    with pytest.raises(InvalidInput, match="plain function"):
+        memory_app.on(events.Failed)("nothing")  # type: ignore[arg-type]
+    for kind in ("Failed", ValueError, events.Failed(job_id="1", state=None, worker="w", attempt=1, version=1)):
+        with pytest.raises(InvalidInput, match=r"app\.on takes an event"):
+            memory_app.on(kind)(print)  # type: ignore[arg-type, type-var]

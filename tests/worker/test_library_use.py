@@ -1,0 +1,376 @@
+"""A worker inside a program of one's own: `await Worker(app).run()`."""
+
+# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
+
+from __future__ import annotations
+
+import asyncio
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leasehold import App, InvalidInput, Job, SchemaMismatch, StoreUnavailable, Worker, events
+from tests.homes import _any_schema, app, home  # noqa: F401
+from tests.servers import Server
+from tests.worker.programs import PATIENCE, pg_server, until  # noqa: F401
+
+
+def worker_of(app: App, **options: Any) -> Worker:
+    return Worker(app, poll=0.1, **options)
+
+
+def add_greet(app: App) -> Callable[[str], Job[str]]:
+    """A task of each colour; what comes back enqueues one of each, and returns the plain one."""
+
+    @app.task
+    async def greet(name: str) -> str:
+        return f"Hello, {name}"
+
+    @app.task
+    def greet_plainly(name: str) -> str:
+        return f"Hello, {name}"
+
+    def enqueue(name: str) -> Job[str]:
+        greet.enqueue(name)
+        return greet_plainly.enqueue(name)
+
+    return enqueue
+
+
+async def all_over(app: App, number: int) -> None:
+    """Wait until so many jobs have succeeded."""
+    give_up = time.monotonic() + PATIENCE
+    while await app.aclient.count(state="succeeded") < number:
+        assert time.monotonic() < give_up, [(job.task, job.state) for job in (await app.aclient.jobs()).jobs]
+        await asyncio.sleep(0.02)
+
+
+async def while_running(worker: Worker, what: Awaitable[object]) -> None:
+    """Run a worker until something is done, then stop it."""
+    async with asyncio.timeout(PATIENCE):
+        running = asyncio.create_task(worker.run())
+        await asyncio.wait([running, asyncio.ensure_future(what)], return_when=asyncio.FIRST_COMPLETED)
+        worker.stop()
+        await running
+
+
+def leasehold_threads() -> list[str]:
+    """Those that see to a worker; the ones that wait for a next call, or listen a little longer, are not counted."""
+    lasting = ("leasehold-slot", "leasehold-child", "leasehold-listener", "leasehold-client")
+    names = [thread.name for thread in threading.enumerate() if thread.name.startswith("leasehold")]
+    return [name for name in names if not name.startswith(lasting)]
+
+
+def test_a_worker_runs_beside_other_things_on_a_loop_until_told_to_stop(app: App) -> None:
+    enqueue = add_greet(app)
+    heard: list[str] = []
+    for kind in (events.WorkerStarted, events.WorkerStopping, events.WorkerStopped):
+        app.on(kind)(lambda event: heard.append(type(event).__name__))
+    app.client.migrate()
+
+    async def main() -> None:
+        worker = worker_of(app)
+        job = enqueue("Ada")
+        await while_running(worker, all_over(app, 2))
+        assert await app.aclient.result(job, timeout=1) == "Hello, Ada"
+
+    asyncio.run(main(), debug=True)
+    assert heard == ["WorkerStarted", "WorkerStopping", "WorkerStopped"]
+    until(lambda: not leasehold_threads(), lambda: str(leasehold_threads()))
+
+
+@pytest.fixture
+def memory_app() -> Iterator[App]:
+    app = App("sqlite:///:memory:")
+    yield app
+    app.close()
+
+
+def test_stop_may_be_called_from_any_thread_and_before_run(memory_app: App) -> None:
+    add_greet(memory_app)
+    worker = worker_of(memory_app)
+    threading.Timer(0.2, worker.stop).start()
+    asyncio.run(asyncio.wait_for(worker.run(), PATIENCE))
+    early = worker_of(memory_app)
+    early.stop()
+    asyncio.run(asyncio.wait_for(early.run(), PATIENCE))
+
+
+def test_cancelling_the_task_that_runs_a_worker_gives_its_jobs_back(memory_app: App) -> None:
+    started, aborted = threading.Event(), []
+
+    @memory_app.task
+    async def hold() -> None:
+        started.set()
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError as error:
+            aborted.append(error)
+            raise
+
+    job = hold.enqueue()
+
+    async def main() -> None:
+        running = asyncio.create_task(worker_of(memory_app).run())
+        while not started.is_set():
+            await asyncio.sleep(0.01)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    asyncio.run(asyncio.wait_for(main(), PATIENCE))
+    found = memory_app.client.get(job)
+    assert found is not None
+    assert (found.state, found.attempt) == ("queued", 0)
+    assert len(aborted) == 1
+
+
+def test_the_end_of_asyncio_run_ends_a_worker_that_nobody_awaits(memory_app: App) -> None:
+    started: list[int] = []
+
+    @memory_app.task
+    async def hold(number: int) -> None:
+        started.append(number)
+        await asyncio.sleep(600)
+
+    jobs = [hold.enqueue(number) for number in range(10)]
+    tasks: list[asyncio.Task[None]] = []
+
+    async def main() -> None:
+        tasks.append(asyncio.create_task(worker_of(memory_app).run()))
+        while len(started) < len(jobs):
+            await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(main(), PATIENCE))  # cancels the worker, and its handlers as well
+    found = [memory_app.client.get(job) for job in jobs]
+    assert {(job.state, job.attempt) for job in found if job} == {("queued", 0)}
+    until(lambda: not leasehold_threads(), lambda: str(leasehold_threads()))
+
+
+def test_a_loop_that_is_closed_under_a_worker_does_not_keep_it_from_stopping(memory_app: App) -> None:
+    enqueue = add_greet(memory_app)
+    worker = worker_of(memory_app)
+
+    async def main() -> None:
+        await asyncio.wait([asyncio.create_task(worker.run())], timeout=0.1)
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(main())
+    for task in asyncio.all_tasks(loop):
+        task._log_destroy_pending = False  # type: ignore[attr-defined]  # it is left behind on purpose
+    loop.close()
+    job = enqueue("Ada")  # claimed by a worker whose loop is gone
+    worker.stop()
+    worker.stop()
+    assert worker.finished.wait(PATIENCE)
+    found = memory_app.client.get(job)
+    assert found is not None
+    assert found.state in ("queued", "succeeded")
+    assert memory_app.client.count(state="running") == 0
+
+
+def test_a_stop_at_any_moment_leaves_nothing_behind(app: App) -> None:
+    enqueue = add_greet(app)
+    app.client.migrate()
+    jobs = [enqueue(str(number)) for number in range(20)]
+
+    async def start_and_stop(seconds: float) -> None:
+        await while_running(worker_of(app, concurrency=2), asyncio.sleep(seconds))
+
+    for _ in range(12):
+        jobs.append(enqueue("more"))
+        asyncio.run(start_and_stop(random.random() * 0.06))
+        left = app.client.jobs(state="running", limit=1000).jobs
+        assert left == []
+    asyncio.run(while_running(worker_of(app), all_over(app, 2 * len(jobs))))
+    assert {job.attempt for job in app.client.jobs(limit=1000).jobs} == {1}
+
+
+def test_two_workers_of_one_process_share_the_jobs(app: App) -> None:
+    seen: list[int] = []
+
+    @app.task
+    async def note(number: int) -> None:
+        seen.append(number)
+        await asyncio.sleep(0.01)
+
+    app.client.migrate()
+
+    async def main() -> None:
+        app.client.enqueue_many([note.draft(number) for number in range(40)])
+        workers = [worker_of(app, concurrency=2, name=name) for name in ("one", "two")]
+        running = [asyncio.create_task(worker.run()) for worker in workers]
+        await all_over(app, 40)
+        for worker in workers:
+            worker.stop()
+        await asyncio.gather(*running)
+
+    asyncio.run(asyncio.wait_for(main(), PATIENCE))
+    assert sorted(seen) == list(range(40))
+
+
+def test_one_app_serves_one_event_loop_after_another(app: App) -> None:
+    enqueue = add_greet(app)
+    app.client.migrate()
+    for number in range(1, 4):
+        enqueue(f"loop {number}")
+        asyncio.run(while_running(worker_of(app), all_over(app, 2 * number)))
+    assert app.client.count(state="succeeded") == 6
+
+
+def test_workers_run_in_two_loops_of_two_threads_at_once(memory_app: App) -> None:
+    enqueue = add_greet(memory_app)
+    failures: list[BaseException] = []
+
+    def one_loop() -> None:
+        try:
+            asyncio.run(while_running(worker_of(memory_app), all_over(memory_app, 20)))
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=one_loop) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for number in range(10):
+        enqueue(str(number))
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert failures == []
+    assert memory_app.client.count(state="succeeded") == 20
+
+
+def test_a_worker_runs_once(memory_app: App) -> None:
+    add_greet(memory_app)
+    worker = worker_of(memory_app)
+
+    async def main() -> None:
+        running = asyncio.create_task(worker.run())
+        await asyncio.sleep(0.05)
+        with pytest.raises(InvalidInput, match="runs once"):
+            await worker.run()
+        worker.stop()
+        await running
+        with pytest.raises(InvalidInput, match="runs once"):
+            await worker.run()
+
+    asyncio.run(asyncio.wait_for(main(), PATIENCE))
+
+
+def test_an_app_without_tasks_has_no_use_for_a_worker(memory_app: App) -> None:
+    with pytest.raises(InvalidInput, match="no tasks"):
+        Worker(memory_app)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"queues": []}, "queues must be names"),
+        ({"queues": "billing"}, "queues must be names"),
+        ({"queues": {"billing": 0}}, "the slots of queue billing"),
+        ({"queues": ["two words"]}, "queue must be"),
+        ({"tenants": {"acme": 0}}, "the slots of tenant acme"),
+        ({"concurrency": 0}, "concurrency"),
+        ({"lease": 0.0}, "lease"),
+        ({"grace": -1.0}, "grace"),
+        ({"max_jobs": 0}, "max_jobs"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_when_the_worker_is_made(
+    memory_app: App, options: dict[str, Any], said: str
+) -> None:
+    add_greet(memory_app)
+    with pytest.raises(InvalidInput, match=said):
+        Worker(memory_app, **options)
+
+
+def test_a_store_that_cannot_be_reached_raises_from_run() -> None:
+    app = App("postgresql://ada:swordfish@127.0.0.1:1/jobs")
+    add_greet(app)
+    with pytest.raises(StoreUnavailable, match="cannot connect") as caught:
+        asyncio.run(asyncio.wait_for(Worker(app).run(), PATIENCE))
+    assert "swordfish" not in str(caught.value)
+    until(lambda: not leasehold_threads(), lambda: str(leasehold_threads()))
+
+
+def test_a_store_without_a_schema_raises_from_run(pg_server: Server, schema: str) -> None:
+    app = App(pg_server.dsn, schema=schema)
+    add_greet(app)
+    with pytest.raises(SchemaMismatch, match="migrate"):
+        asyncio.run(asyncio.wait_for(Worker(app).run(), PATIENCE))
+    app.close()
+
+
+def test_max_jobs_ends_the_run(memory_app: App) -> None:
+    enqueue = add_greet(memory_app)
+    for number in range(3):
+        enqueue(str(number))
+    asyncio.run(asyncio.wait_for(worker_of(memory_app, max_jobs=4, concurrency=1).run(), PATIENCE))
+    assert 4 <= memory_app.client.count(state="succeeded") <= 6
+    assert memory_app.client.count(state="running") == 0
+
+
+FORKED = """
+import asyncio, os, sys, threading, time
+from leasehold import App, Worker
+
+app = App({url!r}, schema={schema!r})
+
+@app.task
+async def greet(name: str) -> str:
+    return f"Hello, {{name}}"
+
+@app.task
+def greet_plainly(name: str) -> str:
+    return f"Hello, {{name}}"
+
+@app.task(process=True)
+def greet_elsewhere(name: str) -> str:
+    return f"Hello, {{name}}"
+
+def serve():
+    jobs = [task.enqueue("Ada") for task in (greet, greet_plainly, greet_elsewhere)]
+    async def main():
+        worker = Worker(app, poll=0.1)
+        running = asyncio.create_task(worker.run())
+        for job in jobs:
+            assert await app.aclient.result(job, timeout=15) == "Hello, Ada"
+        worker.stop()
+        await running
+    asyncio.run(main())
+
+if __name__ == "__main__":
+    app.client.migrate()
+    serve()  # connections, threads, and a loop that has ended
+    child = os.fork()
+    if child == 0:
+        serve()
+        print("child done", flush=True)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    serve()
+    print("parent done", flush=True)
+"""
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_worker_runs_in_a_fork_of_a_process_that_had_one(
+    kind: str, pg_server: Server, tmp_path: Path, schema: str
+) -> None:
+    url = pg_server.dsn if kind == "postgres" else f"sqlite:///{tmp_path / 'leasehold.db'}"
+    (tmp_path / "program.py").write_text(FORKED.format(url=url, schema=schema))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "program.py"],
+            cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+    finally:
+        pg_server.drop_schema(schema)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[:2] == ["child done", "parent done"]

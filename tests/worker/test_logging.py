@@ -1,0 +1,109 @@
+"""Log records say which job they belong to."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from leasehold import App
+from leasehold.logs import TEXT, JobContext, JsonLines
+from tests.worker.working import over, working
+
+
+@pytest.fixture
+def stream() -> Iterator[io.StringIO]:
+    """What a logger of the user's writes, with a handler that knows of jobs."""
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.addFilter(JobContext())
+    handler.setFormatter(JsonLines())
+    logger = logging.getLogger("users")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    yield stream
+    logger.removeHandler(handler)
+
+
+def deep() -> None:
+    logging.getLogger("users.own").info("hello from %s", "afar")
+
+
+def test_records_of_handlers_carry_job_task_and_attempt(memory_app: App, stream: io.StringIO) -> None:
+    @memory_app.task
+    async def on_loop() -> None:
+        await asyncio.sleep(0.01)
+        deep()
+
+    @memory_app.task
+    def in_thread() -> None:
+        deep()
+
+    @memory_app.task
+    async def via_thread() -> None:
+        await asyncio.to_thread(deep)
+
+    with working(memory_app):
+        jobs = {task.name: task.enqueue().id for task in (on_loop, in_thread, via_thread)}
+        over(memory_app, *jobs.values())
+        deep()
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert {(line.get("task"), line.get("job_id"), line.get("attempt")) for line in lines} == {
+        (None, None, None),
+        *((task, job, 1) for task, job in jobs.items()),
+    }
+    assert {line["message"] for line in lines} == {"hello from afar"}
+    assert {line["logger"] for line in lines} == {"users.own"}
+
+
+def test_one_job_does_not_log_in_the_name_of_another(memory_app: App, stream: io.StringIO) -> None:
+    @memory_app.task
+    async def on_loop(number: int) -> None:
+        await asyncio.sleep(0.001 * (number % 3))
+        logging.getLogger("users").info("%d", number)
+
+    @memory_app.task
+    def in_thread(number: int) -> None:
+        logging.getLogger("users").info("%d", number)
+
+    drafts = [(on_loop if n % 2 else in_thread).draft(n) for n in range(60)]
+    with working(memory_app, concurrency=4):
+        over(memory_app, *memory_app.client.enqueue_many(drafts))
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert {int(line["message"]): line["job_id"] for line in lines} == {n: one.id for n, one in enumerate(drafts)}
+
+
+def test_readable_lines_end_with_the_job(memory_app: App, stream: io.StringIO) -> None:
+    logging.getLogger("users").handlers[-1].setFormatter(logging.Formatter(TEXT))
+
+    @memory_app.task
+    def work() -> None:
+        deep()
+
+    with working(memory_app):
+        job = work.enqueue()
+        over(memory_app, job)
+        deep()
+    inside, outside = stream.getvalue().splitlines()
+    assert inside.endswith(f"users.own: hello from afar [work {job.id} attempt 1]")
+    assert outside.endswith("users.own: hello from afar")
+
+
+def test_what_a_record_has_under_these_names_stays(stream: io.StringIO) -> None:
+    logging.getLogger("users").info("mine", extra={"job_id": "other", "task": "else"})
+    (line,) = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert (line["job_id"], line["task"]) == ("other", "else")
+
+
+def test_json_lines_show_errors(stream: io.StringIO) -> None:
+    try:
+        raise ValueError("no")
+    except ValueError:
+        logging.getLogger("users").exception("it broke")
+    (line,) = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert (line["level"], line["message"]) == ("error", "it broke")
+    assert "ValueError: no" in line["error"]

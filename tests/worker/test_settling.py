@@ -1,0 +1,129 @@
+"""Settling: what ends together goes out together, and one that the database refuses holds up no other."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+from leasehold import App, Attempt, State
+from tests.homes import Home
+from tests.worker.working import connect, never_reap, over, run_sql, state, until, until_state, working
+
+REFUSING = {
+    True: (
+        "create function {t}refuse() returns trigger language plpgsql as "
+        "$$ begin raise exception 'this one not'; end $$",
+        "create trigger refuse before insert on {t}finished for each row when (new.target = 'refused') "
+        "execute function {t}refuse()",
+    ),
+    False: (
+        "create trigger refuse before insert on {t}finished when new.target = 'refused' "
+        "begin select raise(abort, 'this one not'); end",
+    ),
+}
+
+
+@contextmanager
+def refusing_some(home: Home, app: App) -> Iterator[None]:
+    """The database will not have jobs of one target as finished."""
+    app.store().ready()
+    run_sql(home, app, *REFUSING[home.is_postgres])
+    try:
+        yield
+    finally:
+        if home.is_postgres:
+            run_sql(home, app, "drop function {t}refuse() cascade")
+
+
+def test_one_outcome_that_the_database_refuses_does_not_hold_up_the_others(home: Home, app: App) -> None:
+    go_on = threading.Event()
+
+    @app.task
+    async def work() -> str:
+        while not go_on.is_set():
+            await asyncio.sleep(0.005)
+        return "done"
+
+    with refusing_some(home, app), working(app, concurrency=20, lease=30.0):
+        drafts = [work.draft() for _ in range(14)]
+        drafts[5:5] = [work.using(target="refused").draft()]
+        jobs = app.client.enqueue_many(drafts)
+        until(lambda: app.client.count(state="running") == 15)
+        go_on.set()
+        found = over(app, *jobs)
+        following = work.enqueue()
+        assert app.client.result(following, timeout=20) == "done", "nor those that come after"
+    refused = found.pop(5)
+    assert {one.state for one in found} == {State.SUCCEEDED}
+    assert refused.state is State.FAILED
+    assert refused.error is not None
+    assert refused.error.startswith("the store refused the outcome")
+    assert "this one not" in refused.error
+
+
+def test_a_batch_of_every_kind_of_outcome_is_settled_together(app: App) -> None:
+    go_on = threading.Event()
+
+    @app.task(max_attempts=1)
+    async def work(number: int) -> int:
+        while not go_on.is_set():
+            await asyncio.sleep(0.005)
+        if number % 2:
+            raise ValueError(number)
+        return number
+
+    with working(app, concurrency=30, lease=30.0):
+        jobs = app.client.enqueue_many([work.draft(n) for n in range(30)])
+        until(lambda: app.client.count(state="running") == 30)
+        go_on.set()
+        found = over(app, *jobs)
+    assert [one.state for one in found] == [State.FAILED if n % 2 else State.SUCCEEDED for n in range(30)]
+    assert [one.result for one in found[::2]] == [str(n) for n in range(0, 30, 2)]
+
+
+def test_a_handler_that_has_its_own_row_locked_does_not_hold_up_the_leases_of_others(
+    pg_home: Home, pg_app: App
+) -> None:
+    """Trap 3: it has completed in its own transaction, say, and that is still open."""
+    app, locked, unlock, go_on = pg_app, threading.Event(), threading.Event(), threading.Event()
+
+    @app.task
+    def locker(attempt: Attempt) -> str:
+        with closing(connect(pg_home, app)) as connection:
+            statement = f"select id from {pg_home.schema}.jobs where id = '{attempt.job.id}' for update"
+            connection.execute(statement.encode())
+            locked.set()
+            unlock.wait(20)
+            connection.rollback()
+        return f"{attempt.aborted}"
+
+    @app.task
+    async def neighbour() -> str:
+        while not go_on.is_set():
+            await asyncio.sleep(0.01)
+        return "never lost"
+
+    with working(app, lease=0.9):
+        other = neighbour.enqueue()
+        until_state(app, other, State.RUNNING)
+        job = locker.enqueue()
+        assert locked.wait(20)
+        begin = time.monotonic()
+        seen = set()
+        while time.monotonic() < begin + 1.5:  # longer than the lease
+            found = app.client.get(other)
+            assert found is not None
+            seen.add(found.expires_at)
+            time.sleep(0.02)
+        assert len(seen) >= 3, "its neighbour's lease is renewed meanwhile"
+        assert state(app, job) is State.RUNNING, "nor has anybody reaped what is locked"
+        never_reap(pg_home, app)  # the lock is gone before the next renewal: that race is not what this is about
+        unlock.set()
+        assert app.client.result(job, timeout=20) == "None", "a lock is not a loss: it was not aborted"
+        go_on.set()
+        assert app.client.result(other, timeout=20) == "never lost"
+    for one in (job, other):
+        assert app.client.get(one).version == 1  # type: ignore[union-attr]

@@ -1,0 +1,164 @@
+"""A worker that runs inside a test, and a few hands to see what it does."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sqlite3
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import psycopg
+
+from leasehold import App, Job, State
+from leasehold.core.job import Claimed
+from leasehold.store.flows import lease
+from leasehold.store.flows.lease import Scope
+from leasehold.store.sqlite import SQLiteStore
+from leasehold.worker import Worker
+from tests.homes import Home
+
+PATIENCE = 20.0  # seconds: long enough for a loaded machine, and never waited for in full by a test that passes
+QUICK: dict[str, Any] = {"lease": 1.0, "poll": 0.1, "grace": 1.0}
+
+
+@contextmanager
+def working(app: App, **options: Any) -> Iterator[Worker]:
+    """A worker with a thread and an event loop of its own, which takes jobs when the block begins."""
+    worker = Worker(app, **{**QUICK, **options})
+    failures: list[BaseException] = []
+    started = threading.Event()
+
+    async def run() -> None:
+        waiting = asyncio.ensure_future(worker.run())
+        while not waiting.done() and not any(one.heartbeat for one in worker._stations):
+            await asyncio.sleep(0.001)
+        started.set()
+        await waiting
+
+    def live() -> None:
+        try:
+            asyncio.run(run())
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            started.set()
+
+    thread = threading.Thread(target=live, name="test-worker", daemon=True)
+    thread.start()
+    try:
+        assert started.wait(PATIENCE)
+        yield worker
+    finally:
+        worker.stop()
+        thread.join(PATIENCE)
+        worker.stop()
+        thread.join(5.0)
+        assert not thread.is_alive(), "the worker does not stop"
+        assert not failures, failures
+
+
+def until(condition: Callable[[], object], what: str = "", seconds: float = PATIENCE) -> None:
+    """Wait for something to become true."""
+    give_up = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < give_up, what or "it did not become true in time"
+        time.sleep(0.005)
+
+
+def state(app: App, job: Job[Any] | str) -> State | None:
+    found = app.client.get(job)
+    return found.state if found else None
+
+
+def until_state(app: App, job: Job[Any] | str, wanted: State | None) -> None:
+    until(lambda: state(app, job) is wanted, f"the job is not {wanted}, but {app.client.get(job)!r}")
+
+
+def over(app: App, *jobs: Job[Any] | str, timeout: float = PATIENCE) -> list[Job[Any]]:
+    """The jobs once they have come to an end, or have failed."""
+    return [app.client.wait(job, timeout=timeout) for job in jobs]
+
+
+def error_of(app: App, job: Job[Any]) -> str:
+    """Why a job has failed."""
+    (found,) = over(app, job)
+    assert found.state is State.FAILED, found
+    assert found.error is not None
+    return found.error
+
+
+def take(app: App, *, seconds: float, want: int = 1, queue: str = "default", alone: bool = False) -> list[Claimed]:
+    """Claim jobs in the name of a worker that will never be heard of again."""
+    name, token = "the-late-worker", str(uuid.uuid4())
+    found = app.store().run(
+        lease.claim, name, token, [Scope(queue, want)], sorted(app.tasks),
+        want=want, lease=seconds, random=random.random, rescue=True, alone=alone,
+    )  # fmt: skip
+    return found.jobs
+
+
+class Crowd:
+    """Counts how many are inside at once, from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.inside = 0
+        self.most = 0
+
+    def __enter__(self) -> Crowd:
+        with self._lock:
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self.inside -= 1
+
+
+def run_sql(home: Home, app: App, *statements: str) -> None:
+    """Do something to the tables, `{t}` standing for what comes before their names, as somebody else."""
+    with closing(connect(home, app)) as connection:
+        for statement in statements:
+            connection.execute(statement.replace("{t}", prefix(home, app)))
+        connection.commit()
+
+
+def prefix(home: Home, app: App) -> str:
+    return f"{home.schema}." if home.is_postgres else f"{app.store().quoted}_"
+
+
+def connect(home: Home, app: App) -> Any:
+    """Another connection to the same place."""
+    if home.is_postgres:
+        return psycopg.connect(home.url)
+    store = app.store()
+    assert isinstance(store, SQLiteStore)
+    return sqlite3.connect(store._memory or str(store.path), uri=bool(store._memory), timeout=PATIENCE)
+
+
+def never_reap(home: Home, app: App) -> None:
+    """Have the pulse say that nobody reaps for now."""
+    app.store().ready()
+    later = "now() + interval '1 hour'" if home.is_postgres else f"{time.time() + 3600}"
+    now = "now()" if home.is_postgres else f"{time.time()}"
+    run_sql(home, app, f"update {{t}}pulse set touched_at = {now}, grace_until = {later}")
+
+
+@contextmanager
+def writes_held_up(home: Home, app: App) -> Iterator[None]:
+    """Nobody can change a job while this lasts: a lock on the table, or on the file."""
+    with closing(connect(home, app)) as connection:
+        if home.is_postgres:
+            connection.execute(f"lock table {home.schema}.jobs in exclusive mode".encode())
+        else:
+            connection.execute("begin immediate")
+        try:
+            yield
+        finally:
+            connection.rollback()
