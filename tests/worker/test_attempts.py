@@ -29,13 +29,13 @@ def define(app: App, kind: str, body: Body, **options: Any) -> Task[..., Any]:
         async def on_loop(attempt: Attempt) -> Any:
             return body(attempt)
 
-        return on_loop
+        return app.lookup(on_loop.name)
 
     @app.task(**options)
     def in_thread(attempt: Attempt) -> Any:
         return body(attempt)
 
-    return in_thread
+    return app.lookup(in_thread.name)
 
 
 both_kinds = pytest.mark.parametrize("kind", ["async", "thread"])
@@ -211,8 +211,9 @@ class Unprintable(Exception):
 @pytest.mark.parametrize(
     "error",
     [
-        Odd("odd"), SystemExit(3), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError("mine"), StopIteration(),
-        StopAsyncIteration(), RecursionError(), ExceptionGroup("many", [ValueError("a"), OSError("b")]), MemoryError(),
+        Odd("odd"), SystemExit(3), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError("mine"),
+        StopIteration(), StopAsyncIteration(), RecursionError(), MemoryError(),
+        ExceptionGroup("many", [ValueError("a"), OSError("b")]),
     ],
     ids=lambda error: type(error).__name__,
 )  # fmt: skip

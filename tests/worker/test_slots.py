@@ -126,7 +126,7 @@ def test_what_was_taken_in_advance_of_a_queue_goes_back_when_it_is_paused(app: A
         time.sleep(0.3)
         assert ran == [0, 1, 2, 3, 4], "a paused queue is not claimed from"
         app.client.resume_queue("default")
-        over(app, *[one.id for one in waiting])
+        until(lambda: len(ran) == 10)  # not by waiting for each: a claim passes over what is marked at that moment
         assert ran == [0, 1, 2, 3, 4, 10, 11, 12, 13, 14]
 
 

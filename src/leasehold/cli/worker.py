@@ -72,6 +72,8 @@ def run(options: argparse.Namespace) -> int:
     if options.leash is None and (options.processes != 1 or recycled):
         if not 1 <= options.processes <= 1000:
             raise InvalidInput(f"--processes must be from 1 to 1000, not {options.processes}")
+        if options.until_idle:
+            raise InvalidInput("--until-idle is for one process: not with --processes, --max-jobs or --max-rss")
         for tenant in worker.tenants:
             app.store(tenant).reach()  # what is wrong is told here, not by each of the children
         app.close()

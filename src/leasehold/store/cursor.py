@@ -27,7 +27,8 @@ RESCAN_SHARE = 0.1
 class _Queue:
     marks: dict[int, int] = field(default_factory=dict)  # rank -> seq up to which all is consumed
     recent: deque[tuple[float, int, int]] = field(default_factory=deque)  # (when, rank, seq) not yet old enough
-    slow: bool = False
+    doubtful: bool = False  # the last look through everything was slow; it may have waited for a lock
+    slow: bool = False  # two of them were, one after the other
     next_rescan: float = 0.0
     whole: bool = True  # the claim under way looks through everything
 
@@ -58,7 +59,8 @@ class ClaimCursor:
             furthest[rank] = max(seq, furthest.get(rank, 0))
         memory.recent.extend((now, rank, seq) for rank, seq in furthest.items())
         if memory.whole:
-            memory.slow = elapsed > self._usual + SLOW + PER_JOB * len(jobs)
+            doubtful, memory.doubtful = memory.doubtful, elapsed > self._usual + SLOW + PER_JOB * len(jobs)
+            memory.slow = doubtful and memory.doubtful
             memory.next_rescan = now + max(RESCAN_EVERY, elapsed / RESCAN_SHARE)
 
 

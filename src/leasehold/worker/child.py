@@ -52,8 +52,9 @@ class Order(msgspec.Struct, omit_defaults=True):
 
 
 class Answer(msgspec.Struct, omit_defaults=True):
-    """What a child says: how far it is, or what an attempt came to."""
+    """What a child says: that the handler begins, how far it is, or what the attempt came to."""
 
+    begun: bool = False
     progress: Progress | None = None
     kind: str | None = None
     outcome: msgspec.Raw = msgspec.Raw()
@@ -90,6 +91,7 @@ class Child:
         try:
             task = find_task(order.module, job.task)
             self._attempt = attempt
+            self._say(Answer(begun=True))
             try:
                 if task.is_async:
                     return asyncio.run(call_async(task, attempt, task.app.middlewares))

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -37,8 +37,9 @@ KILL_AFTER = 1.0  # seconds that an aborted handler has to end by itself
 class InProcesses:
     """Children, idle and at work, and the threads that wait for them."""
 
-    def __init__(self, begin: Begin) -> None:
+    def __init__(self, begin: Begin, began: Callable[[Run], None]) -> None:
         self._begin = begin
+        self._began = began
         self._threads = Threads("leasehold-child")
         self._idle: list[ChildProcess] = []
         self._lock = threading.Lock()
@@ -78,7 +79,7 @@ class InProcesses:
         with self._lock:
             if self._idle:
                 return self._idle.pop()
-        return ChildProcess()
+        return ChildProcess(self._began)
 
     def _take_back(self, child: ChildProcess) -> None:
         with self._lock:
@@ -91,7 +92,8 @@ class InProcesses:
 class ChildProcess:
     """The worker's side of one child."""
 
-    def __init__(self) -> None:
+    def __init__(self, began: Callable[[Run], None]) -> None:
+        self._began = began  # to be told when a handler begins: starting a child takes a while
         read_orders, self._orders = os.pipe()
         self._answers, write_answers = os.pipe()
         os.set_blocking(self._orders, False)
@@ -128,6 +130,8 @@ class ChildProcess:
             decoder = msgspec.json.Decoder(Answer)
             for line in self._lines():
                 answer = decoder.decode(line)
+                if answer.begun:
+                    self._began(run)
                 if answer.progress is not None:
                     attempt._report(answer.progress)
                 if answer.kind is not None:

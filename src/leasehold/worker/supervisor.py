@@ -73,9 +73,9 @@ class Member:
         else:
             wait, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE)
         self._start_at = time.monotonic() + wait
-        log.warning(
-            "worker process %d (%d) ended with %d; the next starts in %g s", self._number, process.pid, code, wait
-        )
+        level = logging.INFO if code == 0 else logging.WARNING
+        text = "worker process %d (%d) ended with %d; the next starts in %g s"
+        log.log(level, text, self._number, process.pid, code, wait)
 
 
 class Supervisor:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
+from ..core.errors import StoreError, StoreRefused
 from ..core.job import State
 from ..events import Cancelled, Events, Promoted, Reaped
 from ..store.flows import lease, upkeep
@@ -27,6 +28,7 @@ LOOK_EVERY = 1.0  # at the latest; news and due times come in between
 LOOK_GAP = 0.005  # at the least
 PROGRESS_EVERY = 1.0
 PARTITIONS_EVERY = 3600.0
+PARTITIONS_AGAIN = 60.0
 PRUNE_EVERY = 300.0
 
 
@@ -125,8 +127,14 @@ class Upkeep:
         return PROGRESS_EVERY
 
     def partitions(self) -> float:
-        """See to it that jobs of the days to come can finish."""
-        self._link.run(self._halt, upkeep.make_partitions)
+        """See to it that jobs of the days to come can finish. A role that may not is no reason to stop everything."""
+        try:
+            self._link.store.run(upkeep.make_partitions)
+        except StoreRefused as error:
+            log.error("partitions for the days to come cannot be made here: %s", error)
+        except StoreError as error:
+            log.warning("partitions for the days to come could not be made just now: %s", error)
+            return PARTITIONS_AGAIN
         return PARTITIONS_EVERY
 
     def _prune_now_and_then(self) -> None:

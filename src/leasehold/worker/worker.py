@@ -42,6 +42,7 @@ HURRY = 0.3  # the same after a second signal
 JOIN_FOR = 1.0  # seconds that threads have to end
 FLUSH_FOR = 2.0  # seconds that the last settles have
 MOST_CONNECTIONS = 30
+CHILD_STARTS_WITHIN = 30.0  # seconds that do not count against a timeout
 IDLE_FOR = 0.2  # seconds: whatever the last job has set free is promoted by then
 MIB = 1024 * 1024
 
@@ -115,7 +116,7 @@ class Worker:
         self._failure: BaseException | None = None
         self._on_loop: OnLoop | None = None
         self._in_threads = InThreads(self._begin, app.middlewares)
-        self._in_processes = InProcesses(self._begin)
+        self._in_processes = InProcesses(self._begin, began=self._limit_time)
 
     async def run(self, *, until_idle: bool = False) -> None:
         """Work until `stop` was called and everything is in order. Async handlers run on this event loop.
@@ -216,9 +217,8 @@ class Worker:
         if self._max_jobs is not None and self._started >= self._max_jobs and not self._stopping.is_set():
             log.info("%d jobs were started: stopping, as told by max_jobs", self._started)
             self._stopping.set()
-        task, timeout = run.task, run.job.policy.timeout
-        if timeout is not None:
-            run.timers.append(self._timers.at(run.started + timeout, partial(self._end, run, "timeout")))
+        task = run.task
+        self._limit_time(run, CHILD_STARTS_WITHIN if task.process else 0.0)
         if task.on_doubt == "abort":
             run.timers.append(self._timers.at(run.attempt.deadline, partial(self._end_in_doubt, run)))
         executor = self._in_processes if task.process else self._on_loop if task.is_async else self._in_threads
@@ -233,6 +233,13 @@ class Worker:
             if following is not None:
                 self._begin(following)
         return False
+
+    def _limit_time(self, run: Run, more: float = 0.0) -> None:
+        """From now on it has so much time, and no more."""
+        timeout = run.job.policy.timeout
+        if timeout is not None:
+            moment = time.monotonic() + timeout + more
+            run.timers.append(self._timers.at(moment, partial(self._end, run, "timeout")))
 
     def _end(self, run: Run, reason: AbortReason) -> float | None:
         """Abort a run; called again a little later, settle it if it has not ended. Its slot it keeps until it does."""
