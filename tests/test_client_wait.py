@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from leasehold import App, JobCancelled, JobFailed, JobNotFound, State, WaitTimeout
-from leasehold.store.store import Store
+from leasehold.store.server import Server
+from leasehold.store.sqlite import SQLiteStore
+from leasehold.store.wakes import SchemaWakes
 from leasehold.tasks import PlainTask
 from tests.homes import Home, _any_schema, app, claim, fail, home, succeed  # noqa: F401
 
@@ -170,10 +172,12 @@ def test_polling_stands_behind_the_notification(
     task: PlainTask[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def deaf(store: Store) -> Any:
+    def deaf(place: Any) -> Any:
         raise RuntimeError("nothing can be heard")
 
-    monkeypatch.setattr(type(app.store()), "listen", deaf)
+    monkeypatch.setattr(Server, "listen", deaf)
+    monkeypatch.setattr(SQLiteStore, "listen", deaf)
+    monkeypatch.setattr(SchemaWakes, "tell", lambda wakes, kinds: None)
     monkeypatch.setattr(type(app.store()), "wake", lambda store, wakes: None)
     job = task.enqueue()
     meanwhile(lambda: app.client.complete(job, "done"))

@@ -29,6 +29,7 @@ NAMES = [
     "InvalidTransition",
     "Job",
     "JobCancelled",
+    "JobContext",
     "JobFailed",
     "JobNotFound",
     "KeyTaken",
@@ -44,6 +45,7 @@ NAMES = [
     "StoreUnavailable",
     "UnknownTask",
     "WaitTimeout",
+    "Worker",
     "new_id",
 ]
 

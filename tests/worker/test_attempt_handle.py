@@ -18,7 +18,8 @@ from tests.worker.working import error_of, over, until, working
 
 
 @both_kinds
-def test_an_attempt_knows_its_job_and_how_long_the_lease_is_certainly_ours(app: App, kind: str) -> None:
+def test_an_attempt_knows_its_job_and_how_long_the_lease_is_certainly_ours(memory_app: App, kind: str) -> None:
+    app = memory_app
     deadlines: list[float] = []
     ours = []
     done = threading.Event()
@@ -62,36 +63,30 @@ def test_an_attempt_knows_its_job_and_how_long_the_lease_is_certainly_ours(app: 
     assert all(ours)
 
 
-@both_kinds
-def test_progress_shows_while_the_job_runs(app: App, kind: str) -> None:
-    go_on = threading.Event()
+def test_progress_shows_while_the_job_runs(two_apps: App) -> None:
+    app, go_on = two_apps, threading.Event()
 
     def say(attempt: Attempt) -> None:
         attempt.progress(1, 10)
         attempt.progress(3, 10, "three of ten")
 
-    if kind == "async":
+    @app.task
+    async def on_loop(attempt: Attempt) -> None:
+        say(attempt)
+        while not go_on.is_set():
+            await asyncio.sleep(0.01)
 
-        @app.task(name="work")
-        async def on_loop(attempt: Attempt) -> None:
-            say(attempt)
-            while not go_on.is_set():
-                await asyncio.sleep(0.01)
+    @app.task
+    def in_thread(attempt: Attempt) -> None:
+        say(attempt)
+        go_on.wait(20)
 
-        draft = on_loop.draft()
-    else:
-
-        @app.task(name="work")
-        def in_thread(attempt: Attempt) -> None:
-            say(attempt)
-            go_on.wait(20)
-
-        draft = in_thread.draft()
     with working(app):
-        job = app.client.enqueue(draft)
-        until(lambda: app.client.get(job).progress == Progress(3, 10, "three of ten"))  # type: ignore[union-attr]
+        jobs = on_loop.enqueue(), in_thread.enqueue()
+        for job in jobs:
+            until(lambda job=job: app.client.get(job).progress == Progress(3, 10, "three of ten"))  # type: ignore[misc, union-attr]
         go_on.set()
-        over(app, job)
+        over(app, *jobs)
 
 
 @pytest.mark.parametrize("done", ["three", math.nan, math.inf, None])

@@ -108,7 +108,8 @@ def test_middlewares_are_in_the_child_too(child_app: App) -> None:
         assert child_app.client.result(job, timeout=20) == job.id
 
 
-def test_progress_and_renewals_pass_between_worker_and_child(app: App, tmp_path: Path) -> None:
+def test_progress_and_renewals_pass_between_worker_and_child(memory_app: App, tmp_path: Path) -> None:
+    app = memory_app
     child_tasks.register(app, lease=0.6)
     with working(app, concurrency=2):
         moved = enqueue(app, "watch_deadline", 3)

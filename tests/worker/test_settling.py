@@ -7,9 +7,10 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 from leasehold import App, Attempt, State
-from tests.homes import Home
+from tests.homes import Home, beat
 from tests.worker.working import connect, never_reap, over, run_sql, state, until, until_state, working
 
 REFUSING = {
@@ -62,6 +63,27 @@ def test_one_outcome_that_the_database_refuses_does_not_hold_up_the_others(home:
     assert refused.error is not None
     assert refused.error.startswith("the store refused the outcome")
     assert "this one not" in refused.error
+
+
+def test_a_job_whose_every_outcome_is_refused_is_not_run_for_ever_at_no_cost(tmp_path: Path) -> None:
+    """Its lease runs out, and that counts: it is not given back as a claim whose answer was lost."""
+    home = Home("sqlite", f"sqlite:///{tmp_path / 'leasehold.db'}", "leasehold")
+    app = home.app()
+
+    @app.task
+    async def work() -> str:
+        return "done"
+
+    beat(app)
+    never = "create trigger never before update on {t}jobs when new.state = 'failed' begin select raise(abort, 'no'); end"
+    run_sql(home, app, *REFUSING[False], never)
+    with working(app, lease=0.5):
+        job = work.using(target="refused").enqueue()
+        until(lambda: app.client.get(job).version >= 2)  # type: ignore[union-attr]
+        found = app.client.get(job)
+    app.close()
+    assert found is not None
+    assert found.losses == found.version - 1, "every run but the last has cost it an attempt"
 
 
 def test_a_batch_of_every_kind_of_outcome_is_settled_together(app: App) -> None:

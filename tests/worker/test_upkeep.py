@@ -38,7 +38,9 @@ def test_jobs_of_a_dead_worker_are_taken_over_while_a_backlog_keeps_us_busy(two_
         assert [one.outcome for one in app.client.attempts(job)] == ["lost", "succeeded"]
 
 
-def test_a_job_that_lost_its_attempts_with_its_workers_fails(app: App) -> None:
+def test_a_job_that_lost_its_attempts_with_its_workers_fails(two_apps: App) -> None:
+    app = two_apps
+
     @app.task(on_expired="fail")
     def once() -> None: ...
 
