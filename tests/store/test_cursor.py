@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from leasehold.core.job import Claimed, Policy
@@ -166,17 +168,37 @@ def test_everything_is_looked_through_again_within_a_second_or_so() -> None:
 def test_looking_through_everything_takes_a_tenth_of_the_time_at_most(cost: float) -> None:
     cursor = slow_cursor(1, 2, 3, now=100.0)
     now, spent, rescans = 100.0, 0.0, 0
+    ahead = itertools.count(4)
     while now < 400.0:
         if cursor.scope("q", 10, now).ranges == EVERYTHING:
             now += cost
             spent += cost
             rescans += 1
-            cursor.seen("q", jobs(3), cost, now)
+            cursor.seen("q", jobs(next(ahead)), cost, now)
         else:
             now += 0.01
-            cursor.seen("q", jobs(3), QUICK, now)
+            cursor.seen("q", jobs(next(ahead)), QUICK, now)
     assert rescans > 5
     assert spent / 300.0 <= RESCAN_SHARE + 0.02
+
+
+def test_where_one_came_back_the_next_look_goes_through_everything_again() -> None:
+    cursor = slow_cursor(1, 2, 3, now=100.0)
+    assert cursor.scope("q", 1, 102.0).ranges == EVERYTHING
+    cursor.seen("q", jobs(2), 0.5, 102.5)
+    assert cursor.scope("q", 1, 102.5).ranges == EVERYTHING, "others may have come back with it"
+    cursor.seen("q", jobs(9), 0.5, 103.0)
+    assert cursor.scope("q", 1, 103.0).ranges != EVERYTHING
+
+
+def test_a_claim_that_was_held_up_says_nothing_of_how_long_it_takes_to_look() -> None:
+    cursor = slow_cursor(1, 2, 3, now=100.0)
+    cursor.scope("q", 1, 102.0)
+    cursor.seen("q", [], QUICK, 102.0)
+    for elapsed in (60.0, None, None):
+        assert cursor.scope("q", 1, 103.0).ranges == EVERYTHING
+        cursor.seen("q", [], elapsed, 103.0)
+    assert cursor.scope("q", 1, 103.0).ranges == EVERYTHING
 
 
 def test_once_everything_is_quick_again_the_mark_is_not_used() -> None:

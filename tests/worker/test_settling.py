@@ -75,7 +75,9 @@ def test_a_job_whose_every_outcome_is_refused_is_not_run_for_ever_at_no_cost(tmp
         return "done"
 
     beat(app)
-    never = "create trigger never before update on {t}jobs when new.state = 'failed' begin select raise(abort, 'no'); end"
+    never = (
+        "create trigger never before update on {t}jobs when new.state = 'failed' begin select raise(abort, 'no'); end"
+    )
     run_sql(home, app, *REFUSING[False], never)
     with working(app, lease=0.5):
         job = work.using(target="refused").enqueue()

@@ -49,19 +49,22 @@ class ClaimCursor:
         memory.whole = not memory.slow or not memory.marks or now >= memory.next_rescan
         return Scope(queue, want, EVERYTHING if memory.whole else _ranges(memory.marks))
 
-    def seen(self, queue: str, jobs: Sequence[Claimed], elapsed: float, now: float) -> None:
-        """What a claim brought, and how long it took."""
+    def seen(self, queue: str, jobs: Sequence[Claimed], elapsed: float | None, now: float) -> None:
+        """What a claim brought, and how long it took; None if that says nothing, as the store was away."""
         memory = self._queues[queue]
-        self._usual = min(self._usual, elapsed)
+        came_back = any(seq <= memory.marks.get(rank, 0) for rank, seq in (job.rank_and_seq for job in jobs))
         furthest: dict[int, int] = {}
         for job in jobs:
             rank, seq = job.rank_and_seq
             furthest[rank] = max(seq, furthest.get(rank, 0))
         memory.recent.extend((now, rank, seq) for rank, seq in furthest.items())
-        if memory.whole:
+        if memory.whole and elapsed is not None:
+            self._usual = min(self._usual, elapsed)
             doubtful, memory.doubtful = memory.doubtful, elapsed > self._usual + SLOW + PER_JOB * len(jobs)
             memory.slow = doubtful and memory.doubtful
             memory.next_rescan = now + max(RESCAN_EVERY, elapsed / RESCAN_SHARE)
+            if came_back:
+                memory.next_rescan = now  # where one was, there may be others
 
 
 def _ranges(marks: dict[int, int]) -> tuple[tuple[int, int, int, int], ...]:

@@ -127,7 +127,7 @@ class Heartbeat:
     def _release(self, strangers: Sequence[Lease], claiming: set[str]) -> None:
         """Running jobs of this worker that it does not know of: a claim whose answer never came."""
         claiming |= self._held.claiming
-        unknown = [one for one in strangers if one.token not in claiming and one not in self._held]
+        unknown = [one for one in strangers if one.token not in claiming and self._held.is_unknown(one)]
         if unknown:
             log.warning("%d jobs were claimed by an answer that never came; they are given back", len(unknown))
             outcomes = [(one, Released("the answer to its claim was lost")) for one in unknown]

@@ -21,6 +21,7 @@ class Held:
         self._events = events
         self._runs: dict[Lease, Run] = {}
         self._said: dict[Lease, Progress] = {}
+        self._given_up: dict[Lease, None] = {}  # neither renewed nor released: they are to run out; the latest few
         self.claiming: set[str] = set()  # tokens of claims whose answer may still come
         self.on_add: Callable[[Sequence[Run]], None] = lambda runs: None
 
@@ -32,6 +33,17 @@ class Held:
     def drop(self, run: Run) -> None:
         """Settled."""
         self._runs.pop(run.lease, None)
+
+    def give_up(self, run: Run) -> None:
+        """The store will have no outcome of this one: its lease is to run out."""
+        self.drop(run)
+        self._given_up[run.lease] = None
+        while len(self._given_up) > 1000:
+            del self._given_up[next(iter(self._given_up))]
+
+    def is_unknown(self, lease: Lease) -> bool:
+        """Whether nobody here has ever dealt with it: the answer to its claim never came."""
+        return lease not in self._runs and lease not in self._given_up
 
     def lost(self, run: Run, reason: AbortReason) -> None:
         """Somebody else's now, or nobody's: the handler is told, and nothing that it says is recorded."""
@@ -59,9 +71,6 @@ class Held:
     def get(self, lease: Lease) -> Run | None:
         """The run of a lease."""
         return self._runs.get(lease)
-
-    def __contains__(self, lease: Lease) -> bool:
-        return lease in self._runs
 
     def __len__(self) -> int:
         return len(self._runs)

@@ -146,7 +146,7 @@ class Lane:
 
     def _claim(self, want: int, slots: int, alone: bool) -> Claim:
         token = str(uuid.uuid4())
-        begin = time.monotonic()
+        begin, failures = time.monotonic(), self._link.failures
         queues = random.sample(self._queues, len(self._queues))  # so that none is always served first
         scopes = [self._cursor.scope(queue, want, begin) for queue in queues]
         self._held.claiming.add(token)
@@ -161,8 +161,9 @@ class Lane:
         finally:
             self._held.claiming.discard(token)
         end = time.monotonic()
+        elapsed = end - begin if failures == self._link.failures else None
         for queue in queues:
-            self._cursor.seen(queue, [job for job in found.jobs if job.queue == queue], end - begin, end)
+            self._cursor.seen(queue, [job for job in found.jobs if job.queue == queue], elapsed, end)
         self._take(runs)
         return found
 

@@ -45,6 +45,7 @@ class Link:
         self._tenant = tenant
         self._events = events
         self._down_since: float | None = None
+        self.failures = 0  # tries that failed, ever
         self._lock = threading.Lock()
 
     def run(self, halt: Halt, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -91,6 +92,7 @@ class _Persistent:
 
     def again(self, error: Transient, failures: int) -> bool:
         """Wait with full jitter. A store that is merely busy is not away."""
+        self._link.failures += 1
         if isinstance(error.shown, StoreUnavailable) and failures > 1:  # the first may be one stale connection
             self._link.down(error.shown)
         return not self._halt.wait(pause_after(failures, LONGEST_PAUSE))

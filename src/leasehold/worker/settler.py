@@ -113,7 +113,7 @@ class Settler:
         log.error("%s %s: the store refused its outcome: %s", run.task.name, run.job.id, error)
         refused = "the store refused the outcome"
         if isinstance(outcome, Raised) and outcome.error.startswith(refused):
-            self._held.drop(run)
+            self._held.give_up(run)
         else:
             self._settle([(run, Raised(f"{refused}: {error}", fatal=True))])
 
