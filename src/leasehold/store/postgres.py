@@ -39,6 +39,7 @@ class PostgresStore(Store):
     """Jobs in one schema of a PostgreSQL database."""
 
     dialect = "postgres"
+    skips_locked = True
 
     def __init__(
         self, url: str, *, schema: str = "leasehold", connections: int = 10, server: Server | None = None

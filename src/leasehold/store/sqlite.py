@@ -39,7 +39,7 @@ FIXED_WAL_RESET = (3, 51, 3)
 NETWORK = re.compile(
     r"nfs\d?|cifs|smb\d?|smbfs|9p|afs|ceph|glusterfs|lustre|ncpfs|vboxsf|prl_fs|fuse\.(sshfs|glusterfs|rclone|s3fs)"
 )
-WATCH_EVERY = 0.02
+WATCH_EVERY = 0.025
 BUSY_FOR = 30.0
 
 _warned = False
@@ -49,6 +49,7 @@ class SQLiteStore(Store):
     """Jobs in one file, or in memory for tests: there the threads of one process share them."""
 
     dialect = "sqlite"
+    skips_locked = False
 
     def __init__(
         self,

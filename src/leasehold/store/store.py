@@ -61,6 +61,7 @@ class Store(ABC):
 
     dialect: Dialect
     where: str  # for people: no password in it
+    skips_locked: bool  # a claim passes over jobs that somebody has locked at that moment
     quoted: str = ""  # the schema as it stands in statements, where there are schemas
 
     def __init__(self, wakes: SchemaWakes) -> None:

@@ -115,8 +115,8 @@ class Lane:
             self._pause = FIRST_PAUSE if found.jobs else self._pause
             if not (self._found_queue() or self._arm()):
                 # Woken for nothing: what it was may have been locked just now, so look again soon.
-                woken = self._sleeper.wait(self._pause)
-                self._pause = FIRST_PAUSE if woken else min(self._pause * 2, self._poll)
+                again = self._sleeper.wait(self._pause) and self._link.store.skips_locked
+                self._pause = FIRST_PAUSE if again else min(self._pause * 2, self._poll)
 
     def stop(self) -> None:
         """Claim no more; what was taken in advance goes back."""
@@ -172,10 +172,11 @@ class Lane:
         with self._lock:
             free = self.slots - self._running
             ahead = self._ahead()
-            want = min(free + ahead - len(self._waiting), MOST_AT_ONCE)
+            want = free + ahead - len(self._waiting)
             self._full = self._solitude.wanted or want < max(1, ahead // 2)
             if self._full:
                 return None, 0
+        want = min(want, MOST_AT_ONCE)
         return self.claim(want, free), want
 
     def _ahead(self) -> int:
