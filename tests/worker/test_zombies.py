@@ -109,6 +109,7 @@ def test_a_handler_that_ignores_its_cancellation_ends_cancelled_when_it_ends(the
     worker = theatre.worker("-c", "2")
     theatre.wait_for_note("start", "stubborn")
     assert theatre.client.cancel(job).state is State.RUNNING
+    wait_until(lambda: "cancelled on request" in worker.log, "the request to reach the worker")
     if handler is victim.stubborn:
         assert theatre.wait_for_note("caught", "stubborn").detail == "CancelledError"
     _is_usable(theatre, worker)

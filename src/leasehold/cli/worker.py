@@ -16,7 +16,7 @@ from .. import logs
 from ..app import App
 from ..core.errors import InvalidInput
 from ..worker import Worker
-from ..worker.supervisor import Supervisor
+from ..worker.supervisor import DONE_ITS_SHARE, Supervisor
 from .load import load_app
 
 log = logging.getLogger("leasehold.worker")
@@ -111,7 +111,9 @@ def run_here(worker: Worker, signals: Signals, leash: int | None, *, until_idle:
 
 def code_of(worker: Worker) -> int:
     """How it ended."""
-    return LEFT_BEHIND if worker.left_behind else 0
+    if worker.left_behind:
+        return LEFT_BEHIND
+    return DONE_ITS_SHARE if worker.has_done_its_share else 0
 
 
 class Signals:

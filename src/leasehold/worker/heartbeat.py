@@ -85,7 +85,7 @@ class Heartbeat:
                 if run.renewed is not None:
                     run.renewed()
                 if told:
-                    self._tell_renewed(run)
+                    self._events.tell(Renewed(**run.facts(self._worker, State.RUNNING)))
         self._follow(answer)
         self._release(answer.strangers, claiming)
         for lane in {run.lane for run in runs if not run.started}:
@@ -137,18 +137,3 @@ class Heartbeat:
         """A lease that is shorter than all others makes the heart beat faster."""
         if min(run.seconds for run in runs) / BEATS_PER_LEASE < self._interval:
             self._sleeper.wake()
-
-    def _tell_renewed(self, run: Run) -> None:
-        job = run.job
-        self._events.tell(
-            Renewed(
-                job_id=job.id,
-                state=State.RUNNING,
-                task=job.task,
-                queue=job.queue,
-                tenant=run.lane.tenant,
-                worker=self._worker,
-                attempt=job.attempt,
-                version=job.version,
-            )
-        )

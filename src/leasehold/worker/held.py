@@ -49,20 +49,7 @@ class Held:
         """Somebody else's now, or nobody's: the handler is told, and nothing that it says is recorded."""
         self.drop(run)
         run.abort(reason)
-        job = run.job
-        self._events.tell(
-            LeaseLost(
-                job_id=job.id,
-                state=None,
-                task=job.task,
-                queue=job.queue,
-                tenant=run.lane.tenant,
-                worker=self._worker,
-                attempt=job.attempt,
-                version=job.version,
-                reason=reason,
-            )
-        )
+        self._events.tell(LeaseLost(**run.facts(self._worker, None), reason=reason))
 
     def runs(self) -> list[Run]:
         """All of them at this moment."""

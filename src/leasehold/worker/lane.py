@@ -198,7 +198,7 @@ class Lane:
         self.idle_since = None
         if self._events.wanted(ClaimedEvent):
             for run in runs:
-                self._events.tell(self._claimed(run))
+                self._events.tell(ClaimedEvent(**run.facts(self._worker, State.RUNNING)))
         runs.sort(key=lambda run: -run.job.losses)  # suspects go straight into slots, which were counted for them
         with self._lock:
             self._waiting.extend(runs)
@@ -326,10 +326,3 @@ class Lane:
         for run in runs:
             run.ended = True
             self.settle(run, Released("given back unrun"))
-
-    def _claimed(self, run: Run) -> ClaimedEvent:
-        job = run.job
-        return ClaimedEvent(
-            job_id=job.id, state=State.RUNNING, task=job.task, queue=job.queue, tenant=self.tenant, worker=self._worker,
-            attempt=job.attempt, version=job.version,
-        )  # fmt: skip

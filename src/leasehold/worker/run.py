@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..attempt import Attempt
 from ..core.errors import AbortReason
-from ..core.job import Claimed, Lease, Outcome, Raised, Released
+from ..core.job import Claimed, Lease, Outcome, Raised, Released, State
 from ..tasks import Task
 from .timers import Timer
 
@@ -40,6 +40,12 @@ class Run:
         self.interrupt: Callable[[], None] | None = None  # makes the handler notice that it was aborted
         self.renewed: Callable[[], None] | None = None  # tells a handler elsewhere of its new deadline
         self.timers: list[Timer] = []  # what would happen if it went on for too long
+
+    def facts(self, worker: str, state: State | None) -> dict[str, Any]:
+        """What every event of an attempt tells."""
+        job = self.job
+        told = {"job_id": job.id, "state": state, "task": job.task, "queue": job.queue, "tenant": self.lane.tenant}
+        return told | {"worker": worker, "attempt": job.attempt, "version": job.version}
 
     def abort(self, reason: AbortReason) -> bool:
         """Tell the handler that it is over. The first reason stays, unless the job is lost altogether."""

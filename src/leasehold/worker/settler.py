@@ -8,7 +8,6 @@ import threading
 import time
 from collections import deque
 from itertools import islice
-from typing import Any
 
 from ..core.job import Outcome, Raised, Released, Snoozed, State, Succeeded
 from ..events import Cancelled, Ended, Events, Paused
@@ -136,14 +135,11 @@ class Settler:
     def _made(
         self, kind: type[Ended | Cancelled | Paused], run: Run, outcome: Outcome, state: State
     ) -> Ended | Cancelled | Paused:
-        job = run.job
-        common: dict[str, Any] = {"job_id": job.id, "state": state, "task": job.task, "queue": job.queue}
-        common["tenant"] = run.lane.tenant
+        facts = run.facts(self._worker, state)
         if not issubclass(kind, Ended):
-            return kind(**common)
-        common |= {"worker": self._worker, "attempt": job.attempt, "version": job.version}
+            return kind(**{name: facts[name] for name in ("job_id", "state", "task", "queue", "tenant")})
         seconds = time.monotonic() - run.started if run.started else 0.0
-        return kind(**common, error=outcome.error if isinstance(outcome, Raised) else None, seconds=seconds)
+        return kind(**facts, error=outcome.error if isinstance(outcome, Raised) else None, seconds=seconds)
 
 
 def _line(error: str) -> str:

@@ -17,6 +17,7 @@ log = logging.getLogger("leasehold.worker")
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
 HEALTHY_AFTER = 30.0  # seconds: who has lived for so long may be replaced at once
+DONE_ITS_SHARE = 64  # the exit code of a process that wants to be replaced
 
 
 class Member:
@@ -52,8 +53,8 @@ class Member:
     def end(self) -> int:
         """How the last one ended, once it has."""
         code = self._process.wait() if self._process is not None else 0
-        if code == -signal.SIGTERM:
-            return 0  # it was told to stop before it had begun
+        if code in (-signal.SIGTERM, DONE_ITS_SHARE):
+            return 0  # it was told to stop before it had begun, or would have been replaced
         return code if code >= 0 else 128 - code
 
     def tell(self, number: int) -> None:
@@ -68,12 +69,12 @@ class Member:
             return
         self._process = None
         lived = time.monotonic() - self._started
-        if (code == 0 and lived > 1.0) or lived > HEALTHY_AFTER:
+        if code == DONE_ITS_SHARE or lived > HEALTHY_AFTER:
             self._pause, wait = FIRST_PAUSE, 0.0
         else:
             wait, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE)
         self._start_at = time.monotonic() + wait
-        level = logging.INFO if code == 0 else logging.WARNING
+        level = logging.INFO if code == DONE_ITS_SHARE else logging.WARNING
         text = "worker process %d (%d) ended with %d; the next starts in %g s"
         log.log(level, text, self._number, process.pid, code, wait)
 

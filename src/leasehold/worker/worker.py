@@ -111,8 +111,8 @@ class Worker:
         self._hurrying = threading.Event()
         self.finished = threading.Event()  # everything is in order, or given up
         self.returned = threading.Event()  # and the event loop has noticed
+        self.has_done_its_share = False  # it stops because of max_jobs or max_rss, and may be replaced
         self.left_behind = 0  # jobs that could not be settled or given back in the end
-
         self._failure: BaseException | None = None
         self._on_loop: OnLoop | None = None
         self._in_threads = InThreads(self._begin, app.middlewares)
@@ -216,6 +216,7 @@ class Worker:
         self._started += 1
         if self._max_jobs is not None and self._started >= self._max_jobs and not self._stopping.is_set():
             log.info("%d jobs were started: stopping, as told by max_jobs", self._started)
+            self.has_done_its_share = True
             self._stopping.set()
         task = run.task
         self._limit_time(run, CHILD_STARTS_WITHIN if task.process else 0.0)
@@ -260,6 +261,7 @@ class Worker:
     def _look_at_memory(self) -> None:
         if self._max_rss is not None and (used := resident_bytes() // MIB) > self._max_rss:
             log.info("%d MiB are in use: stopping, as told by max_rss", used)
+            self.has_done_its_share = True
             self._stopping.set()
 
     def _drain(self) -> None:
