@@ -19,7 +19,7 @@ from tests import homes
 from tests.servers import PrivateServer, Server
 from tests.worker.programs import PATIENCE, Shop, a_shop, fragile_server, fragile_shop, pg_server, shop  # noqa: F401
 
-LEASE = "0.6"
+LEASE = "2"
 BOTH = (signal.SIGTERM, signal.SIGINT)
 SOON = 8.0  # an exit takes at most 0.3 + 2 + 2 seconds after a second signal; the rest is for the machine
 HOLDING = ("hold", "hold_in_thread", "hold_in_process")
@@ -58,7 +58,7 @@ def test_one_signal_lets_running_jobs_end_under_their_leases(shop: Shop) -> None
     for worker, number in zip(workers, BOTH, strict=True):
         worker.send(number).says("stopping")
     late = shop.one("quick")
-    reap_for(shop, 1.5)
+    reap_for(shop, 3.0)  # longer than the lease
     assert shop.job(late).state == "queued"  # no more claims
     shop.go()
     assert [worker.code() for worker in workers] == [0, 0]
