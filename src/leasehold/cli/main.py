@@ -23,17 +23,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     options = parser.parse_args(arguments)
     try:
         code = options.run(options)
-    except SchemaMismatch as error:
-        tenants = "".join(f" --tenant {name.partition('=')[0]}" for name in getattr(options, "tenant", None) or ())
-        said = str(error).replace("app.client.migrate()", f"leasehold migrate {options.app}{tenants}")
-        print(f"leasehold: {said}", file=sys.stderr)
-        code = 1
-    except InvalidInput as error:
-        print(f"leasehold: {error}", file=sys.stderr)
-        code = 2
     except (Wrong, LeaseholdError) as error:
-        print(f"leasehold: {error}", file=sys.stderr)
-        code = 1
+        print(f"leasehold: {_worded(error, options)}", file=sys.stderr)
+        code = 2 if isinstance(error, InvalidInput) else 1
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)
+
+
+def _worded(error: Exception, options: argparse.Namespace) -> str:
+    """What went wrong, in the words of the command line where they differ from those of a program."""
+    if not isinstance(error, SchemaMismatch):
+        return str(error)
+    tenants = "".join(f" --tenant {name.partition('=')[0]}" for name in getattr(options, "tenant", None) or ())
+    return str(error).replace("app.client.migrate()", f"leasehold migrate {options.app}{tenants}")

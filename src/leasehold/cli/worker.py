@@ -6,8 +6,6 @@ import argparse
 import asyncio
 import logging
 import os
-import signal
-import socket
 import sys
 import threading
 from typing import Any
@@ -16,6 +14,7 @@ from .. import logs
 from ..app import App
 from ..core.errors import InvalidInput
 from ..worker import Worker
+from ..worker.signals import SignalPipe
 from ..worker.supervisor import DONE_ITS_SHARE, Supervisor
 from .load import load_app
 
@@ -65,7 +64,7 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """One worker here, or several under a supervisor; that also replaces one that has done its share."""
     logs.configure(options.log_level, as_json=options.json)
-    signals = Signals() if options.leash is not None else None  # before the user's modules, which may take a while
+    signals = SignalPipe() if options.leash is not None else None  # before the user's modules, which may take a while
     app = load_app(options.app)
     worker = make_worker(app, options)
     recycled = options.max_jobs is not None or options.max_rss is not None
@@ -78,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
             app.store(tenant).reach()  # what is wrong is told here, not by each of the children
         app.close()
         return Supervisor(options.processes).run()
-    return run_here(worker, signals or Signals(), options.leash, until_idle=options.until_idle)
+    return run_here(worker, signals or SignalPipe(), options.leash, until_idle=options.until_idle)
 
 
 def make_worker(app: App, options: argparse.Namespace) -> Worker:
@@ -97,9 +96,9 @@ def make_worker(app: App, options: argparse.Namespace) -> Worker:
     )
 
 
-def run_here(worker: Worker, signals: Signals, leash: int | None, *, until_idle: bool) -> int:
+def run_here(worker: Worker, signals: SignalPipe, leash: int | None, *, until_idle: bool) -> int:
     """Run a worker in this process, and obey signals."""
-    signals.steer(worker)
+    threading.Thread(target=_obey, args=(signals, worker), name="leasehold-signals", daemon=True).start()
     if leash is not None:
         threading.Thread(target=_hold, args=(leash, worker), name="leasehold-leash", daemon=True).start()
     # Should a handler block the event loop, the process ends without it.
@@ -116,33 +115,16 @@ def code_of(worker: Worker) -> int:
     return DONE_ITS_SHARE if worker.has_done_its_share else 0
 
 
-class Signals:
-    """SIGTERM and SIGINT, counted. They arrive by a pipe, so that no lock of a handler's thread is in the way."""
-
-    def __init__(self) -> None:
-        self._count = 0
-        self._heard, self._said = socket.socketpair()
-        self._said.setblocking(False)
-        signal.set_wakeup_fd(self._said.fileno(), warn_on_full_buffer=False)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: None)
-
-    def steer(self, worker: Worker) -> None:
-        """Stop this worker when told to; what was told before counts."""
-        threading.Thread(target=self._listen, args=(worker,), name="leasehold-signals", daemon=True).start()
-
-    def _listen(self, worker: Worker) -> None:
-        while True:
-            for number in self._heard.recv(64):
-                if number in (signal.SIGTERM, signal.SIGINT):
-                    self._obey(number, worker)
-
-    def _obey(self, number: int, worker: Worker) -> None:
-        self._count += 1
-        log.info("%s (%d)", signal.Signals(number).name, self._count)
-        if self._count > 2:
-            os._exit(128 + number)
-        worker.stop()
+def _obey(signals: SignalPipe, worker: Worker) -> None:
+    """Stop the worker when told to; what was told before it was there counts."""
+    count = 0
+    while True:
+        for number in signals.stops():
+            count += 1
+            log.info("%s (%d)", number.name, count)
+            if count > 2:
+                os._exit(128 + number)
+            worker.stop()
 
 
 def _hold(leash: int, worker: Worker) -> None:

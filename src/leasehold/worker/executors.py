@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
+from ..core.job import Outcome
 from ..tasks import Middleware
 from ..threads import Threads
 from .calls import call_async, call_plain
@@ -62,13 +64,12 @@ class OnLoop:
         self._loop.call_soon_threadsafe(cancel)
 
 
-class InThreads:
-    """Plain functions, in daemon threads: the standard executors would hold up exit. Aborts reach them by `check()`."""
+class Threaded(ABC):
+    """One daemon thread for each run, which goes on with the next: the standard executors would hold up exit."""
 
-    def __init__(self, begin: Begin, middlewares: Sequence[Middleware]) -> None:
-        self._threads = Threads("leasehold-slot")
+    def __init__(self, name: str, begin: Begin) -> None:
+        self._threads = Threads(name)
         self._begin = begin
-        self._middlewares = middlewares
 
     def start(self, run: Run) -> None:
         """From any thread."""
@@ -78,6 +79,21 @@ class InThreads:
         following: Run | None = run
         while following is not None:
             run = following
-            following = run.lane.ended(run, call_plain(run.task, run.attempt, self._middlewares))
+            following = run.lane.ended(run, self._call(run))
             if following is not None and not self._begin(following, self):
                 return
+
+    @abstractmethod
+    def _call(self, run: Run) -> Outcome:
+        """Have the handler run, and return what it came to; never raises."""
+
+
+class InThreads(Threaded):
+    """Plain functions. Aborts reach them by `check()`."""
+
+    def __init__(self, begin: Begin, middlewares: Sequence[Middleware]) -> None:
+        super().__init__("leasehold-slot", begin)
+        self._middlewares = middlewares
+
+    def _call(self, run: Run) -> Outcome:
+        return call_plain(run.task, run.attempt, self._middlewares)

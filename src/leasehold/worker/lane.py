@@ -108,15 +108,20 @@ class Lane:
             self._sleeper.wait(STALE / 2)
         elif found.lonely and self._solitude.claim_alone(self):
             return
-        elif len(found.jobs) == wanted or (found.suspects and not self._rescue):
-            self._rescue = found.suspects
         else:
+            more = len(found.jobs) == wanted or (found.suspects and not self._rescue)
             self._rescue = found.suspects
-            self._pause = FIRST_PAUSE if found.jobs else self._pause
-            if not (self._found_queue() or self._arm()):
-                # Woken for nothing: what it was may have been locked just now, so look again soon.
-                again = self._sleeper.wait(self._pause) and self._link.store.skips_locked
-                self._pause = FIRST_PAUSE if again else min(self._pause * 2, self._poll)
+            if not more:
+                self._sleep(found)
+
+    def _sleep(self, found: Claim) -> None:
+        """There was less than was wanted: wait for news, unless there is something else to look at first."""
+        self._pause = FIRST_PAUSE if found.jobs else self._pause
+        if self._found_queue() or self._arm():
+            return
+        # Woken for nothing: what it was may have been locked just now, so look again soon.
+        again = self._sleeper.wait(self._pause) and self._link.store.skips_locked
+        self._pause = FIRST_PAUSE if again else min(self._pause * 2, self._poll)
 
     def stop(self) -> None:
         """Claim no more; what was taken in advance goes back."""
@@ -171,13 +176,17 @@ class Lane:
         """Claim if it is worth while: into free slots at once, in advance by halves."""
         with self._lock:
             free = self.slots - self._running
-            ahead = self._ahead()
-            want = free + ahead - len(self._waiting)
-            self._full = self._solitude.wanted or want < max(1, ahead // 2)
+            want = min(self._room(), MOST_AT_ONCE)
+            self._full = self._solitude.wanted or not want
             if self._full:
                 return None, 0
-        want = min(want, MOST_AT_ONCE)
         return self.claim(want, free), want
+
+    def _room(self) -> int:
+        """How many more there is room for; 0 while it is not worth a claim."""
+        ahead = self._ahead()
+        room = self.slots - self._running + ahead - len(self._waiting)
+        return room if room >= max(1, ahead // 2) else 0
 
     def _ahead(self) -> int:
         """How many to take in advance: what the slots work off in no time. None beside a suspect, nor for one."""
@@ -205,12 +214,8 @@ class Lane:
             stopped = self._halt.is_set()
         if stopped:
             self.give_back_all()
-        self.fill()
-
-    def fill(self) -> None:
-        """Start what waits while there are free slots."""
-        while (run := self._next()) is not None:
-            self._start_run(run)
+        while (following := self._next()) is not None:
+            self._start_run(following)
 
     def _found_queue(self) -> bool:
         """Whether there are queues that nobody has told this lane of: it serves them all."""
@@ -246,7 +251,7 @@ class Lane:
             self._timers.at(time.monotonic() + self._delay, partial(self._rested, run))
             return None
         following = self._next(run)
-        if self._full and self._has_room():
+        if self._full and self._room():
             self._sleeper.wake()
         return following
 
@@ -291,10 +296,6 @@ class Lane:
                 found = run
         self._drop(over)  # cancelled, or lost, before they came to run
         return found
-
-    def _has_room(self) -> bool:
-        ahead = self._ahead()
-        return self.slots - self._running + ahead - len(self._waiting) >= max(1, ahead // 2)
 
     # Giving back what was taken in advance
 

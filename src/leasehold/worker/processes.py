@@ -24,9 +24,8 @@ from .. import logs
 from ..core.errors import InvalidInput
 from ..core.job import Outcome, Raised
 from ..tasks import Task
-from ..threads import Threads
 from .child import KINDS, Answer, Order, Setup
-from .executors import Begin
+from .executors import Begin, Threaded
 from .run import Run
 
 log = logging.getLogger("leasehold.worker")
@@ -34,20 +33,15 @@ log = logging.getLogger("leasehold.worker")
 KILL_AFTER = 1.0  # seconds that an aborted handler has to end by itself
 
 
-class InProcesses:
+class InProcesses(Threaded):
     """Children, idle and at work, and the threads that wait for them."""
 
     def __init__(self, begin: Begin, began: Callable[[Run], None]) -> None:
-        self._begin = begin
+        super().__init__("leasehold-child", begin)
         self._began = began
-        self._threads = Threads("leasehold-child")
         self._idle: list[ChildProcess] = []
         self._lock = threading.Lock()
         self._closed = False
-
-    def start(self, run: Run) -> None:
-        """From any thread."""
-        self._threads.submit(lambda: self._work(run))
 
     def close(self) -> None:
         """Kill the children that have nothing to do; those at work are killed by whoever aborts them."""
@@ -56,14 +50,6 @@ class InProcesses:
             idle, self._idle = self._idle, []
         for child in idle:
             child.kill()
-
-    def _work(self, run: Run) -> None:
-        following: Run | None = run
-        while following is not None:
-            run = following
-            following = run.lane.ended(run, self._call(run))
-            if following is not None and not self._begin(following, self):
-                return
 
     def _call(self, run: Run) -> Outcome:
         try:

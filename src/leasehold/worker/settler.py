@@ -85,7 +85,7 @@ class Settler:
         finally:
             self._busy = 0
 
-    def _settle(self, batch: list[Item]) -> None:
+    def _settle(self, batch: list[Item], *, refused: bool = False) -> None:
         if not batch:
             return
         try:
@@ -100,21 +100,20 @@ class Settler:
                 self._settle(batch[:half])
                 self._settle(batch[half:])
             else:
-                self._refused(*batch[0], error)
+                self._refused(batch[0][0], error, again=refused)
             return
         for (run, outcome), answer in zip(batch, answers, strict=True):
             self._held.drop(run)
             self._tell(run, outcome, answer.state)
 
-    def _refused(self, run: Run, outcome: Outcome, error: Exception) -> None:
+    def _refused(self, run: Run, error: Exception, *, again: bool) -> None:
         """The store will not have this outcome. Then the job has failed, and if it will not have that either, so be it:
         the lease runs out."""
         log.error("%s %s: the store refused its outcome: %s", run.task.name, run.job.id, error)
-        refused = "the store refused the outcome"
-        if isinstance(outcome, Raised) and outcome.error.startswith(refused):
+        if again:
             self._held.give_up(run)
         else:
-            self._settle([(run, Raised(f"{refused}: {error}", fatal=True))])
+            self._settle([(run, Raised(f"the store refused the outcome: {error}", fatal=True))], refused=True)
 
     def _tell(self, run: Run, outcome: Outcome, state: State | None) -> None:
         job = run.job

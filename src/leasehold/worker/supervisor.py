@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-import select
 import signal
-import socket
 import subprocess
 import sys
 import time
 from contextlib import suppress
+
+from .signals import SignalPipe
 
 log = logging.getLogger("leasehold.worker")
 
@@ -87,31 +87,21 @@ class Supervisor:
         self._leash, self._held = os.pipe()
         self._members = [Member(number + 1, self._leash) for number in range(processes)]
         self._stops = 0
-        self._heard, self._said = socket.socketpair()
 
     def run(self) -> int:
         """Until told to stop, and until all have stopped."""
-        self._said.setblocking(False)
-        signal.set_wakeup_fd(self._said.fileno(), warn_on_full_buffer=False)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
-            signal.signal(number, lambda *_: None)
+        signals = SignalPipe(signal.SIGCHLD)
         while not self._stops or any(member.runs for member in self._members):
             if not self._stops:
                 for member in self._members:
                     member.start_if_due()
-            self._listen(0.2)
+            for number in signals.stops(0.2):
+                self._stop(number)
         return max((member.end() for member in self._members), default=0)
 
-    def _listen(self, seconds: float) -> None:
-        if not select.select([self._heard], [], [], seconds)[0]:
-            return
-        for number in self._heard.recv(64):
-            if number in (signal.SIGTERM, signal.SIGINT):
-                self._stop(number)
-
-    def _stop(self, number: int) -> None:
+    def _stop(self, number: signal.Signals) -> None:
         self._stops += 1
-        log.info("%s (%d): passed on to the worker processes", signal.Signals(number).name, self._stops)
+        log.info("%s (%d): passed on to the worker processes", number.name, self._stops)
         for member in self._members:
             member.tell(signal.SIGTERM if self._stops < 3 else signal.SIGKILL)
         if self._stops > 2:
