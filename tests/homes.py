@@ -59,7 +59,7 @@ class Home:
 @pytest.fixture(scope="module", params=PG_KINDS)
 def pg_schema(request: pytest.FixtureRequest) -> Iterator[Home]:
     """A schema of PostgreSQL, for the tests of a module one after another."""
-    yield from _shared(request)
+    yield from shared_schema(request)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def _any_schema(request: pytest.FixtureRequest) -> Iterator[Home]:
     if request.param in SQLITE_KINDS:
         yield Home(request.param, "", "leasehold")
     else:
-        yield from _shared(request)
+        yield from shared_schema(request)
 
 
 @pytest.fixture
@@ -104,7 +104,8 @@ def pg_app(pg_home: Home) -> Iterator[App]:
     app.close()
 
 
-def _shared(request: pytest.FixtureRequest) -> Iterator[Home]:
+def shared_schema(request: pytest.FixtureRequest) -> Iterator[Home]:
+    """The body of a fixture of a module, whose parameter is a kind of PostgreSQL."""
     server = request.config.stash[SERVERS].get(request.param)
     home = Home(request.param, server.dsn, f"t_{uuid.uuid4().hex[:12]}")
     store = open_store(home.url, schema=home.schema)

@@ -267,9 +267,9 @@ def test_what_is_no_connection_is_refused(app: App, task: PlainTask[..., Any], p
     engine = create_engine(alchemy_url(pg_home.url, "psycopg"), poolclass=NullPool)
     with psycopg.connect(pg_home.url) as connection:
         for thing in (object(), "a string", engine, connection.cursor(), 0, psycopg):
-            with pytest.raises(TypeError, match=r"cannot enqueue on .*; known are .*psycopg\.Connection"):
+            with pytest.raises(TypeError, match=r"cannot work on .*; known are .*psycopg\.Connection"):
                 task.using(connection=thing).enqueue()
-            with pytest.raises(TypeError, match=r"cannot enqueue on "):
+            with pytest.raises(TypeError, match=r"cannot work on "):
                 asyncio.run(task.using(connection=thing).aenqueue())
     assert app.client.count() == 0
 

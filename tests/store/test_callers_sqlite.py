@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -238,7 +240,7 @@ def test_the_wrong_colour_names_its_twin(app: App, task: PlainTask[..., Any], pa
             with pytest.raises(TypeError, match=r"async twin .*aenqueue"):
                 task.using(connection=raw).enqueue()
         async with aiosqlite.connect(path) as bare:
-            with pytest.raises(TypeError, match="cannot enqueue on aiosqlite"):
+            with pytest.raises(TypeError, match="cannot work on aiosqlite"):
                 await task.using(connection=bare).aenqueue()
 
     asyncio.run(main())
@@ -310,6 +312,49 @@ def test_the_first_use_within_a_transaction_that_writes_does_not_wait_for_itself
         assert time.monotonic() - began < 5
         connection.rollback()
     app.close()
+
+
+def test_a_transaction_that_has_made_the_schema_can_go_on(path: Path) -> None:
+    app = make_app(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("begin immediate")
+        for _ in range(2):
+            app.lookup("work").using(connection=connection).enqueue()
+        connection.execute("commit")
+    assert app.client.count() == 2
+    app.close()
+
+
+def test_a_transaction_that_enqueues_first_waits_for_whoever_writes(
+    app: App, task: PlainTask[..., Any], path: Path
+) -> None:
+    """Even if it was begun so that SQLite would let it look first, and then refuse its write."""
+    began = threading.Event()
+
+    def caller() -> None:
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("begin")
+            began.set()
+            task.using(connection=connection, unique="k").enqueue()
+            connection.execute("commit")
+
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer, ThreadPoolExecutor() as pool:
+        writer.execute("begin immediate")
+        writer.execute(f"insert into {OWN} values (1)")
+        waiting = pool.submit(caller)
+        assert began.wait(10)
+        time.sleep(0.1)
+        writer.execute("commit")
+        waiting.result(10)
+    assert app.client.count() == 1
+
+
+def test_what_is_looked_at_belongs_to_the_transaction(app: App, task: PlainTask[..., Any], path: Path) -> None:
+    """Python opens a transaction with the first write only; what is there already is looked for before."""
+    known = task.enqueue()
+    with closing(sqlite3.connect(path)) as connection:
+        assert task.using(connection=connection, id=known.id).enqueue().existing
+        assert connection.in_transaction
 
 
 def test_an_app_that_enqueues_for_the_first_time_in_a_transaction_finds_its_schema(app: App, path: Path) -> None:

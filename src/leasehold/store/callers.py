@@ -1,23 +1,23 @@
 """Flows on the caller's connection: enqueue, and succeed, in a transaction that is theirs to commit.
 
-Supported: psycopg (sync, async), asyncpg, SQLAlchemy's Connection and Session and their async twins, sqlite3. Each is
-known by the module that its class comes from, so that none of them need be installed. A connection that would commit
-each statement by itself is refused: the promise is "all or nothing".
+Supported: psycopg (sync, async), asyncpg, SQLAlchemy's Connection and Session and their async twins, Django on either
+database, sqlite3. Each is known by the module that its class comes from, so that none of them need be installed. A
+connection that would commit each statement by itself is refused: the promise is "all or nothing".
 """
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ..core.errors import InvalidInput, LeaseholdError, SchemaMismatch, StoreBusy
-from . import migrate
+from .callers_django import OnDjango
+from .checks import named, refuse_autocommit, same_file, same_system, sqlite_begin, sqlite_schema
 from .query import Flow, Query, Row, texts
 from .runner import AsyncConnection, Connection, adrive, drive
-from .sqlite import OnSQLite, SQLiteStore, is_busy
+from .sqlite import OnSQLite, is_busy
 from .store import Store
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ def run_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *args: A
     """Run a flow in the caller's transaction on a sync connection."""
     kind = _kind(connection)
     if kind in _ASYNC:
-        raise TypeError(f"{_named(connection)} is async: use the async twin (aenqueue, asucceed, app.aclient)")
-    on = _SYNC.get(kind, _unknown)(store, connection)
+        raise TypeError(f"{named(connection)} is async: use the async twin (aenqueue, asucceed, app.aclient)")
     with _clear_errors(store.where):
+        on = _SYNC.get(kind, _unknown)(store, connection)
         result, wakes = drive(flow(*args, **kwargs), on)
         for statement in store.notifications(wakes):
             on.execute(statement)
@@ -43,7 +43,7 @@ async def arun_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *
     """Run a flow in the caller's transaction on an async connection."""
     kind = _kind(connection)
     if kind in _SYNC:
-        raise TypeError(f"{_named(connection)} is not async: use the plain twin (enqueue, succeed, app.client)")
+        raise TypeError(f"{named(connection)} is not async: use the plain twin (enqueue, succeed, app.client)")
     on = _ASYNC.get(kind, _unknown)(store, connection)
     with _clear_errors(store.where):
         result, wakes = await adrive(flow(*args, **kwargs), on)
@@ -59,7 +59,7 @@ class OnPsycopg:
         self._schema = _postgres(store, raw)
         self._raw = raw
         if raw.autocommit and raw.info.transaction_status == _IDLE:
-            _refuse_autocommit(raw, "with connection.transaction():")
+            refuse_autocommit(named(raw), "with connection.transaction():")
 
     def begin(self) -> None:
         """Theirs is open, or opens with the first statement."""
@@ -82,7 +82,7 @@ class OnAsyncPsycopg:
         self._schema = _postgres(store, raw)
         self._raw = raw
         if raw.autocommit and raw.info.transaction_status == _IDLE:
-            _refuse_autocommit(raw, "async with connection.transaction():")
+            refuse_autocommit(named(raw), "async with connection.transaction():")
 
     async def begin(self) -> None:
         """Theirs is open, or opens with the first statement."""
@@ -105,7 +105,7 @@ class OnAsyncpg:
         self._schema = _postgres(store, raw)
         self._raw = raw
         if not raw.is_in_transaction():
-            _refuse_autocommit(raw, "async with connection.transaction():")
+            refuse_autocommit(named(raw), "async with connection.transaction():")
 
     async def begin(self) -> None:
         """Theirs is open."""
@@ -122,10 +122,7 @@ class _OnAlchemy:
     def __init__(self, store: Store, raw: Any) -> None:
         self._raw = raw
         bind = raw.get_bind() if hasattr(raw, "get_bind") else raw
-        found = bind.dialect.name
-        wanted = "postgresql" if store.dialect == "postgres" else "sqlite"
-        if found != wanted:
-            raise InvalidInput(f"{_named(raw)} speaks to {found}, but the jobs live in {store.where}")
+        same_system(store, named(raw), bind.dialect.name)
         self._store = store
         self._schema = store.quoted
         self._checked = False
@@ -137,9 +134,9 @@ class _OnAlchemy:
         # What an engine was made with is not to be had otherwise.
         level = level or getattr(connection.dialect, "_on_connect_isolation_level", None)
         if level == "AUTOCOMMIT":
-            _refuse_autocommit(self._raw, "an engine without AUTOCOMMIT")
+            refuse_autocommit(named(self._raw), "an engine without AUTOCOMMIT")
         if self._dialect == "sqlite":
-            _same_file(self._store, self._raw, databases)
+            same_file(self._store, named(self._raw), databases)
         self._checked = True
 
     def statements(self, query: Query) -> Iterator[tuple[Any, dict[str, Any]]]:
@@ -198,29 +195,21 @@ def _plain(raw: sqlite3.Connection) -> Iterator[None]:
         raw.row_factory, raw.text_factory = rows, text
 
 
-def _same_file(store: Store, raw: Any, databases: Sequence[Row]) -> SQLiteStore:
-    """Refuse a connection that is open on another file than the jobs live in; given the rows of database_list."""
-    files = {os.path.realpath(row[2]) for row in databases if row[2]}
-    if not isinstance(store, SQLiteStore) or store.path is None or os.path.realpath(store.path) not in files:
-        there = ", ".join(sorted(files)) or "memory"
-        raise InvalidInput(f"{_named(raw)} is open on {there}, but the jobs live in {store.where}")
-    return store
-
-
 class OnCallersSQLite(OnSQLite):
     """A caller's sqlite3 connection to the very file that the jobs live in."""
 
     def __init__(self, store: Store, raw: sqlite3.Connection) -> None:
         super().__init__(raw, store.quoted)
         with _plain(raw):
-            own = _same_file(store, raw, raw.execute("pragma database_list").fetchall())
+            own = same_file(store, named(raw), raw.execute("pragma database_list").fetchall())
             commits_alone = raw.isolation_level is None or getattr(raw, "autocommit", -1) is True
             if commits_alone and not raw.in_transaction:
-                _refuse_autocommit(raw, 'connection.execute("begin immediate")')
-            if raw.in_transaction and migrate.sqlite_version(raw, store.quoted) == 0:
-                own.migrate_on(raw)  # nobody else can: the caller may have the write lock
-            else:
-                store.ready()
+                refuse_autocommit(named(raw), 'connection.execute("begin immediate")')
+            sqlite_schema(own, raw)
+
+    def begin(self) -> None:
+        """Theirs is open, or else opens now."""
+        sqlite_begin(self._raw)
 
     def execute(self, query: Query) -> list[Row]:
         """Run a script, whatever factories the connection has."""
@@ -237,6 +226,8 @@ def _databases() -> Any:
 _IDLE = 0  # psycopg's TransactionStatus.IDLE
 
 _SYNC: dict[str, Callable[[Store, Any], Connection]] = {
+    "django.BaseDatabaseWrapper": OnDjango,
+    "django.ConnectionProxy": OnDjango,
     "psycopg.Connection": OnPsycopg,
     "sqlalchemy.Connection": OnAlchemy,
     "sqlalchemy.Session": OnAlchemy,
@@ -264,21 +255,13 @@ def _kind(connection: Any) -> str:
 
 def _unknown(store: Store, connection: Any) -> NoReturn:
     known = ", ".join(sorted({*_SYNC, *_ASYNC}))
-    raise TypeError(f"cannot enqueue on {_named(connection)}; known are {known}")
-
-
-def _named(connection: Any) -> str:
-    return f"{type(connection).__module__}.{type(connection).__qualname__}"
+    raise TypeError(f"cannot work on {named(connection)}; known are {known}")
 
 
 def _postgres(store: Store, connection: Any) -> str:
     if store.dialect != "postgres":
-        raise InvalidInput(f"{_named(connection)} speaks to PostgreSQL, but the jobs live in {store.where}")
+        raise InvalidInput(f"{named(connection)} speaks to PostgreSQL, but the jobs live in {store.where}")
     return store.quoted
-
-
-def _refuse_autocommit(connection: Any, instead: str) -> NoReturn:
-    raise InvalidInput(f"{_named(connection)} is in no transaction: each statement would commit alone; use {instead}")
 
 
 @contextmanager
@@ -287,13 +270,15 @@ def _clear_errors(where: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        cause = getattr(error, "orig", None) or error
+        of_django = type(error).__module__ == "django.db.utils"
+        cause = (error.__cause__ if of_django else getattr(error, "orig", None)) or error
         missing = getattr(cause, "sqlstate", None) in ("42P01", "3F000") or "no such table: " in str(cause)
         if missing and not isinstance(error, LeaseholdError):
             raise SchemaMismatch(f"{where} holds no Leasehold schema: run app.client.migrate()") from error
         if is_busy(cause):
+            begin = 'the option "transaction_mode": "IMMEDIATE" of the database' if of_django else '"begin immediate"'
             raise StoreBusy(
                 "SQLite refuses the write: another connection holds the lock, or has written since your transaction "
-                'first read; begin transactions that will write with "begin immediate", and try again'
+                f"first read; begin transactions that will write with {begin}, and try again"
             ) from error
         raise
