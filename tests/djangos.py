@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import django
 from django.conf import settings
-from django.db import connections
+from django.db import connection, connections, transaction
 from django.db.utils import ConnectionHandler
 from django.utils.functional import empty
 from psycopg.conninfo import conninfo_to_dict
+
+from tests.homes import Home
 
 
 def configure() -> None:
@@ -50,6 +52,62 @@ def known_as(alias: str, found: dict[str, Any]) -> Iterator[Any]:
             del connections.settings[alias]
 
 
+# The ways to have a transaction.
+
+Way = Callable[[Home], Any]  # to a context manager of a connection on which a transaction is open
+
+
+@contextmanager
+def proxy(home: Home) -> Iterator[Any]:
+    with known_as("default", database(home.url)), transaction.atomic():
+        yield connection
+
+
+@contextmanager
+def wrapper(home: Home) -> Iterator[Any]:
+    with known_as("other", database(home.url)) as raw, transaction.atomic(using="other"):
+        yield raw
+
+
+@contextmanager
+def logged(home: Home) -> Iterator[Any]:
+    """As with DEBUG: each query is noted, values and all."""
+    with wrapper(home) as raw:
+        raw.force_debug_cursor = True
+        yield raw
+        raw.force_debug_cursor = False
+        assert any("insert" in query["sql"] for query in raw.queries)
+
+
+@contextmanager
+def with_options(home: Home) -> Iterator[Any]:
+    options = {"server_side_binding": True} if home.is_postgres else {"transaction_mode": "IMMEDIATE"}
+    with known_as("other", database(home.url, **options)) as raw, transaction.atomic(using="other"):
+        yield raw
+
+
+@contextmanager
+def by_hand(home: Home) -> Iterator[Any]:
+    """Autocommit is off, and no block is open."""
+    with known_as("other", database(home.url)) as raw:
+        transaction.set_autocommit(False, using="other")
+        try:
+            yield raw
+        except BaseException:
+            transaction.rollback(using="other")
+            raise
+        transaction.commit(using="other")
+
+
+WAYS: dict[str, Way] = {
+    "proxy": proxy,
+    "wrapper": wrapper,
+    "logged": logged,
+    "options": with_options,
+    "by_hand": by_hand,
+}
+
+
 @contextmanager
 def settings_in(module: str) -> Iterator[None]:
     """Django as it is in a process of its own, whose settings are in a module; they are read when they are needed."""
@@ -57,16 +115,22 @@ def settings_in(module: str) -> Iterator[None]:
     zone, variable = os.environ.get("TZ"), os.environ.get("DJANGO_SETTINGS_MODULE")
     os.environ["DJANGO_SETTINGS_MODULE"] = module
     settings._wrapped = empty
-    connections.__dict__.pop("settings", None)
+    _start_over()
     try:
         yield
     finally:
-        for alias in connections.__dict__.pop("settings", ()):
-            _forget(alias)
+        _start_over()
         settings._wrapped = before
         _put_back("DJANGO_SETTINGS_MODULE", variable)
         _put_back("TZ", zone)  # Django sets it
         time.tzset()
+
+
+def _start_over() -> None:
+    """Have the databases read from the settings by whoever asks next."""
+    for alias in connections.__dict__.pop("settings", ()):
+        _forget(alias)
+    connections._settings = None
 
 
 def _forget(alias: str) -> None:

@@ -29,6 +29,7 @@ from leasehold.cli import demo, migrate, worker
 from leasehold.core.errors import AbortReason
 from leasehold.options import Options, TaskOptions
 from tests.conftest import PG_KINDS, SERVERS
+from tests.djangos import settings_in
 from tests.pages import DOCS, EXPECTATION, PAGES, ROOT, Block, Expectations, blocks, commands, new_module, run_python
 
 STORES = ["sqlite", *PG_KINDS]
@@ -89,6 +90,7 @@ def test_the_code_of_a_page_runs_as_written(
         stack.callback(drop_roles, url, roles)
         runner = stack.enter_context(asyncio.Runner())
         stack.enter_context(closing_apps(monkeypatch))
+        stack.enter_context(settings_in(module.__name__))
         for block in todo:
             block = block._replace(code=with_roles_of_its_own(block.code, roles))
             if block.kind == "python":

@@ -6,8 +6,7 @@ import asyncio
 import threading
 import time
 import unittest
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from leasehold import App, InvalidInput, JobNotFound, SchemaMismatch, StoreBusy
 from leasehold.core.ids import make_id
 from leasehold.tasks import PlainTask
 from tests.conftest import PG_KINDS
-from tests.djangos import configure, database, known_as
+from tests.djangos import WAYS, Way, by_hand, configure, database, known_as
 from tests.homes import Home, claim, inventory, shared_schema
 from tests.store.test_callers import drafts_of_all_kinds
 from tests.store.transactions import OWN
@@ -92,62 +91,6 @@ def django(home: Home, own: str) -> Iterator[Any]:
 def run(raw: Any, sql: str) -> None:
     with raw.cursor() as cursor:
         cursor.execute(sql)
-
-
-# there are many ways to have a transaction
-
-Way = Callable[[Home], Any]  # to a context manager of a connection on which a transaction is open
-
-
-@contextmanager
-def proxy(home: Home) -> Iterator[Any]:
-    with known_as("default", database(home.url)), transaction.atomic():
-        yield connection
-
-
-@contextmanager
-def wrapper(home: Home) -> Iterator[Any]:
-    with known_as("other", database(home.url)) as raw, transaction.atomic(using="other"):
-        yield raw
-
-
-@contextmanager
-def logged(home: Home) -> Iterator[Any]:
-    """As with DEBUG: each query is noted, values and all."""
-    with wrapper(home) as raw:
-        raw.force_debug_cursor = True
-        yield raw
-        raw.force_debug_cursor = False
-        assert any("insert" in query["sql"] for query in raw.queries)
-
-
-@contextmanager
-def with_options(home: Home) -> Iterator[Any]:
-    options = {"server_side_binding": True} if home.is_postgres else {"transaction_mode": "IMMEDIATE"}
-    with known_as("other", database(home.url, **options)) as raw, transaction.atomic(using="other"):
-        yield raw
-
-
-@contextmanager
-def by_hand(home: Home) -> Iterator[Any]:
-    """Autocommit is off, and no block is open."""
-    with known_as("other", database(home.url)) as raw:
-        transaction.set_autocommit(False, using="other")
-        try:
-            yield raw
-        except BaseException:
-            transaction.rollback(using="other")
-            raise
-        transaction.commit(using="other")
-
-
-WAYS: dict[str, Way] = {
-    "proxy": proxy,
-    "wrapper": wrapper,
-    "logged": logged,
-    "options": with_options,
-    "by_hand": by_hand,
-}
 
 
 @pytest.fixture(params=WAYS.values(), ids=WAYS.keys())
@@ -427,6 +370,14 @@ def test_a_database_without_the_schema(home: Home, tmp_path: Path) -> None:
             assert ("jobs" in inventory(fresh.store())) is commit
     assert fresh.client.count() == 2
     fresh.close()
+
+
+def test_what_is_looked_at_belongs_to_the_transaction(task: PlainTask[..., Any], home: Home) -> None:
+    """With autocommit off, Python opens a transaction of SQLite with the first write only."""
+    known = task.enqueue()
+    with by_hand(home) as raw:
+        assert task.using(connection=raw, id=known.id).enqueue().existing
+        assert home.is_postgres or raw.connection.in_transaction
 
 
 @pytest.fixture

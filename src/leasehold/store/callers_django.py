@@ -32,7 +32,6 @@ class OnDjango:
         if raw.get_autocommit():
             using = "" if raw.alias == "default" else f"using={raw.alias!r}"
             refuse_autocommit(what, f"with transaction.atomic({using}):")
-        raw.validate_no_broken_transaction()
         if store.dialect == "sqlite":
             with self._marking():
                 _check_file(store, what, raw)
