@@ -263,4 +263,4 @@ def test_a_job_of_a_paused_or_full_queue_says_so(
 
 def test_blockers_of_a_plain_job_are_none(app: App, task: PlainTask[..., Any]) -> None:
     assert app.client.blockers(task.enqueue()) == []
-    assert app.client.chain(only := task.enqueue()) == [only]
+    assert list(app.client.chain(only := task.enqueue())) == [only]

@@ -20,6 +20,7 @@ NAMES = [
     "Attempt",
     "AttemptRecord",
     "Backoff",
+    "Chain",
     "Client",
     "Draft",
     "Fail",

@@ -35,7 +35,7 @@ from .core.errors import (
     UnknownTask,
     WaitTimeout,
 )
-from .core.job import AttemptRecord, Draft, Job, State
+from .core.job import AttemptRecord, Chain, Draft, Job, State
 from .logs import JobContext
 from .tasks import new_id
 from .worker import Worker
@@ -47,6 +47,7 @@ __all__ = [
     "Attempt",
     "AttemptRecord",
     "Backoff",
+    "Chain",
     "Client",
     "Draft",
     "Fail",

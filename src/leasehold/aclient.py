@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast, overload
 from uuid import UUID
 
 from .client import DAY, AnyJob, AnyState, Client, check_drafts, spend
-from .core.job import AttemptRecord, Draft, Job
+from .core.job import AttemptRecord, Chain, Draft, Job
 from .store.callers import arun_on
 from .store.flows import enqueue
 from .store.flows.look import BlockerInfo, Page, QueueInfo
@@ -142,7 +142,7 @@ class AsyncClient:
     async def attempts(self, job: AnyJob, /) -> list[AttemptRecord]:
         return await _call(self._plain.attempts, job)
 
-    async def chain(self, job: AnyJob, /) -> list[Job[Any]]:
+    async def chain(self, job: AnyJob, /) -> Chain:
         return await _call(self._plain.chain, job)
 
     async def blockers(self, job: AnyJob, /) -> list[BlockerInfo]:

@@ -17,7 +17,7 @@ from . import events
 from .core import names, payload
 from .core.errors import InvalidInput, JobCancelled, JobFailed, JobNotFound, WaitTimeout
 from .core.ids import parse_id
-from .core.job import AttemptRecord, Draft, Job, State
+from .core.job import AttemptRecord, Chain, Draft, Job, State
 from .signature import plain_value
 from .store.callers import run_on
 from .store.flows import enqueue, look, steer, upkeep
@@ -169,8 +169,8 @@ class Client:
         """Every attempt of a job, in order, the one that runs now included."""
         return self.store.run(look.attempts, _id(job))
 
-    def chain(self, job: AnyJob, /) -> list[Job[Any]]:
-        """All jobs of the chain that a job belongs to, in order."""
+    def chain(self, job: AnyJob, /) -> Chain:
+        """The chain that a job belongs to: all its jobs in order, its state and its result."""
         return self.store.run(look.chain, _id(job))
 
     def blockers(self, job: AnyJob, /) -> list[BlockerInfo]:

@@ -5,11 +5,12 @@ Those that are made by the thousand are msgspec's structs, which cost a tenth of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 from msgspec import Struct
 
@@ -117,6 +118,47 @@ class Job(Struct, Generic[R_co], frozen=True):
     def __repr__(self) -> str:
         waits = f" (waits for {self.wait})" if self.wait else ""
         return f"<job {self.id} {self.task} {self.state}{waits}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Chain(Sequence[Job[Any]]):
+    """A job and those that went on with it, in order: a sequence of what the store knew at one moment."""
+
+    jobs: tuple[Job[Any], ...]
+
+    @property
+    def id(self) -> str:
+        """The id of its first job, which may have been deleted or pruned since."""
+        return self.jobs[0].chain
+
+    @property
+    def last(self) -> Job[Any]:
+        """The job that it has come to."""
+        return self.jobs[-1]
+
+    @property
+    def state(self) -> State:
+        """The state of its last job."""
+        return self.last.state
+
+    @property
+    def result(self) -> str | None:
+        """The result of its last job as JSON text; None unless that one has succeeded."""
+        ended = self.state is State.SUCCEEDED and not self.last.continued  # else the last one is gone
+        return self.last.result if ended else None
+
+    @overload
+    def __getitem__(self, index: int) -> Job[Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Job[Any]]: ...
+    def __getitem__(self, index: int | slice) -> Job[Any] | Sequence[Job[Any]]:
+        return self.jobs[index]
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def __repr__(self) -> str:
+        return f"<chain {self.id} {self.state}: {' -> '.join(job.task for job in self.jobs)}>"
 
 
 class Progress(Struct, frozen=True, omit_defaults=True):

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ...core.errors import JobNotFound
-from ...core.job import AttemptRecord, Job, State, Wait, maybe_utc, utc
+from ...core.job import AttemptRecord, Chain, Job, State, Wait, maybe_utc, utc
 from ..query import Flow, Row, as_json, look, pairs, read
 from . import rows
 
@@ -106,12 +106,12 @@ def attempts(job_id: str) -> Flow[list[AttemptRecord]]:
 
 
 @look
-def chain(job_id: str) -> Flow[list[Job[Any]]]:
-    """All jobs of the chain that a job belongs to, in order."""
+def chain(job_id: str) -> Flow[Chain]:
+    """The chain that a job belongs to."""
     found = yield read("chain", id=job_id)
     if not found:
         raise JobNotFound(job_id)
-    return sorted((rows.job(row) for row in found), key=lambda job: job.position)
+    return Chain(tuple(sorted((rows.job(row) for row in found), key=lambda job: job.position)))
 
 
 @look
@@ -121,7 +121,7 @@ def last_of_chain(job_id: str) -> Flow[Job[Any]]:
     if not found:
         raise JobNotFound(job_id)
     job = rows.job(found[0])
-    return (yield from chain(job_id))[-1] if job.continued else job
+    return (yield from chain(job_id)).last if job.continued else job
 
 
 @look
