@@ -4,14 +4,37 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from leasehold import App, Chain, State
+from leasehold import (
+    App,
+    Chain,
+    HasDependents,
+    InvalidInput,
+    InvalidPayload,
+    InvalidTransition,
+    JobNotFound,
+    State,
+    events,
+)
+from leasehold.store.flows import lease
 from leasehold.tasks import PlainTask
-from tests.homes import _any_schema, app, claim, fail, home, ids, succeed  # noqa: F401
+from tests.homes import (  # noqa: F401
+    EMPTIED,
+    _any_schema,
+    app,
+    claim,
+    fail,
+    home,
+    ids,
+    inventory,
+    promote_all,
+    succeed,
+)
 
 
 @pytest.fixture
@@ -55,3 +78,138 @@ def test_a_chain_that_failed_or_lost_its_end_has_no_result(app: App, task: Plain
     assert (app.client.chain(grown[0]).state, app.client.chain(grown[0]).result) == (State.FAILED, None)
     app.client.delete(grown[1])
     assert app.client.chain(grown[0]).result is None
+
+
+def states(app: App, *jobs: Any) -> list[str | None]:
+    found = [app.client.get(job) for job in jobs]
+    return [None if job is None else str(job.state) for job in found]
+
+
+@pytest.mark.parametrize("named", [0, 1, 2])
+def test_a_chain_is_cancelled_by_the_name_of_any_of_its_jobs(app: App, task: PlainTask[..., Any], named: int) -> None:
+    grown = grow(app, task, 3)
+    assert app.client.cancel(grown[named], chain=True).id == grown[2]
+    assert states(app, *grown) == ["succeeded", "succeeded", "cancelled"]
+    with pytest.raises(InvalidTransition, match=f"cannot cancel job {grown[2]}: it is cancelled"):
+        app.client.cancel(grown[named], chain=True)
+
+
+def test_the_running_job_of_a_chain_is_asked_to_end(app: App, task: PlainTask[..., Any]) -> None:
+    grown = grow(app, task, 2)
+    (held,) = claim(app)
+    asked = app.client.cancel(grown[0], chain=True)
+    assert (asked.id, asked.state, asked.request) == (held.id, State.RUNNING, "cancel")
+
+
+def test_without_a_word_of_the_chain_the_job_itself_is_meant(app: App, task: PlainTask[..., Any]) -> None:
+    grown = grow(app, task, 2)
+    for verb in (app.client.cancel, app.client.complete):
+        with pytest.raises(InvalidTransition, match=grown[0]):
+            verb(grown[0])
+    app.client.delete(grown[0])
+    assert states(app, *grown) == [None, "queued"]
+
+
+def test_a_chain_is_completed_by_the_name_of_any_of_its_jobs(app: App, task: PlainTask[..., Any]) -> None:
+    grown = grow(app, task, 2)
+    further = task.draft("further")
+    assert app.client.complete(grown[0], continue_with=further, chain=True).id == grown[1]
+    done = app.client.complete(grown[1], "end", chain=True)
+    assert (done.id, done.state, done.result) == (further.id, State.SUCCEEDED, '"end"')
+    with pytest.raises(InvalidTransition, match=f"cannot complete job {further.id}: it is succeeded"):
+        app.client.complete(grown[0], "again", chain=True)
+
+
+def test_the_result_must_fit_the_task_that_the_chain_has_come_to(app: App, task: PlainTask[..., Any]) -> None:
+    @app.task
+    def count() -> int:
+        return 1
+
+    first = task.enqueue()
+    app.client.complete(first, continue_with=count.draft())
+    with pytest.raises(InvalidPayload, match="does not fit its annotation"):
+        app.client.complete(first, "not a number", chain=True)
+    assert app.client.complete(first, 7, chain=True).result == "7"
+
+
+def test_a_chain_is_deleted_with_all_its_history(app: App, task: PlainTask[..., Any]) -> None:
+    bystander = task.enqueue()
+    app.client.pause(bystander)
+    before = inventory(app.store())
+    grown = grow(app, task, 3)
+    fail(app, claim(app)[0])
+    app.client.resume(grown[2])
+    deleted: list[str] = []
+    app.on(events.Deleted)(lambda event: deleted.append(event.job_id))
+    app.client.delete(grown[1], chain=True)
+    assert sorted(deleted) == sorted(grown)
+    after = inventory(app.store())
+    assert {name: after[name] for name in EMPTIED if name != "nudges"} == {
+        name: before[name] for name in EMPTIED if name != "nudges"
+    }
+    with pytest.raises(JobNotFound):
+        app.client.delete(grown[1], chain=True)
+
+
+def test_a_chain_that_others_wait_for_is_not_deleted(app: App, task: PlainTask[..., Any]) -> None:
+    grown = grow(app, task, 2)
+    waiting = [task.using(after=[grown[0]]).enqueue(n).id for n in range(5)]
+    everything = inventory(app.store())
+    with pytest.raises(HasDependents, match=f"{waiting[2]} and 2 more; .* say dependents=True") as caught:
+        app.client.delete(grown[1], chain=True)
+    assert (caught.value.chain, set(caught.value.ids)) == (grown[0], set(waiting))
+    assert inventory(app.store()) == everything
+    for one in waiting:
+        app.client.cancel(one)
+    app.client.delete(grown[1], chain=True)
+    assert states(app, *grown, *waiting) == [None] * 2 + ["cancelled"] * 5
+
+
+def test_a_chain_is_deleted_with_the_chains_of_all_that_wait_for_it(app: App, task: PlainTask[..., Any]) -> None:
+    grown = grow(app, task, 2)
+    other = task.enqueue("other")
+    middle = task.enqueue("middle")
+    later = task.using(after=[grown[0], other]).draft("goes on, and waits")
+    app.client.complete(middle, continue_with=later)
+    end = task.using(after=[middle, grown[0]]).enqueue("end")
+    free = task.using(after=[other]).enqueue("waits for another")
+    with pytest.raises(InvalidInput, match="say delete"):
+        app.client.delete(grown[0], dependents=True)
+    app.client.delete(grown[0], chain=True, dependents=True)
+    assert states(app, *grown, middle, later.id, end) == [None] * 5
+    assert states(app, other, free) == ["queued", "pending"]
+    app.client.complete(other)
+    assert promote_all(app) == [free.id]
+
+
+def test_a_chain_that_has_succeeded_leaves_its_result_to_those_who_waited(app: App, task: PlainTask[..., Any]) -> None:
+    grown = grow(app, task, 2)
+    waiting = task.using(after=[grown[0]]).enqueue()
+    app.client.complete(grown[1], "end")
+    app.client.delete(grown[0], chain=True, dependents=True)
+    promote_all(app)
+    assert states(app, *grown, waiting) == [None, None, "queued"]
+    assert [(one.state, one.result) for one in app.client.blockers(waiting)] == [("succeeded", '"end"')]
+
+
+def test_the_owner_of_a_job_in_a_deleted_chain_loses_its_lease(app: App, task: PlainTask[..., Any]) -> None:
+    grown = grow(app, task, 2)
+    (held,) = claim(app)
+    with app.store().wakes.sleeper("request") as sleeper:
+        app.client.delete(grown[0], chain=True)
+        assert sleeper.wait(5)
+    assert app.store().run(lease.heed, [held.lease]).lost == [held.lease]
+
+
+def test_the_async_client_means_chains_as_well(app: App, task: PlainTask[..., Any]) -> None:
+    async def day() -> None:
+        first, second = task.enqueue(1), task.enqueue(2)
+        await app.aclient.complete(first, continue_with=task.draft(), chain=True)
+        assert (await app.aclient.cancel(first, chain=True)).position == 1
+        assert (await app.aclient.chain(first)).state is State.CANCELLED
+        await task.using(after=[second]).aenqueue()
+        await app.aclient.delete(second, chain=True, dependents=True)
+        await app.aclient.delete(first, chain=True)
+        assert await app.aclient.count() == 0
+
+    asyncio.run(day())

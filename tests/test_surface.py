@@ -24,6 +24,7 @@ NAMES = [
     "Client",
     "Draft",
     "Fail",
+    "HasDependents",
     "InvalidArguments",
     "InvalidInput",
     "InvalidPayload",

@@ -15,6 +15,7 @@ from .core.backoff import Backoff
 from .core.errors import (
     Aborted,
     Fail,
+    HasDependents,
     InvalidArguments,
     InvalidInput,
     InvalidPayload,
@@ -51,6 +52,7 @@ __all__ = [
     "Client",
     "Draft",
     "Fail",
+    "HasDependents",
     "InvalidArguments",
     "InvalidInput",
     "InvalidPayload",

@@ -116,8 +116,8 @@ class AsyncClient:
     async def result(self, job: AnyJob, /, *, timeout: float = 60.0) -> Any:
         return await _call(self._plain.result, job, timeout=timeout)
 
-    async def cancel(self, job: AnyJob, /) -> Job[Any]:
-        return await _call(self._plain.cancel, job)
+    async def cancel(self, job: AnyJob, /, *, chain: bool = False) -> Job[Any]:
+        return await _call(self._plain.cancel, job, chain=chain)
 
     async def pause(self, job: AnyJob, /) -> Job[Any]:
         return await _call(self._plain.pause, job)
@@ -129,12 +129,12 @@ class AsyncClient:
         return await _call(self._plain.run_now, job)
 
     async def complete(
-        self, job: AnyJob, result: Any = None, /, *, continue_with: Draft[Any] | None = None
+        self, job: AnyJob, result: Any = None, /, *, continue_with: Draft[Any] | None = None, chain: bool = False
     ) -> Job[Any]:
-        return await _call(self._plain.complete, job, result, continue_with=continue_with)
+        return await _call(self._plain.complete, job, result, continue_with=continue_with, chain=chain)
 
-    async def delete(self, job: AnyJob, /) -> None:
-        await _call(self._plain.delete, job)
+    async def delete(self, job: AnyJob, /, *, chain: bool = False, dependents: bool = False) -> None:
+        await _call(self._plain.delete, job, chain=chain, dependents=dependents)
 
     async def explain(self, job: AnyJob, /) -> list[str]:
         return await _call(self._plain.explain, job)

@@ -20,7 +20,7 @@ from .core.ids import parse_id
 from .core.job import AttemptRecord, Chain, Draft, Job, State
 from .signature import plain_value
 from .store.callers import run_on
-from .store.flows import enqueue, look, steer, upkeep
+from .store.flows import chains, enqueue, look, steer, upkeep
 from .store.flows.look import BlockerInfo, Filter, Page, QueueInfo
 from .store.flows.upkeep import Pruned
 from .store.store import Store
@@ -131,9 +131,12 @@ class Client:
             raise JobCancelled(last.id)
         return self._decode(last)
 
-    def cancel(self, job: AnyJob, /) -> Job[Any]:
-        """End a job. A running one is asked to end: it is cancelled as soon as its attempt is over."""
-        return self._told(events.Cancelled, self.store.run(steer.cancel, _id(job)))
+    def cancel(self, job: AnyJob, /, *, chain: bool = False) -> Job[Any]:
+        """End a job. A running one is asked to end: it is cancelled as soon as its attempt is over.
+
+        With `chain`, that job of its chain which is not over yet. Returns the job that was meant.
+        """
+        return self._told(events.Cancelled, self.store.run(steer.cancel, _id(job), chain=chain))
 
     def pause(self, job: AnyJob, /) -> Job[Any]:
         """Hold a job back until it is resumed. A running one is asked to stop."""
@@ -147,19 +150,36 @@ class Client:
         """Make a job that waits for its time, or for a retry, due at once."""
         return self._told(events.Hastened, self.store.run(steer.run_now, _id(job)))
 
-    def complete(self, job: AnyJob, result: Any = None, /, *, continue_with: Draft[Any] | None = None) -> Job[Any]:
-        """Succeed a job from outside, with this result, or by going on with another job of its chain."""
+    def complete(
+        self, job: AnyJob, result: Any = None, /, *, continue_with: Draft[Any] | None = None, chain: bool = False
+    ) -> Job[Any]:
+        """Succeed a job from outside, with this result, or by going on with another job of its chain.
+
+        With `chain`, that job of its chain which is not over yet. Returns the job that was meant.
+        """
         if continue_with is not None:
             check_drafts([continue_with])
-        done = self.store.run(steer.complete, _id(job), self._encode(job, result), continue_with)
+        text, fits = self._encode(result)
+        done = self.store.run(steer.complete, _id(job), text, continue_with, chain=chain, fits=fits)
         return self._told(events.Completed, done)
 
-    def delete(self, job: AnyJob, /) -> None:
-        """Remove a job and its history, whatever its state."""
+    def delete(self, job: AnyJob, /, *, chain: bool = False, dependents: bool = False) -> None:
+        """Remove a job and its history, whatever its state.
+
+        With `chain`, all jobs of its chain. While jobs of other chains wait for it this raises HasDependents; with
+        `dependents` their chains are removed as well, and those of all that wait for them.
+        """
         job_id = _id(job)
-        if not self.store.run(steer.delete, job_id):
+        if dependents and not chain:
+            raise InvalidInput("dependents wait for chains: say delete(job, chain=True, dependents=True)")
+        if chain:
+            gone = self.store.run(chains.delete_chain, job_id, dependents=dependents)
+        elif self.store.run(steer.delete, job_id):
+            gone = [job_id]
+        else:
             raise JobNotFound(job_id)
-        self._tasks.events.tell(events.Deleted(job_id=job_id, state=None, tenant=self._tenant))
+        for id in gone:
+            self._tasks.events.tell(events.Deleted(job_id=id, state=None, tenant=self._tenant))
 
     def explain(self, job: AnyJob, /) -> list[str]:
         """Why the job is not running, in sentences."""
@@ -211,16 +231,18 @@ class Client:
             self._tasks.events.tell(kind(job_id=job.id, state=job.state, task=job.task, queue=job.queue, tenant=tenant))
         return job
 
-    def _encode(self, job: AnyJob, result: Any) -> str | None:
-        """A result as it is stored: nothing for None, and nothing that the task's annotation would refuse later."""
+    def _encode(self, result: Any) -> tuple[str | None, Callable[[str], object] | None]:
+        """A result as it is stored, nothing for None; and what refuses it where its task's annotation would later."""
         if result is None:
-            return None
+            return None, None
         text = payload.encode(result, path="result", limit=self._tasks.payload_limit, hook=plain_value)
-        known = job if isinstance(job, Job) else self.get(job)
-        task = self._tasks.tasks.get(known.task) if known else None
-        if task is not None:
-            task.decode_result(text)
-        return text
+
+        def fits(name: str) -> None:
+            task = self._tasks.tasks.get(name)
+            if task is not None:
+                task.decode_result(text)
+
+        return text, fits
 
     def _decode(self, job: Job[Any]) -> Any:
         """A result by the annotation of its task, if this app knows it."""

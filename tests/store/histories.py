@@ -90,6 +90,16 @@ STEPS: dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]] = {
         },
     ),
     "complete": (2, {"which": pick, "result": results, "successor": st.none() | wishes, "lost": lost}),
+    "tell_chain": (
+        2,
+        {
+            "verb": st.sampled_from(["cancel", "complete", "delete", "delete"]),
+            "which": pick,
+            "successor": st.none() | wishes,
+            "dependents": st.booleans(),
+            "lost": lost,
+        },
+    ),
     "set_queue": (
         1,
         {

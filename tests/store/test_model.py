@@ -16,14 +16,15 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from leasehold.core.errors import InvalidInput, InvalidTransition, JobNotFound, KeyTaken, LeaseholdError
+from leasehold.core.errors import HasDependents, InvalidInput, InvalidTransition, JobNotFound, KeyTaken, LeaseholdError
 from leasehold.core.job import Draft, Job, Lease, Outcome, Succeeded
 from leasehold.core.machine import TRANSITIONS
-from leasehold.store.flows import enqueue, lease, look, promote, steer, upkeep
+from leasehold.store.flows import chains, enqueue, lease, look, promote, steer, upkeep
 from leasehold.store.flows.lease import Scope
 from tests import servers
 from tests.store.histories import batches, steps
-from tests.store.model import HALF, OVER, Model
+from tests.store.model import HALF, OVER
+from tests.store.model_chains import Chains
 from tests.store.subjects import Subject, check_invariants, expected, subjects_of
 
 BASE = 1_767_225_600.0  # the moment in the ids below
@@ -43,7 +44,7 @@ class History(RuleBasedStateMachine):
 
     def __init__(self, subjects: list[Subject]) -> None:
         super().__init__()
-        self.model = Model()
+        self.model = Chains()
         self.subjects = subjects
         for subject in subjects:
             subject.wipe()
@@ -252,6 +253,24 @@ class History(RuleBasedStateMachine):
         id = self.id_of(which, *TRANSITIONS["complete"].sources)
         self.steer("complete", id, lost, result, None if successor is None else self.draft(successor))
 
+    def tell_chain(self, verb: str, which: int, successor: dict[str, Any] | None, dependents: bool, lost: bool) -> None:
+        """What is said to a whole chain, by the name of any of its jobs."""
+        id = self.id_of(which)
+        for again in (False, True)[: 1 + lost]:
+            if verb == "delete":
+                self.say(
+                    lambda again=again: self.model.delete_chain(id, dependents, self.now, again),
+                    chains.delete_chain, id, dependents=dependents, now=self.now, again=again, shape=sorted,
+                )  # fmt: skip
+                continue
+            if verb == "complete" and not again:
+                args = ("1", None if successor is None else self.draft(successor))
+            said: tuple[Any, ...] = args if verb == "complete" else ()
+            self.say(
+                lambda again=again, said=said: getattr(self.model, f"{verb}_chain")(id, *said, self.now, again),
+                getattr(steer, verb), id, *said, chain=True, now=self.now, again=again, shape=_job,
+            )  # fmt: skip
+
     def set_queue(self, queue: str, limit: Any, paused: bool | None) -> None:
         paused = None if queue == "*" else paused  # all queues can be limited together, not paused
         self.say(
@@ -289,6 +308,8 @@ def _answer(call: Callable[[], Any]) -> Any:
         return KeyTaken, error.key, error.holder
     except JobNotFound as error:
         return JobNotFound, sorted(error.ids)
+    except HasDependents as error:
+        return HasDependents, error.chain, sorted(error.ids)
     except (InvalidTransition, InvalidInput) as error:
         return type(error)
     except (LeaseholdError, LookupError, TypeError, ValueError) as error:

@@ -7,6 +7,7 @@ LeaseholdError
 ├── UnknownTask (LookupError)
 ├── JobNotFound (LookupError)
 ├── InvalidTransition                  the job's state does not allow the verb
+├── HasDependents                      other jobs wait for the chain that was to be deleted
 ├── KeyTaken                           another job holds the unique key
 ├── LeaseLost                          the lease is no longer ours; nothing was written
 ├── JobFailed, JobCancelled            what `result` raises for a job that did not succeed
@@ -69,6 +70,19 @@ class InvalidTransition(LeaseholdError):
         self.job_id = job_id
         self.verb = verb
         self.state = state
+
+
+class HasDependents(LeaseholdError):
+    """Jobs outside of a chain wait for it, so it was not deleted. Nothing was changed."""
+
+    def __init__(self, chain: str, ids: tuple[str, ...]) -> None:
+        shown = ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
+        super().__init__(
+            f"chain {chain} was not deleted, as others wait for it: {shown}; "
+            "cancel or delete those first, or say dependents=True to delete their chains along with it"
+        )
+        self.chain = chain
+        self.ids = ids
 
 
 class KeyTaken(LeaseholdError):

@@ -114,7 +114,7 @@ def _decide_dependencies(nudges: list[Row], plan: _Plan, now: float | None) -> F
     for job, blocker in edges:
         end = ends.get(blocker, "deleted")
         verdict = machine.blocked(None if end == "deleted" else State(end), _wish(waiting.get(job)))
-        if blocker in busy or (job in waiting and not waiting[job][1]):
+        if blocker in busy or (verdict != "hold" and job in waiting and not waiting[job][1]):
             plan.again.add(("after", job))  # somebody has one of the two locked
         elif verdict == "free":
             decided.append((job, blocker, end))

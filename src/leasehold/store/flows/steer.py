@@ -1,10 +1,12 @@
 """What people say to jobs (cancel, pause, resume, run_now, complete, delete) and to queues (pause, resume, limit).
 
-Each locks the job first and decides in a later statement. A job that is over, or gone, has no row to lock.
+Each locks the job first and decides in a later statement. A job that is over, or gone, has no row to lock. With
+`chain`, the job meant is the one of its chain that is not over.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,7 +15,7 @@ from ...core.errors import InvalidTransition, JobNotFound, KeyTaken
 from ...core.job import Draft, Job, Request, State, Wait
 from ...core.machine import Change
 from ..query import BEGIN, Flow, Row, Wake, as_json, read, write
-from . import enqueue, keys, promote, rows
+from . import enqueue, keys, look, promote, rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +34,12 @@ class _Locked:
     unique: str | None
     windowed: bool
     chain: str
+    task: str
 
     @classmethod
     def of(cls, row: Row) -> _Locked:
         """From a row of `lock`."""
-        id, state, wait, attempt, losses, target, holds, waits, ahead, unique, windowed, chain = row
+        id, state, wait, attempt, losses, target, holds, waits, ahead, unique, windowed, chain, task = row
         wait = None if wait is None else Wait(wait)
         return cls(
             id,
@@ -51,19 +54,20 @@ class _Locked:
             unique,
             bool(windowed),
             chain,
+            task,
         )
 
 
-def cancel(job_id: str, *, now: float | None = None, again: bool = False) -> Flow[Job[Any]]:
+def cancel(job_id: str, *, chain: bool = False, now: float | None = None, again: bool = False) -> Flow[Job[Any]]:
     """End a job; ask the owner of a running one to end it."""
-    job = yield from _lock(job_id, "cancel", now, again)
+    job = yield from _lock(job_id, "cancel", now, again, chain)
     if isinstance(job, Job):
         return job
     if job.state is State.RUNNING:
         yield from _request(job, "cancel")
     else:
         yield from _finish(job, State.CANCELLED, None, False, now)
-    return (yield from _reload(job_id))
+    return (yield from _reload(job.id))
 
 
 def pause(job_id: str, *, now: float | None = None, again: bool = False) -> Flow[Job[Any]]:
@@ -109,24 +113,35 @@ def complete(
     result: str | None,
     continue_with: Draft[Any] | None = None,
     *,
+    chain: bool = False,
+    fits: Callable[[str], object] | None = None,
     now: float | None = None,
     again: bool = False,
 ) -> Flow[Job[Any]]:
-    """Succeed a job from outside. A running owner finds that its lease is gone."""
-    job = yield from _lock(job_id, "complete", now, again)
+    """Succeed a job from outside. A running owner finds that its lease is gone.
+
+    `fits` is given the task of the job, and raises if the result is not one of that task.
+    """
+    if again and chain and continue_with is not None:
+        done = yield from _continued_by(continue_with.id)
+        if done is not None:
+            return done  # what is live in the chain now is the successor itself
+    job = yield from _lock(job_id, "complete", now, again, chain)
     if isinstance(job, Job):
         return job
+    if fits is not None:
+        fits(job.task)
     if continue_with is not None:
-        refused = yield from enqueue.refuse_successors({job_id: (continue_with, job.chain)}, now)
+        refused = yield from enqueue.refuse_successors({job.id: (continue_with, job.chain)}, now)
         if refused:
-            raise refused[job_id]
-    chain, position, watched = yield from _finish(job, State.SUCCEEDED, result, continue_with is not None, now)
+            raise refused[job.id]
+    root, position, watched = yield from _finish(job, State.SUCCEEDED, result, continue_with is not None, now)
     if continue_with is not None:
-        successor = enqueue.Successor(continue_with, chain, position + 1, watched)
+        successor = enqueue.Successor(continue_with, root, position + 1, watched)
         yield from enqueue.add_successors([successor], now=now)
     if job.state is State.RUNNING:
         yield Wake("request")
-    return (yield from _reload(job_id))
+    return (yield from _reload(job.id))
 
 
 def delete(job_id: str, *, now: float | None = None, again: bool = False) -> Flow[bool]:
@@ -137,7 +152,7 @@ def delete(job_id: str, *, now: float | None = None, again: bool = False) -> Flo
     there = [rows.job(row) for row in (yield read("get", ids=as_json([job_id])))]
     if there and there[0].state.over:
         yield from promote.announce(there[0].chain, now)  # whoever waited for it shall have its result
-    yield write("delete", id=job_id)
+    yield write("delete", ids=as_json([job_id]))
     if running:
         yield Wake("request")
     if there:
@@ -164,22 +179,39 @@ def set_queue(
         yield Wake("request")  # workers that have taken jobs of it in advance give them back
 
 
-def _lock(job_id: str, verb: str, now: float | None, again: bool) -> Flow[_Locked | Job[Any]]:
+def _lock(job_id: str, verb: str, now: float | None, again: bool, chain: bool = False) -> Flow[_Locked | Job[Any]]:
     """The job, locked, if the table allows the verb. The job itself if an earlier try has already done it."""
     yield BEGIN
     yield write("patience")
     while True:
-        found = yield write("lock", ids=as_json([job_id]), now=now)
+        found = yield from _lock_live_of_chain(job_id, now) if chain else _lock_one(job_id, now)
         if found and not (again and machine.done_already(verb, State(found[0][1]))):
             job = _Locked.of(found[0])
-            machine.check(job_id, verb, job.state)
+            machine.check(job.id, verb, job.state)
             return job
-        seen = yield from _reload(job_id)
+        seen = (yield from look.chain(job_id)).last if chain else (yield from _reload(job_id))
         if again and machine.done_already(verb, seen.state):
             return seen
         if seen.state.over:
-            machine.check(job_id, verb, seen.state)
-        # Else it was committed between the two looks: there is something to lock now.
+            machine.check(seen.id, verb, seen.state)
+        # Else it was committed between the two looks, or the chain went on: there is something to lock now.
+
+
+def _lock_one(job_id: str, now: float | None) -> Flow[list[Row]]:
+    return (yield write("lock", ids=as_json([job_id]), now=now))
+
+
+def _lock_live_of_chain(job_id: str, now: float | None) -> Flow[list[Row]]:
+    """The one job of the chain that is not over. None if the chain is over, or went on while we waited for the lock."""
+    chains = [chain for _, chain in (yield read("find_chains", ids=as_json([job_id])))]
+    return (yield write("lock_chains", chains=as_json(chains), now=now))
+
+
+def _continued_by(job_id: str) -> Flow[Job[Any] | None]:
+    """The job that this one went on with the chain of, if there is such a job."""
+    found = yield read("chain", id=job_id)
+    jobs = {job.id: job for job in map(rows.job, found)}
+    return next((job for job in jobs.values() if job.position == jobs[job_id].position - 1), None)
 
 
 def _reload(job_id: str) -> Flow[Job[Any]]:

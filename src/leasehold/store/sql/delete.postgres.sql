@@ -1,10 +1,14 @@
--- delete: the job, locked by an earlier statement, and all that belongs to it.
-with gone as (
-    delete from {schema}.jobs where id = :id::text::uuid returning id, target, holds, watched, chain, unique_key
+-- delete: jobs, locked by an earlier statement, and all that belongs to them.
+with given as materialized (
+    select json_array_elements_text(:ids::text::json)::uuid as id
 ),
-over as (delete from {schema}.finished where id = :id::text::uuid returning id),
-ended as (delete from {schema}.attempts where job = :id::text::uuid),
-unlinked as (delete from {schema}.edges where job = :id::text::uuid),
+gone as (
+    delete from {schema}.jobs where id = any(array(select id from given))
+    returning id, target, holds, watched, chain, unique_key
+),
+over as (delete from {schema}.finished where id = any(array(select id from given)) returning id),
+ended as (delete from {schema}.attempts where job = any(array(select id from given))),
+unlinked as (delete from {schema}.edges where job = any(array(select id from given))),
 unkeyed as (delete from {schema}.keys k using gone g where k.key = g.unique_key and k.job = g.id and k.until is null),
 nudged as (
     insert into {schema}.nudges (kind, key)

@@ -1,15 +1,17 @@
--- delete: the job and all that belongs to it.
+-- delete: jobs and all that belongs to them.
 insert into {schema}.nudges (kind, key)
-select 'target', target from {schema}.jobs where id = :id and holds
+select 'target', target from {schema}.jobs where id in (select value from json_each(:ids)) and holds
 union all
-select 'chain', chain from {schema}.jobs where id = :id and watched;
+select 'chain', chain from {schema}.jobs where id in (select value from json_each(:ids)) and watched;
 
-delete from {schema}.attempts where job = :id;
+delete from {schema}.attempts where job in (select value from json_each(:ids));
 
-delete from {schema}.edges where job = :id;
+delete from {schema}.edges where job in (select value from json_each(:ids));
 
-delete from {schema}.keys where until is null and (key, job) in (select unique_key, id from {schema}.jobs where id = :id);
+delete from {schema}.keys
+where until is null and (key, job) in (
+    select unique_key, id from {schema}.jobs where id in (select value from json_each(:ids)));
 
-delete from {schema}.finished where id = :id;
+delete from {schema}.finished where id in (select value from json_each(:ids));
 
-delete from {schema}.jobs where id = :id;
+delete from {schema}.jobs where id in (select value from json_each(:ids));

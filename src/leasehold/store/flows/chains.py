@@ -1,0 +1,61 @@
+"""What is done to whole chains: delete one, and all that waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...core.errors import HasDependents, JobNotFound
+from ...core.job import State
+from ..query import BEGIN, Flow, Row, Wake, as_json, pairs, read, write
+from . import promote
+
+
+def delete_chain(
+    job_id: str, *, dependents: bool = False, now: float | None = None, again: bool = False
+) -> Flow[list[str]]:
+    """Remove all jobs of the chain that a job belongs to, with their history; returns their ids.
+
+    Refused while jobs of other chains wait for it, unless `dependents`: then their chains are removed as well, and
+    those of all that wait for them. The promoter's lock comes first: nobody else decides meanwhile who waits for what.
+    """
+    yield BEGIN
+    yield write("patience")
+    yield write("promoter")
+    found = yield read("find_chains", ids=as_json([job_id]))
+    if not found:
+        if again:
+            return []
+        raise JobNotFound(job_id)
+    ((_, root),) = found
+    held = yield from _hold([root], now)
+    yield from promote.announce(root, now)  # if it is over, whoever waited for it has its result, and waits no more
+    chains = {root}
+    while True:
+        waiting = yield read("waiting", chains=as_json([root]))
+        if waiting and not dependents:
+            raise HasDependents(root, tuple(dict.fromkeys(job for job, _, blocker in waiting if blocker == root)))
+        wanted = {root, *(chain for _, chain, _ in waiting)}
+        if wanted == chains:
+            break  # nothing has changed since all of them were locked
+        chains = wanted
+        held = yield from _hold(chains, now)
+    ids = [row[0] for row in (yield read("chain_ids", chains=_list(chains)))]
+    yield write("delete", ids=as_json(ids))
+    if any(state == State.RUNNING for _, state, *_ in held):
+        yield Wake("request")
+    yield Wake("jobs")
+    yield Wake("done")
+    return ids
+
+
+def _hold(chains: Iterable[str], now: float | None) -> Flow[list[Row]]:
+    """Lock the live job of each chain. One that went on while we waited for it has another by now."""
+    while True:
+        locked = yield write("lock_chains", chains=_list(chains), now=now)
+        ends = pairs((yield read("chain_ends", chains=_list(chains))))
+        if {row[11] for row in locked} >= {chain for chain, state in ends.items() if not State(state).over}:
+            return locked
+
+
+def _list(values: Iterable[str]) -> str:
+    return as_json(sorted(values))

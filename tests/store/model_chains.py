@@ -1,0 +1,54 @@
+"""What is said to a whole chain, by the model: the verb goes to the one job of the chain that is not over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leasehold.core.errors import HasDependents, JobNotFound
+from leasehold.core.job import Draft
+from tests.store.model import OVER, Model, Row
+
+
+class Chains(Model):
+    def cancel_chain(self, id: str, now: float, again: bool = False) -> dict[str, Any]:
+        return self.cancel(self._come_to(id), now, again)
+
+    def complete_chain(
+        self, id: str, result: str | None, successor: Draft[Any] | None, now: float, again: bool = False
+    ) -> dict[str, Any]:
+        if again and successor is not None and successor.id in self.jobs:
+            before = self.jobs[successor.id].position - 1
+            return next(row.view() for row in self._of(self.jobs[successor.id].chain) if row.position == before)
+        return self.complete(self._come_to(id), result, successor, now, again)
+
+    def delete_chain(self, id: str, dependents: bool, now: float, again: bool = False) -> list[str]:
+        if id not in self.jobs:
+            if again:
+                return []
+            raise JobNotFound(id)
+        root = self.jobs[id].chain
+        self._decide_all([root], now)
+        chains, waiting = {root}, self._waiting_for({root})
+        if waiting and not dependents:
+            raise HasDependents(root, tuple(sorted(row.draft.id for row in waiting)))
+        while waiting:
+            chains |= {row.chain for row in waiting}
+            waiting = [row for row in self._waiting_for(chains) if row.chain not in chains]
+        gone = [row for chain in chains for row in self._of(chain)]
+        for row in gone:
+            self._free_key(row)
+            del self.jobs[row.draft.id]
+        return sorted(row.draft.id for row in gone)
+
+    def _come_to(self, id: str) -> str:
+        """The last job of a chain that there is."""
+        if id not in self.jobs:
+            raise JobNotFound(id)
+        return max(self._of(self.jobs[id].chain), key=lambda row: row.position).draft.id
+
+    def _of(self, chain: str) -> list[Row]:
+        return [row for row in self.jobs.values() if row.chain == chain]
+
+    def _waiting_for(self, chains: set[str]) -> list[Row]:
+        live = [row for row in self.jobs.values() if row.state not in OVER]
+        return [row for row in live if any(end is None and on in chains for on, (end, _) in row.edges.items())]

@@ -1,0 +1,130 @@
+"""What is said to a whole chain reaches the job that it has come to, however it moves on meanwhile."""
+
+from __future__ import annotations
+
+import pytest
+
+from leasehold.core.errors import HasDependents, InvalidTransition, StoreBusy
+from leasehold.core.job import State, Succeeded
+from leasehold.store.flows import chains, enqueue, lease, look, steer
+from leasehold.store.store import Limited
+from tests.store.interleave import Background, Bench, draft, half
+
+
+def test_cancel_follows_a_chain_that_goes_on_at_that_moment(pg: Bench) -> None:
+    job = pg.take()
+    following = draft()
+    owner = pg.session()
+    owner.leave_open(lease.settle([(job.lease, Succeeded(None, following))], half, now=pg.now))
+    cancel = Background(lambda: pg.run(steer.cancel, job.id, chain=True, now=pg.now))
+    assert cancel.blocked
+    owner.commit()
+    assert cancel.result().id == following.id
+    assert pg.state(following.id) is State.CANCELLED
+
+
+def test_complete_follows_a_chain_that_goes_on_at_that_moment(pg: Bench) -> None:
+    job = pg.take()
+    second, third = draft(), draft()
+    owner = pg.session()
+    owner.leave_open(lease.settle([(job.lease, Succeeded(None, second))], half, now=pg.now))
+    complete = Background(lambda: pg.run(steer.complete, job.id, None, third, chain=True, now=pg.now))
+    assert complete.blocked
+    owner.commit()
+    assert complete.result().id == second.id
+    assert [one.id for one in pg.run(look.chain, job.id)] == [job.id, second.id, third.id]
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_cancel_of_a_chain_that_ends_at_that_moment_is_refused(pg: Bench, ends: bool) -> None:
+    job = pg.take()
+    owner = pg.session()
+    owner.leave_open(lease.settle([(job.lease, Succeeded("1"))], half, now=pg.now))
+    cancel = Background(lambda: pg.run(steer.cancel, job.id, chain=True, now=pg.now))
+    assert cancel.blocked
+    if ends:
+        owner.commit()
+        with pytest.raises(InvalidTransition):
+            cancel.result()
+    else:
+        owner.roll_back()
+        assert cancel.result().request == "cancel"
+
+
+def test_delete_takes_the_job_that_a_chain_goes_on_with_at_that_moment(pg: Bench) -> None:
+    root, job = pg.take(), pg.take()
+    later = draft(after=(root.id,))
+    pg.succeed(job, continue_with=later)
+    end = pg.add(after=(job.id,))
+    following = draft()
+    owner = pg.session()
+    owner.leave_open(lease.settle([(root.lease, Succeeded(None, following))], half, now=pg.now))
+    delete = Background(lambda: pg.run(chains.delete_chain, root.id, dependents=True, now=pg.now))
+    assert delete.blocked
+    owner.commit()
+    assert sorted(delete.result()) == sorted([root.id, following.id, job.id, later.id, end])
+    assert pg.count("jobs") == pg.count("finished") == pg.count("edges") == 0
+    pg.settle_down()
+
+
+def test_delete_of_a_chain_does_not_take_who_stops_waiting_at_that_moment(pg: Bench) -> None:
+    blocker = pg.add()
+    dependent = pg.add(after=(blocker,))
+    caller = pg.session()
+    caller.leave_open(steer.complete(dependent, '"by hand"', now=pg.now))
+    delete = Background(lambda: pg.run(chains.delete_chain, blocker, dependents=True, now=pg.now))
+    assert delete.blocked
+    caller.commit()
+    assert delete.result() == [blocker]
+    assert pg.state(dependent) is State.SUCCEEDED
+
+
+def test_who_is_enqueued_behind_a_chain_while_it_is_deleted_learns_of_it(pg: Bench) -> None:
+    blocker = pg.add()
+    caller = pg.session()
+    dependent = draft(after=(blocker,), policy={"on_blocker_failure": "run"})
+    caller.leave_open(enqueue.enqueue([dependent], now=pg.now))
+    pg.run(chains.delete_chain, blocker, now=pg.now)
+    caller.commit()
+    pg.settle_down()
+    assert pg.state(dependent.id) is State.QUEUED
+
+
+def test_a_chain_is_not_deleted_by_halves_when_a_dependent_is_locked_for_long(pg: Bench) -> None:
+    blocker = pg.add()
+    pg.add(after=(blocker,))
+    last = pg.add(after=(blocker,))
+    pg.settle_down()
+    caller = pg.session()
+    caller.leave_open(steer.pause(last, now=pg.now))
+    with pytest.raises(StoreBusy):
+        pg.store.run_with(Limited(0), chains.delete_chain, blocker, dependents=True, now=pg.now)
+    assert pg.count("jobs") == 3
+
+
+def test_repeating_what_was_said_to_a_chain_changes_nothing_more(b: Bench) -> None:
+    """The answer was lost, not the deed: the successor is not completed in its turn."""
+    first, second = b.add(), draft()
+    b.run(steer.complete, first, None, second, chain=True, now=b.now)
+    assert b.run(steer.complete, first, None, second, chain=True, now=b.now, again=True).id == first
+    assert b.state(second.id) is State.QUEUED
+    b.run(steer.complete, first, '"r"', chain=True, now=b.now)
+    assert b.run(steer.complete, first, '"r"', chain=True, now=b.now, again=True).id == second.id
+    other = b.add()
+    b.run(steer.cancel, other, chain=True, now=b.now)
+    assert b.run(steer.cancel, other, chain=True, now=b.now, again=True).state is State.CANCELLED
+    assert b.run(chains.delete_chain, other, now=b.now) == [other]
+    assert b.run(chains.delete_chain, other, now=b.now, again=True) == []
+
+
+def test_a_failed_blocker_that_nobody_waits_for_any_more_can_be_deleted(b: Bench) -> None:
+    blocker = b.take()
+    bold = b.add(after=(blocker.id,), policy={"on_blocker_failure": "run"})
+    b.fail(blocker)
+    b.run(chains.delete_chain, blocker.id, now=b.now)
+    b.settle_down()
+    assert b.state(bold) is State.QUEUED
+    held = b.add(after=(bold,))
+    with pytest.raises(HasDependents):
+        b.run(chains.delete_chain, bold, now=b.now)
+    assert b.state(held) is State.PENDING
