@@ -71,12 +71,14 @@ METHODS = [
     "prune",
     "queues",
     "result",
+    "results",
     "resume",
     "resume_queue",
     "run_now",
     "store",
     "tenant",
     "wait",
+    "wait_many",
 ]
 
 NOT_AWAITED = {"tenant"}  # says where, and does nothing yet

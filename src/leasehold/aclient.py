@@ -6,12 +6,13 @@ and has no pool to leak. Enqueueing on an async connection of the caller's runs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, TypeVar, cast, overload
+from typing import Any, Literal, TypeVar, cast, overload
 from uuid import UUID
 
 from .client import DAY, AnyJob, AnyState, Client, check_drafts, spend
+from .core.errors import JobCancelled, JobFailed
 from .core.job import AttemptRecord, Chain, Draft, Job
 from .store.callers import arun_on
 from .store.flows import enqueue
@@ -109,12 +110,32 @@ class AsyncClient:
     async def wait(self, job: AnyJob, /, *, timeout: float = 60.0) -> Job[Any]:
         return await _call(self._plain.wait, job, timeout=timeout)
 
+    async def wait_many(self, jobs: Iterable[AnyJob], /, *, timeout: float = 60.0) -> list[Job[Any]]:
+        return await _call(self._plain.wait_many, jobs, timeout=timeout)
+
     @overload
     async def result(self, job: Job[R], /, *, timeout: float = 60.0) -> R: ...
     @overload
     async def result(self, job: str | UUID, /, *, timeout: float = 60.0) -> Any: ...
     async def result(self, job: AnyJob, /, *, timeout: float = 60.0) -> Any:
         return await _call(self._plain.result, job, timeout=timeout)
+
+    @overload
+    async def results(
+        self, jobs: Iterable[Job[R]], /, *, timeout: float = 60.0, return_exceptions: Literal[False] = False
+    ) -> list[R]: ...
+    @overload
+    async def results(
+        self, jobs: Iterable[Job[R]], /, *, timeout: float = 60.0, return_exceptions: bool
+    ) -> list[R | JobFailed | JobCancelled]: ...
+    @overload
+    async def results(
+        self, jobs: Iterable[AnyJob], /, *, timeout: float = 60.0, return_exceptions: bool = False
+    ) -> list[Any]: ...
+    async def results(
+        self, jobs: Iterable[AnyJob], /, *, timeout: float = 60.0, return_exceptions: bool = False
+    ) -> list[Any]:
+        return await _call(self._plain.results, jobs, timeout=timeout, return_exceptions=return_exceptions)
 
     async def cancel(self, job: AnyJob, /, *, chain: bool = False) -> Job[Any]:
         return await _call(self._plain.cancel, job, chain=chain)

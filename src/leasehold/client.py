@@ -5,17 +5,16 @@ Each method checks what it is given and runs one flow.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, TypeVar, cast, overload
+from typing import Any, Literal, TypeVar, cast, overload
 from uuid import UUID
 
 from msgspec.structs import force_setattr
 
 from . import events
 from .core import names, payload
-from .core.errors import InvalidInput, JobCancelled, JobFailed, JobNotFound, WaitTimeout
+from .core.errors import InvalidInput, JobCancelled, JobFailed, JobNotFound
 from .core.ids import parse_id
 from .core.job import AttemptRecord, Chain, Draft, Job, State
 from .signature import plain_value
@@ -25,6 +24,7 @@ from .store.flows.look import BlockerInfo, Filter, Page, QueueInfo
 from .store.flows.upkeep import Pruned
 from .store.store import Store
 from .tasks import Tasks
+from .waiting import wait_for
 
 R = TypeVar("R")
 
@@ -115,8 +115,17 @@ class Client:
 
     def wait(self, job: AnyJob, /, *, timeout: float = 60.0) -> Job[Any]:
         """Wait until the job's chain is over, or has failed; returns the last job of the chain."""
+        return self.wait_many([job], timeout=timeout)[0]
+
+    def wait_many(self, jobs: Iterable[AnyJob], /, *, timeout: float = 60.0) -> list[Job[Any]]:
+        """Wait until the chains of all these jobs are over, or have failed; the last job of each, in the same order.
+
+        It asks for all of them at once: thousands cost little more than one.
+        """
+        if isinstance(jobs, Job | str | UUID):
+            raise InvalidInput("wait_many and results take jobs in a list; wait and result take one")
         names.seconds("timeout", timeout)
-        return _wait(self.store, _id(job), timeout)
+        return wait_for(self.store, [_id(job) for job in jobs], timeout)
 
     @overload
     def result(self, job: Job[R], /, *, timeout: float = 60.0) -> R: ...
@@ -124,12 +133,34 @@ class Client:
     def result(self, job: str | UUID, /, *, timeout: float = 60.0) -> Any: ...
     def result(self, job: AnyJob, /, *, timeout: float = 60.0) -> Any:
         """Wait for the job's chain and return its result, or raise JobFailed, JobCancelled or WaitTimeout."""
-        last = self.wait(job, timeout=timeout)
-        if last.state is State.FAILED:
-            raise JobFailed(last.id, last.error)
-        if last.state is State.CANCELLED:
-            raise JobCancelled(last.id)
-        return self._decode(last)
+        return self.results([_id(job)], timeout=timeout)[0]
+
+    @overload
+    def results(
+        self, jobs: Iterable[Job[R]], /, *, timeout: float = 60.0, return_exceptions: Literal[False] = False
+    ) -> list[R]: ...
+    @overload
+    def results(
+        self, jobs: Iterable[Job[R]], /, *, timeout: float = 60.0, return_exceptions: bool
+    ) -> list[R | JobFailed | JobCancelled]: ...
+    @overload
+    def results(
+        self, jobs: Iterable[AnyJob], /, *, timeout: float = 60.0, return_exceptions: bool = False
+    ) -> list[Any]: ...
+    def results(
+        self, jobs: Iterable[AnyJob], /, *, timeout: float = 60.0, return_exceptions: bool = False
+    ) -> list[Any]:
+        """Wait for the chains of all these jobs and return their results, in the same order.
+
+        If some did not succeed, the JobFailed or JobCancelled of the first of them is raised, or, with
+        `return_exceptions`, each stands in the place of its result. WaitTimeout is raised either way.
+        """
+        ends = [self._end(last) for last in self.wait_many(jobs, timeout=timeout)]
+        if not return_exceptions:
+            for end in ends:
+                if isinstance(end, JobFailed | JobCancelled):
+                    raise end
+        return ends
 
     def cancel(self, job: AnyJob, /, *, chain: bool = False) -> Job[Any]:
         """End a job. A running one is asked to end: it is cancelled as soon as its attempt is over.
@@ -244,8 +275,12 @@ class Client:
 
         return text, fits
 
-    def _decode(self, job: Job[Any]) -> Any:
-        """A result by the annotation of its task, if this app knows it."""
+    def _end(self, job: Job[Any]) -> Any:
+        """What came of a job: its result by the annotation of its task, if this app knows it; or the error."""
+        if job.state is State.FAILED:
+            return JobFailed(job.id, job.error)
+        if job.state is State.CANCELLED:
+            return JobCancelled(job.id)
         if job.result is None:
             return None
         task = self._tasks.tasks.get(job.task)
@@ -292,24 +327,6 @@ def _filter(
         None if created_from is None else names.moment("created_from", created_from),
         None if created_to is None else names.moment("created_to", created_to),
     )
-
-
-def _wait(store: Store, job_id: str, timeout: float) -> Job[Any]:
-    """Look, sleep until something has ended, look again. Polling stands behind the notification."""
-    give_up = time.monotonic() + timeout
-    pause = 0.02
-    with store.wakes.sleeper("done") as sleeper:
-        store.run(steer.watch, job_id)
-        while True:
-            sleeper.clear()
-            last = store.run(look.last_of_chain, job_id)
-            left = give_up - time.monotonic()
-            if last.state.over or last.state is State.FAILED:
-                return last
-            if left <= 0:
-                raise WaitTimeout(job_id, timeout, last.state)
-            sleeper.wait(min(pause, left))
-            pause = min(pause * 1.5, 1.0)
 
 
 def _prune(store: Store, finished_for: float, failed_for: float) -> Pruned:

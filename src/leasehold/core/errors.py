@@ -24,6 +24,8 @@ Aborted (BaseException)                raised by `Attempt.check` once the attemp
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import islice
 from typing import Literal
 
 AbortReason = Literal["lease_lost", "completed", "deleted", "cancelled", "paused", "timeout", "shutdown", "in_doubt"]
@@ -120,11 +122,18 @@ class JobCancelled(LeaseholdError):
 
 
 class WaitTimeout(LeaseholdError, TimeoutError):
-    """The job was not over within the time given. It goes on regardless."""
+    """Some jobs were not over within the time given. They go on regardless."""
 
-    def __init__(self, job_id: str, timeout: float, state: str) -> None:
-        super().__init__(f"job {job_id} is still {state} after {timeout:g} s")
-        self.job_id = job_id
+    def __init__(self, missing: Mapping[str, str], timeout: float, of: int = 1) -> None:
+        if of == 1:
+            message = "".join(f"job {id} is still {state} after {timeout:g} s" for id, state in missing.items())
+        else:
+            shown = [f"job {id} is {state}" for id, state in islice(missing.items(), 3)]
+            more = [f"and {len(missing) - 3} more"] if len(missing) > 3 else []
+            message = f"{len(missing)} of {of} jobs are not over after {timeout:g} s: {', '.join(shown + more)}"
+        super().__init__(message)
+        self.ids = tuple(missing)
+        self.job_id = self.ids[0]
 
 
 class StoreError(LeaseholdError):

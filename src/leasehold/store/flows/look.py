@@ -67,6 +67,15 @@ class BlockerInfo:
     result: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What has become of chains: the last jobs of those that have ended, the states of the others, and the gone."""
+
+    ended: dict[str, Job[Any]]
+    states: dict[str, str]
+    gone: frozenset[str]
+
+
 @look
 def get(job_id: str) -> Flow[Job[Any] | None]:
     """One job, or None."""
@@ -115,13 +124,19 @@ def chain(job_id: str) -> Flow[Chain]:
 
 
 @look
-def last_of_chain(job_id: str) -> Flow[Job[Any]]:
-    """The job that a chain has come to: the job itself unless another went on with it."""
-    found = yield read("get", ids=as_json([job_id]))
-    if not found:
-        raise JobNotFound(job_id)
-    job = rows.job(found[0])
-    return (yield from chain(job_id)).last if job.continued else job
+def ends(chains: Sequence[str]) -> Flow[Ends]:
+    """Which of these chains are over or have failed. The job itself is read only of those."""
+    found: dict[str, str] = pairs((yield read("chain_ends", chains=as_json(chains))))
+    gone = frozenset(chain for chain in chains if chain not in found)
+    ending = [chain for chain, state in found.items() if ended(state)]
+    jobs = [rows.job(row) for row in (yield read("ends", chains=as_json(ending)))] if ending else []
+    over = {job.chain: job for job in jobs if ended(job.state)}  # one that failed may have been resumed by now
+    return Ends(over, {chain: state for chain, state in found.items() if chain not in over}, gone)
+
+
+def ended(state: str) -> bool:
+    """Whoever waits for a chain in this state need not wait any longer."""
+    return state == State.FAILED or State(state).over
 
 
 @look

@@ -6,7 +6,7 @@ Each locks the job first and decides in a later statement. A job that is over, o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from ...core import machine
 from ...core.errors import InvalidTransition, JobNotFound, KeyTaken
 from ...core.job import Draft, Job, Request, State, Wait
 from ...core.machine import Change
-from ..query import BEGIN, Flow, Row, Wake, as_json, read, write
+from ..query import BEGIN, Flow, Row, Wake, as_json, pairs, read, write
 from . import enqueue, keys, look, promote, rows
 
 
@@ -161,11 +161,15 @@ def delete(job_id: str, *, now: float | None = None, again: bool = False) -> Flo
     return bool(there) or again
 
 
-def watch(job_id: str) -> Flow[None]:
-    """Somebody waits for the job's chain: whoever ends it shall say so."""
-    chains = [chain for _, chain in (yield read("find_chains", ids=as_json([job_id])))]
-    yield write("watch", chains=as_json(chains))
-    yield Wake("jobs")  # a claim may have passed over the row just now, as it was locked
+def watch(job_ids: Sequence[str]) -> Flow[dict[str, str]]:
+    """Somebody waits for these jobs' chains: whoever ends them shall say so. Returns the chain of each."""
+    chains = pairs((yield read("find_chains", ids=as_json(job_ids))))
+    unknown = [id for id in job_ids if id not in chains]
+    if unknown:
+        raise JobNotFound(*unknown)
+    yield write("watch", chains=as_json(sorted(set(chains.values()))))
+    yield Wake("jobs")  # a claim may have passed over the rows just now, as they were locked
+    return chains
 
 
 def set_queue(
