@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, Literal, TypeVar, cast, overload
+from typing import Any, Literal, TypeVar, overload
 from uuid import UUID
 
 from .client import DAY, AnyJob, AnyState, Client, check_drafts, spend
@@ -44,11 +44,11 @@ class AsyncClient:
         return AsyncClient(self._tasks, self._store_of, name)
 
     async def enqueue(self, draft: Draft[R], /, *, connection: Any = None, tenant: str | None = None) -> Job[R]:
-        return cast("Job[R]", (await self.enqueue_many([draft], connection=connection, tenant=tenant))[0])
+        return (await self.enqueue_many([draft], connection=connection, tenant=tenant))[0]
 
     async def enqueue_many(
-        self, drafts: Sequence[Draft[Any]], /, *, connection: Any = None, tenant: str | None = None
-    ) -> list[Job[Any]]:
+        self, drafts: Iterable[Draft[R]], /, *, connection: Any = None, tenant: str | None = None
+    ) -> list[Job[R]]:
         if connection is not None:
             given = check_drafts(drafts)
             store = self._store_of(self._tenant if tenant is None else tenant)

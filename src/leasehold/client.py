@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, Literal, TypeVar, cast, overload
+from typing import Any, Literal, TypeVar, overload
 from uuid import UUID
 
 from msgspec.structs import force_setattr
@@ -56,18 +56,24 @@ class Client:
 
         What comes back may be a job that was there already, under the same id or unique key: then `existing` is true.
         """
-        return cast("Job[R]", self.enqueue_many([draft], connection=connection, tenant=tenant)[0])
+        return self.enqueue_many([draft], connection=connection, tenant=tenant)[0]
 
     def enqueue_many(
-        self, drafts: Sequence[Draft[Any]], /, *, connection: Any = None, tenant: str | None = None
-    ) -> list[Job[Any]]:
-        """Store drafts, all or none, and return their jobs in the same order. They may name each other in `after`."""
+        self, drafts: Iterable[Draft[R]], /, *, connection: Any = None, tenant: str | None = None
+    ) -> list[Job[R]]:
+        """Store drafts, all or none, and return their jobs in the same order. They may name each other in `after`.
+
+        All of it is one transaction, sent in parts. In memory are the drafts and the jobs, about half a KiB for each
+        beside its payload, and one part: a hundred thousand at once are fine.
+        """
         given = check_drafts(drafts)
         store = self._store_of(self._tenant if tenant is None else tenant)
+        jobs: list[Job[R]] = []
         try:
             if connection is not None:
                 return run_on(store, connection, enqueue.enqueue, given)
-            jobs = store.run(enqueue.enqueue, given) if given else []
+            if given:
+                jobs = store.run(enqueue.enqueue, given)
         finally:
             spend(given)
         if self._tasks.events.wanted(events.Enqueued):
@@ -291,7 +297,7 @@ def _id(job: AnyJob) -> str:
     return job.id if isinstance(job, Job) else parse_id(job)
 
 
-def check_drafts(drafts: Sequence[Draft[Any]]) -> list[Draft[Any]]:
+def check_drafts(drafts: Iterable[Draft[R]]) -> list[Draft[R]]:
     """Drafts and nothing else."""
     if isinstance(drafts, Draft):
         raise InvalidInput("enqueue_many takes drafts in a list, enqueue takes one")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar, assert_type
 from uuid import UUID
 
+from leasehold import AsyncClient, JobCancelled, JobFailed
+from leasehold import Client as RealClient
 from leasehold.attempt import Attempt
 from leasehold.core.backoff import Backoff
 from leasehold.core.job import Draft, Job
@@ -17,7 +19,7 @@ R = TypeVar("R")
 
 
 class Client(Enqueues):
-    def enqueue_many(self, drafts: Sequence[Draft[Any]]) -> list[Job[Any]]:
+    def enqueue_many(self, drafts: Iterable[Draft[R]]) -> list[Job[R]]:
         return [self.enqueue(draft) for draft in drafts]
 
     def result(self, job: Job[R]) -> R:
@@ -128,6 +130,32 @@ def options(connection: object) -> None:
     app.client.enqueue_many([greet.draft("Ada"), charge.using(target="x").draft("x", 5), tidy.draft()])
     prepared: Prepared[[str, int], str] = with_options
     prepared.enqueue("acct-7", 500)
+
+
+def greetings(names: list[str]) -> Iterator[Draft[str]]:
+    for name in names:
+        yield greet.draft(name)
+
+
+def many(client: RealClient) -> None:
+    jobs = client.enqueue_many([greet.draft("Ada"), charge.draft("acct-7", 500)])
+    assert_type(jobs, list[Job[str]])
+    assert_type(client.enqueue_many(greetings(["Ada", "Bob"])), list[Job[str]])
+    assert_type(client.enqueue_many(refund.draft(account) for account in ("a", "b")), list[Job[int]])
+    client.enqueue_many([greet.draft("Ada"), tidy.draft(), refund.draft("a")])
+    assert_type(client.results(jobs), list[str])
+    assert_type(client.results((job for job in jobs), timeout=5), list[str])
+    assert_type(client.results(jobs, return_exceptions=True), list[str | JobFailed | JobCancelled])
+    assert_type(client.results([job.id for job in jobs]), list[Any])
+    assert_type(client.wait_many([jobs[0], jobs[1].id]), list[Job[Any]])
+    assert_type(client.chain(jobs[0])[-1], Job[Any])
+
+
+async def many_async(client: AsyncClient) -> None:
+    jobs = await client.enqueue_many(greetings(["Ada"]))
+    assert_type(jobs, list[Job[str]])
+    assert_type(await client.results(jobs), list[str])
+    assert_type(await client.results(jobs, return_exceptions=True), list[str | JobFailed | JobCancelled])
 
 
 async def call(attempt: Attempt) -> None:

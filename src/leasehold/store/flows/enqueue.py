@@ -2,45 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 from msgspec import structs
 
 from ...core.errors import InvalidInput, JobNotFound, KeyTaken, LeaseholdError
 from ...core.job import Draft, Job
-from ..query import BEGIN, Flow, Row, Wake, as_json, pairs, read, write
+from ..query import BEGIN, Flow, Wake, as_json, pairs, read, write
 from . import keys, rows
 
 Batch = Sequence[Draft[Any]]
 
-Places = dict[str, tuple[str, int, bool]]  # chain, position in it, and whether somebody waits for it
+Places = dict[str, rows.Place]
 
-MOST = 2000  # drafts sent in one statement
+MOST = 2000  # drafts, keys or ids sent in one statement
+MOST_LINKS = 10_000
+
+T = TypeVar("T")
 
 
 def enqueue(drafts: Batch, *, now: float | None = None, again: bool = False) -> Flow[list[Job[Any]]]:
     """Store the drafts; return their jobs in the same order, existing ones where an id or a key was known.
 
-    `again` says that an earlier try may have been committed: then no id counts as fresh.
+    `again` says that an earlier try may have been committed: then no id counts as fresh. A hundred thousand drafts are
+    as good as one: what is kept of each is its job, and whatever is sent is sent in parts.
     """
-    _refuse_twins(drafts)
+    may_circle = _refuse_twins(drafts)
     doubtful = {draft.id for draft in drafts if again or not draft.fresh}
     if doubtful or len(drafts) > MOST or any(draft.unique or draft.after for draft in drafts):
         yield BEGIN  # a plain enqueue is one statement
     found = yield from _load(doubtful)
     ours = [draft.id for draft in drafts if again and draft.fresh and draft.id in found]
     found |= {id: structs.replace(found[id], existing=False) for id in ours}
-    todo = [draft for draft in drafts if draft.id not in found]
+    todo = [draft for draft in drafts if draft.id not in found] if found else drafts
+    if may_circle:
+        _refuse_circles(todo)
     chains = yield from _chains_named(todo)
     holders, existing = yield from _take_keys(todo, now)
     # Whoever waits for a draft whose key is taken waits for the job that has it.
     chains |= {id: existing[holder].chain if holder in existing else holder for id, holder in holders.items()}
-    found |= yield from _insert([draft for draft in todo if draft.id not in holders], chains, now, doubtful)
-    others = yield from _load(holders.get(draft.id, draft.id) for draft in drafts if draft.id not in found)
-    return [found.get(draft.id) or others[holders.get(draft.id, draft.id)] for draft in drafts]
+    jobs = [found.get(draft.id) for draft in drafts]
+    for start, some in _parts(drafts):
+        new = [draft for draft in some if draft.id not in found and draft.id not in holders]
+        added = yield from _insert(new, chains, now, doubtful)
+        jobs[start : start + MOST] = [added.get(draft.id) or found.get(draft.id) for draft in some]
+    others = yield from _load(holders.get(d.id, d.id) for d, job in zip(drafts, jobs, strict=True) if job is None)
+    return [job or others[holders.get(d.id, d.id)] for d, job in zip(drafts, jobs, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,27 +89,44 @@ def add_successors(given: Sequence[Successor], *, now: float | None = None) -> F
     """Store drafts that continue chains, once nothing stands against them."""
     chains = yield from _find({id for one in given for id in one.draft.after})
     places = {one.draft.id: (one.chain, one.position, one.watched) for one in given}
-    added = yield from _insert([one.draft for one in given], chains, now, set(), places)
-    for one in given:
-        if one.draft.id not in added:
+    for _, some in _parts(given):
+        added = yield from _insert([one.draft for one in some], chains, now, set(), places)
+        missing = [one for one in some if one.draft.id not in added]
+        for one in missing:
             raise InvalidInput(f"continue_with: job {one.draft.id} exists already")
 
 
-def _refuse_twins(drafts: Batch) -> None:
-    if len({draft.id for draft in drafts}) < len(drafts):
+def _parts(items: Sequence[T], most: int = MOST) -> Iterator[tuple[int, Sequence[T]]]:
+    """What one statement carries of many, and where that begins."""
+    return ((start, items[start : start + most]) for start in range(0, len(items), most))
+
+
+def _refuse_twins(drafts: Batch) -> bool:
+    """Whether a draft waits for one that comes after it in the batch: else they cannot wait in a circle."""
+    seen: set[str] = set()
+    ahead: set[str] = set()
+    for draft in drafts:
+        ahead.update(id for id in draft.after if id not in seen)
+        seen.add(draft.id)
+    if len(seen) < len(drafts):
         raise InvalidInput("one batch holds two drafts with the same id")
+    return not ahead.isdisjoint(seen)
 
 
 def _load(ids: Iterable[str]) -> Flow[dict[str, Job[Any]]]:
-    wanted = sorted(set(ids))
-    if not wanted:
-        return {}
-    return {row[0]: rows.job(row, existing=True) for row in (yield read("get", ids=as_json(wanted)))}
+    found: dict[str, Job[Any]] = {}
+    for _, some in _parts(sorted(set(ids))):
+        for row in (yield read("get", ids=as_json(some))):
+            found[row[0]] = rows.job(row, existing=True)
+    return found
 
 
 def _find(ids: set[str]) -> Flow[dict[str, str]]:
     """The chains of those jobs that exist."""
-    return pairs((yield read("find_chains", ids=as_json(sorted(ids))))) if ids else {}
+    found: dict[str, str] = {}
+    for _, some in _parts(sorted(ids)):
+        found |= pairs((yield read("find_chains", ids=as_json(some))))
+    return found
 
 
 def _chains_named(drafts: Batch) -> Flow[dict[str, str]]:
@@ -106,7 +134,6 @@ def _chains_named(drafts: Batch) -> Flow[dict[str, str]]:
     named = {id for draft in drafts for id in draft.after}
     if not named:
         return {}
-    _refuse_cycles(drafts)
     chains = {draft.id: draft.id for draft in drafts if draft.id in named}
     chains |= yield from _find(named - chains.keys())
     unknown = sorted(named - chains.keys())
@@ -115,10 +142,11 @@ def _chains_named(drafts: Batch) -> Flow[dict[str, str]]:
     return chains
 
 
-def _refuse_cycles(drafts: Batch) -> None:
+def _refuse_circles(drafts: Batch) -> None:
     """Drafts of one batch may wait for each other, but not in a circle: they would wait for ever."""
+    here = {draft.id for draft in drafts}
     try:
-        TopologicalSorter({draft.id: draft.after for draft in drafts}).prepare()
+        TopologicalSorter({draft.id: here.intersection(draft.after) for draft in drafts if draft.after}).prepare()
     except CycleError as error:
         raise InvalidInput(f"drafts wait for each other in a circle: {' -> '.join(error.args[1])}") from None
 
@@ -126,7 +154,7 @@ def _refuse_cycles(drafts: Batch) -> None:
 def _take_keys(drafts: Batch, now: float | None) -> Flow[tuple[dict[str, str], dict[str, Job[Any]]]]:
     """For each draft whose key another job holds, that job's id; and those jobs. An error if only a window is left."""
     lost = yield from keys.take(drafts, now)
-    ids = {draft.id for draft in drafts}
+    ids = {draft.id for draft in drafts} if lost else set[str]()
     existing = yield from _load(holder for _, holder in lost.values() if holder not in ids)
     for key, holder in lost.values():
         if holder not in existing and holder not in ids:
@@ -142,29 +170,20 @@ def _insert(
     doubtful: set[str],
     places: Places | None = None,
 ) -> Flow[dict[str, Job[Any]]]:
-    added: dict[str, Row] = {}
-    edges = {draft.id: list(dict.fromkeys(chains[id] for id in draft.after)) for draft in drafts if draft.after}
-    places = places or {}
-    for start in range(0, len(drafts), MOST):
-        batch = [
-            rows.draft_row(draft, places.get(draft.id), len(edges.get(draft.id, ())))
-            for draft in drafts[start : start + MOST]
-        ]
-        for row in (yield write("enqueue", batch=as_json(batch), now=now)):
-            added[row[0]] = row
-    links = [
-        {"job": id, "blocker": blocker, "position": position}
-        for id, chain_ids in edges.items()
-        if id in added
-        for position, blocker in enumerate(chain_ids)
-    ]
-    if links:
-        yield write("add_edges", batch=as_json(links))
+    """Store drafts that one statement can carry, and what they wait for."""
+    if not drafts:
+        return {}
+    # A draft that others of its batch wait for is watched from the start: promote need not see to it.
+    places = places or {draft.id: (draft.id, 0, draft.id in chains) for draft in drafts}
+    blockers = {draft.id: list(dict.fromkeys(chains[id] for id in draft.after)) for draft in drafts if draft.after}
+    batch = [rows.draft_row(draft, places[draft.id], len(blockers.get(draft.id, ()))) for draft in drafts]
+    added = {row[0]: row for row in (yield write("enqueue", batch=as_json(batch), now=now))}
+    links = ((id, blocker, n) for id in blockers.keys() & added.keys() for n, blocker in enumerate(blockers[id]))
+    while some := list(islice(links, MOST_LINKS)):
+        yield write("add_edges", batch=as_json([{"job": id, "blocker": b, "position": n} for id, b, n in some]))
     if doubtful & added.keys():
         for (id,) in (yield write("drop_revived", ids=as_json(sorted(doubtful & added.keys())))):
             del added[id]
     if any(row[5] for row in added.values()):
         yield Wake("jobs")
-    return {
-        draft.id: rows.new_job(draft, places.get(draft.id), added[draft.id]) for draft in drafts if draft.id in added
-    }
+    return {d.id: rows.new_job(d, places[d.id], added[d.id]) for d in drafts if d.id in added}

@@ -7,11 +7,16 @@ Keys are taken in their order, each to its end, so that whoever waits for one ho
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, islice
 from typing import Any
 
 from ...core.job import Draft
 from ..query import Flow, as_json, pairs, write
+
+MOST = 2000  # keys sent in one statement
+
+Wanted = tuple[str, list[Draft[Any]]]  # a key, and who wants it
 
 
 def take(
@@ -22,27 +27,39 @@ def take(
     Of several drafts with one key the first takes it. `heirs` names, for a draft, the job whose key it may inherit.
     """
     heirs = heirs or {}
-    holders = yield from _take([draft for draft in drafts if draft.unique], heirs, now)
-    # Of several who want a key that one of them may inherit, that one has it, wherever it stands.
-    late = [d for d in drafts if d.unique and heirs.get(d.id) == holders[d.unique]]
-    holders |= yield from _take(late, heirs, now)
-    return {d.id: (d.unique, holders[d.unique]) for d in drafts if d.unique and holders[d.unique] != d.id}
+    lost: dict[str, tuple[str, str]] = {}
+    for wanted in _parts(drafts):
+        holders = yield from _take([some[0] for _, some in wanted], heirs, now)
+        # Of several who want a key that one of them may inherit, that one has it, wherever it stands.
+        late = [draft for key, some in wanted for draft in some if heirs.get(draft.id) == holders[key]]
+        holders |= yield from _take(late, heirs, now)
+        lost |= {d.id: (key, holders[key]) for key, some in wanted for d in some if d.id != holders[key]}
+    return lost
+
+
+def _parts(drafts: Iterable[Draft[Any]]) -> Iterator[list[Wanted]]:
+    """What one statement can ask for of all that is wanted, in the order of the keys: that of their code points."""
+    groups = groupby(sorted((d for d in drafts if d.unique), key=_key), key=_key)
+    while part := [(key, list(some)) for key, some in islice(groups, MOST)]:
+        yield part
+
+
+def _key(draft: Draft[Any]) -> str:
+    return draft.unique or ""
 
 
 def _take(drafts: Sequence[Draft[Any]], heirs: Mapping[str, str], now: float | None) -> Flow[dict[str, str]]:
-    wanted: dict[str | None, Draft[Any]] = {}
-    for draft in drafts:
-        wanted.setdefault(draft.unique, draft)
-    if not wanted:
+    if not drafts:
         return {}
     batch = [
         {"key": draft.unique, "job": draft.id, "heir_of": heirs.get(draft.id), "window": draft.unique_for}
-        for draft in wanted.values()
+        for draft in drafts
     ]
     return pairs((yield write("take_keys", batch=as_json(batch), now=now)))
 
 
 def give_back(drafts: Sequence[Draft[Any]]) -> Flow[None]:
     """Free the keys that were taken for drafts which will not be stored: the caller may go on with its transaction."""
-    batch = [{"key": draft.unique, "job": draft.id} for draft in drafts if draft.unique]
-    yield write("drop_keys", batch=as_json(batch))
+    for part in _parts(drafts):
+        batch = [{"key": key, "job": draft.id} for key, some in part for draft in some]
+        yield write("drop_keys", batch=as_json(batch))

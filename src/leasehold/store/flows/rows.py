@@ -82,10 +82,13 @@ class DraftRow(msgspec.Struct, frozen=True):
     watched: bool
 
 
-def draft_row(draft: Draft[Any], place: tuple[str, int, bool] | None, waits: int) -> DraftRow:
-    """A draft as enqueue sends it. One without a place begins a chain."""
+Place = tuple[str, int, bool]  # a chain, the position in it, and whether somebody waits for it
+
+
+def draft_row(draft: Draft[Any], place: Place, waits: int) -> DraftRow:
+    """A draft as enqueue sends it."""
     policy = draft.policy
-    chain, position, watched = place or (draft.id, 0, False)
+    chain, position, watched = place
     return DraftRow(
         draft.id, draft.task, draft.queue, draft.priority, draft.payload, draft.run_at, draft.delay, draft.target,
         policy.max_attempts, policy_text(policy), policy.lease, draft.unique, draft.unique_for is not None,
@@ -106,9 +109,9 @@ def job(row: Row, *, existing: bool = False) -> Job[Any]:
     )  # fmt: skip
 
 
-def new_job(draft: Draft[Any], place: tuple[str, int, bool] | None, row: Row) -> Job[Any]:
+def new_job(draft: Draft[Any], place: Place, row: Row) -> Job[Any]:
     """A job just enqueued, from its draft and the row of `enqueue`."""
-    chain, position, _ = place or (draft.id, 0, False)
+    chain, position, _ = place
     _, state, wait, created, run, _ = row
     return Job(
         id=draft.id,

@@ -1,4 +1,6 @@
--- enqueue: insert new rows, and nudges for those that wait.
+-- enqueue: insert new rows, and nudges for those that wait. (Materialised: json_each would write out the value again for
+-- each column.)
+with given as materialized (select key, value from json_each(:batch))
 insert into {schema}.jobs (id, seq, state, wait, queue, task, priority, target, payload, run_at, max_attempts, policy, lease,
                   unique_key, windowed, chain, position, waits, watched, created_at)
 select json_extract(value, '$.id'), (select last from {schema}.sequence) + key + 1,
@@ -16,7 +18,7 @@ from (
     from (
         select key, value,
                coalesce(json_extract(value, '$.run_at'), {now} + coalesce(json_extract(value, '$.delay'), 0)) as due
-        from json_each(:batch)
+        from given
     )
 )
 where true
