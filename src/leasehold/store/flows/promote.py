@@ -3,7 +3,8 @@
 Whatever might free something left a nudge in its own transaction. Here they are taken away, and what they point at is
 decided in later statements, which see all that was committed with them: the last nudge to commit is judged with both
 sides visible, so nothing waits for ever. Nothing in here waits for a lock but the promoter's own: what somebody else
-holds just now is nudged again.
+holds just now is nudged again. And nothing in here takes long: of the thousands that may wait for one chain, or that
+one job may wait for, so many are looked at, and a nudge says where to go on.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ class Promotion:
     next_due: float | None = None
 
 
+Edge = tuple[str, str]  # a job, and the chain that it waits for
+Nudges = dict[tuple[str, str], str | None]  # kind and key, and beyond what to look; None: at everything
+
+
 @dataclass(slots=True)
 class _Plan:
     """What one promote has found out so far."""
@@ -40,7 +45,9 @@ class _Plan:
     ready: list[str] = field(default_factory=list)  # to be queued, in this order
     line: list[str] = field(default_factory=list)  # to stand in line at their targets
     targets: set[str] = field(default_factory=set)  # whose next in line may go
-    again: set[tuple[str, str]] = field(default_factory=set)  # nudges that could not be followed yet
+    again: Nudges = field(default_factory=dict)  # what could not be followed yet, as somebody has it locked
+    rest: Nudges = field(default_factory=dict)  # what is left for the next promote
+    put_off: int = 0  # nudges that led to nothing else than themselves
 
     def free(self, id: str, target: str | None, holds: bool) -> None:
         """Neither time nor other jobs hold this one up any longer."""
@@ -56,9 +63,9 @@ def promote(*, most: int = MOST, now: float | None = None) -> Flow[Promotion]:
     done, plan = Promotion(), _Plan()
     yield BEGIN
     yield write("promoter")
-    nudges = yield write("take_nudges", most=most)
-    plan.targets |= {key for kind, key in nudges if kind == "target"}
-    done.cancelled = yield from _decide_dependencies(nudges, plan, now)
+    nudges = sorted((yield write("take_nudges", most=most)))
+    plan.targets |= {key for _, kind, key, _ in nudges if kind == "target"}
+    done.cancelled = yield from _decide_dependencies(_scans(nudges), plan, most, now)
     due = yield write("due", most=most, now=now)
     for id, target, holds in due:
         plan.free(id, target, bool(holds))
@@ -68,9 +75,10 @@ def promote(*, most: int = MOST, now: float | None = None) -> Flow[Promotion]:
     if plan.ready:
         done.promoted = [row[0] for row in (yield write("promote", ids=as_json(plan.ready)))]
         yield Wake("jobs")
-    if plan.again:
-        yield write("nudge", batch=as_json([{"kind": kind, "key": key} for kind, key in sorted(plan.again)]))
-    done.more = len(due) == most or (len(nudges) == most and len(plan.again) < most)
+    left = [{"kind": kind, "key": key, "beyond": beyond} for (kind, key), beyond in (plan.rest | plan.again).items()]
+    if left:
+        yield write("nudge", batch=as_json(left))
+    done.more = len(due) == most or bool(plan.rest) or (len(nudges) == most and plan.put_off < most)
     ((done.next_due,),) = yield read("next_due", now=now)
     return done
 
@@ -78,10 +86,13 @@ def promote(*, most: int = MOST, now: float | None = None) -> Flow[Promotion]:
 def announce(chain: str, now: float | None) -> Flow[None]:
     """Decide what waits for a chain that is over and about to vanish, its result with it."""
     yield write("promoter")
-    plan = _Plan()
-    yield from _decide_dependencies([("chain", chain)], plan, now)
-    if plan.again:
-        raise StoreBusy(f"a job that waits for {chain} is being changed just now; try again")
+    left: Nudges = {("chain", chain): None}
+    while left:
+        plan = _Plan()
+        yield from _decide_dependencies(left, plan, MOST, now)
+        if plan.again:
+            raise StoreBusy(f"a job that waits for {chain} is being changed just now; try again")
+        left = plan.rest
 
 
 def _call_next_in_line(plan: _Plan) -> Flow[None]:
@@ -94,16 +105,25 @@ def _call_next_in_line(plan: _Plan) -> Flow[None]:
         if id in free:
             plan.ready.append(id)
         else:
-            plan.again.add(("target", target))  # whoever has it locked may be about to take it out of the line
+            plan.again["target", target] = None  # whoever has it locked may be about to take it out of the line
+            plan.put_off += 1
 
 
-def _decide_dependencies(nudges: list[Row], plan: _Plan, now: float | None) -> Flow[list[str]]:
+def _scans(nudges: list[Row]) -> Nudges:
+    """What nudges say about dependencies. Of two about the same, the one that looks at more counts."""
+    scans: Nudges = {}
+    for _, kind, key, beyond in nudges:
+        if kind != "target":
+            scans[kind, key] = min(beyond or "", scans.get((kind, key), beyond) or "") or None
+    return scans
+
+
+def _decide_dependencies(scans: Nudges, plan: _Plan, most: int, now: float | None) -> Flow[list[str]]:
     """Jobs that waited for chains which have ended: free, held or cancelled, as they wished. Returns the cancelled."""
-    jobs = {key for kind, key in nudges if kind == "after"}
-    chains = {key for kind, key in nudges if kind == "chain"}
-    if not jobs and not chains:
+    if not scans:
         return []
-    edges = yield read("open_edges", jobs=_list(jobs), chains=_list(chains))
+    found, unreached, cut = yield from _open_edges(scans, most)
+    edges = dict.fromkeys(edge for some in found.values() for edge in some)
     blockers = {blocker for _, blocker in edges}
     # Marked first, looked at in a later statement: a chain that is not over then will be announced when it ends.
     busy = {row[0] for row in (yield write("watch", chains=_list(blockers)))}
@@ -111,11 +131,14 @@ def _decide_dependencies(nudges: list[Row], plan: _Plan, now: float | None) -> F
     waiting = {row[0]: row for row in (yield write("dependents", ids=_list({job for job, _ in edges})))}
     decided: list[tuple[str, str, str]] = []
     doomed: dict[str, str] = {}
+    put_off: set[Edge] = set()
     for job, blocker in edges:
         end = ends.get(blocker, "deleted")
         verdict = machine.blocked(None if end == "deleted" else State(end), _wish(waiting.get(job)))
-        if blocker in busy or (verdict != "hold" and job in waiting and not waiting[job][1]):
-            plan.again.add(("after", job))  # somebody has one of the two locked
+        locked = verdict != "hold" and job in waiting and not waiting[job][1]
+        if blocker in busy or locked:
+            plan.again["after" if locked else "chain", job if locked else blocker] = None
+            put_off.add((job, blocker))
         elif verdict == "free":
             decided.append((job, blocker, end))
         elif verdict == "cancel":
@@ -124,7 +147,35 @@ def _decide_dependencies(nudges: list[Row], plan: _Plan, now: float | None) -> F
         yield write("decide_edges", batch=as_json([{"job": j, "blocker": b, "state": end} for j, b, end in decided]))
         yield from _unblock(Counter(job for job, _, _ in decided), waiting)
     yield from apply([Change(id, "cancel", State.CANCELLED, 0, 0, error=error) for id, error in doomed.items()], now)
+    plan.put_off += sum(put_off.issuperset(some) for some in found.values())
+    # What was cut comes last, so that it does not keep others waiting. A chain that goes on will be announced anew.
+    cut = {nudge: beyond for nudge, beyond in cut.items() if nudge[0] == "after" or _ended(ends.get(nudge[1]))}
+    plan.rest |= {nudge: beyond for nudge, beyond in (unreached | cut).items() if nudge not in plan.again}
     return list(doomed)
+
+
+def _open_edges(scans: Nudges, most: int) -> Flow[tuple[dict[tuple[str, str], list[Edge]], Nudges, Nudges]]:
+    """So many undecided edges of each kind, by nudge; the nudges not reached; and where to go on with what was cut."""
+    found: dict[tuple[str, str], list[Edge]] = {}
+    unreached: Nudges = {}
+    cut: Nudges = {}
+    for kind, statement, own in (("after", "edges_of_jobs", 0), ("chain", "edges_on_chains", 1)):
+        keys = {key: beyond for (which, key), beyond in scans.items() if which == kind}
+        if not keys:
+            continue
+        batch = [{"key": key, "beyond": beyond} for key, beyond in keys.items()]
+        edges = yield read(statement, batch=as_json(batch), most=most + 1)
+        for job, blocker in edges[:most]:
+            found.setdefault((kind, (job, blocker)[own]), []).append((job, blocker))
+        if len(edges) > most:
+            last = edges[most - 1]
+            unreached |= {(kind, key): keys[key] for key in list(keys)[list(keys).index(last[own]) + 1 :]}
+            cut[kind, last[own]] = last[1 - own]
+    return found, unreached, cut
+
+
+def _ended(state: str | None) -> bool:
+    return state is None or state == State.FAILED or State(state).over
 
 
 def _unblock(decided: Counter[str], waiting: dict[str, Row]) -> Flow[None]:

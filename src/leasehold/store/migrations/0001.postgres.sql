@@ -107,7 +107,7 @@ create table {schema}.edges (
     result    json,
     primary key (job, blocker)
 );
-create index edges_open on {schema}.edges (blocker) where state is null;
+create index edges_open on {schema}.edges (blocker, job) where state is null;
 
 -- Attempts that ended otherwise than by success; a successful one is the finished row itself.
 create table {schema}.attempts (
@@ -122,11 +122,13 @@ create table {schema}.attempts (
     primary key (job, version)
 );
 
--- Notes that something waiting may be free now. Only promote takes them away.
+-- Notes that something waiting may be free now. Only promote takes them away. `beyond`: of many that a note concerns those
+-- up to here are done.
 create table {schema}.nudges (
-    id    bigint generated always as identity primary key,
-    kind  text not null check (kind in ('target', 'after', 'chain')),
-    key   text not null
+    id      bigint generated always as identity primary key,
+    kind    text not null check (kind in ('target', 'after', 'chain')),
+    key     text not null,
+    beyond  uuid
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 
 -- What people have said of a queue; '*' stands for all of them together.

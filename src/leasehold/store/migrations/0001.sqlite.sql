@@ -103,7 +103,7 @@ create table {schema}.edges (
     result    text,
     primary key (job, blocker)
 );
-create index {schema}.edges_open on {schema}.edges (blocker) where state is null;
+create index {schema}.edges_open on {schema}.edges (blocker, job) where state is null;
 
 -- Attempts that ended otherwise than by success; a successful one is the finished row itself.
 create table {schema}.attempts (
@@ -118,11 +118,13 @@ create table {schema}.attempts (
     primary key (job, version)
 );
 
--- Notes that something waiting may be free now. Only promote takes them away.
+-- Notes that something waiting may be free now. Only promote takes them away. `beyond`: of many that a note concerns those
+-- up to here are done.
 create table {schema}.nudges (
-    id    integer primary key autoincrement,
-    kind  text not null check (kind in ('target', 'after', 'chain')),
-    key   text not null
+    id      integer primary key autoincrement,
+    kind    text not null check (kind in ('target', 'after', 'chain')),
+    key     text not null,
+    beyond  text
 );
 
 -- What people have said of a queue; '*' stands for all of them together.

@@ -1,0 +1,14 @@
+-- edges_on_chains: who waits for the chains named, undecided, beyond whom was looked at. Of one chain after another, and no
+-- more than are wanted: the loop over the chains stops there.
+with given as materialized (
+    select b.key, coalesce(b.beyond, '00000000-0000-0000-0000-000000000000') as beyond
+    from json_to_recordset(:batch::text::json) as b(key uuid, beyond uuid)
+)
+select e.job::text, e.blocker::text
+from given g cross join lateral (
+    select e.job, e.blocker from {schema}.edges e
+    where e.blocker = g.key and e.job > g.beyond and e.state is null
+    order by e.job
+    limit :most::integer
+) e
+limit :most::integer

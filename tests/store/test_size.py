@@ -1,0 +1,158 @@
+"""Ten thousand that wait for one, and one that waits for ten thousand: in small steps, and to the end."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from leasehold.core.job import Claimed, State, Succeeded
+from leasehold.store.flows import lease, look, promote, steer
+from leasehold.store.query import Query
+from tests.store.interleave import Bench, draft, half
+
+MANY = 10_000
+MOST = 1000
+
+
+def finish(b: Bench, jobs: list[Claimed], at_once: int = 2500) -> None:
+    for start in range(0, len(jobs), at_once):
+        b.settle(*((job.lease, Succeeded('"r"')) for job in jobs[start : start + at_once]))
+
+
+def steps(b: Bench, **options: int) -> list[promote.Promotion]:
+    """Promote until there is no more to do, as upkeep does."""
+    done = [b.promote(**options)]
+    while done[-1].more:
+        done.append(b.promote(**options))
+        assert len(done) < 2000, "promote never comes to an end"
+    return done
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["in one batch", "separately"])
+def test_one_job_waits_for_ten_thousand(b: Bench, together: bool) -> None:
+    blockers = [draft() for _ in range(MANY)]
+    last = draft(after=tuple(one.id for one in blockers))
+    if together:
+        b.enqueue(last, *blockers)
+        assert b.count("jobs", "watched") == MANY, "promote need not mark them"
+    else:
+        b.enqueue(*blockers)
+        b.enqueue(last)
+    assert len(steps(b)) >= MANY / MOST
+    assert b.count("jobs", "watched") == MANY
+    jobs = b.claim(MANY)
+    finish(b, jobs[:-1])
+    assert sum(len(step.promoted) for step in steps(b)) == 0
+    finish(b, jobs[-1:])
+    assert [step.promoted for step in steps(b)] == [[last.id]]
+    assert Counter(one.result for one in b.run(look.blockers, last.id)) == {'"r"': MANY}
+    assert b.count("nudges") == 0
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["in one batch", "separately"])
+def test_ten_thousand_jobs_wait_for_one(b: Bench, together: bool) -> None:
+    first = draft()
+    others = [draft(after=(first.id,), queue="others") for _ in range(MANY)]
+    if together:
+        b.enqueue(*others, first)
+    else:
+        b.enqueue(first)
+        b.enqueue(*others)
+    steps(b)
+    (job,) = b.claim(1)
+    b.succeed(job)
+    done = steps(b)
+    assert max(len(step.promoted) for step in done) == MOST
+    assert sorted(id for step in done for id in step.promoted) == sorted(one.id for one in others)
+    assert len(b.claim(MANY, ("others",))) == MANY
+    assert b.count("edges", "state is null") == b.count("nudges") == 0
+
+
+def test_no_promote_looks_at_more_than_its_share_and_none_starves(b: Bench) -> None:
+    """Big and small ones, chains that ended and chains that go on: all that is free is let go, a few at a time."""
+    chance = random.Random(7)
+    blockers = [draft() for _ in range(40)]
+    b.enqueue(*blockers)
+    waiting = [
+        draft(after=tuple(one.id for one in chance.sample(blockers, chance.choice([1, 2, 40]))), queue="waiting")
+        for _ in range(200)
+    ]
+    b.enqueue(*waiting)
+    jobs = {job.id: job for job in b.claim(40)}
+    over: set[str] = set()
+    free: set[str] = set()
+    for blocker in blockers:
+        for _ in range(chance.choice([0, 1, 3])):
+            free |= set(one_step(b, most=30).promoted)
+        finish(b, [jobs[blocker.id]])
+        over.add(blocker.id)
+        small = draft(after=(blocker.id,), queue="waiting")
+        b.enqueue(small)
+        waiting.append(small)
+        assert free <= {one.id for one in waiting if over.issuperset(one.after)}
+    free |= {id for step in steps(b, most=30) for id in step.promoted}
+    assert free == {one.id for one in waiting}
+    assert b.count("nudges") == 0
+
+
+def one_step(b: Bench, most: int) -> promote.Promotion:
+    """A promote that is watched: of neither kind does it decide about more than it may."""
+    sent: list[int] = []
+
+    def watched() -> object:
+        flow = promote.promote(most=most, now=b.now)
+        answer = None
+        try:
+            while True:
+                step = flow.send(answer)  # type: ignore[arg-type]
+                answer = yield step
+                if isinstance(step, Query) and step.name.startswith("edges_"):
+                    sent.append(len(answer))
+        except StopIteration as end:
+            return end.value
+
+    done = b.run(watched)  # type: ignore[arg-type]
+    assert all(number <= most + 1 for number in sent)
+    return done  # type: ignore[return-value]
+
+
+def test_a_chain_that_ends_costs_what_waits_for_it_and_no_more(b: Bench) -> None:
+    """Of ten thousand that one job waits for, each end looks at one edge."""
+    blockers = [draft() for _ in range(3000)]
+    b.enqueue(*blockers, draft(after=tuple(one.id for one in blockers), queue="end"))
+    steps(b)
+    looked = []
+    for job in b.claim(5):
+        b.succeed(job)
+        looked.append(one_step(b, most=2))
+    assert [step.more for step in looked] == [False] * 5
+    assert b.count("nudges") == 0
+
+
+def test_a_chain_with_many_dependents_can_be_deleted_once_it_is_over(b: Bench) -> None:
+    (job,) = (b.take(),)
+    waiting = [draft(after=(job.id,), queue="waiting") for _ in range(2500)]
+    b.enqueue(*waiting)
+    b.succeed(job, '"r"')
+    b.run(steer.delete, job.id, now=b.now)
+    assert b.count("edges", "state = 'succeeded'") == 2500
+    assert sum(len(step.promoted) for step in steps(b)) == 2500
+
+
+def test_a_locked_blocker_does_not_keep_a_thousand_others_from_being_looked_at(pg: Bench) -> None:
+    busy, fine = pg.take(), pg.take()
+    many = [draft(after=(busy.id,)) for _ in range(30)]
+    pg.enqueue(*many)
+    handler = pg.session()
+    handler.leave_open(lease.settle([(busy.lease, Succeeded("1"))], half))
+    free = pg.add(after=(fine.id,), queue="free")
+    pg.succeed(fine)
+    promoted = [id for _ in range(10) for id in pg.promote(most=10).promoted]
+    assert promoted == [free]
+    assert not pg.promote(most=10).more
+    assert pg.count("nudges") <= 2, "thirty that wait for one locked chain are one nudge"
+    handler.commit()
+    assert sum(len(step.promoted) for step in steps(pg, most=10)) == 30
+    assert {pg.state(one.id) for one in many} == {State.QUEUED}
