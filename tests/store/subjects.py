@@ -42,7 +42,7 @@ TABLES = {
     "jobs": LIVE,
     "finished": DONE,
     "keys": ["key", "job", "until"],
-    "edges": ["job", "blocker", "state", "result"],
+    "edges": ["job", "blocker", "state", "result", "task"],
     "attempts": ["job", "version", "attempt", "worker", "started_at", "ended_at", "outcome", "error"],
     "queues": ["queue", "paused", "max_running"],
 }
@@ -168,9 +168,9 @@ def expected(model: Model) -> State:
         names, place = (DONE, over) if row.state in OVER else (LIVE, live)
         place[id] = {name: view[name] for name in names}
     edges = [
-        {"job": id, "blocker": chain, "state": end, "result": result}
+        {"job": id, "blocker": chain, "state": end, "result": result, "task": task}
         for id, row in model.jobs.items()
-        for chain, (end, result) in row.edges.items()
+        for chain, (end, result, task) in row.edges.items()
         if row.state not in OVER
     ]
     names = TABLES["attempts"]

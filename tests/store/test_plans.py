@@ -52,7 +52,7 @@ INTENDED = {
     "watch": {"jobs_pkey", "jobs_chain"},
     "chain_ends": {"jobs_pkey", "jobs_chain", "finished_pkey", "finished_chain"},
     "dependents": {"jobs_pkey"},
-    "decide_edges": {"edges_pkey", "finished_pkey", "finished_chain"},
+    "decide_edges": {"edges_pkey", "jobs_pkey", "finished_pkey", "finished_chain"},
     "unblock": {"jobs_pkey"},
     "lock": {"jobs_pkey"},
     "request": {"jobs_pkey"},

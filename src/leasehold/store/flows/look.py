@@ -60,11 +60,15 @@ class QueueInfo:
 
 @dataclass(frozen=True, slots=True)
 class BlockerInfo:
-    """What a job waits for, or waited for: a chain, how it ended (None: not yet) and its result as JSON text."""
+    """What a job waits for, or waited for: a chain, how it ended (None: not yet) and its result as JSON text.
+
+    `task` is that of the chain's first job; None until it has ended, and where that job was gone by then.
+    """
 
     chain: str
     state: str | None
     result: str | None
+    task: str | None
 
 
 @dataclass(frozen=True, slots=True)

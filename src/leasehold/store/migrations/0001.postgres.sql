@@ -98,13 +98,14 @@ create table {schema}.keys (
 
 create index keys_window on {schema}.keys (until) where until is not null;
 
--- What a job waits for. `state` null: not yet decided. The result is a copy: the blocker may be pruned.
+-- What a job waits for. `state` null: not yet decided. Result and task are copies: the blocker may be pruned.
 create table {schema}.edges (
     job       uuid not null,
     blocker   uuid not null,  -- a chain
     position  integer not null,
     state     text check (state in ('succeeded', 'failed', 'cancelled', 'deleted')),
     result    json,
+    task      text,  -- of the blocker's first job; null until decided, or if that is gone
     primary key (job, blocker)
 );
 create index edges_open on {schema}.edges (blocker, job) where state is null;

@@ -94,13 +94,14 @@ create table {schema}.keys (
 
 create index {schema}.keys_window on {schema}.keys (until) where until is not null;
 
--- What a job waits for. `state` null: not yet decided. The result is a copy: the blocker may be pruned.
+-- What a job waits for. `state` null: not yet decided. Result and task are copies: the blocker may be pruned.
 create table {schema}.edges (
     job       text not null,
     blocker   text not null,  -- a chain
     position  integer not null,
     state     text check (state in ('succeeded', 'failed', 'cancelled', 'deleted')),
     result    text,
+    task      text,  -- of the blocker's first job; null until decided, or if that is gone
     primary key (job, blocker)
 );
 create index {schema}.edges_open on {schema}.edges (blocker, job) where state is null;

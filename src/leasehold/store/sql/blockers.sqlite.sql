@@ -1,2 +1,2 @@
 -- blockers: what a job waits or waited for.
-select blocker, state, result from {schema}.edges where job = :id order by position;
+select blocker, state, result, task from {schema}.edges where job = :id order by position;
