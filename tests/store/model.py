@@ -7,16 +7,19 @@ It takes the nouns of `core.job` and answers as the flows do, in plain values. I
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from leasehold.core.errors import InvalidInput, InvalidTransition, JobNotFound, KeyTaken
 from leasehold.core.job import Draft, Lease, Outcome, Raised, Released, Snoozed, Succeeded
 from leasehold.store.flows.lease import Scope
+from tests.store.graph import circular
 
 OVER = ("succeeded", "cancelled")
 HIDDEN = ("draft", "seq", "alone", "token", "history", "edges")
 HALF = 0.5  # what the stores are given for randomness
+
+
+End = tuple[str | None, str | None, str | None]  # how a chain ended, its result, its first job's task
 
 
 @dataclass
@@ -45,11 +48,11 @@ class Row:
     continued: bool = False
     progress: None = None
     history: list[tuple[Any, ...]] = field(default_factory=list)
-    edges: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)  # chain -> how it ended, its result
+    edges: dict[str, End] = field(default_factory=dict)  # by chain
 
     @property
     def waits(self) -> int:
-        return sum(end is None for end, _ in self.edges.values())
+        return sum(end is None for end, _, _ in self.edges.values())
 
     def view(self, existing: bool = False) -> dict[str, Any]:
         d = self.draft
@@ -74,12 +77,12 @@ class Model:
         known = {d.id for d in drafts if d.id in self.jobs}
         todo = [d for d in drafts if d.id not in known]
         unknown = {id for d in todo for id in d.after} - {d.id for d in todo} - self.jobs.keys()
-        try:
-            TopologicalSorter({d.id: d.after for d in todo}).prepare()
-        except CycleError:
-            raise InvalidInput from None
+        if circular({d.id: d.after for d in todo}):
+            raise InvalidInput
         if unknown:
             raise JobNotFound(*sorted(unknown))
+        if circular(self._links() | {d.id: self._chains_of(d) for d in todo}):
+            raise InvalidInput  # somebody still waits for a job of that id that was deleted
         keys_before = dict(self.keys)
         place = {d.id: d.id for d in drafts}  # which job stands for a draft: its own, or the holder of its key
         for d in todo:
@@ -103,14 +106,29 @@ class Model:
             return d.id
         return str(holder)
 
-    def _refuse(self, row: Row, successor: Draft[Any] | None, now: float) -> Exception | None:
-        """What stands against a draft continuing a job. Its key is taken, if nothing does."""
+    def _links(self) -> dict[str, set[str]]:
+        """Which chains wait for which."""
+        return {row.chain: {on for on, (end, *_) in row.edges.items() if end is None} for row in self._live()}
+
+    def _chains_of(self, d: Draft[Any]) -> set[str]:
+        return {self.jobs[id].chain if id in self.jobs else id for id in d.after}
+
+    def _refuse(
+        self, row: Row, successor: Draft[Any] | None, now: float, fellows: dict[str, set[str]] | None = None
+    ) -> Exception | None:
+        """What stands against a draft continuing a job. Its key is taken, if nothing does.
+
+        `fellows`: what those that are stored along with it wait for.
+        """
         if successor is None:
             return None
         if unknown := [id for id in successor.after if id not in self.jobs]:
             return JobNotFound(*unknown)
-        if row.chain in (self.jobs[id].chain for id in successor.after):
+        fellows = {} if fellows is None else fellows
+        links = fellows | {row.chain: self._chains_of(successor)}
+        if circular(self._links() | links):
             return InvalidInput()
+        fellows.update(links)
         holder = self._take_key(successor, now, row.draft.id)
         return KeyTaken(successor.unique or "", holder) if holder != successor.id else None
 
@@ -121,7 +139,7 @@ class Model:
         row = self.jobs[d.id] = Row(d, chain, position, now, due, self._next())
         for id in d.after:
             id = (place or {}).get(id, id)
-            row.edges[self.jobs[id].chain if id in self.jobs else id] = (None, None)
+            row.edges[self.jobs[id].chain if id in self.jobs else id] = (None, None, None)
         row.wait = "jobs" if row.waits else "time" if due > now else "target" if d.target else None
         row.state = "pending" if row.wait else "queued"
 
@@ -158,23 +176,28 @@ class Model:
             self._finish(row, "cancelled", now, error=True)
         return doomed
 
-    def _decide(self, row: Row, ends: dict[str, tuple[str, str | None]]) -> bool:
+    def _decide(self, row: Row, ends: dict[str, End]) -> bool:
         """Close the edges of chains that have ended. True: the job is to be cancelled for one of them."""
         wish, doomed = row.draft.policy.on_blocker_failure, False
-        for chain in [chain for chain, (known, _) in row.edges.items() if known is None and chain in ends]:
-            end, result = ends[chain]
+        for chain in [chain for chain, (known, *_) in row.edges.items() if known is None and chain in ends]:
+            end = ends[chain][0]
             bad = end in ("failed", "cancelled", "deleted")
             doomed |= bad and wish == "cancel"
             if end == "succeeded" or (bad and wish == "run"):
-                row.edges[chain] = (end, result)
+                row.edges[chain] = ends[chain]
         if row.wait == "jobs" and not row.waits:
             row.wait = "time"
         return doomed
 
-    def _end(self, chain: str) -> tuple[str, str | None]:
-        """The state and result of the last job of a chain."""
+    def _end(self, chain: str) -> End:
+        """The state and result of the last job of a chain, and the task of its first."""
         last = [row for row in self.jobs.values() if row.chain == chain and not row.continued]
-        return (last[0].state, last[0].result if last[0].state == "succeeded" else None) if last else ("deleted", None)
+        task = self.jobs[chain].draft.task if chain in self.jobs else None
+        return (
+            (last[0].state, last[0].result if last[0].state == "succeeded" else None, task)
+            if last
+            else ("deleted", None, task)
+        )
 
     def beat(self, grace: float, now: float) -> float | None:
         if self.touched > now - 0.9:
@@ -280,9 +303,9 @@ class Model:
 
     def settle(self, outcomes: list[tuple[Lease, Outcome]], now: float) -> list[tuple[str, str | None]]:
         mine = [(self.jobs[x.id], o) for x, o in outcomes if self.owns(x)]
-        refused = {
-            row.draft.id for row, o in mine if isinstance(o, Succeeded) and self._refuse(row, o.continue_with, now)
-        }
+        done = [(row, o.continue_with) for row, o in mine if isinstance(o, Succeeded)]
+        links: dict[str, set[str]] = {}
+        refused = {row.draft.id for row, successor in done if self._refuse(row, successor, now, links)}
         for row, outcome in sorted(mine, key=lambda pair: not isinstance(pair[1], Succeeded)):
             if row.draft.id in refused:
                 self._raised(row, Raised("its successor's key is taken"), now)
@@ -399,15 +422,6 @@ class Model:
     def _held(self, key: str, now: float) -> bool:
         return key in self.keys and (self.keys[key][1] or now + 1) > now
 
-    def run_now(self, id: str, now: float, again: bool = False) -> dict[str, Any]:
-        row = self._find(id, "run_now", "pending" + (" queued running" if again else ""))
-        if row.state != "pending":
-            return row.view()
-        if row.wait != "time":
-            raise InvalidTransition(id, "run_now", "pending")
-        row.run_at = now
-        return row.view()
-
     def complete(
         self, id: str, result: str | None, successor: Draft[Any] | None, now: float, again: bool = False
     ) -> dict[str, Any]:
@@ -418,19 +432,6 @@ class Model:
             row.token = None if row.state == "running" else row.token  # its owner did not settle it
             self._finish(row, "succeeded", now, result, successor)
         return row.view()
-
-    def delete(self, id: str, now: float, again: bool = False) -> bool:
-        row = self.jobs.get(id)
-        if row is not None:
-            if row.state in OVER:  # whoever waited for it shall have its result
-                self._decide_all([row.chain], now)
-            self._free_key(row)
-            del self.jobs[id]
-        return row is not None or again
-
-    def set_queue(self, queue: str, paused: bool | None, limit: int | None, keep: bool) -> None:
-        old_paused, old_limit = self.queues.get(queue, (False, None))
-        self.queues[queue] = (old_paused if paused is None else paused, old_limit if keep else limit)
 
     def _live(self) -> list[Row]:
         return [row for row in self.jobs.values() if row.state not in OVER]

@@ -1,15 +1,37 @@
-"""What is said to a whole chain, by the model: the verb goes to the one job of the chain that is not over."""
+"""The rest of what people say, by the model. Said to a chain, a verb goes to the one job of it that is not over."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from leasehold.core.errors import HasDependents, JobNotFound
+from leasehold.core.errors import HasDependents, InvalidTransition, JobNotFound
 from leasehold.core.job import Draft
 from tests.store.model import OVER, Model, Row
 
 
-class Chains(Model):
+class FullModel(Model):
+    def run_now(self, id: str, now: float, again: bool = False) -> dict[str, Any]:
+        row = self._find(id, "run_now", "pending" + (" queued running" if again else ""))
+        if row.state != "pending":
+            return row.view()
+        if row.wait != "time":
+            raise InvalidTransition(id, "run_now", "pending")
+        row.run_at = now
+        return row.view()
+
+    def delete(self, id: str, now: float, again: bool = False) -> bool:
+        row = self.jobs.get(id)
+        if row is not None:
+            if row.state in OVER:  # whoever waited for it shall have its result
+                self._decide_all([row.chain], now)
+            self._free_key(row)
+            del self.jobs[id]
+        return row is not None or again
+
+    def set_queue(self, queue: str, paused: bool | None, limit: int | None, keep: bool) -> None:
+        old_paused, old_limit = self.queues.get(queue, (False, None))
+        self.queues[queue] = (old_paused if paused is None else paused, old_limit if keep else limit)
+
     def cancel_chain(self, id: str, now: float, again: bool = False) -> dict[str, Any]:
         return self.cancel(self._come_to(id), now, again)
 
@@ -51,4 +73,4 @@ class Chains(Model):
 
     def _waiting_for(self, chains: set[str]) -> list[Row]:
         live = [row for row in self.jobs.values() if row.state not in OVER]
-        return [row for row in live if any(end is None and on in chains for on, (end, _) in row.edges.items())]
+        return [row for row in live if any(end is None and on in chains for on, (end, *_) in row.edges.items())]

@@ -24,7 +24,7 @@ from leasehold.store.flows.lease import Scope
 from tests import servers
 from tests.store.histories import batches, steps
 from tests.store.model import HALF, OVER
-from tests.store.model_chains import Chains
+from tests.store.model_people import FullModel
 from tests.store.subjects import Subject, check_invariants, expected, subjects_of
 
 BASE = 1_767_225_600.0  # the moment in the ids below
@@ -44,7 +44,7 @@ class History(RuleBasedStateMachine):
 
     def __init__(self, subjects: list[Subject]) -> None:
         super().__init__()
-        self.model = Chains()
+        self.model = FullModel()
         self.subjects = subjects
         for subject in subjects:
             subject.wipe()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from leasehold.core.errors import InvalidInput
-from leasehold.core.job import State, Succeeded
+from leasehold.core.job import Claimed, Draft, State, Succeeded
 from leasehold.store.flows import lease, look, steer
 from tests.store.interleave import Bench, draft, half
 
@@ -59,6 +61,28 @@ def test_a_blocker_pruned_after_its_dependent_was_freed_leaves_its_result(b: Ben
     assert [(one.state, one.result) for one in b.run(look.blockers, dependent)] == [("succeeded", '"r"')]
 
 
+def test_the_task_of_a_blockers_first_job_is_kept_with_its_result(b: Bench) -> None:
+    blocker = b.take(task="t")
+    dependent = b.add(after=(blocker.id,), delay=3600.0)
+    b.settle_down()
+    assert [one.task for one in b.run(look.blockers, dependent)] == [None]
+    following = draft("u")
+    b.succeed(blocker, continue_with=following)
+    b.run(steer.complete, following.id, '"r"', now=b.now)
+    b.settle_down()
+    b.later(60).prune()
+    (found,) = b.run(look.blockers, dependent)
+    assert (found.chain, found.state, found.result, found.task) == (blocker.id, "succeeded", '"r"', "t")
+
+
+def test_a_blocker_that_was_deleted_has_no_task(b: Bench) -> None:
+    blocker = b.add()
+    dependent = b.add(after=(blocker,), policy={"on_blocker_failure": "run"})
+    b.run(steer.delete, blocker, now=b.now)
+    b.settle_down()
+    assert [(one.state, one.task) for one in b.run(look.blockers, dependent)] == [("deleted", None)]
+
+
 def test_a_failed_blocker_that_is_resumed_and_succeeds_frees_its_dependents(b: Bench) -> None:
     blocker = b.take()
     dependent = b.add(after=(blocker.id,), queue="elsewhere")
@@ -108,15 +132,72 @@ def test_a_paused_dependent_hears_of_its_blockers_while_it_is_paused(b: Bench) -
     assert b.state(dependent) is State.QUEUED
 
 
-def test_a_successor_that_waits_for_its_own_chain_is_refused(b: Bench) -> None:
-    """It would wait for itself, for ever."""
-    job = b.take()
-    following = draft(after=(job.id,))
+def goes_on(b: Bench, how: str, job: Claimed, following: Draft[Any]) -> bool:
+    """Whether a chain may go on with this draft, by its owner's word or by somebody else's."""
+    if how == "settled":
+        return b.succeed(job, continue_with=following) is State.SUCCEEDED
     try:
-        state = b.succeed(job, continue_with=following)
+        b.run(steer.complete, job.id, None, following, now=b.now)
     except InvalidInput:
-        return
-    assert state is not State.SUCCEEDED
+        return False
+    return True
+
+
+@pytest.mark.parametrize("how", ["settled", "completed"])
+@pytest.mark.parametrize("steps", [0, 1, 2, 5])
+def test_a_successor_that_would_wait_for_itself_is_refused(b: Bench, how: str, steps: int) -> None:
+    """Its own chain directly, or one that waits for it in so many steps."""
+    job = b.take()
+    last = job.id
+    for _ in range(steps):
+        last = b.add(after=(last,), queue="waiting")
+    other = b.add(queue="waiting")
+    assert not goes_on(b, how, job, draft(after=(other, last)))
+    assert b.count("edges") == steps
+    again = b.take()
+    assert goes_on(b, how, again, draft(after=(other, last), queue="waiting"))
+
+
+@pytest.mark.parametrize("how", ["settled", "completed"])
+def test_a_circle_through_a_chain_that_went_on_is_found(b: Bench, how: str) -> None:
+    first, second = b.take(), b.take()
+    assert goes_on(b, how, first, draft(after=(second.id,), queue="waiting"))
+    third = b.add(after=(first.id,), queue="waiting")
+    assert not goes_on(b, how, second, draft(after=(third,), queue="waiting"))
+
+
+def test_two_of_one_batch_that_close_a_circle_together_do_not_both_go_on(b: Bench) -> None:
+    one, two = b.take(), b.take()
+    states = b.settle(
+        (one.lease, Succeeded(None, draft(after=(two.id,), queue="waiting"))),
+        (two.lease, Succeeded(None, draft(after=(one.id,), queue="waiting"))),
+    )
+    assert sorted(states) == [State.PENDING, State.SUCCEEDED]
+
+
+def test_what_was_decided_long_ago_closes_no_circle(b: Bench) -> None:
+    """Whoever has been freed does not wait any more."""
+    first, second = b.take(), b.take()
+    dependent = b.add(after=(first.id, second.id), policy={"on_blocker_failure": "run"}, queue="waiting")
+    b.fail(first)
+    b.fail(second)
+    b.settle_down()
+    assert b.state(dependent) is State.QUEUED
+    assert goes_on(b, "completed", first, draft(after=(dependent,), queue="waiting"))
+
+
+def test_a_deleted_blocker_cannot_come_back_to_wait_for_those_who_wait_for_it(b: Bench) -> None:
+    blocker = b.add()
+    dependent = b.add(after=(blocker,))
+    b.run(steer.delete, blocker, now=b.now)
+    for batch in (
+        [draft(id=blocker, fresh=False, after=(dependent,))],
+        [middle := draft(after=(dependent,)), draft(id=blocker, fresh=False, after=(middle.id,))],
+    ):
+        with pytest.raises(InvalidInput, match="wait for ever"):
+            b.enqueue(*batch)
+    assert b.count("jobs") == 1
+    b.enqueue(draft(id=blocker, fresh=False, after=(b.add(),)))
 
 
 def test_promote_does_not_ask_to_come_again_at_once_when_it_could_move_nothing(pg: Bench) -> None:

@@ -42,6 +42,11 @@ def enqueue(drafts: Batch, *, now: float | None = None, again: bool = False) -> 
     if may_circle:
         _refuse_circles(todo)
     chains = yield from _chains_named(todo)
+    # Somebody may still wait for a job of a known id that was deleted, and waits for the new one then.
+    if chains and (yield from _awaited([draft.id for draft in todo if not draft.fresh])):
+        links = {draft.id: {chains[id] for id in draft.after} for draft in todo if draft.after}
+        if (yield from _circles(links)):
+            raise InvalidInput(_CIRCLE)
     holders, existing = yield from _take_keys(todo, now)
     # Whoever waits for a draft whose key is taken waits for the job that has it.
     chains |= {id: existing[holder].chain if holder in existing else holder for id, holder in holders.items()}
@@ -72,17 +77,55 @@ def refuse_successors(given: dict[str, tuple[Draft[Any], str]], now: float | Non
     known = yield from _load(draft.id for draft, _ in given.values())
     named = yield from _find({id for draft, _ in given.values() for id in draft.after})
     errors: dict[str, LeaseholdError] = {}
-    for job, (draft, chain) in given.items():
+    for job, (draft, _) in given.items():
         unknown = [id for id in draft.after if id not in named]
         if draft.id in known:
             errors[job] = InvalidInput(f"job {draft.id} exists already")
         elif unknown:
             errors[job] = JobNotFound(*unknown)
-        elif chain in (named[id] for id in draft.after):
-            errors[job] = InvalidInput("the draft waits for its own chain")
+    waiting = {
+        chain: {named[id] for id in d.after} for job, (d, chain) in given.items() if d.after and job not in errors
+    }
+    circles = yield from _circles(waiting)
+    errors |= {job: InvalidInput(_CIRCLE) for job, (_, chain) in given.items() if chain in circles}
     heirs = {draft.id: job for job, (draft, _) in given.items() if job not in errors}
     taken = yield from keys.take([draft for draft, _ in given.values() if draft.id in heirs], now, heirs)
     return errors | {heirs[id]: KeyTaken(*holder) for id, holder in taken.items()}
+
+
+_CIRCLE = "the draft waits for its own chain, or for one that waits for it: they would wait for ever"
+
+
+def _circles(waiting: dict[str, set[str]]) -> Flow[set[str]]:
+    """Which chains would wait for themselves, in however many steps, if they were to wait for these. Of several of one
+    batch that close a circle only together, the last."""
+    reached: dict[str, set[str]] = {}
+    circles: set[str] = set()
+    sought = as_json(sorted(waiting))
+    for chain, blockers in waiting.items():
+        # A chain that nobody waits for is in no circle, unless one of this batch is to wait for it.
+        if len(waiting) == 1 and chain not in blockers and not (yield from _awaited([chain])):
+            continue
+        ahead = [row[0] for row in (yield read("reached", chains=as_json(sorted(blockers)), sought=sought))]
+        seen: set[str] = set()
+        while ahead:
+            one = ahead.pop()
+            if one not in seen:
+                seen.add(one)
+                ahead += reached.get(one, ())
+        if chain in seen:
+            circles.add(chain)
+        else:
+            reached[chain] = seen
+    return circles
+
+
+def _awaited(chains: Sequence[str]) -> Flow[bool]:
+    """Whether anybody waits for one of these."""
+    for _, some in _parts(chains):
+        if (yield read("edges_on_chains", batch=as_json([{"key": chain} for chain in some]), most=1)):
+            return True
+    return False
 
 
 def add_successors(given: Sequence[Successor], *, now: float | None = None) -> Flow[None]:
