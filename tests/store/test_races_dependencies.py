@@ -1,0 +1,112 @@
+"""A blocker ends at the moment at which a job is enqueued behind it: whoever is first, the job is let go."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+
+from leasehold.core.job import Claimed, Draft, State, Succeeded
+from leasehold.store.callers import run_on
+from leasehold.store.flows import enqueue, lease, look, promote, steer
+from leasehold.store.flows.look import Filter
+from leasehold.store.store import Store
+from tests.homes import Home
+from tests.store.interleave import Background, Bench, bench, connect, draft
+
+ROUNDS = 240
+
+Enqueue = Callable[[Store, Draft[Any]], Any]
+
+
+def settled(store: Store, job: Claimed) -> None:
+    store.run(lease.settle, [(job.lease, Succeeded('"r"'))], random.random)
+
+
+def goes_on_and_ends(store: Store, job: Claimed) -> None:
+    following = draft(queue="nobody's")
+    store.run(lease.settle, [(job.lease, Succeeded(None, following))], random.random)
+    store.run(steer.complete, job.id, '"r"', chain=True)
+
+
+def by_itself(store: Store, dependent: Draft[Any]) -> None:
+    store.run(enqueue.enqueue, [dependent])
+
+
+@contextmanager
+def in_a_callers_transaction(url: str) -> Iterator[Enqueue]:
+    with psycopg.connect(url) as connection:
+
+        def do(store: Store, dependent: Draft[Any]) -> None:
+            run_on(store, connection, enqueue.enqueue, [dependent])
+            time.sleep(random.uniform(0, 0.003))
+            connection.commit()
+
+        yield do
+
+
+@contextmanager
+def upkeep(store: Store) -> Iterator[None]:
+    """Somebody promotes all the while."""
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.is_set():
+            store.run(promote.promote)
+            over.wait(0.001)
+
+    worker = Background(work)
+    try:
+        yield
+    finally:
+        over.set()
+        worker.result()
+
+
+@pytest.mark.parametrize("transaction", ["own", "caller's"])
+def test_no_dependent_stays_pending_whose_blocker_ends_while_it_is_enqueued(home: Home, transaction: str) -> None:
+    if transaction == "caller's" and not home.is_postgres:
+        pytest.skip("there all transactions that write come one after another")
+    with bench(home.url, home.schema) as b, ExitStack() as stack:
+        stores = [b.store if home.kind == "memory" else connect(home.url, home.schema) for _ in range(3)]
+        for store in stores:
+            stack.callback(store.close)
+        enqueue_one = by_itself
+        if transaction == "caller's":
+            enqueue_one = stack.enter_context(in_a_callers_transaction(home.url))
+        b.run(enqueue.enqueue, [draft() for _ in range(ROUNDS)])
+        blockers = b.claim(ROUNDS, now=None)
+        dependents = [draft(after=(job.id,), queue="dependents") for job in blockers]
+        meet = threading.Barrier(2)
+
+        def end_all() -> None:
+            for number, job in enumerate(blockers):
+                meet.wait(60)
+                time.sleep(random.choice([0, 0, 0.001, 0.002]))
+                (goes_on_and_ends if number % 3 == 0 else settled)(stores[0], job)
+
+        def enqueue_all() -> None:
+            for dependent in dependents:
+                meet.wait(60)
+                time.sleep(random.choice([0, 0, 0.001]))
+                enqueue_one(stores[1], dependent)
+
+        with upkeep(stores[2]):
+            for one in (Background(end_all), Background(enqueue_all)):
+                one.result(120)
+        check(b)
+
+
+def check(b: Bench) -> None:
+    """What upkeep does when it sees a nudge: after that nobody waits any more, and each has its result."""
+    while b.count("nudges"):
+        b.run(promote.promote)
+    assert b.run(look.count, Filter(states=(State.PENDING,))) == 0
+    assert b.run(look.count, Filter(states=(State.QUEUED,), queue="dependents")) == ROUNDS
+    assert b.count("edges", "state = 'succeeded'") == ROUNDS
