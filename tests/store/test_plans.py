@@ -20,7 +20,7 @@ import pytest
 from psycopg import sql
 
 from leasehold.core.job import Claimed, Draft, Progress, Raised, Released, State, Succeeded
-from leasehold.store.flows import enqueue, lease, look, promote, steer, upkeep
+from leasehold.store.flows import chains, enqueue, lease, look, promote, steer, upkeep
 from leasehold.store.flows.lease import Scope
 from leasehold.store.postgres import PostgresStore
 from leasehold.store.query import Flow, Query, Row, texts
@@ -66,6 +66,12 @@ INTENDED = {
     "progress": {"jobs_pkey"},
     "outlook": {"jobs_leased", "jobs_due"},
     "queue_names": {"jobs_claim"},
+    "lock_chains": {"jobs_pkey", "jobs_chain"},
+    "waiting": {"edges_open", "jobs_pkey"},
+    "reached": {"jobs_pkey", "jobs_chain", "edges_pkey"},
+    "chain_ids": {"jobs_pkey", "jobs_chain", "finished_pkey", "finished_chain"},
+    "ends": {"jobs_pkey", "jobs_chain", "finished_pkey", "finished_chain"},
+    "delete": {"jobs_pkey", "finished_pkey", "edges_pkey"},
 }
 BIG = re.compile(r"jobs|finished_\d+|edges")
 
@@ -261,6 +267,7 @@ def everything(on: Explainer, now: float) -> None:
     assert len(on.run(lease.reap, lambda: 0.5, now=now + 100)) == 50
     _promote(on, now)
     _enqueue(on)
+    _chains(on, [job.id for job in jobs[:100]])
     _look(on, jobs[0].id)
 
 
@@ -289,6 +296,15 @@ def _enqueue(on: Explainer) -> None:
     on.run(enqueue.enqueue, [draft() for _ in range(100)])
     named: Draft[Any] = Draft(draft().id, "race", "{}", after=(blocker.id,), unique="key", fresh=False)
     on.run(enqueue.enqueue, [named])
+
+
+def _chains(on: Explainer, finished: list[str]) -> None:
+    blocker, other = on.run(enqueue.enqueue, [draft(), draft()])
+    on.run(enqueue.enqueue, [Draft(draft().id, "race", "{}", after=(blocker.id,))])
+    following: Draft[Any] = Draft(draft().id, "race", "{}", after=(other.id,))
+    on.run(steer.complete, blocker.id, None, following, chain=True)
+    assert len(on.run(chains.delete_chain, blocker.id, dependents=True)) == 3
+    assert len(on.run(look.ends, finished).ended) == len(finished)
 
 
 def _look(on: Explainer, finished: str) -> None:
