@@ -159,12 +159,15 @@ def _open_edges(scans: Nudges, most: int) -> Flow[tuple[dict[tuple[str, str], li
     found: dict[tuple[str, str], list[Edge]] = {}
     unreached: Nudges = {}
     cut: Nudges = {}
-    for kind, statement, own in (("after", "edges_of_jobs", 0), ("chain", "edges_on_chains", 1)):
+    for kind, own in (("after", 0), ("chain", 1)):
         keys = {key: beyond for (which, key), beyond in scans.items() if which == kind}
         if not keys:
             continue
-        batch = [{"key": key, "beyond": beyond} for key, beyond in keys.items()]
-        edges = yield read(statement, batch=as_json(batch), most=most + 1)
+        batch = as_json([{"key": key, "beyond": beyond} for key, beyond in keys.items()])
+        if kind == "after":
+            edges = yield read("edges_of_jobs", batch=batch, most=most + 1)
+        else:
+            edges = yield read("edges_on_chains", batch=batch, most=most + 1)
         for job, blocker in edges[:most]:
             found.setdefault((kind, (job, blocker)[own]), []).append((job, blocker))
         if len(edges) > most:
