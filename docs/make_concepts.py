@@ -24,6 +24,7 @@ NOTES = {
     "claim": "attempt and version count up; new token, new expiry",
     "renew": "new expiry; the answer carries a request to cancel or pause",
     "succeed": "the only exit that no request changes",
+    "replace": "it will be called with what was enqueued last under its unique key",
     "retry": "attempts remain; run_at is now + backoff",
     "snooze": "the attempt is given back",
     "fail": "attempts spent, or a fatal error",
@@ -67,6 +68,9 @@ def edges() -> Iterator[tuple[State, State, str]]:
         for source in sources if verb != "delete" else ():
             for end in ends:
                 stays = State.RUNNING in (source, end) and State.RUNNING in ends and len(ends) > 1
+                puts_off = (source, end) == (State.QUEUED, State.PENDING)
+                if verb == "replace" and source != end and not puts_off:
+                    continue  # it leaves a job where it is, or puts it off
                 if not stays or source == end:
                     asked = (stays and who == "anyone") or (honours_requests(verb, TRANSITIONS[verb]) and end in ASKED)
                     yield source, end, f"{verb} (asked)" if asked else verb

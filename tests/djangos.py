@@ -111,6 +111,7 @@ WAYS: dict[str, Way] = {
 @contextmanager
 def settings_in(module: str) -> Iterator[None]:
     """Django as it is in a process of its own, whose settings are in a module; they are read when they are needed."""
+    configure()  # whose apps are ready, as those of any program of Django's are
     before = settings._wrapped
     zone, variable = os.environ.get("TZ"), os.environ.get("DJANGO_SETTINGS_MODULE")
     os.environ["DJANGO_SETTINGS_MODULE"] = module

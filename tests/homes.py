@@ -27,7 +27,10 @@ from leasehold.store.sqlite import SQLiteStore
 from leasehold.store.store import Store
 from tests.conftest import PG_KINDS, SERVERS, SQLITE_KINDS
 
-EMPTIED = ("jobs", "finished", "keys", "edges", "attempts", "nudges", "queues")
+EMPTIED = (
+    "jobs", "finished", "keys", "edges", "attempts", "nudges", "queues", "steps", "signals", "rates", "starts",
+    "schedules", "ticks",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ def test_a_hundred_thousand_drafts_are_one_transaction_in_bounded_memory(
     app: App, home: Home, task: PlainTask[..., Any]
 ) -> None:
     """Beyond the drafts, which the caller made: the jobs that are returned, a part on its way, and little else."""
-    if home.kind == "memory":
-        pytest.skip("a file is the same, and takes seconds already")
+    if home.kind not in ("sqlite", "pg18"):
+        pytest.skip("it takes seconds, and one of each kind will do")
     drafts = [task.draft(n) for n in range(MANY)]
     app.client.count()
     tracemalloc.start()

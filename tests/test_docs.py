@@ -24,10 +24,25 @@ import psycopg
 import pytest
 
 import leasehold
-from leasehold import App, AsyncClient, Attempt, AttemptRecord, Client, Draft, Job, Worker, events
-from leasehold.cli import demo, migrate, worker
+from leasehold import (
+    App,
+    AsyncClient,
+    Attempt,
+    AttemptRecord,
+    Chain,
+    Client,
+    Draft,
+    Job,
+    ScheduleInfo,
+    Tick,
+    Transaction,
+    Worker,
+    events,
+)
+from leasehold.cli import demo, jobs, migrate, schedules, worker
 from leasehold.core.errors import AbortReason
 from leasehold.options import Options, TaskOptions
+from leasehold.schedules import Schedules
 from tests.conftest import PG_KINDS, SERVERS
 from tests.djangos import settings_in
 from tests.pages import DOCS, EXPECTATION, PAGES, ROOT, Block, Expectations, blocks, commands, new_module, run_python
@@ -212,9 +227,17 @@ def test_the_reference_has_every_method_of_the_client_with_its_parameters(name: 
     assert hasattr(AsyncClient, name)
 
 
-@pytest.mark.parametrize("thing", [App, Attempt, AttemptRecord, Draft, Job, Worker])
+@pytest.mark.parametrize(
+    "thing", [App, Attempt, AttemptRecord, Chain, Draft, Job, ScheduleInfo, Tick, Transaction, Worker]
+)
 def test_the_reference_has_every_attribute_of_what_users_hold(thing: type) -> None:
-    assert [name for name in public(thing) if not re.search(rf"`{name}\b", reference())] == []
+    own = [name for name in public(thing) if not hasattr(tuple, name)]
+    assert [name for name in own if not re.search(rf"`{name}\b", reference())] == []
+
+
+@pytest.mark.parametrize("name", public(Schedules))
+def test_the_reference_has_every_method_of_schedules_with_its_parameters(name: str) -> None:
+    assert f"`{shown_signature(name, getattr(Schedules, name))}`" in section("Schedules")
 
 
 def section(heading: str) -> str:
@@ -258,7 +281,7 @@ def command_line() -> tuple[argparse.ArgumentParser, dict[str, argparse.Argument
     parser = argparse.ArgumentParser(prog="leasehold", exit_on_error=False)
     parser.add_argument("--version", action="store_true")
     subparsers = parser.add_subparsers(required=True)
-    for command in (worker, migrate, demo):
+    for command in (worker, jobs, schedules, migrate, demo):
         command.add_to(subparsers)
     return parser, dict(subparsers.choices)
 

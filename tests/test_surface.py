@@ -12,11 +12,13 @@ import pytest
 import leasehold
 from leasehold import App, AsyncClient, Client
 from leasehold.core import errors
+from leasehold.schedules import AsyncSchedules, Schedules
 
 NAMES = [
     "Aborted",
     "App",
     "AsyncClient",
+    "AsyncTransaction",
     "Attempt",
     "AttemptRecord",
     "Backoff",
@@ -38,13 +40,19 @@ NAMES = [
     "LeaseLost",
     "LeaseholdError",
     "Retry",
+    "ScheduleInfo",
+    "ScheduleNotFound",
     "SchemaMismatch",
+    "SignalTimeout",
     "Snooze",
     "State",
     "StoreBusy",
     "StoreError",
     "StoreRefused",
     "StoreUnavailable",
+    "Suspended",
+    "Tick",
+    "Transaction",
     "UnknownTask",
     "WaitTimeout",
     "Worker",
@@ -75,12 +83,15 @@ METHODS = [
     "resume",
     "resume_queue",
     "run_now",
+    "schedules",
+    "signal",
     "store",
     "tenant",
     "wait",
     "wait_many",
 ]
 
+PROPERTIES = {"schedules", "store"}
 NOT_AWAITED = {"tenant"}  # says where, and does nothing yet
 
 
@@ -98,7 +109,7 @@ def test_every_error_can_be_imported_from_the_package() -> None:
     raised = [cls for _, cls in inspect.getmembers(errors, inspect.isclass) if issubclass(cls, BaseException)]
     for cls in raised:
         assert getattr(leasehold, cls.__name__) is cls
-        assert issubclass(cls, errors.LeaseholdError | errors.Aborted)  # type: ignore[arg-type]
+        assert issubclass(cls, errors.LeaseholdError | errors.Aborted | errors.Suspended)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("cls", [Client, AsyncClient])
@@ -106,7 +117,7 @@ def test_a_client_says_exactly_these_words(cls: type) -> None:
     assert public(cls) == sorted(METHODS)
 
 
-@pytest.mark.parametrize("name", sorted(set(METHODS) - {"store"}))
+@pytest.mark.parametrize("name", sorted(set(METHODS) - PROPERTIES))
 def test_the_two_clients_have_one_signature_and_one_text(name: str) -> None:
     plain, other = getattr(Client, name), getattr(AsyncClient, name)
     assert _shape(other) == _shape(plain)
@@ -116,9 +127,19 @@ def test_the_two_clients_have_one_signature_and_one_text(name: str) -> None:
     assert inspect.iscoroutinefunction(other) == (name not in NOT_AWAITED)
 
 
-def test_the_two_clients_explain_their_properties_alike() -> None:
-    assert Client.store.__doc__
-    assert Client.store.__doc__ == AsyncClient.store.__doc__
+@pytest.mark.parametrize("name", sorted(PROPERTIES))
+def test_the_two_clients_explain_their_properties_alike(name: str) -> None:
+    assert getattr(Client, name).__doc__
+    assert getattr(Client, name).__doc__ == getattr(AsyncClient, name).__doc__
+
+
+@pytest.mark.parametrize("name", public(Schedules))
+def test_schedules_have_one_signature_and_one_text_in_both_colours(name: str) -> None:
+    plain, other = getattr(Schedules, name), getattr(AsyncSchedules, name)
+    assert _shape(other) == _shape(plain)
+    assert plain.__doc__
+    assert other.__doc__ == plain.__doc__
+    assert inspect.iscoroutinefunction(other)
 
 
 def _shape(method: Any) -> list[tuple[Any, ...]]:

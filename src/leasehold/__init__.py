@@ -9,7 +9,7 @@ core            pure: the nouns, the transition table, the errors
 
 from .aclient import AsyncClient
 from .app import App
-from .attempt import Attempt
+from .attempt import AsyncTransaction, Attempt, Transaction
 from .client import Client
 from .core.backoff import Backoff
 from .core.errors import (
@@ -27,16 +27,20 @@ from .core.errors import (
     LeaseholdError,
     LeaseLost,
     Retry,
+    ScheduleNotFound,
     SchemaMismatch,
+    SignalTimeout,
     Snooze,
     StoreBusy,
     StoreError,
     StoreRefused,
     StoreUnavailable,
+    Suspended,
     UnknownTask,
     WaitTimeout,
 )
 from .core.job import AttemptRecord, Chain, Draft, Job, State
+from .core.schedule import ScheduleInfo, Tick
 from .logs import JobContext
 from .tasks import new_id
 from .worker import Worker
@@ -45,6 +49,7 @@ __all__ = [
     "Aborted",
     "App",
     "AsyncClient",
+    "AsyncTransaction",
     "Attempt",
     "AttemptRecord",
     "Backoff",
@@ -66,13 +71,19 @@ __all__ = [
     "LeaseLost",
     "LeaseholdError",
     "Retry",
+    "ScheduleInfo",
+    "ScheduleNotFound",
     "SchemaMismatch",
+    "SignalTimeout",
     "Snooze",
     "State",
     "StoreBusy",
     "StoreError",
     "StoreRefused",
     "StoreUnavailable",
+    "Suspended",
+    "Tick",
+    "Transaction",
     "UnknownTask",
     "WaitTimeout",
     "Worker",

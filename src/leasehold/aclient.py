@@ -11,11 +11,13 @@ from datetime import datetime
 from typing import Any, Literal, TypeVar, overload
 from uuid import UUID
 
-from .client import DAY, AnyJob, AnyState, Client, check_drafts, spend
+from .client import DAY, AnyJob, AnyState, Client, signal_of
+from .core.drafts import check_drafts, spend
 from .core.errors import JobCancelled, JobFailed
 from .core.job import AttemptRecord, Chain, Draft, Job
+from .schedules import AsyncSchedules
 from .store.callers import arun_on
-from .store.flows import enqueue
+from .store.flows import enqueue, steer
 from .store.flows.look import BlockerInfo, Page, QueueInfo
 from .store.flows.upkeep import Pruned
 from .store.store import Store
@@ -157,6 +159,15 @@ class AsyncClient:
     async def delete(self, job: AnyJob, /, *, chain: bool = False, dependents: bool = False) -> None:
         await _call(self._plain.delete, job, chain=chain, dependents=dependents)
 
+    async def signal(self, job: AnyJob, name: str, value: Any = None, /, *, connection: Any = None) -> bool:
+        if connection is not None:
+            return await arun_on(self.store, connection, steer.signal, *signal_of(self._tasks, job, name, value))
+        return await _call(self._plain.signal, job, name, value)
+
+    @property
+    def schedules(self) -> AsyncSchedules:
+        return AsyncSchedules(self._plain.schedules)
+
     async def explain(self, job: AnyJob, /) -> list[str]:
         return await _call(self._plain.explain, job)
 
@@ -178,8 +189,19 @@ class AsyncClient:
     async def resume_queue(self, queue: str, /) -> None:
         await _call(self._plain.resume_queue, queue)
 
-    async def limit_queue(self, queue: str | None, /, *, max_running: int | None) -> None:
-        await _call(self._plain.limit_queue, queue, max_running=max_running)
+    async def limit_queue(
+        self,
+        queue: str | None,
+        /,
+        *,
+        max_running: int | Literal["keep"] | None = "keep",
+        rate: int | Literal["keep"] | None = "keep",
+        per: float | None = None,
+        key: str | None = None,
+        fair: bool | None = None,
+    ) -> None:
+        limits: dict[str, Any] = {"max_running": max_running, "rate": rate, "per": per, "key": key, "fair": fair}
+        await _call(self._plain.limit_queue, queue, **limits)
 
     async def prune(self, *, finished_for: float = 7 * DAY, failed_for: float = 30 * DAY) -> Pruned:
         return await _call(self._plain.prune, finished_for=finished_for, failed_for=failed_for)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from .aclient import AsyncClient
 from .client import Client
 from .core import names, payload
+from .core.errors import InvalidInput
+from .core.schedule import Definition, Missed, Overlap, define
 from .store.open import DEFAULT_URL, open_store
 from .store.store import Store
-from .tasks import Tasks
+from .tasks import Prepared, Tasks
+
+T = TypeVar("T", bound=Prepared[..., Any])
 
 
 class App(Tasks):
@@ -19,8 +25,9 @@ class App(Tasks):
     `url`: `sqlite:///path.db` or `postgresql://user:password@host/database`; by default LEASEHOLD_URL from the
     environment, else a file leasehold.db in the working directory. `schema`: where the tables are, which in a SQLite
     file is a prefix of their names.
-    `connections`: the most that one process holds open at a time (PostgreSQL). `payload_limit`: the most bytes of JSON
-    that a payload or result may have. Nothing is connected before first use.
+    `connections`: the most that one process holds open at a time (PostgreSQL), and as many for the transactions of
+    handlers. `payload_limit`: the most bytes of JSON that a payload or result may have. Nothing is connected before
+    first use.
     """
 
     def __init__(
@@ -37,6 +44,7 @@ class App(Tasks):
         self._connections = names.whole("connections", connections, 1, 1000)
         self._stores: dict[str | None, Store] = {None: self._open(None, None)}
         self._lock = threading.Lock()
+        self.schedules: dict[str, Definition] = {}  # as the code has them
         self._client = Client(self, self.store)
         self._aclient = AsyncClient(self, self.store)
 
@@ -49,6 +57,38 @@ class App(Tasks):
     def aclient(self) -> AsyncClient:
         """Speaks to the jobs from async code."""
         return self._aclient
+
+    def schedule(
+        self,
+        cron: str | None = None,
+        *,
+        every: float | None = None,
+        timezone: str = "UTC",
+        name: str | None = None,
+        arguments: Mapping[str, Any] | None = None,
+        missed: Missed = "once",
+        overlap: Overlap = "allow",
+    ) -> Callable[[T], T]:
+        """Have a task enqueued on a clock: `@app.schedule("*/5 * * * *", timezone="Europe/Berlin")` above `@app.task`.
+
+        `cron` has five fields, or `every` is a number of seconds. `arguments`: what the task is called with. `name`: by
+        default the task's. `missed`: what becomes of ticks at which no worker was there: `once` (one job for all of
+        them), `all`, or `skip`. `overlap`: what becomes of a tick while the job of an earlier one is not over: `allow`,
+        `skip`, or `wait` (one after the other). Workers store what the code says when they start; see
+        `client.schedules` for changing it while they run.
+        """
+
+        def add(task: T) -> T:
+            if not isinstance(task, Prepared):
+                raise InvalidInput(f"{task!r} is no task: write @app.schedule(...) above @app.task")
+            draft = task.draft(**(arguments or {}))
+            title = names.key("name", name or draft.task)
+            if title in self.schedules:
+                raise InvalidInput(f"two schedules are named {title}; give one of them another name=")
+            self.schedules[title] = define(draft, cron, every, timezone, missed, overlap)
+            return task
+
+        return add
 
     def store(self, tenant: str | None = None) -> Store:
         """The store of the app, or of a tenant of it."""

@@ -10,13 +10,13 @@ from datetime import datetime
 from typing import Any, Literal, TypeVar, overload
 from uuid import UUID
 
-from msgspec.structs import force_setattr
-
 from . import events
 from .core import names, payload
+from .core.drafts import check_drafts, spend
 from .core.errors import InvalidInput, JobCancelled, JobFailed, JobNotFound
 from .core.ids import parse_id
 from .core.job import AttemptRecord, Chain, Draft, Job, State
+from .schedules import Schedules
 from .signature import plain_value
 from .store.callers import run_on
 from .store.flows import chains, enqueue, look, steer, upkeep
@@ -218,6 +218,20 @@ class Client:
         for id in gone:
             self._tasks.events.tell(events.Deleted(job_id=id, state=None, tenant=self._tenant))
 
+    def signal(self, job: AnyJob, name: str, value: Any = None, /, *, connection: Any = None) -> bool:
+        """Tell a job something that its handler waits for, or will (`attempt.wait_for`). With `connection`, in your
+        transaction. False: it was told something under this name before, and that stays.
+        """
+        told = signal_of(self._tasks, job, name, value)
+        if connection is not None:
+            return run_on(self.store, connection, steer.signal, *told)
+        return self.store.run(steer.signal, *told)
+
+    @property
+    def schedules(self) -> Schedules:
+        """What is enqueued on a clock."""
+        return Schedules(lambda: self.store)
+
     def explain(self, job: AnyJob, /) -> list[str]:
         """Why the job is not running, in sentences."""
         return self.store.run(look.explain, _id(job))
@@ -246,10 +260,28 @@ class Client:
         """Let workers claim from a queue again."""
         self.store.run(steer.set_queue, names.name("queue", queue), paused=False)
 
-    def limit_queue(self, queue: str | None, /, *, max_running: int | None) -> None:
-        """Let at most so many jobs of a queue (None: of all queues together) run at once; None lifts the limit."""
-        limit = None if max_running is None else names.whole("max_running", max_running, 0, 1_000_000)
-        self.store.run(steer.set_queue, "*" if queue is None else names.name("queue", queue), max_running=limit)
+    def limit_queue(
+        self,
+        queue: str | None,
+        /,
+        *,
+        max_running: int | Literal["keep"] | None = "keep",
+        rate: int | Literal["keep"] | None = "keep",
+        per: float | None = None,
+        key: str | None = None,
+        fair: bool | None = None,
+    ) -> None:
+        """Limit a queue (None: all queues together). What is not given stays as it is; None lifts a limit.
+
+        `max_running`: at most so many jobs run at once. `rate` and `per`: at most so many start within any `per`
+        seconds; with `key`, of those that were enqueued with this key, and with `key="*"` of each key by itself.
+        `fair`: keys are served in turn, whatever the order in which their jobs came.
+        """
+        limits = _limits(queue, max_running, rate, per, key, fair)
+        self.store.run(steer.set_queue, **limits)
+        if key is not None or fair:
+            while self.store.run(steer.name_keyless, limits["queue"]):
+                pass  # in small steps: nobody waits for them
 
     def prune(self, *, finished_for: float = 7 * DAY, failed_for: float = 30 * DAY) -> Pruned:
         """Remove jobs that have been over for longer than this, in small steps."""
@@ -293,25 +325,44 @@ class Client:
         return payload.decode(job.result) if task is None else task.decode_result(job.result)
 
 
-def _id(job: AnyJob) -> str:
-    return job.id if isinstance(job, Job) else parse_id(job)
+def signal_of(tasks: Tasks, job: AnyJob, name: str, value: Any) -> tuple[str, str, str]:
+    """A signal, checked, as it is stored."""
+    name = names.key("a signal's name", name)
+    text = payload.encode(value, path=f"signal {name!r}", limit=tasks.payload_limit, hook=plain_value)
+    return _id(job), name, text
 
 
-def check_drafts(drafts: Iterable[Draft[R]]) -> list[Draft[R]]:
-    """Drafts and nothing else."""
-    if isinstance(drafts, Draft):
-        raise InvalidInput("enqueue_many takes drafts in a list, enqueue takes one")
-    given = list(drafts)
-    for draft in given:
-        if not isinstance(draft, Draft):
-            raise InvalidInput(f"enqueue takes drafts (task.draft(...)), not {type(draft).__name__}")
+def _limits(
+    queue: str | None,
+    max_running: int | Literal["keep"] | None,
+    rate: int | Literal["keep"] | None,
+    per: float | None,
+    key: str | None,
+    fair: bool | None,
+) -> dict[str, Any]:
+    """What `limit_queue` was given, checked, as `set_queue` wants it."""
+    if max_running == "keep" and rate == "keep" and fair is None:
+        raise InvalidInput("limit_queue needs something to set: max_running, rate with per, or fair")
+    if (rate in ("keep", None) and per is not None) or (rate not in ("keep", None) and per is None):
+        raise InvalidInput("a rate is so many jobs in so many seconds: give rate and per, as in rate=100, per=60")
+    if rate == "keep" and key is not None:
+        raise InvalidInput("a key is for a rate: give rate and per as well")
+    if queue is None and (key is not None or fair is not None):
+        raise InvalidInput("keys are a queue's own: name the queue")
+    if fair is not None and not isinstance(fair, bool):
+        raise InvalidInput(f"fair must be True or False, not {fair!r}")
+    given: dict[str, Any] = {"queue": "*" if queue is None else names.name("queue", queue), "fair": fair}
+    if max_running != "keep":
+        given["max_running"] = None if max_running is None else names.whole("max_running", max_running, 0, 1_000_000)
+    if rate != "keep":
+        number = None if rate is None else names.whole("rate", rate, 0, 1_000_000)
+        seconds = 1.0 if per is None else names.seconds("per", per, least=0.001)
+        given["rate"] = ("" if key is None else names.key("key", key), number, seconds)
     return given
 
 
-def spend(drafts: Sequence[Draft[Any]]) -> None:
-    """A draft is fresh once: whoever enqueues it again may find its job there, or finished."""
-    for draft in drafts:
-        force_setattr(draft, "fresh", False)
+def _id(job: AnyJob) -> str:
+    return job.id if isinstance(job, Job) else parse_id(job)
 
 
 def _filter(
@@ -340,7 +391,7 @@ def _prune(store: Store, finished_for: float, failed_for: float) -> Pruned:
     store.run(upkeep.make_partitions)
     dropped = store.drop_old(finished_for)
     while True:
-        step = store.run(upkeep.prune, finished_for=finished_for, failed_for=failed_for)
+        step = store.run(upkeep.prune, finished_for=finished_for, failed_for=failed_for, most=store.prune_at_once)
         finished, failed, keys = finished + step.finished, failed + step.failed, keys + step.keys
         if not step.more:
             return Pruned(finished, failed, keys, tuple(dropped))

@@ -12,7 +12,7 @@ from .core import names
 from .core.backoff import Backoff
 from .core.errors import InvalidInput
 from .core.ids import parse_id
-from .core.job import Draft, Job, OnBlockerFailure, OnExpired, OnFailure, Policy
+from .core.job import Draft, Job, OnBlockerFailure, OnExpired, OnFailure, Policy, Replace
 
 OnDoubt = Literal["continue", "abort"]
 OnShutdown = Literal["release", "pause"]
@@ -45,8 +45,10 @@ class Options(TypedDict, total=False):
     run_at: datetime | None
     delay: float | None
     target: str | None
+    key: str | None
     unique: str | None
     unique_for: float | None
+    replace: Replace
     after: Sequence[Reference] | None
     id: str | UUID | None
     connection: Any
@@ -93,6 +95,19 @@ def _after(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(parse_id(item.id if isinstance(item, Job | Draft) else item) for item in value))
 
 
+def _share_key(value: object) -> str:
+    key = names.key("key", value)
+    if key == "*":
+        raise InvalidInput('a key cannot be "*", which stands for each of them where limits are set')
+    return key
+
+
+def _replace(value: object) -> Replace:
+    if value in (True, False, "payload"):
+        return value
+    raise InvalidInput(f'replace must be True, False or "payload", not {value!r}')
+
+
 def _given(value: Any) -> Any:
     return value
 
@@ -121,8 +136,10 @@ _JOB: dict[str, Check] = {
     "run_at": lambda value: names.moment("run_at", value),
     "delay": _seconds("delay", 0),
     "target": lambda value: names.key("target", value),
+    "key": _share_key,
     "unique": lambda value: names.key("unique", value),
     "unique_for": _seconds("unique_for", 0.001),
+    "replace": _replace,
     "after": _after,
     "id": parse_id,
     "connection": _given,  # whether it is one, and of which colour, is for the client to find out
@@ -146,6 +163,10 @@ def check_job(task: str, options: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidInput(f"{task}.using(): run_at says when and delay says in how long; give one of them")
     if "unique_for" in checked and "unique" not in checked:
         raise InvalidInput(f"{task}.using(): unique_for is the window of a unique key; give unique as well")
+    if checked.get("replace") and "unique" not in checked:
+        raise InvalidInput(f"{task}.using(): replace is for the job that has the unique key; give unique as well")
+    if checked.get("replace") and checked.get("after"):
+        raise InvalidInput(f"{task}.using(): replace and after do not go together: what waits for jobs is not replaced")
     if checked.get("id") in checked.get("after", ()):
         raise InvalidInput(f"{task}.using(): a job cannot wait for itself")
     return checked

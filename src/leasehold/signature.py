@@ -101,10 +101,12 @@ class TaskSignature:
         return bound.args, bound.kwargs
 
     def encode_result(self, value: object, limit: int = payload.MAX_BYTES) -> str:
-        """The JSON text of what the handler returned, or InvalidPayload."""
-        if value is None:
-            return "null"
-        return payload.encode(value, path=f"the result of {self.task}", limit=limit, hook=plain_value)
+        """The JSON text of what the handler returned, or InvalidPayload: what does not fit its annotation, too."""
+        text = "null"
+        if value is not None:
+            text = payload.encode(value, path=f"the result of {self.task}", limit=limit, hook=plain_value)
+        self.decode_result(text)
+        return text
 
     def decode_result(self, text: str) -> Any:
         """A stored result as the return annotation has it."""
@@ -215,6 +217,31 @@ class TaskSignature:
         if missing or unknown:
             return f"{self.task}(): the stored payload does not fit the function: {', '.join(missing + unknown)}"
         return self._complaint(error)
+
+
+def converter(kind: Any) -> Callable[[str, str], Any]:
+    """What makes a value of this type from JSON text; the second argument says whose it is, for errors."""
+    try:
+        decoder = msgspec.json.Decoder(kind, dec_hook=_revive)
+    except TypeError as error:
+        raise InvalidInput(f"{_shown(kind)} cannot be converted from JSON: {error}") from None
+
+    def convert(text: str, where: str) -> Any:
+        try:
+            return decoder.decode(text)
+        except msgspec.DecodeError as error:
+            raise InvalidPayload(where, f"does not fit {_shown(kind)}: {error}") from None
+
+    return convert
+
+
+def result_converter(function: Function) -> Callable[[str, str], Any]:
+    """What makes a function's result from JSON text: by its return annotation, where it has one that can be used."""
+    inner = inspect.unwrap(function)
+    try:
+        return converter(_evaluate(inner, inner.__annotations__["return"]))
+    except (AttributeError, KeyError, NameError, TypeError, InvalidInput):
+        return converter(Any)
 
 
 class _Unresolved(InvalidInput):

@@ -73,10 +73,11 @@ class Prepared(Generic[P, R_co]):
     def using(self, **options: Unpack[Options]) -> Prepared[P, R_co]:
         """The same task with options for the jobs enqueued through what is returned; later ones win.
 
-        When: `run_at` (a datetime with a timezone) or `delay` (seconds). In which line: `queue`, `priority`, and
-        `target` (jobs of one target run one at a time). Only once: `unique` (one live job per key), `unique_for`
-        (seconds: one per window), `id` (a UUIDv7: enqueue can be repeated). After which others: `after`. Where:
-        `connection` (in your transaction), `tenant`. And what the task decided, for this job: `max_attempts`,
+        When: `run_at` (a datetime with a timezone) or `delay` (seconds). In which line: `queue`, `priority`, `target`
+        (jobs of one target run one at a time), and `key` (whose it is, where a queue is shared or limited by that).
+        Only once: `unique` (one live job per key), `unique_for` (seconds: one per window), `replace` (a job that waits
+        under the key takes what is given), `id` (a UUIDv7: enqueue can be repeated). After which others: `after`.
+        Where: `connection` (in your transaction), `tenant`. And what the task decided, for this job: `max_attempts`,
         `backoff`, `timeout`, `on_expired`, `on_failure`, `on_blocker_failure`.
         """
         return Prepared(self._task, {**self._options, **options})

@@ -7,7 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import PG_KINDS, SQLITE_KINDS
-from tests.homes import Home, _any_schema, home, pg_home, pg_schema  # noqa: F401  (the fixtures of every kind of store)
+from tests.homes import (  # noqa: F401  (the fixtures of every kind of store)
+    Home,
+    _any_schema,
+    home,
+    pg_home,
+    pg_schema,
+    shared_schema,
+)
 from tests.store.interleave import Bench, bench
 from tests.store.subjects import Subject, subjects_of
 from tests.store.world import World
@@ -25,6 +32,23 @@ def pg(pg_home: Home) -> Iterator[Bench]:  # noqa: F811
     """A bench on an empty PostgreSQL, every server there is."""
     with bench(pg_home.url, pg_home.schema) as made:
         yield made
+
+
+@pytest.fixture(scope="module", params=["memory", PG_KINDS[0]])
+def _one_of_two(request: pytest.FixtureRequest) -> Iterator[Home]:
+    if request.param == "memory":
+        yield Home("memory", "sqlite:///:memory:", "leasehold")
+    else:
+        yield from shared_schema(request)
+
+
+@pytest.fixture
+def either(_one_of_two: Home) -> Iterator[Bench]:
+    """A bench on SQLite in memory, and on one PostgreSQL: for what is in flows more than in statements."""
+    with bench(_one_of_two.url, _one_of_two.schema) as made:
+        yield made
+    if _one_of_two.is_postgres:
+        _one_of_two.empty()
 
 
 @pytest.fixture(scope="module", params=[*SQLITE_KINDS, *PG_KINDS])

@@ -47,6 +47,8 @@ class Row:
     error: bool = False
     continued: bool = False
     progress: None = None
+    key: None = None
+    awaits: None = None
     history: list[tuple[Any, ...]] = field(default_factory=list)
     edges: dict[str, End] = field(default_factory=dict)  # by chain
 

@@ -13,7 +13,7 @@ import pytest
 from leasehold.core.errors import InvalidTransition
 from leasehold.core.job import Draft, Lease, Outcome, Raised, Released, Snoozed, State, Succeeded
 from leasehold.core.machine import TRANSITIONS
-from leasehold.store.flows import enqueue, lease, steer
+from leasehold.store.flows import enqueue, lease, replacing, steer
 from tests.store.world import LATER, NOW, World
 
 SITUATIONS = ["pending-time", "pending-jobs", "pending-target", *(s.value for s in State if s is not State.PENDING)]
@@ -49,6 +49,8 @@ def perform(world: World, verb: str, id: str, held: Lease) -> bool:
             return held in world.run(lease.renew, "w", [held], lease=30.0, now=NOW).renewed
         case "reap":
             return id in world.reap()
+        case "replace":
+            return id in world.run(replacing.replace, {id: Draft(id, "t", '{"new":1}', replace=True)}, now=NOW)
         case "delete":
             return world.run(steer.delete, id, now=NOW)
     raise AssertionError(verb)

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar, assert_type
 from uuid import UUID
 
-from leasehold import AsyncClient, JobCancelled, JobFailed
+from leasehold import App as RealApp
+from leasehold import AsyncClient, JobCancelled, JobFailed, ScheduleInfo, Tick
 from leasehold import Client as RealClient
 from leasehold.attempt import Attempt
 from leasehold.core.backoff import Backoff
@@ -156,6 +157,50 @@ async def many_async(client: AsyncClient) -> None:
     assert_type(jobs, list[Job[str]])
     assert_type(await client.results(jobs), list[str])
     assert_type(await client.results(jobs, return_exceptions=True), list[str | JobFailed | JobCancelled])
+
+
+def counted(word: str, times: int = 1) -> int:
+    return len(word) * times
+
+
+async def fetched(url: str) -> Order:
+    return Order(UUID(int=0), [(url, 1)])
+
+
+real = RealApp()
+
+
+@real.schedule("*/5 * * * *", timezone="Europe/Berlin", arguments={"connection": "x"}, missed="skip", overlap="wait")
+@real.task
+def sweep(attempt: Attempt, connection: str) -> int:
+    assert_type(attempt.step("count", counted, "word", times=2), int)
+    assert_type(attempt.blocker(refund), int)
+    assert_type(attempt.blockers(greet), list[str])
+    assert_type(attempt.wait_for("go", Order, timeout=5), Order)
+    attempt.sleep("nap", 5)
+    with attempt.transaction() as tx:
+        assert_type(tx.enqueue(greet.draft("Ada")), Job[str])
+        assert_type(tx.enqueue_many([refund.draft("a")]), list[Job[int]])
+        tx.connection.execute("select 1")
+        return tx.succeed(5)
+
+
+@real.task
+async def bigger(attempt: Attempt, connection: object) -> str:
+    assert_type(await attempt.astep("fetch", fetched, "http://x"), Order)
+    assert_type(await attempt.await_for("go", int), int)
+    async with attempt.transaction() as tx:
+        assert_type(await tx.enqueue(greet.draft("Ada")), Job[str])
+    return await attempt.asucceed(attempt.continue_with(greet.draft("Ada")), connection=connection)
+
+
+def schedules(client: RealClient) -> None:
+    assert_type(sweep.enqueue("x"), Job[int])
+    assert_type(client.schedules.put("nightly", sweep.draft("x"), "0 3 * * *"), ScheduleInfo)
+    assert_type(client.schedules.all(), list[ScheduleInfo])
+    assert_type(client.schedules.ticks("nightly"), list[Tick])
+    client.limit_queue("mail", rate=100, per=60, key="*", fair=True)
+    client.signal(sweep.enqueue("x"), "go", 5)
 
 
 async def call(attempt: Attempt) -> None:

@@ -52,11 +52,18 @@ REFUSED = [
     ("task: Task[[int], str] = greet", "assignment", "reportAssignmentType"),
     ("task2: Task[[str], int] = greet", "assignment", "reportAssignmentType"),
     ("attempt.continue_with(refund.draft('a')).upper()", "attr-defined", "reportAttributeAccessIssue"),
+    ('attempt.step("count", counted, 5)', "arg-type", "reportArgumentType"),
+    ('attempt.step("count", counted)', "call-arg", "reportCallIssue"),
+    ('name: str = attempt.step("count", counted, "word")', "assignment", "reportAssignmentType"),
+    ("word: str = attempt.blocker(refund)", "assignment", "reportAssignmentType"),
+    ("attempt.wait_for('go', int).upper()", "attr-defined", "reportAttributeAccessIssue"),
+    ('attempt.succeed("done")', "call-arg", "reportCallIssue"),
+    ('charge.using(replace="all")', "arg-type", "reportArgumentType"),
     ('greet.delay("Ada")', "attr-defined", "reportAttributeAccessIssue"),
     ('greet.using(priority=1).apply_async("Ada")', "attr-defined", "reportAttributeAccessIssue"),
 ]
 HEADER = """\
-from consumer import app, charge, collect, greet, refund, tidy
+from consumer import app, charge, collect, counted, greet, refund, tidy
 from leasehold.attempt import Attempt
 from leasehold.core.job import Job
 from leasehold.tasks import Task

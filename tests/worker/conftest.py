@@ -13,13 +13,14 @@ from tests.conftest import PG_KINDS
 from tests.homes import (  # noqa: F401
     Home,
     _any_schema,
-    _shared,
     app,
     home,
     pg_app,
     pg_home,
     pg_schema,
+    shared_schema,
 )
+from tests.worker.completing import Stage, stage_at
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def _one_of_two(request: pytest.FixtureRequest) -> Iterator[Home]:
     if request.param == "sqlite":
         yield Home("sqlite", "", "leasehold")
     else:
-        yield from _shared(request)
+        yield from shared_schema(request)
 
 
 @pytest.fixture
@@ -53,3 +54,10 @@ def two_apps(two_homes: Home) -> Iterator[App]:
     app = two_homes.app()  # noqa: F811
     yield app
     app.close()
+
+
+@pytest.fixture
+def stage(two_homes: Home, two_apps: App) -> Iterator[Stage]:
+    """For handlers that complete their jobs in transactions, in each of `two_homes`."""
+    with stage_at(two_homes, two_apps) as made:
+        yield made

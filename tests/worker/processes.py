@@ -75,7 +75,7 @@ class Theatre:
     """A store, an app that enqueues into it, the workers of one test, and what their handlers have noted."""
 
     def __init__(self, kind: str, url: str, schema: str, folder: Path) -> None:
-        self.kind, self.url, self._schema, self.folder = kind, url, schema, folder
+        self.kind, self.url, self.schema, self.folder = kind, url, schema, folder
         self.app = App(url, schema=schema)
         self.client: Client = self.app.client
         self._notes = folder / "notes"
@@ -83,14 +83,17 @@ class Theatre:
 
     def worker(self, *options: str, url: str | None = None, **environment: str) -> WorkerProcess:
         """Start one, with a short lease unless told otherwise. `environment`: what else its process shall have."""
+        command = ["leasehold", "worker", "tests.worker.victim:app", "--lease", str(LEASE), "--poll", "0.2", *options]
+        return self.program(*command, url=url, **environment)
+
+    def program(self, *command: str, url: str | None = None, **environment: str) -> WorkerProcess:
+        """Start another module than the worker's as a program."""
         log = self.folder / f"worker-{len(self._started) + 1}.log"
-        defaults = {"LEASEHOLD_URL": url or self.url, "VICTIM_SCHEMA": self._schema, "VICTIM_NOTES": str(self._notes)}
-        command = [sys.executable, "-m", "leasehold", "worker", "tests.worker.victim:app"]
-        command += ["--lease", str(LEASE), "--poll", "0.2", *options]
+        defaults = {"LEASEHOLD_URL": url or self.url, "VICTIM_SCHEMA": self.schema, "VICTIM_NOTES": str(self._notes)}
         with log.open("wb") as said:
             process = subprocess.Popen(
-                command, cwd=ROOT, env={**os.environ, **defaults, **environment}, stdin=subprocess.DEVNULL,
-                stdout=said, stderr=said, start_new_session=True,
+                [sys.executable, "-m", *command], cwd=ROOT, env={**os.environ, **defaults, **environment},
+                stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True,
             )  # fmt: skip
         self._started.append(WorkerProcess(process, log))
         return self._started[-1]

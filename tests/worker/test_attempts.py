@@ -289,3 +289,23 @@ def test_a_worker_claims_only_what_it_knows(app: App) -> None:
         assert {app.client.result(job, timeout=20) for job in jobs} == {"known"}
         assert state(app, unknown) is State.QUEUED
         assert app.client.get(unknown).attempt == 0  # type: ignore[union-attr]
+
+
+def test_what_fails_in_a_task_group_is_an_attempt_that_failed(app: App) -> None:
+    """A task group cancels the handler's task on its way, which is none of the worker's business."""
+
+    async def wrong() -> None:
+        await asyncio.sleep(0.01)
+        raise ValueError("no")
+
+    @app.task(max_attempts=1)
+    async def grouped() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(wrong())
+            group.create_task(asyncio.sleep(5))
+
+    job = grouped.enqueue()
+    with working(app):
+        over(app, job)
+    assert state(app, job) is State.FAILED
+    assert "ValueError: no" in (app.client.get(job).error or "")  # type: ignore[union-attr]

@@ -64,7 +64,7 @@ def test_one_of_each_kind_is_told_when_the_store_can_show_it(app: App) -> None:
     beat(app)
     dead = work.enqueue("reaped")
     take(app, seconds=0.1)
-    with working(app, lease=0.6, grace=0.0):
+    with working(app, lease=2.0, grace=0.0):
         jobs = {how: work.enqueue(how) for how in ("fine", "retry", "snooze", "fail", "cancel", "pause", "complete")}
         jobs |= {how: work.enqueue(how) for how in ("delete", "shutdown")}
         later = work.using(delay=600).enqueue("fine")
@@ -112,7 +112,8 @@ def test_what_happens_to_a_job_is_told_in_order(memory_app: App) -> None:
 
     with working(memory_app, lease=30.0):
         over(memory_app, work.enqueue())
-    assert heard == ["Enqueued", "Claimed", "Retried", "Promoted", "Claimed", "Succeeded"]
+    heard.remove("Promoted")  # told by upkeep, and the lane may have claimed the job meanwhile
+    assert heard == ["Enqueued", "Claimed", "Retried", "Claimed", "Succeeded"]
 
 
 def test_a_listener_that_fails_hurts_nobody(app: App, caplog: pytest.LogCaptureFixture) -> None:

@@ -114,6 +114,37 @@ def relay(attempt: Attempt, key: str) -> int:
     return attempt.continue_with(quick.draft(f"{key}, continued"))
 
 
+# Handlers that go on where they were
+
+
+def _step(key: str, number: int) -> int:
+    note("step", key, number)
+    return number
+
+
+@app.task
+def stepwise(attempt: Attempt, key: str) -> list[int]:
+    """Kills its worker between two steps of its first attempt."""
+    done = []
+    for number in range(4):
+        done.append(attempt.step(f"step {number}", _step, key, number))
+        if attempt.version == 1 and number == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return done
+
+
+@app.task(backoff=SOON, process=True)
+def caged_stepwise(attempt: Attempt, key: str) -> list[Any]:
+    """Kills its own process, then sleeps, then waits for a word."""
+    done: list[Any] = []
+    for number in range(4):
+        done.append(attempt.step(f"step {number}", _step, key, number))
+        if attempt.version == 1 and number == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+    attempt.sleep("nap", 0.05)
+    return [*done, attempt.wait_for("word", str)]
+
+
 # Handlers that do not
 
 

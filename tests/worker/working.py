@@ -133,13 +133,13 @@ def prefix(home: Home, app: App) -> str:
     return f"{home.schema}." if home.is_postgres else f"{app.store().quoted}_"
 
 
-def connect(home: Home, app: App) -> Any:
-    """Another connection to the same place."""
+def connect(home: Home, app: App, **options: Any) -> Any:
+    """Another connection to the same place; `options` are for SQLite."""
     if home.is_postgres:
         return psycopg.connect(home.url)
     store = app.store()
     assert isinstance(store, SQLiteStore)
-    return sqlite3.connect(store._memory or str(store.path), uri=bool(store._memory), timeout=PATIENCE)
+    return sqlite3.connect(store._memory or str(store.path), uri=bool(store._memory), timeout=PATIENCE, **options)
 
 
 def never_reap(home: Home, app: App) -> None:

@@ -9,6 +9,7 @@ import sys
 import traceback
 
 from ..app import App
+from ..client import Client
 from ..core.errors import LeaseholdError
 
 
@@ -38,6 +39,11 @@ def load_app(given: str) -> App:
     except Exception as error:
         raise Wrong(_failed(module_name, error)) from None
     return _app_of(module, module_name, attribute)
+
+
+def client_of(app: App, tenant: str | None) -> Client:
+    """The client of the app, or of a tenant of it."""
+    return app.client if tenant is None else app.client.tenant(tenant)
 
 
 def _app_of(module: object, module_name: str, attribute: str) -> App:

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import NoReturn
 
 from ..core.errors import InvalidInput, LeaseholdError, SchemaMismatch
-from . import demo, migrate, worker
+from . import demo, jobs, migrate, schedules, worker
 from .load import Wrong
 
 
@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     parser = argparse.ArgumentParser(prog="leasehold", description="A job queue whose jobs live in your own database.")
     parser.add_argument("--version", action="version", version=f"leasehold {version('leasehold')}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (worker, migrate, demo):
+    for command in (worker, jobs, schedules, migrate, demo):
         command.add_to(commands)
     options = parser.parse_args(arguments)
     try:

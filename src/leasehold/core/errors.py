@@ -6,12 +6,14 @@ LeaseholdError
 │   └── InvalidArguments (TypeError)   the call does not fit the task's signature
 ├── UnknownTask (LookupError)
 ├── JobNotFound (LookupError)
+├── ScheduleNotFound (LookupError)
 ├── InvalidTransition                  the job's state does not allow the verb
 ├── HasDependents                      other jobs wait for the chain that was to be deleted
 ├── KeyTaken                           another job holds the unique key
 ├── LeaseLost                          the lease is no longer ours; nothing was written
 ├── JobFailed, JobCancelled            what `result` raises for a job that did not succeed
 ├── WaitTimeout (TimeoutError)
+├── SignalTimeout (TimeoutError)       raised in a handler: the signal did not come in time
 └── StoreError
     ├── StoreUnavailable               cannot be reached, or was lost in the middle
     ├── StoreBusy                      a lock was not to be had in time
@@ -19,6 +21,7 @@ LeaseholdError
     └── SchemaMismatch                 the store's schema is not the one this version works with
 
 Snooze, Retry, Fail                    raised by a handler to say how its attempt ends
+Suspended (BaseException)              raised by `Attempt.sleep` and `Attempt.wait_for`
 Aborted (BaseException)                raised by `Attempt.check` once the attempt is over
 """
 
@@ -62,6 +65,14 @@ class JobNotFound(LeaseholdError, LookupError):
     def __init__(self, *ids: str) -> None:
         super().__init__(f"no such job: {', '.join(ids)}")
         self.ids = ids
+
+
+class ScheduleNotFound(LeaseholdError, LookupError):
+    """There is no schedule of this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"no such schedule: {name}")
+        self.name = name
 
 
 class InvalidTransition(LeaseholdError):
@@ -174,6 +185,24 @@ class Retry(LeaseholdError):
 
 class Fail(LeaseholdError):
     """Raise in a handler: this job has failed for good, whatever attempts remain."""
+
+
+class SignalTimeout(LeaseholdError, TimeoutError):
+    """The signal that a handler waited for did not come in time."""
+
+    def __init__(self, job_id: str, name: str, timeout: float) -> None:
+        super().__init__(f"job {job_id} was told nothing of {name!r} within {timeout:g} s")
+        self.job_id = job_id
+        self.name = name
+
+
+class Suspended(BaseException):
+    """Raised by `attempt.sleep` and `attempt.wait_for`: the handler is called again when it is time. Let it pass."""
+
+    def __init__(self, delay: float, awaits: str | None = None) -> None:
+        super().__init__(f"suspended for {delay:g} s")
+        self.delay = delay
+        self.awaits = awaits
 
 
 class Aborted(BaseException):

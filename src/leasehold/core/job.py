@@ -22,6 +22,7 @@ Request = Literal["cancel", "pause"]
 OnExpired = Literal["retry", "fail"]
 OnFailure = Literal["hold", "continue"]
 OnBlockerFailure = Literal["hold", "cancel", "run"]
+Replace = bool | Literal["payload"]
 
 
 class State(StrEnum):
@@ -76,8 +77,10 @@ class Draft(Struct, Generic[R_co], frozen=True):
     run_at: float | None = None  # seconds since 1970; None: now
     delay: float | None = None  # seconds from now, by the store's clock
     target: str | None = None
+    key: str | None = None
     unique: str | None = None
     unique_for: float | None = None
+    replace: Replace = False
     after: tuple[str, ...] = ()
     policy: Policy = DEFAULT_POLICY
     fresh: bool = True  # the id was made for this draft, so no job can have it yet
@@ -113,6 +116,8 @@ class Job(Struct, Generic[R_co], frozen=True):
     error: str | None = None
     continued: bool = False  # succeeded, and another job went on with the chain
     progress: Progress | None = None  # of the attempt that runs, as its handler said it last
+    key: str | None = None
+    awaits: str | None = None  # the signal that it sleeps for
     existing: bool = False  # enqueue found it instead of making it
 
     def __repr__(self) -> str:
@@ -196,6 +201,8 @@ class Claimed(Struct, frozen=True):
     created_at: float
     run_at: float
     expires_at: float
+    key: str | None = None
+    blockers: int = 0  # how many jobs it waited for
 
     @property
     def lease(self) -> Lease:
@@ -239,9 +246,10 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Snoozed:
-    """The handler asked to be run again later."""
+    """The handler asked to be run again later; or, if that comes first, when there is a signal for it."""
 
     delay: float
+    awaits: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

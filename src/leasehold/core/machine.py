@@ -48,6 +48,7 @@ TRANSITIONS: dict[str, Transition] = {
     "pause": _verb({PENDING, QUEUED, RUNNING}, {PAUSED, RUNNING}, "anyone"),
     "resume": _verb({PAUSED, FAILED}, {PENDING}, "anyone"),
     "run_now": _verb({PENDING}, {PENDING}, "anyone"),  # only a job that waits for its time
+    "replace": _verb({PENDING, QUEUED, PAUSED}, {PENDING, QUEUED, PAUSED}, "anyone"),  # what it will be called with
     "complete": _verb({PENDING, QUEUED, RUNNING, PAUSED, FAILED}, {SUCCEEDED}, "anyone"),
     "delete": _verb(set(State), set(), "anyone"),
 }
@@ -85,6 +86,7 @@ class Change:
     delay: float = 0.0
     holds: bool = False
     error: str | None = None
+    awaits: str | None = None
     keeps_token: bool = True  # so that the owner's repeated settle is recognised; not after a reap
 
 
@@ -96,8 +98,8 @@ def settle(job: Running, outcome: Outcome, random: float) -> Change:
     match outcome:
         case Succeeded():
             return Change(job.id, "succeed", SUCCEEDED, job.attempt, job.losses)
-        case Snoozed(delay):
-            change = _back(job, "snooze", PENDING, delay=delay)
+        case Snoozed(delay, awaits):
+            change = replace(_back(job, "snooze", PENDING, delay=delay), awaits=awaits)
         case Released(reason, pause):
             change = replace(_back(job, "release", PAUSED if pause else QUEUED), error=reason)
         case Raised(error, delay, fatal):

@@ -139,12 +139,14 @@ class _OnAlchemy:
             same_file(self._store, named(self._raw), databases)
         self._checked = True
 
+    def begins_late(self, connection: Any) -> bool:
+        """On SQLite the driver begins with the first write: what is looked at before would be in no transaction."""
+        return self._dialect == "sqlite" and not connection.connection.driver_connection.in_transaction
+
     def statements(self, query: Query) -> Iterator[tuple[Any, dict[str, Any]]]:
         """The texts to run, with their parameters."""
-        from sqlalchemy import text as clause
-
         for text in texts(query.name, self._dialect, "alchemy", self._schema):
-            yield clause(text.sql), text.named(query.params)
+            yield _clause(text.sql), text.named(query.params)
 
 
 class OnAlchemy(_OnAlchemy):
@@ -152,17 +154,27 @@ class OnAlchemy(_OnAlchemy):
 
     def begin(self) -> None:
         """Theirs opens with the first statement."""
+        self._prepare()
+        if self.begins_late(self._connection()):
+            self._raw.execute(_clause("begin immediate"))
 
     def execute(self, query: Query) -> list[Row]:
         """Run a statement, or a script: the answer is what all of it returns."""
-        if not self._checked:
-            connection = self._raw.connection() if hasattr(self._raw, "get_bind") else self._raw
-            self.check(connection, connection.execute(_databases()).fetchall() if self._dialect == "sqlite" else [])
+        self._prepare()
         answer: list[Row] = []
         for statement, params in self.statements(query):
             result = self._raw.execute(statement, params)
             answer += [tuple(row) for row in result] if result.returns_rows else []
         return answer
+
+    def _prepare(self) -> None:
+        if not self._checked:
+            connection = self._connection()
+            found = connection.execute(_clause(DATABASES)).fetchall() if self._dialect == "sqlite" else []
+            self.check(connection, found)
+
+    def _connection(self) -> Any:
+        return self._raw.connection() if hasattr(self._raw, "get_bind") else self._raw
 
 
 class OnAsyncAlchemy(_OnAlchemy):
@@ -170,18 +182,27 @@ class OnAsyncAlchemy(_OnAlchemy):
 
     async def begin(self) -> None:
         """Theirs opens with the first statement."""
+        await self._prepare()
+        if self.begins_late((await self._connection()).sync_connection):
+            await self._raw.execute(_clause("begin immediate"))
 
     async def execute(self, query: Query) -> list[Row]:
         """Run a statement, or a script: the answer is what all of it returns."""
-        if not self._checked:
-            connection = await self._raw.connection() if hasattr(self._raw, "get_bind") else self._raw
-            found = (await connection.execute(_databases())).fetchall() if self._dialect == "sqlite" else []
-            self.check(connection.sync_connection, found)
+        await self._prepare()
         answer: list[Row] = []
         for statement, params in self.statements(query):
             result = await self._raw.execute(statement, params)
             answer += [tuple(row) for row in result] if result.returns_rows else []
         return answer
+
+    async def _prepare(self) -> None:
+        if not self._checked:
+            connection = await self._connection()
+            found = (await connection.execute(_clause(DATABASES))).fetchall() if self._dialect == "sqlite" else []
+            self.check(connection.sync_connection, found)
+
+    async def _connection(self) -> Any:
+        return await self._raw.connection() if hasattr(self._raw, "get_bind") else self._raw
 
 
 @contextmanager
@@ -217,11 +238,13 @@ class OnCallersSQLite(OnSQLite):
             return super().execute(query)
 
 
-def _databases() -> Any:
+def _clause(sql: str) -> Any:
     from sqlalchemy import text
 
-    return text("pragma database_list")
+    return text(sql)
 
+
+DATABASES = "pragma database_list"
 
 _IDLE = 0  # psycopg's TransactionStatus.IDLE
 

@@ -27,6 +27,12 @@ order by c.relname
 _DETAILS = """
 with ended as (
     delete from {schema}.attempts a using {schema}."{part}" f where a.job = f.id
+),
+stepped as (
+    delete from {schema}.steps s using {schema}."{part}" f where s.job = f.id
+),
+told as (
+    delete from {schema}.signals s using {schema}."{part}" f where s.job = f.id
 )
 delete from {schema}.edges e using {schema}."{part}" f where e.job = f.id
 """

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Generic, Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 from ..core.errors import StoreBusy
 
@@ -96,3 +98,72 @@ class Pool(Generic[C]):
         with self._free:
             self._lent -= 1
             self._free.notify()
+
+
+class Places:
+    """So many at a time on each event loop: first come, first served."""
+
+    def __init__(self, most: int, patience: float) -> None:
+        self._most = most
+        self._patience = patience
+        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+    @asynccontextmanager
+    async def place(self) -> AsyncIterator[None]:
+        """Wait for a place, and have it for the length of the block."""
+        places = self._loops.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self._most))
+        try:
+            async with asyncio.timeout(self._patience):
+                await places.acquire()
+        except TimeoutError:
+            raise StoreBusy(f"all {self._most} connections have been in use for {self._patience:g} s") from None
+        try:
+            yield
+        finally:
+            places.release()
+
+
+class Idle(Generic[C]):
+    """Async connections that nobody uses just now, each kept for the event loop that it was made on."""
+
+    def __init__(self, close: Callable[[C], None], *, most: int) -> None:
+        self._close = close
+        self._most = most
+        self._start()
+
+    def _start(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: list[tuple[object, C]] = []
+        self._pid = os.getpid()
+
+    def take(self, loop: object) -> C | None:
+        """One that was kept for this loop, if there is any."""
+        self._notice_fork()
+        with self._lock:
+            for place in range(len(self._kept) - 1, -1, -1):
+                if self._kept[place][0] is loop:
+                    return self._kept.pop(place)[1]
+        return None
+
+    def keep(self, loop: object, connection: C) -> None:
+        """For the next on this loop; the oldest goes if there are too many."""
+        self._notice_fork()
+        with self._lock:
+            self._kept.append((loop, connection))
+            extra = self._kept.pop(0)[1] if len(self._kept) > self._most else None
+        if extra is not None:
+            self._close(extra)
+
+    def close(self, loop: object = None) -> None:
+        """Close those of a loop, or all."""
+        self._notice_fork()
+        with self._lock:
+            gone = [one for of, one in self._kept if loop is None or of is loop]
+            self._kept = [(of, one) for of, one in self._kept if loop is not None and of is not loop]
+        for connection in gone:
+            self._close(connection)
+
+    def _notice_fork(self) -> None:
+        if self._pid != os.getpid():
+            abandoned.append(self._kept)
+            self._start()

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeVar
 
 import psycopg
@@ -17,11 +19,13 @@ from psycopg import errors as pg
 from ..core import names
 from ..core.errors import SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
 from ..core.ids import id_time
+from ..threads import Threads
 from . import migrate, partitions
+from .flows import upkeep
 from .query import Flow, Query, Row, Wake, texts
 from .runner import drive
 from .server import Server
-from .store import PATIENCE, Limited, Store, Transient
+from .store import ENDED, PATIENCE, SWALLOWED, AsyncOpened, Limited, Opened, Store, Transient
 from .urls import hide
 from .wakes import channel
 
@@ -32,6 +36,16 @@ log = logging.getLogger("leasehold.store")
 #: A process that is stopped in the middle of a transaction must not hold locks that others wait for.
 OPEN = "begin isolation level read committed; set local idle_in_transaction_session_timeout = '3s'"
 
+#: A handler's own work in a transaction may take its time.
+FOR_OTHERS = "begin isolation level read committed"
+IDLE, INERROR = psycopg.pq.TransactionStatus.IDLE, psycopg.pq.TransactionStatus.INERROR
+HALF_A_DAY = 43_200.0
+
+#: A pooler stands between, and has passed the statements on to another server process than those before.
+UNPREPARED = (pg.InvalidSqlStatementName, pg.DuplicatePreparedStatement)
+
+_call = Threads("leasehold-store").call
+
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -40,6 +54,7 @@ class PostgresStore(Store):
 
     dialect = "postgres"
     skips_locked = True
+    prune_at_once = 1000
 
     def __init__(
         self, url: str, *, schema: str = "leasehold", connections: int = 10, server: Server | None = None
@@ -73,6 +88,45 @@ class PostgresStore(Store):
                 connection.roll_back()
                 raise
             return result
+
+    @contextmanager
+    def opened(self) -> Iterator[Opened]:
+        """A transaction on a pooled connection."""
+        self.ready()
+        with ExitStack() as stack:
+            raw = self.patiently(Limited(PATIENCE), lambda _: self._begun(stack))
+            with self._ended(raw) as check:
+                yield Opened(raw, OwnConnection(raw, self.quoted, is_open=True), check)
+                check()
+                raw.execute("commit")
+
+    @asynccontextmanager
+    async def aopened(self) -> AsyncIterator[AsyncOpened]:
+        """A transaction on an async connection of this event loop's."""
+        await self.aready()
+        async with self._server.places.place():
+            raw = await self.apatiently(PATIENCE, self._abegun)
+            try:
+                with self._ended(raw) as check:
+                    yield AsyncOpened(raw, OwnAsyncConnection(raw, self.quoted), check)
+                    check()
+                    await raw.execute("commit")
+            finally:
+                await self._let_go(raw)
+
+    def leave_loop(self) -> None:
+        """Close what was kept for it."""
+        self._server.leave_loop()
+
+    def prepare_to_finish(self, job_id: str) -> None:
+        """The partition of an old job's day may never have been made, or be pruned by now."""
+        if _is_old(job_id):
+            self.run(upkeep.make_partition, id_time(job_id))
+
+    async def aprepare_to_finish(self, job_id: str) -> None:
+        """The same for async code."""
+        if _is_old(job_id):
+            await _call(self.prepare_to_finish, job_id)
 
     def notifications(self, wakes: list[Wake]) -> list[Query]:
         """Workers are told of jobs only while one of them sleeps; the statement sees to that."""
@@ -118,6 +172,62 @@ class PostgresStore(Store):
         """Close all idle connections."""
         self._server.close()
 
+    def _begun(self, stack: ExitStack) -> psycopg.Connection[Any]:
+        with ExitStack() as own:
+            raw = own.enter_context(self._server.openers.connection())
+            try:
+                raw.execute(FOR_OTHERS)
+            except psycopg.Error as error:
+                raw.close()
+                raise self._meaning(error) from error
+            stack.push(own.pop_all())
+        return raw
+
+    async def _abegun(self) -> psycopg.AsyncConnection[Any]:
+        """A connection that was kept may be dead by now: then the next is tried, and in the end a new one."""
+        raw = await self._server.aconnect()
+        try:
+            await raw.execute(FOR_OTHERS)
+        except BaseException as error:
+            await raw.close()
+            if isinstance(error, psycopg.Error):
+                raise self._meaning(error) from error
+            raise
+        return raw
+
+    async def _let_go(self, raw: psycopg.AsyncConnection[Any]) -> None:
+        """Roll back what is still open. Closing undoes it too: if that fails, or somebody has no time for it."""
+        try:
+            if not raw.closed and not is_idle(raw):
+                with suppress(psycopg.Error):
+                    await raw.execute("rollback")
+        finally:
+            await self._server.aclose(raw)
+
+    @contextmanager
+    def _ended(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> Iterator[Callable[[], None]]:
+        """Around what others do in a transaction. Yields what raises if there is nothing that can be committed."""
+
+        def check() -> None:
+            if raw.info.transaction_status == INERROR:
+                raise StoreError(SWALLOWED)
+            if is_idle(raw):
+                raise StoreError(ENDED)
+
+        try:
+            yield check
+        except UNPREPARED:
+            self._server.prepare_no_more()  # the next attempt will do without
+            raise
+        except psycopg.OperationalError as error:
+            if raw.closed:  # nobody knows whether a commit that was under way came through; the token does
+                raise self._shown(error) from error
+            raise
+        finally:
+            if isinstance(raw, psycopg.Connection) and not raw.closed and not is_idle(raw):
+                with suppress(psycopg.Error):
+                    raw.execute("rollback")
+
     def _migrate_once(self) -> list[int]:
         with self._pool.connection() as raw:
             try:
@@ -135,7 +245,7 @@ class PostgresStore(Store):
     def _meaning(self, error: psycopg.Error, wrote: bool = False) -> Exception:
         """Whether trying again makes sense. `wrote`: a part of the flow has been committed already."""
         ours = self._shown(error)
-        if isinstance(error, pg.InvalidSqlStatementName | pg.DuplicatePreparedStatement):
+        if isinstance(error, UNPREPARED):
             self._server.prepare_no_more()
             return Transient(StoreBusy(str(ours)), unknown=wrote)
         if isinstance(ours, StoreBusy | StoreUnavailable):
@@ -164,17 +274,16 @@ class PostgresStore(Store):
         found = _ID.search(error.diag.message_detail or "")  # Partition key of the failing row contains (id) = (...)
         if found is None:
             raise self._shown(error) from error
-        moment = id_time(found.group())
-        OwnConnection(raw, self.quoted).execute(Query("make_partition", {"moment": moment}))
+        drive(upkeep.make_partition(id_time(found.group())), OwnConnection(raw, self.quoted))
 
 
 class OwnConnection:
     """A connection of ours, for one flow: each statement commits by itself until the flow begins a transaction."""
 
-    def __init__(self, raw: psycopg.Connection[Any], schema: str) -> None:
+    def __init__(self, raw: psycopg.Connection[Any], schema: str, *, is_open: bool = False) -> None:
         self._raw = raw
         self._schema = schema
-        self._open = False
+        self._open = is_open
         self.wrote = False  # something that was committed by itself
 
     def begin(self) -> None:
@@ -203,3 +312,30 @@ class OwnConnection:
                 self._raw.execute("rollback")
             except psycopg.Error:
                 self._raw.close()
+
+
+class OwnAsyncConnection:
+    """An async connection of ours on which a transaction is open."""
+
+    def __init__(self, raw: psycopg.AsyncConnection[Any], schema: str) -> None:
+        self._raw = raw
+        self._schema = schema
+
+    async def begin(self) -> None:
+        """It is open already."""
+
+    async def execute(self, query: Query) -> list[Row]:
+        """Run one statement."""
+        (text,) = texts(query.name, "postgres", "pyformat", self._schema)
+        cursor = await self._raw.execute(text.sql, query.params, binary=True)
+        return await cursor.fetchall() if cursor.description else []
+
+
+def _is_old(job_id: str) -> bool:
+    """Upkeep sees to the partitions of yesterday and a week to come; not to those before."""
+    return not -HALF_A_DAY < time.time() - id_time(job_id) < HALF_A_DAY
+
+
+def is_idle(raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
+    """No transaction is open."""
+    return raw.info.transaction_status == IDLE

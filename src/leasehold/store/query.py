@@ -58,12 +58,12 @@ Flow = Generator[Step, list[Row], R]
 BEGIN = Begin()
 
 
-def write(name: str, **params: Any) -> Query:
+def write(name: str, /, **params: Any) -> Query:
     """A statement that changes something."""
     return Query(name, params)
 
 
-def read(name: str, **params: Any) -> Query:
+def read(name: str, /, **params: Any) -> Query:
     """A statement that only looks."""
     return Query(name, params, writes=False)
 

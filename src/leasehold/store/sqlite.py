@@ -7,6 +7,7 @@ at the same time share one: the first to get hold of the writer runs the flows o
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import random
@@ -16,7 +17,8 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -24,11 +26,12 @@ from typing import Any, Generic, TypeVar
 from ..core import names
 from ..core.errors import StoreBusy, StoreError, StoreRefused, StoreUnavailable
 from . import migrate
-from .pool import Pool, abandoned
+from .pool import Places, Pool, abandoned
 from .query import Flow, Query, Row, Wake, texts
 from .runner import drive
-from .store import PATIENCE, Limited, Store, Transient
+from .store import ENDED, PATIENCE, PATIENCE_OF_HANDLERS, AsyncOpened, Limited, Opened, Store, Transient
 from .wakes import Wakes
+from .watch import SQLiteListener, asking
 
 R = TypeVar("R")
 
@@ -39,8 +42,9 @@ FIXED_WAL_RESET = (3, 51, 3)
 NETWORK = re.compile(
     r"nfs\d?|cifs|smb\d?|smbfs|9p|afs|ceph|glusterfs|lustre|ncpfs|vboxsf|prl_fs|fuse\.(sshfs|glusterfs|rclone|s3fs)"
 )
-WATCH_EVERY = 0.025
 BUSY_FOR = 30.0
+CLOSE_WITHIN = 1.0
+A_MOMENT = 0.0005
 
 _warned = False
 
@@ -50,6 +54,7 @@ class SQLiteStore(Store):
 
     dialect = "sqlite"
     skips_locked = False
+    prune_at_once = 100  # there is one lock for all
 
     def __init__(
         self,
@@ -69,6 +74,10 @@ class SQLiteStore(Store):
         self._synchronous = synchronous
         self._busy_for = busy_for
         self._readers = Pool(self._connect, lambda c: True, most=16)
+        self._openers = Pool(
+            self._connect_at_once, lambda c: not c.in_transaction, most=100, patience=PATIENCE_OF_HANDLERS
+        )
+        self._turn_on_loop = Places(1, PATIENCE_OF_HANDLERS)
         self._start()
 
     def __repr__(self) -> str:
@@ -91,12 +100,35 @@ class SQLiteStore(Store):
             self._take_turn(turn)
         return turn.result()
 
+    @contextmanager
+    def opened(self) -> Iterator[Opened]:
+        """A transaction on a connection of its own: whoever else writes waits until it is over."""
+        self._notice_fork()
+        self.ready()
+        if not self._writing.acquire(timeout=PATIENCE_OF_HANDLERS):
+            raise self._held(PATIENCE_OF_HANDLERS)
+        with self._released(), self._openers.connection() as raw, self._ended(raw) as check:
+            for pause in self._tries(raw, PATIENCE_OF_HANDLERS):
+                time.sleep(pause)
+            yield Opened(raw, OnSQLite(raw, self.quoted), check)
+
+    @asynccontextmanager
+    async def aopened(self) -> AsyncIterator[AsyncOpened]:
+        """The same for async code: nothing in here blocks but the commit."""
+        self._notice_fork()
+        await self.aready()
+        async with self._turn_on_loop.place():  # there is one writer: the others wait where they are in nobody's way
+            with self._openers.connection() as raw:
+                await self._begin_on_loop(raw)
+                with self._released(), self._ended(raw) as check:
+                    yield AsyncOpened(raw, OnSQLiteAsync(raw, self.quoted), check)
+
     def wake(self, wakes: list[Wake]) -> None:
         """Other processes watch the file."""
 
     def listen(self) -> SQLiteListener:
         """A watch on the file."""
-        with _asking:
+        with asking:
             raw = None if self._memory else self._connect()
         return SQLiteListener(raw)
 
@@ -132,10 +164,12 @@ class SQLiteStore(Store):
         self._notice_fork()
         super().close()
         self._readers.close()
-        with self._writing:
-            if self._writer is not None and not self._memory:
-                self._writer.close()
-                self._writer = None
+        self._openers.close()
+        if self._writing.acquire(timeout=CLOSE_WITHIN):  # a handler may have a transaction open, for ever
+            with self._released():
+                if self._writer is not None and not self._memory:
+                    self._writer.close()
+                    self._writer = None
 
     def _notice_fork(self) -> None:
         """A connection must not be used, nor closed, on the other side of a fork; nor can its lock be trusted there."""
@@ -153,7 +187,12 @@ class SQLiteStore(Store):
     def _take_turn(self, turn: _Turn[Any]) -> None:
         """Wait for the writer, or for somebody who has it to run this flow along with theirs."""
         self._waiting.append(turn)
-        with self._writing:
+        if not self._writing.acquire(timeout=self._busy_for):
+            with suppress(ValueError, IndexError):
+                self._waiting.remove(turn)
+                raise Transient(self._held(self._busy_for), unknown=False)
+            self._writing.acquire()  # somebody runs it just now
+        with self._released():
             turns: list[_Turn[Any]] = []
             while self._waiting and not turn.done:
                 turns.append(self._waiting.popleft())
@@ -165,6 +204,18 @@ class SQLiteStore(Store):
             except BaseException as error:
                 for each in turns:
                     each.fail(error)
+
+    @contextmanager
+    def _released(self) -> Iterator[None]:
+        """The turn to write is ours, and is passed on afterwards. Those of one process wait for it, not in SQLite."""
+        writing = self._writing
+        try:
+            yield
+        finally:
+            writing.release()
+
+    def _held(self, seconds: float) -> StoreBusy:
+        return StoreBusy(f"{self.where}: another transaction has held the write lock for {seconds:g} s")
 
     def _in_transaction(self, work: Callable[[sqlite3.Connection], R]) -> R:
         """Begin, work, commit. Whatever fails is undone."""
@@ -183,9 +234,49 @@ class SQLiteStore(Store):
             raise self._meaning(error) from error
         return result
 
+    @contextmanager
+    def _ended(self, raw: sqlite3.Connection) -> Iterator[Callable[[], None]]:
+        """Around what others do in a transaction: committed, or undone. Yields what raises if it is over before."""
+
+        def check() -> None:
+            if not raw.in_transaction:
+                raise StoreError(ENDED)
+
+        try:
+            yield check
+            check()
+            raw.execute("commit")
+        except sqlite3.OperationalError as error:
+            meaning = self._meaning(error) if is_busy(error) else error
+            raise (meaning.shown if isinstance(meaning, Transient) else meaning) from None
+        finally:
+            if raw.in_transaction:
+                raw.execute("rollback")
+
     def _begin(self, connection: sqlite3.Connection) -> None:
-        """Take the write lock. SQLite's own waiting is fair to nobody; ours is random, and ends."""
-        give_up = time.monotonic() + self._busy_for
+        """Take the write lock."""
+        for pause in self._tries(connection, self._busy_for):
+            time.sleep(pause)
+
+    async def _begin_on_loop(self, connection: sqlite3.Connection) -> None:
+        """Take the turn and the write lock, both or neither: what else runs on the loop may wait for either."""
+        give_up = time.monotonic() + PATIENCE_OF_HANDLERS
+        while True:
+            if self._writing.acquire(blocking=False):
+                try:
+                    connection.execute("begin immediate")
+                    return
+                except BaseException as error:
+                    self._writing.release()
+                    if not is_busy(error):
+                        raise
+            if time.monotonic() > give_up:
+                raise self._held(PATIENCE_OF_HANDLERS)
+            await asyncio.sleep(A_MOMENT)
+
+    def _tries(self, connection: sqlite3.Connection, patience: float) -> Iterator[float]:
+        """Try to take the write lock; how long to sleep before the next try. SQLite's own waiting is fair to nobody."""
+        give_up = time.monotonic() + patience
         pause = 0.0005
         while True:
             try:
@@ -194,7 +285,7 @@ class SQLiteStore(Store):
             except sqlite3.OperationalError as error:
                 if not is_busy(error) or time.monotonic() >= give_up:
                     raise
-            time.sleep(random.random() * pause)  # noqa: S311
+            yield random.random() * pause  # noqa: S311
             pause = min(pause * 1.5, 0.02)
 
     def _open_writer(self) -> sqlite3.Connection:
@@ -217,6 +308,12 @@ class SQLiteStore(Store):
             if connection is not None:
                 connection.close()
             raise self._meaning(error) from error
+        return connection
+
+    def _connect_at_once(self) -> sqlite3.Connection:
+        """A connection that does not wait for locks by itself."""
+        connection = self._connect()
+        connection.execute("pragma busy_timeout = 0")
         return connection
 
     def _meaning(self, error: sqlite3.Error) -> Exception:
@@ -319,38 +416,15 @@ class OnSQLite:
         return answer
 
 
-#: Held while a watch is in SQLite: a fork at that moment would leave SQLite's own locks taken in the child, for ever.
-_asking = threading.Lock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_asking.acquire, after_in_parent=_asking.release, after_in_child=_asking.release)
+class OnSQLiteAsync(OnSQLite):
+    """The same for async code: SQLite answers at once in a transaction that has the lock."""
 
+    async def begin(self) -> None:  # type: ignore[override]
+        """It is open already."""
 
-class SQLiteListener:
-    """A watch on the file: SQLite counts the changes that others have made, and asking costs microseconds."""
-
-    def __init__(self, raw: sqlite3.Connection | None) -> None:
-        self._raw = raw  # None: in memory, where whoever changes something says so
-        self._seen = self._version()
-
-    def wait(self, seconds: float, channels: frozenset[str]) -> set[str]:
-        """Anything may have happened once the count has changed."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if (version := self._version()) != self._seen:
-                self._seen = version
-                return set(channels)
-            time.sleep(WATCH_EVERY)
-        return set()
-
-    def close(self) -> None:
-        """Stop watching."""
-        if self._raw:
-            with _asking:
-                self._raw.close()
-
-    def _version(self) -> int:
-        with _asking:
-            return int(self._raw.execute("pragma data_version").fetchone()[0]) if self._raw else 0
+    async def execute(self, query: Query) -> list[Row]:  # type: ignore[override]
+        """Run a script."""
+        return super().execute(query)
 
 
 def is_busy(error: BaseException) -> bool:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import random
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from functools import cache, partial
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from ..core.errors import StoreBusy, StoreUnavailable
+from ..threads import Threads
 from .query import Dialect, Flow, Query, Wake, is_look
+from .runner import AsyncConnection, Connection, adrive, drive
 from .wakes import SchemaWakes
 
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
+_call = Threads("leasehold-store").call
+
 PATIENCE = 10.0
+PATIENCE_OF_HANDLERS = 60.0  # they hold a slot, and a lease that is renewed: to wait is better than to fail
 
 
 class Patience(Protocol):
@@ -51,6 +58,45 @@ class Limited:
         return True
 
 
+class Opened:
+    """A transaction on a connection of ours that somebody else fills."""
+
+    def __init__(self, raw: Any, on: Connection, check: Callable[[], None]) -> None:
+        self.raw = raw
+        self._on = on
+        self.check = check  # raises if there is nothing that can be committed
+        self.wakes: list[Wake] = []
+
+    def run(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a flow in it. Whom it would wake is told after the commit."""
+        result, wakes = drive(flow(*args, **kwargs), self._on)
+        self.wakes += wakes
+        return result
+
+
+class AsyncOpened:
+    """The same on an async connection, or, where there are none, on a plain one that never blocks for long."""
+
+    def __init__(self, raw: Any, on: AsyncConnection, check: Callable[[], None]) -> None:
+        self.raw = raw
+        self._on = on
+        self.check = check  # raises if there is nothing that can be committed
+        self.wakes: list[Wake] = []
+
+    async def run(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a flow in it. Whom it would wake is told after the commit."""
+        result, wakes = await adrive(flow(*args, **kwargs), self._on)
+        self.wakes += wakes
+        return result
+
+
+SWALLOWED = "a statement of this transaction has failed, and the error was swallowed: nothing of it was committed"
+ENDED = (
+    "this transaction was ended inside its block, by a commit or a rollback of the handler's own: the block itself "
+    "commits, or rolls back when an exception leaves it"
+)
+
+
 def pause_after(failures: int, most: float = 1.0) -> float:
     """How long to wait after so many failures in a row: any time up to a bound that doubles."""
     return random.random() * min(0.01 * float(2 ** min(failures, 20)), most)  # noqa: S311
@@ -62,6 +108,7 @@ class Store(ABC):
     dialect: Dialect
     where: str  # for people: no password in it
     skips_locked: bool  # a claim passes over jobs that somebody has locked at that moment
+    prune_at_once: int  # how many rows: nobody who wants to claim meanwhile shall notice
     quoted: str = ""  # the schema as it stands in statements, where there are schemas
 
     def __init__(self, wakes: SchemaWakes) -> None:
@@ -109,6 +156,46 @@ class Store(ABC):
         """
         return self
 
+    @abstractmethod
+    def opened(self) -> AbstractContextManager[Opened]:
+        """A transaction for somebody else to fill: committed at the end of the block, rolled back on an error."""
+
+    @abstractmethod
+    def aopened(self) -> AbstractAsyncContextManager[AsyncOpened]:
+        """The same for async code."""
+
+    @contextmanager
+    def transaction(self) -> Iterator[Opened]:
+        """As `opened`; and once it is committed, those who sleep are told."""
+        with self.opened() as opened:
+            yield opened
+        self.tell(opened.wakes)
+
+    @asynccontextmanager
+    async def atransaction(self) -> AsyncIterator[AsyncOpened]:
+        """As `aopened`; and once it is committed, those who sleep are told."""
+        async with self.aopened() as opened:
+            yield opened
+        if opened.wakes:
+            await _call(self.tell, opened.wakes)
+
+    def prepare_to_finish(self, job_id: str) -> None:
+        """See to it that this job can end in a transaction that cannot be repeated."""
+        return
+
+    async def aprepare_to_finish(self, job_id: str) -> None:
+        """The same for async code."""
+        return
+
+    async def aready(self) -> None:
+        """As `ready`, for async code."""
+        if not self._checked:
+            await _call(self.ready)
+
+    def leave_loop(self) -> None:
+        """Let go of connections that belong to the event loop which runs here, and is about to end."""
+        return
+
     def drop_old(self, seconds: float) -> list[str]:
         """Drop whole parts of what has been over for so long, where the store has such parts."""
         return []
@@ -129,10 +216,14 @@ class Store(ABC):
             return self.attempt(partial(flow, *args, **kwargs, **again), looks=is_look(flow))
 
         result, wakes = self.patiently(patience, once)
+        self.tell(wakes)
+        return result
+
+    def tell(self, wakes: list[Wake]) -> None:
+        """Tell those who sleep, here and elsewhere, what was committed."""
         if wakes:
             self.wakes.tell({wake.channel for wake in wakes})  # those in this process need no notification
             self.wake(wakes)
-        return result
 
     def patiently(self, patience: Patience, work: Callable[[bool], T]) -> T:
         """Try until it is done, or patience ends. The work is told if an earlier try may have been committed."""
@@ -144,6 +235,18 @@ class Store(ABC):
                 unknown, failures = unknown or error.unknown, failures + 1
                 if not patience.again(error, failures):
                     raise error.shown from error.__cause__
+
+    async def apatiently(self, seconds: float, work: Callable[[], Awaitable[T]]) -> T:
+        """The same for async code, with patience for so many seconds."""
+        give_up, failures = time.monotonic() + seconds, 0
+        while True:
+            try:
+                return await work()
+            except Transient as error:
+                failures += 1
+                if time.monotonic() >= give_up:
+                    raise error.shown from error.__cause__
+            await asyncio.sleep(pause_after(failures))
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, ExitStack
@@ -10,7 +11,10 @@ from typing import Any
 from ..attempt import Attempt, current
 from ..core.job import Outcome
 from ..tasks import Middleware, Task
+from ..threads import Threads
 from . import outcome as ends
+
+_call = Threads("leasehold-blockers").call
 
 
 def call_plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware]) -> Outcome:
@@ -20,9 +24,11 @@ def call_plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Mid
 
 def _call_plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware]) -> Outcome:
     current.set(attempt)
-    value = None
+    value: object = ends.SWALLOWED  # unless the handler comes to return something
     try:
         args, kwargs = ends.arguments_of(task, attempt)
+        if attempt.job.blockers and task.takes_attempt:
+            attempt._backing.load_blockers()
         if not middlewares:
             value = task.__wrapped__(*args, **kwargs)
         else:
@@ -33,15 +39,17 @@ def _call_plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Mi
                 value = task.__wrapped__(*args, **kwargs)
     except BaseException as error:  # SystemExit, too: it is the handler's, not ours
         return ends.of_error(error)
-    return ends.of_value(task, value)
+    return ends.of_value(task, attempt, value)
 
 
 async def call_async(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware]) -> Outcome:
     """Await a coroutine function. Whoever calls this gives it a task, and with it a context, of its own."""
     current.set(attempt)
-    value = None
+    value: object = ends.SWALLOWED  # unless the handler comes to return something
     try:
         args, kwargs = ends.arguments_of(task, attempt)
+        if attempt.job.blockers and task.takes_attempt:
+            await _call(attempt._backing.load_blockers)
         if not middlewares:
             value = await task.__wrapped__(*args, **kwargs)
         else:
@@ -53,5 +61,6 @@ async def call_async(task: Task[..., Any], attempt: Attempt, middlewares: Sequen
                         stack.enter_context(middleware.around(attempt))
                 value = await task.__wrapped__(*args, **kwargs)
     except BaseException as error:
+        attempt._cancelled = isinstance(error, asyncio.CancelledError)
         return ends.of_error(error)
-    return ends.of_value(task, value)
+    return ends.of_value(task, attempt, value)

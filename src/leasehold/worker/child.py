@@ -22,9 +22,12 @@ from typing import IO, Any
 import msgspec
 
 from .. import logs
+from ..app import App
 from ..attempt import Attempt
+from ..backing import StoreBacking
 from ..core.errors import Aborted, UnknownTask
 from ..core.job import Claimed, Outcome, Progress, Raised, Released, Snoozed, Succeeded
+from ..store.store import Store
 from ..tasks import Task, Tasks
 from .calls import call_async, call_plain
 
@@ -55,6 +58,7 @@ class Answer(msgspec.Struct, omit_defaults=True):
     """What a child says: that the handler begins, how far it is, or what the attempt came to."""
 
     begun: bool = False
+    completing: bool = False  # the handler completes the job in a transaction of its own
     progress: Progress | None = None
     kind: str | None = None
     outcome: msgspec.Raw = msgspec.Raw()
@@ -90,11 +94,13 @@ class Child:
         attempt._report = lambda said: self._say(Answer(progress=said))
         try:
             task = find_task(order.module, job.task)
+            store = _store_of(task, order.tenant)
+            StoreBacking(store, task, attempt, lambda: self._say(Answer(completing=True)))
             self._attempt = attempt
             self._say(Answer(begun=True))
             try:
                 if task.is_async:
-                    return asyncio.run(call_async(task, attempt, task.app.middlewares))
+                    return asyncio.run(_on_own_loop(task, attempt, store))
                 return call_plain(task, attempt, task.app.middlewares)
             finally:
                 self._attempt = None
@@ -140,6 +146,19 @@ def _die_with(leash: int) -> None:
         fcntl.fcntl(leash, fcntl.F_SETOWN, -os.getpgrp())
         fcntl.fcntl(leash, fcntl.F_SETSIG, signal.SIGKILL)
         fcntl.fcntl(leash, fcntl.F_SETFL, fcntl.fcntl(leash, fcntl.F_GETFL) | os.O_ASYNC)
+
+
+async def _on_own_loop(task: Task[..., Any], attempt: Attempt, store: Store) -> Outcome:
+    try:
+        return await call_async(task, attempt, task.app.middlewares)
+    finally:
+        store.leave_loop()
+
+
+def _store_of(task: Task[..., Any], tenant: str | None) -> Store:
+    """The store of the app that this process has imported."""
+    assert isinstance(task.app, App)  # noqa: S101 - no other class makes tasks that a worker runs
+    return task.app.store(tenant)
 
 
 def find_task(module: str, name: str) -> Task[..., Any]:

@@ -46,7 +46,8 @@ class OnLoop:
             self._cancel(run)
         outcome = await call_async(run.task, run.attempt, self._middlewares)
         task = self._tasks[run]
-        if run.attempt.aborted is None and task.cancelling():
+        # (A task group of the handler's may have left a mark of its own on the task: that alone says nothing.)
+        if run.attempt.aborted is None and run.attempt._cancelled and task.cancelling():
             run.attempt.aborted = "shutdown"  # not by us: the event loop is being taken down
         del self._tasks[run]
         following = run.lane.ended(run, outcome)

@@ -7,6 +7,7 @@ it is woken by notifications and looks whether they concern its jobs, without wr
 from __future__ import annotations
 
 import logging
+import math
 import random
 import threading
 import time
@@ -77,6 +78,7 @@ class Heartbeat:
         self._sent = sent = time.monotonic()
         given = [run.lease for run in runs]
         answer = self._link.run(self._halt, leases.renew, self._worker, given, lease=self._lease)
+        self._trust_own_locks(answer, sent)
         told = self._events.wanted(Renewed)
         for lease in answer.renewed:
             run = self._held.get(lease)
@@ -90,6 +92,13 @@ class Heartbeat:
         self._release(answer.strangers, claiming)
         for lane in {run.lane for run in runs if not run.started}:
             lane.give_back_paused(self._halt)
+
+    def _trust_own_locks(self, answer: Renewal, sent: float) -> None:
+        """What a handler has completed in its open transaction cannot be renewed, nor can anybody take it away."""
+        for lease in answer.locked:
+            run = self._held.get(lease)
+            if run is not None and run.attempt._completed is not None:
+                run.attempt.deadline = sent + run.seconds
 
     def heed(self) -> None:
         """Look what people have asked, without renewing anything."""
@@ -111,6 +120,11 @@ class Heartbeat:
 
     def _stop(self, runs: Sequence[Run]) -> None:
         """Leases that are lost: the reason shows in what has become of the jobs."""
+        done = self._link.run(self._halt, leases.settled_before, [run.lease for run in runs])
+        for run in runs:
+            if run.lease in done:  # by its handler, which may go on: there is no lease to lose any more
+                run.attempt.deadline = math.inf
+        runs = [run for run in runs if run.lease not in done]
         jobs = self._link.run(self._halt, look.get_many, [run.job.id for run in runs])
         for run in runs:
             job = jobs.get(run.job.id)

@@ -18,12 +18,14 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ..backing import StoreBacking
 from ..core.job import Claimed, Outcome, Released, State
 from ..events import Claimed as ClaimedEvent
 from ..events import Events
 from ..store.cursor import ClaimCursor
 from ..store.flows import lease, look, upkeep
 from ..store.flows.lease import Claim
+from ..store.store import Store
 from ..tasks import Task
 from .held import Held
 from .link import Halt, Halted, Link, for_ever
@@ -57,6 +59,7 @@ class Lane:
         solitude: Solitude,
         start: Callable[[Run], object],
         *,
+        shared: Store,
         worker: str,
         tenant: str | None,
         tasks: dict[str, Task[..., Any]],
@@ -70,6 +73,7 @@ class Lane:
         self._link, self._held, self._settler, self._events = link, held, settler, events
         self._solitude = solitude
         self._start_run = start
+        self._shared = shared  # with handlers: what they do in the name of their leases
         self._worker, self.tenant, self._tasks = worker, tenant, tasks
         self._queues = list(queues) if queues is not None else sorted({"default", *(t.queue for t in tasks.values())})
         self._every_queue = queues is None
@@ -80,6 +84,7 @@ class Lane:
         self._suspects = 0  # of them, those that have lost a worker before
         self._waiting: deque[Run] = deque()  # taken in advance
         self._average: float | None = None  # seconds that an attempt takes
+        self._limited = False  # what it works on is of queues with limits
         self._rescue = False  # suspects are waiting in the store: make room for them
         self._cursor = ClaimCursor()
         self._pause = FIRST_PAUSE
@@ -101,7 +106,7 @@ class Lane:
         """Claim what there is room for, or sleep until there is room, or news, or it is time to look."""
         self._sleeper.clear()
         self._give_back_stale()
-        found, wanted = self._claim_some()
+        found, all_of_it = self._claim_some()
         if found is not None and not found.jobs:
             self.idle_since = self.idle_since or time.monotonic()
         if found is None:
@@ -109,7 +114,7 @@ class Lane:
         elif found.lonely and self._solitude.claim_alone(self):
             return
         else:
-            more = len(found.jobs) == wanted or (found.suspects and not self._rescue)
+            more = all_of_it or (found.suspects and not self._rescue)
             self._rescue = found.suspects
             if not more:
                 self._sleep(found)
@@ -120,7 +125,8 @@ class Lane:
         if self._found_queue() or self._arm():
             return
         # Woken for nothing: what it was may have been locked just now, so look again soon.
-        again = self._sleeper.wait(self._pause) and self._link.store.skips_locked
+        soon = self._pause if found.again_in is None else min(self._pause, max(found.again_in, 0.001))
+        again = self._sleeper.wait(soon) and self._link.store.skips_locked
         self._pause = FIRST_PAUSE if again else min(self._pause * 2, self._poll)
 
     def stop(self) -> None:
@@ -172,15 +178,18 @@ class Lane:
         self._take(runs)
         return found
 
-    def _claim_some(self) -> tuple[Claim | None, int]:
-        """Claim if it is worth while: into free slots at once, in advance by halves."""
+    def _claim_some(self) -> tuple[Claim | None, bool]:
+        """Claim if it is worth while: into free slots at once, in advance by halves. And whether there was all that was
+        wanted, or that may be had of queues with limits."""
         with self._lock:
             free = self.slots - self._running
             want = min(self._room(), MOST_AT_ONCE)
             self._full = self._solitude.wanted or not want
             if self._full:
-                return None, 0
-        return self.claim(want, free), want
+                return None, False
+        found = self.claim(want, free)
+        self._limited = found.limited
+        return found, len(found.jobs) >= (min(want, free) if found.limited else want)
 
     def _room(self) -> int:
         """How many more there is room for; 0 while it is not worth a claim."""
@@ -190,7 +199,7 @@ class Lane:
 
     def _ahead(self) -> int:
         """How many to take in advance: what the slots work off in no time. None beside a suspect, nor for one."""
-        if self._average is None or self._suspects or self._rescue:
+        if self._average is None or self._suspects or self._rescue or self._limited:
             return 0
         return min(int(self.slots * AHEAD / max(self._average, 1e-6)), MOST_AHEAD)
 
@@ -199,6 +208,8 @@ class Lane:
         run = Run(job, self._tasks[job.task], self, seconds, sent)
         if run.task.takes_attempt:
             run.attempt._report = partial(self._held.report, run)
+            if not run.task.process:
+                StoreBacking(self._shared, run.task, run.attempt)
         return run
 
     def _take(self, runs: list[Run]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import traceback
 from pathlib import Path
 from types import TracebackType
@@ -9,11 +10,17 @@ from typing import Any
 
 from ..attempt import Attempt, Continuation
 from ..core import names
-from ..core.errors import Aborted, Fail, InvalidInput, Retry, Snooze
+from ..core.errors import Aborted, Fail, InvalidInput, Retry, Snooze, Suspended
 from ..core.job import Outcome, Raised, Released, Snoozed, Succeeded
 from ..tasks import Task
 
+log = logging.getLogger("leasehold.worker")
+
 _HERE = str(Path(__file__).parent)
+
+
+#: A middleware has swallowed what the handler raised: the attempt succeeds, with no result.
+SWALLOWED = object()
 
 
 class BadPayload(Exception):
@@ -29,15 +36,32 @@ def arguments_of(task: Task[..., Any], attempt: Attempt) -> tuple[tuple[Any, ...
     return ((attempt, *args) if task.takes_attempt else args), kwargs
 
 
-def of_value(task: Task[..., Any], value: object) -> Outcome:
+def of_value(task: Task[..., Any], attempt: Attempt, value: object) -> Outcome:
     """The handler returned. A result that cannot be stored fails the job: it would be no better the next time."""
+    if attempt._completed is not None:
+        _compare(task, attempt, value)
+        return Succeeded()
     if isinstance(value, Continuation):
         return Succeeded(None, value.draft)
+    if value is SWALLOWED:
+        return Succeeded("null")
     try:
         return Succeeded(task.encode_result(value))
     except Exception as error:  # whatever a value may do while it is looked at
         why = error if isinstance(error, InvalidInput) else describe(error)
         return Raised(f"{task.name} returned what cannot be stored: {why}", fatal=True)
+
+
+def _compare(task: Task[..., Any], attempt: Attempt, value: object) -> None:
+    """What the job was completed with stands, whatever is returned afterwards; but somebody should know."""
+    if value is None:
+        return
+    try:
+        same = attempt._completed == ("" if isinstance(value, Continuation) else task.encode_result(value))
+    except Exception:
+        same = False
+    if not same:
+        log.warning("%s %s: returned something else than it was completed with", task.name, attempt.job.id)
 
 
 def of_error(error: BaseException) -> Outcome:
@@ -50,6 +74,10 @@ def of_error(error: BaseException) -> Outcome:
 
 def _meant_by(error: BaseException) -> Outcome:
     match error:
+        case Suspended():
+            return Snoozed(error.delay, error.awaits)
+        case BaseExceptionGroup() if error.split(Suspended)[1] is None:  # from tasks of a TaskGroup
+            return _meant_by(error.exceptions[0])
         case Snooze():
             return Snoozed(names.seconds("Snooze", error.delay))
         case Retry():

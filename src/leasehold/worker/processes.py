@@ -118,6 +118,8 @@ class ChildProcess:
                 answer = decoder.decode(line)
                 if answer.begun:
                     self._began(run)
+                if answer.completing:
+                    attempt._completed = attempt._completed or ""
                 if answer.progress is not None:
                     attempt._report(answer.progress)
                 if answer.kind is not None:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..attempt import Attempt
 from ..core.errors import AbortReason
-from ..core.job import Claimed, Lease, Outcome, Raised, Released, State
+from ..core.job import Claimed, Lease, Outcome, Raised, Released, State, Succeeded
 from ..tasks import Task
 from .timers import Timer
 
 if TYPE_CHECKING:
     from .lane import Lane
+
+ROLLED_BACK = "completion rolled back"
 
 #: The job is no longer ours: there is nothing to settle.
 LOST = frozenset({"lease_lost", "completed", "deleted"})
@@ -58,9 +60,16 @@ class Run:
             interrupt()
         return True
 
+    @property
+    def may_be_open(self) -> bool:
+        """Its handler may have a transaction open in which it completes the job. Nobody must wait for that."""
+        return not self.ended or self.attempt._completed is not None
+
     def verdict(self, outcome: Outcome) -> Outcome | None:
         """What to settle: what the handler said, unless it was aborted before; None if nothing is ours to settle."""
         match self.attempt.aborted:
+            case None if isinstance(outcome, Succeeded) and self.attempt._completed is not None:
+                return Raised(ROLLED_BACK)  # unless it shows that the handler has indeed completed the job
             case None:
                 return outcome
             case "lease_lost" | "completed" | "deleted":

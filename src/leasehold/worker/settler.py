@@ -19,11 +19,13 @@ from ..events import Succeeded as SucceededEvent
 from ..store.flows import lease
 from .held import Held
 from .link import Halted, Link, for_ever
-from .run import Run
+from .run import ROLLED_BACK, Run
 
 log = logging.getLogger("leasehold.worker")
 
 MOST = 500
+FIRST_PAUSE = 0.02
+LONGEST_PAUSE = 1.0
 
 Item = tuple[Run, Outcome]
 
@@ -39,6 +41,8 @@ class Settler:
         self._waiting: deque[Item] = deque()
         self._news = threading.Event()
         self._asleep = False
+        self._open: list[Item] = []  # completed in transactions of their handlers' own, which are not over yet
+        self._pause = FIRST_PAUSE
         self._busy = 0  # how many are in the settle that is under way
         self._halt = threading.Event()
 
@@ -55,7 +59,7 @@ class Settler:
     @property
     def left(self) -> int:
         """How many are not settled yet."""
-        return len(self._waiting) + self._busy
+        return len(self._waiting) + self._busy + len(self._open)
 
     def flush(self, seconds: float) -> int:
         """Wait until all is settled, but not for longer than this; returns what is left."""
@@ -74,14 +78,15 @@ class Settler:
         self._news.clear()
         self._asleep = True
         if not self._waiting:
-            self._news.wait()
+            self._news.wait(self._pause if self._open else None)
         self._asleep = False
         batch = list(islice(self._waiting, MOST))
         self._busy = len(batch)
         for _ in batch:
             self._waiting.popleft()
         try:
-            self._settle(batch)
+            self._settle([item for item in batch if not item[0].may_be_open])
+            self._settle_open(self._open + [item for item in batch if item[0].may_be_open])
         finally:
             self._busy = 0
 
@@ -106,6 +111,36 @@ class Settler:
             self._held.drop(run)
             self._tell(run, outcome, answer.state)
 
+    def _settle_open(self, items: list[Item]) -> None:
+        """Those whose handlers may have completed them by themselves, and mostly have."""
+        before = len(self._open)
+        leases = [run.lease for run, _ in items]
+        done = self._link.run(self._halt, lease.settled_before, leases) if items else {}
+        still_open = []
+        for item in items:
+            run, outcome = item
+            state, is_open = done.get(run.lease), False
+            if state is None:
+                state, is_open = self._settle_unless_open(run, outcome)
+            if is_open:
+                still_open.append(item)
+            else:
+                self._held.drop(run)
+                self._tell(run, outcome, state)
+        self._open = still_open  # asked for again, less and less often
+        self._pause = min(self._pause * 1.5, LONGEST_PAUSE) if len(still_open) == before else FIRST_PAUSE
+
+    def _settle_unless_open(self, run: Run, outcome: Outcome) -> tuple[State | None, bool]:
+        try:
+            (answer,) = self._link.run(self._halt, lease.settle_unless_open, [(run.lease, outcome)], random.random)
+        except Halted:
+            raise
+        except Exception as error:
+            log.error("%s %s: the store refused its outcome: %s", run.task.name, run.job.id, error)
+            self._held.give_up(run)
+            return None, False
+        return answer.state, answer.open
+
     def _refused(self, run: Run, error: Exception, *, again: bool) -> None:
         """The store will not have this outcome. Then the job has failed, and if it will not have that either, so be it:
         the lease runs out."""
@@ -121,6 +156,10 @@ class Settler:
             log.warning("%s %s: the lease was lost; what the attempt came to is not recorded", job.task, job.id)
             self._held.lost(run, "lease_lost")
             return
+        if state is State.SUCCEEDED and not isinstance(outcome, Succeeded):  # the handler has completed it by itself
+            if isinstance(outcome, Raised) and outcome.error != ROLLED_BACK:
+                log.warning("%s %s: failed after it was completed: %s", job.task, job.id, _line(outcome.error))
+            outcome = Succeeded()
         if isinstance(outcome, Raised):
             level = logging.ERROR if state is State.FAILED else logging.WARNING
             text = _line(outcome.error)

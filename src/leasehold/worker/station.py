@@ -10,6 +10,7 @@ from typing import Any
 
 from ..core import names
 from ..core.errors import InvalidInput
+from ..core.schedule import Definition
 from ..events import Events
 from ..store.store import Store
 from ..tasks import Task
@@ -51,6 +52,7 @@ class Station:
         slots: int,
         settings: Settings,
         tasks: dict[str, Task[..., Any]],
+        schedules: Mapping[str, Definition],
         events: Events,
         timers: Timers,
         solitude: Solitude,
@@ -68,14 +70,14 @@ class Station:
         beats = Link(for_beats, worker, tenant, events)
         self.heartbeat = Heartbeat(beats, store.wakes, self.held, events, worker, settings.lease)
         self.upkeep = Upkeep(
-            self.link, self.held, events, tenant=tenant, lease=settings.lease,
+            self.link, self.held, events, tenant=tenant, tasks=list(tasks), schedules=schedules, lease=settings.lease,
             finished_for=settings.finished_for, failed_for=settings.failed_for,
         )  # fmt: skip
         self.lanes = [
             Lane(
-                self.link, self.held, self.settler, events, solitude, start, worker=worker, tenant=tenant, tasks=tasks,
-                queues=queues, slots=number, lease=settings.lease, poll=settings.poll, delay=settings.delay,
-                timers=timers,
+                self.link, self.held, self.settler, events, solitude, start, shared=shared, worker=worker,
+                tenant=tenant, tasks=tasks, queues=queues, slots=number, lease=settings.lease, poll=settings.poll,
+                delay=settings.delay, timers=timers,
             )
             for queues, number in groups
         ]  # fmt: skip

@@ -7,17 +7,20 @@ a thread that no backlog can hold up. Pruning may wait for others' transactions,
 from __future__ import annotations
 
 import logging
+import math
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 
 from ..core.errors import StoreError, StoreRefused
 from ..core.job import State
-from ..events import Cancelled, Events, Promoted, Reaped
-from ..store.flows import lease, upkeep
+from ..core.schedule import Definition
+from ..events import Cancelled, Enqueued, Events, Promoted, Reaped
+from ..store.flows import lease, schedules, upkeep
 from ..store.flows.promote import promote
+from ..tasks import new_id
 from .held import Held
 from .link import GRACE_AT_LEAST, Link, for_ever
 
@@ -27,9 +30,11 @@ PULSE_EVERY = 0.8
 LOOK_EVERY = 1.0  # at the latest; news and due times come in between
 LOOK_GAP = 0.005  # at the least
 PROGRESS_EVERY = 1.0
+PUZZLED_FOR = 60.0
 PARTITIONS_EVERY = 3600.0
 PARTITIONS_AGAIN = 60.0
 PRUNE_EVERY = 300.0
+PRUNE_PAUSE = 0.05  # between two steps
 
 
 class Upkeep:
@@ -42,11 +47,15 @@ class Upkeep:
         events: Events,
         *,
         tenant: str | None,
+        tasks: Collection[str],
+        schedules: Mapping[str, Definition],
         lease: float,
         finished_for: float,
         failed_for: float,
     ) -> None:
         self._link, self._held, self._events, self._tenant = link, held, events, tenant
+        self._tasks, self._schedules = tasks, schedules
+        self._puzzles: dict[str, float] = {}  # definitions that cannot be understood here, and until when to pass over
         self._grace = max(lease / 3, GRACE_AT_LEAST)
         self._keep = (finished_for, failed_for)
         self._halt = threading.Event()
@@ -54,6 +63,7 @@ class Upkeep:
         self._sleeper = self._stack.enter_context(link.store.wakes.sleeper("jobs"))
         self._due: dict[Callable[[], float], float] = {  # each returns in how long it is due again
             self.pulse: 0.0,
+            self.declare: 0.0,
             self.look: 0.0,
             self.progress: 0.0,
             self.partitions: 0.0,
@@ -90,14 +100,18 @@ class Upkeep:
 
     def look(self) -> float:
         """See what is there to do, and do it: one cheap look while there is nothing."""
-        outlook = self._link.run(self._halt, upkeep.outlook)
+        self._puzzles = {text: until for text, until in self._puzzles.items() if until > time.monotonic()}
+        outlook = self._link.run(self._halt, upkeep.outlook, self._tasks, without=self._puzzles)
         if outlook.expired:
             self.reap()
         next_due = outlook.next_due
         if outlook.nudged or (next_due is not None and next_due <= 0):
             next_due = self.promote()
+        next_tick = outlook.next_tick
+        if next_tick is not None and next_tick <= 0:
+            next_tick = self.tick()
         latest = LOOK_EVERY * random.uniform(0.8, 1.0)  # noqa: S311
-        return latest if next_due is None else min(max(next_due, LOOK_GAP), latest)
+        return min(max(one, LOOK_GAP) for one in (latest, next_due, next_tick) if one is not None)
 
     def reap(self) -> None:
         """Take what dead workers have left."""
@@ -117,7 +131,27 @@ class Upkeep:
                 self._events.tell(Promoted(job_id=job_id, state=State.QUEUED, tenant=self._tenant))
         for job_id in done.cancelled:
             self._events.tell(Cancelled(job_id=job_id, state=State.CANCELLED, tenant=self._tenant))
+        if done.next_due is not None and done.next_due <= 0 and not (done.more or done.promoted):
+            return LOOK_EVERY / 4  # somebody has it locked
         return 0.0 if done.more else done.next_due
+
+    def declare(self) -> float:
+        """Store the schedules that the code has, once."""
+        if self._schedules:
+            self._link.run(self._halt, schedules.declare, self._schedules)
+        return math.inf
+
+    def tick(self) -> float:
+        """Enqueue what schedules have for this moment. Look again at once: there may be more, or the next is near."""
+        done = self._link.run(self._halt, schedules.tick, self._tasks, new_id, without=self._puzzles)
+        for name, problem in done.problems.items():
+            log.error("schedule %s cannot be followed here: %s", name, problem)
+        self._puzzles |= dict.fromkeys(done.puzzles, time.monotonic() + PUZZLED_FOR)
+        if self._events.wanted(Enqueued):
+            for job in done.jobs:
+                told = {"task": job.task, "queue": job.queue, "tenant": self._tenant}
+                self._events.tell(Enqueued(job_id=job.id, state=job.state, **told))
+        return 0.0
 
     def progress(self) -> float:
         """Store what handlers have said of how far they are."""
@@ -145,5 +179,7 @@ class Upkeep:
         """Remove what has been over for long enough, in small steps."""
         finished_for, failed_for = self._keep
         self._link.store.drop_old(finished_for)
-        while self._link.run(self._halt, upkeep.prune, finished_for=finished_for, failed_for=failed_for).more:
-            self._halt.wait(0.05)
+        most = self._link.store.prune_at_once
+        keep = {"finished_for": finished_for, "failed_for": failed_for}
+        while self._link.run(self._halt, upkeep.prune, **keep, most=most).more:
+            self._halt.wait(PRUNE_PAUSE)

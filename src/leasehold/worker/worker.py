@@ -142,6 +142,8 @@ class Worker:
             raise
         finally:
             self.returned.set()
+            for tenant in self._slots:
+                self._app.store(tenant).leave_loop()
         if self._failure is not None:
             raise self._failure
 
@@ -192,8 +194,8 @@ class Worker:
             store = shared.beside(self._connections, like=store)
             for_beats = shared.beside(len(self._slots), like=for_beats, patience=self._settings.lease / BEATS_PER_LEASE)
             station = Station(
-                shared, store, for_beats, tenant, slots, self._settings, tasks, self._app.events, self._timers,
-                solitude, self._begin,
+                shared, store, for_beats, tenant, slots, self._settings, tasks, self._app.schedules, self._app.events,
+                self._timers, solitude, self._begin,
             )  # fmt: skip
             self._stations.append(station)
             solitude.lanes += station.lanes

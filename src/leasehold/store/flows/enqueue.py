@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 from msgspec import structs
 
-from ...core.errors import InvalidInput, JobNotFound, KeyTaken, LeaseholdError
+from ...core.errors import InvalidInput, JobNotFound, KeyTaken, LeaseholdError, StoreBusy
 from ...core.job import Draft, Job
 from ..query import BEGIN, Flow, Wake, as_json, pairs, read, write
-from . import keys, rows
+from . import keys, replacing, rows
 
 Batch = Sequence[Draft[Any]]
 
@@ -21,6 +21,7 @@ Places = dict[str, rows.Place]
 
 MOST = 2000  # drafts, keys or ids sent in one statement
 MOST_LINKS = 10_000
+TRIES = 20
 
 T = TypeVar("T")
 
@@ -31,6 +32,7 @@ def enqueue(drafts: Batch, *, now: float | None = None, again: bool = False) -> 
     `again` says that an earlier try may have been committed: then no id counts as fresh. A hundred thousand drafts are
     as good as one: what is kept of each is its job, and whatever is sent is sent in parts.
     """
+    drafts = replacing.newest(drafts)
     may_circle = _refuse_twins(drafts)
     doubtful = {draft.id for draft in drafts if again or not draft.fresh}
     if doubtful or len(drafts) > MOST or any(draft.unique or draft.after for draft in drafts):
@@ -47,12 +49,13 @@ def enqueue(drafts: Batch, *, now: float | None = None, again: bool = False) -> 
         links = {draft.id: {chains[id] for id in draft.after} for draft in todo if draft.after}
         if (yield from _circles(links)):
             raise InvalidInput(_CIRCLE)
-    holders, existing = yield from _take_keys(todo, now)
+    holders, existing, heirs = yield from _take_keys(todo, now)
     # Whoever waits for a draft whose key is taken waits for the job that has it.
     chains |= {id: existing[holder].chain if holder in existing else holder for id, holder in holders.items()}
+    chains |= {heir.after[-1]: existing[heir.after[-1]].chain for heir in heirs.values()}
     jobs = [found.get(draft.id) for draft in drafts]
     for start, some in _parts(drafts):
-        new = [draft for draft in some if draft.id not in found and draft.id not in holders]
+        new = [heirs.get(draft.id, draft) for draft in some if draft.id not in found and draft.id not in holders]
         added = yield from _insert(new, chains, now, doubtful)
         jobs[start : start + MOST] = [added.get(draft.id) or found.get(draft.id) for draft in some]
     others = yield from _load(holders.get(d.id, d.id) for d, job in zip(drafts, jobs, strict=True) if job is None)
@@ -194,7 +197,33 @@ def _refuse_circles(drafts: Batch) -> None:
         raise InvalidInput(f"drafts wait for each other in a circle: {' -> '.join(error.args[1])}") from None
 
 
-def _take_keys(drafts: Batch, now: float | None) -> Flow[tuple[dict[str, str], dict[str, Job[Any]]]]:
+def _take_keys(
+    drafts: Batch, now: float | None
+) -> Flow[tuple[dict[str, str], dict[str, Job[Any]], dict[str, Draft[Any]]]]:
+    """For each draft whose key another job holds, that job's id; those jobs; and drafts that follow a job that runs."""
+    firsts, twins = replacing.firsts(drafts)
+    existing: dict[str, Job[Any]] = {}
+    heirs: dict[str, Draft[Any]] = {}
+    seen: set[tuple[str, str]] = set()  # what was found to run, or to be over, and has its key for all that: a window
+    for _ in range(TRIES):
+        holders, found = yield from _try_to_take_keys(firsts, now)
+        existing |= found
+        wanted = [draft for draft in firsts if draft.replace and holders.get(draft.id) in found]
+        wanted = [draft for draft in wanted if (draft.id, holders[draft.id]) not in seen]
+        again = False
+        if wanted:
+            more, again = yield from replacing.replace_or_follow(wanted, holders, found, now)
+            waiting = replacing.WAITING
+            seen |= {(d.id, holders[d.id]) for d in wanted if found[holders[d.id]].state not in waiting}
+            heirs |= more
+            holders = {id: holder for id, holder in holders.items() if id not in more}
+        if not again:
+            holders |= {id: holders.get(first, first) for id, first in twins.items()}
+            return holders, existing, heirs
+    raise StoreBusy("unique keys change hands too often")
+
+
+def _try_to_take_keys(drafts: Batch, now: float | None) -> Flow[tuple[dict[str, str], dict[str, Job[Any]]]]:
     """For each draft whose key another job holds, that job's id; and those jobs. An error if only a window is left."""
     lost = yield from keys.take(drafts, now)
     ids = {draft.id for draft in drafts} if lost else set[str]()

@@ -14,42 +14,15 @@ from typing import Any, NamedTuple
 from ...core import machine
 from ...core.job import Claimed, Lease, Outcome, Progress, Raised, Request, State, Succeeded
 from ...core.machine import Change, Running
-from ..query import BEGIN, Flow, Row, Wake, as_json, look, pairs, read, write
-from . import enqueue, rows
-
-#: From the smallest (rank, seq) to beyond the largest: all of a queue.
-EVERYTHING = ((-101, 0, 101, 0),)
+from ..query import BEGIN, Flow, Row, Wake, as_json, look, read, write
+from . import enqueue, limits, rows
+from .scope import EVERYTHING as EVERYTHING
+from .scope import LONELY, SOUND, SUSPECT, claim_of, places
+from .scope import Claim as Claim
+from .scope import Scope as Scope
 
 PULSE_GAP = 3.0
 MOST_REAPED = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """How many jobs of a queue are wanted, and which ranges of (rank, seq) to look through for them."""
-
-    queue: str
-    want: int
-    ranges: tuple[tuple[int, int, int, int], ...] = EVERYTHING
-
-    def row(self, place: int) -> dict[str, Any]:
-        """What `claim` sends of it."""
-        names = ("low_rank", "low_seq", "high_rank", "high_seq")
-        ranges = [dict(zip(names, one, strict=True)) for one in self.ranges]
-        return {"place": place, "queue": self.queue, "want": self.want, "ranges": ranges}
-
-
-#: How far a job is trusted, by the workers that it has lost: none, one, or so many that it must run alone.
-SOUND, SUSPECT, LONELY = 0, 1, 2
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What a claim brought. `suspects` and `lonely` tell that jobs of these kinds were waiting as well."""
-
-    jobs: list[Claimed]
-    suspects: bool = False
-    lonely: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +36,14 @@ class Renewal:
 
 
 class Settled(NamedTuple):
-    """What became of one settle: the state that the job is in now, or None if the lease was lost."""
+    """What became of one settle: the state that the job is in now, or None if the lease was lost.
+
+    `open`: a transaction of the handler's own, in which it has completed the job, is not over yet: ask again.
+    """
 
     id: str
     state: State | None
+    open: bool = False
 
 
 def claim(
@@ -95,7 +72,7 @@ def claim(
     share |= {"alone": alone, "now": now}
     mine = [rows.claimed(row, token) for row in (yield read("claimed", token=token))] if again else []
     if alone:
-        return Claim(mine) if mine else (yield from _claim_limited(scopes, {**share, "suspect": LONELY}, 1, random))
+        return Claim(mine) if mine else (yield from _limited(scopes, {**share, "suspect": LONELY}, 1, random))
     claimed = Claim(mine)
     for kind in (SUSPECT, SOUND) if rescue else (SOUND, SUSPECT):
         room = want - len(claimed.jobs)
@@ -108,7 +85,7 @@ def claim(
         left = _less(scopes, claimed.jobs)
         where = left if kind == SOUND else [Scope(scope.queue, scope.want) for scope in left]
         found = yield from _claim_one_kind(where, {**share, "suspect": kind}, room, at_once, random)
-        claimed = Claim(claimed.jobs + found.jobs, found.suspects or claimed.suspects, found.lonely or claimed.lonely)
+        claimed += found
     claimed.jobs.sort(key=lambda job: (job.losses > 0, job.rank_and_seq))
     return claimed
 
@@ -147,11 +124,32 @@ def settle(
     """Settle attempts that have ended. Plain successes are one statement; others are locked, decided, then written."""
     plain = all(isinstance(outcome, Succeeded) and not outcome.continue_with for _, outcome in outcomes)
     states = yield from _settle_plain(outcomes, now) if plain else _settle_mixed(outcomes, random, now)
-    missing = [lease for lease, _ in outcomes if lease not in states]
-    if missing:
-        for id, token, state in (yield read("settled", batch=_shown(missing))):
-            states[Lease(id, token)] = State(state)
+    states |= yield from settled_before([lease for lease, _ in outcomes if lease not in states])
     return [Settled(lease.id, states.get(lease)) for lease, _ in outcomes]
+
+
+def settle_unless_open(
+    outcomes: Sequence[tuple[Lease, Outcome]], random: Callable[[], float], *, now: float | None = None
+) -> Flow[list[Settled]]:
+    """Settle attempts whose handlers may have completed them in transactions of their own; wait for none of those.
+
+    In this order: what is free is settled; what then still runs is held by a transaction; what does not was completed.
+    """
+    yield BEGIN
+    mine = _mine((yield write("mine_if_free", batch=_shown([lease for lease, _ in outcomes]))))
+    states = yield from _settle_locked(mine, outcomes, random, now)
+    rest = [lease for lease, _ in outcomes if lease not in states]
+    found = (yield read("heed", batch=_shown(rest))) if rest else []
+    still = {Lease(id, token) for id, token, _ in found}
+    states |= yield from settled_before([lease for lease in rest if lease not in still])
+    return [Settled(lease.id, states.get(lease), lease in still) for lease, _ in outcomes]
+
+
+@look
+def settled_before(leases: Sequence[Lease]) -> Flow[dict[Lease, State]]:
+    """Those that were settled by this very lease, and where they are now: an answer was lost, or a handler did it."""
+    found = (yield read("settled", batch=_shown(leases))) if leases else []
+    return {Lease(id, token): State(state) for id, token, state in found}
 
 
 def reap(
@@ -199,44 +197,17 @@ def _claim_one_kind(
     The first statement serves the queues that come before any with a limit, and tells which have one. Those, and what
     comes after them, are served in a transaction that locks the limits, and no more of them than can start at once.
     """
-    answer = yield write("claim", queues=_places(scopes), want=want, limited=False, **share)
-    found, limited = _claim_of(answer, share["token"])
+    answer = yield write("claim", queues=places(scopes), want=want, limited=False, **share)
+    found, limited = claim_of(answer, share["token"])
     first = next((place for place, scope in enumerate(scopes) if limited & {"*", scope.queue}), len(scopes))
     room = min(want, at_once) - len(found.jobs)
     if first == len(scopes) or room <= 0:
         return found
-    more = yield from _claim_limited(scopes[first:], share, room, random)
-    return Claim(found.jobs + more.jobs, found.suspects or more.suspects, found.lonely or more.lonely)
+    return found + (yield from _limited(scopes[first:], share, room, random))
 
 
-def _claim_limited(
-    scopes: Sequence[Scope], share: dict[str, Any], want: int, random: Callable[[], float]
-) -> Flow[Claim]:
-    """Lock the limits, reap, count, then claim what there is room for: each in a statement that sees the one before."""
-    yield BEGIN
-    names = as_json(sorted(scope.queue for scope in scopes))
-    limits = pairs((yield write("limits", queues=names)))
-    if limits:
-        yield from reap_here(random, now=share["now"])
-    running = pairs((yield read("running"))) if limits else {}
-    allowed = []
-    for scope in scopes:
-        left = limits[scope.queue] - running.get(scope.queue, 0) if scope.queue in limits else scope.want
-        allowed.append(Scope(scope.queue, max(min(scope.want, left), 0), scope.ranges))
-    left = limits["*"] - sum(running.values()) if "*" in limits else want
-    answer = yield write("claim", queues=_places(allowed), want=max(min(want, left), 0), limited=True, **share)
-    return _claim_of(answer, share["token"])[0]
-
-
-def _places(scopes: Sequence[Scope]) -> str:
-    return as_json([scope.row(place) for place, scope in enumerate(scopes)])
-
-
-def _claim_of(answer: list[Row], token: str) -> tuple[Claim, frozenset[str]]:
-    """Claimed jobs, in no order, and the queues that have limits."""
-    jobs = [rows.claimed(row[2:], token) for row in answer if row[2] is not None]
-    waiting = answer[0][0] or 0
-    return Claim(jobs, bool(waiting & SUSPECT), bool(waiting & LONELY)), rows.names(answer[0][1])
+def _limited(scopes: Sequence[Scope], share: dict[str, Any], want: int, random: Callable[[], float]) -> Flow[Claim]:
+    return limits.claim_limited(scopes, share, want, lambda: reap_here(random, now=share["now"]))
 
 
 def _settle_plain(outcomes: Sequence[tuple[Lease, Outcome]], now: float | None) -> Flow[dict[Lease, State]]:
@@ -248,22 +219,34 @@ def _settle_mixed(
 ) -> Flow[dict[Lease, State]]:
     """All rows are locked first, in one order, whatever is to become of them."""
     yield BEGIN
-    mine: dict[Lease, tuple[Running, str]] = {}
-    for *row, token, chain in (yield write("mine", batch=_shown([lease for lease, _ in outcomes]))):
-        mine[Lease(row[0], token)] = rows.running(tuple(row)), chain
+    mine = _mine((yield write("mine", batch=_shown([lease for lease, _ in outcomes]))))
+    return (yield from _settle_locked(mine, outcomes, random, now))
+
+
+Mine = dict[Lease, tuple[Running, str]]  # what a decision needs, and the chain
+
+
+def _mine(locked: list[Row]) -> Mine:
+    return {Lease(row[0], token): (rows.running(tuple(row)), chain) for *row, token, chain in locked}
+
+
+def _settle_locked(
+    mine: Mine, outcomes: Sequence[tuple[Lease, Outcome]], random: Callable[[], float], now: float | None
+) -> Flow[dict[Lease, State]]:
     owned = {lease: outcome for lease, outcome in outcomes if lease in mine}
     done = {lease: outcome for lease, outcome in owned.items() if isinstance(outcome, Succeeded)}
     successors = {lease.id: (o.continue_with, mine[lease][1]) for lease, o in done.items() if o.continue_with}
     refused = yield from enqueue.refuse_successors(successors, now)
     owned |= {lease: Raised(f"continue_with: {refused[lease.id]}") for lease in done if lease.id in refused}
-    states = yield from _succeed_and_go_on({lease: o for lease, o in done.items() if lease.id not in refused}, now)
+    states = yield from succeed_and_go_on({lease: o for lease, o in done.items() if lease.id not in refused}, now)
     others = {lease: outcome for lease, outcome in owned.items() if lease not in states}
     changes = {lease: machine.settle(mine[lease][0], outcome, random()) for lease, outcome in others.items()}
     yield from apply(list(changes.values()), now)
     return states | {lease: change.state for lease, change in changes.items()}
 
 
-def _succeed_and_go_on(done: dict[Lease, Succeeded], now: float | None) -> Flow[dict[Lease, State]]:
+def succeed_and_go_on(done: dict[Lease, Succeeded], now: float | None) -> Flow[dict[Lease, State]]:
+    """End those jobs that are ours, and go on with their chains."""
     gone = yield from _succeed(done, now)
     following = []
     for lease, (chain, position, watched) in gone.items():

@@ -9,8 +9,9 @@ from typing import Any
 
 from ...core.errors import JobNotFound
 from ...core.job import AttemptRecord, Chain, Job, State, Wait, maybe_utc, utc
+from ...core.names import MOST_SECONDS
 from ..query import Flow, Row, as_json, look, pairs, read
-from . import rows
+from . import limits, rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,17 @@ class QueueInfo:
     running: int
     paused_jobs: int
     failed: int
+    fair: bool = False  # keys are served in turn
+    rates: tuple[RateInfo, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RateInfo:
+    """At most `rate` jobs start within any `per` seconds: of this key, of each key ("*"), or of the queue (None)."""
+
+    key: str | None
+    rate: int
+    per: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +167,15 @@ def queues() -> Flow[list[QueueInfo]]:
     counts: dict[str, dict[str, int]] = {}
     for queue, state, number in (yield read("queue_counts")):
         counts.setdefault(queue, {})[state] = number
-    settings = {queue: (bool(paused), limit) for queue, paused, limit in (yield read("queue_settings"))}
+    settings = {name: (bool(paused), limit, bool(fair)) for name, paused, limit, fair in (yield read("queue_settings"))}
+    rates: dict[str, list[RateInfo]] = {}
+    for queue, key, rate, per in (yield read("all_rates")):
+        rates.setdefault(queue, []).append(RateInfo(key or None, rate, per))
     names = sorted(counts.keys() | settings.keys())
-    return [_queue_info(name, counts.get(name, {}), *settings.get(name, (False, None))) for name in names]
+    return [
+        _queue_info(name, counts.get(name, {}), *settings.get(name, (False, None, False)), rates.get(name, []))
+        for name in names
+    ]
 
 
 @look
@@ -169,7 +187,7 @@ def queue_names() -> Flow[list[str]]:
 @look
 def paused_queues() -> Flow[set[str]]:
     """Queues that are paused."""
-    return {queue for queue, paused, _ in (yield read("queue_settings")) if paused}
+    return {queue for queue, paused, _, _ in (yield read("queue_settings")) if paused}
 
 
 @look
@@ -195,6 +213,10 @@ def _reasons(job: Job[Any]) -> Flow[list[str]]:
             return [f"it is paused since {_clock(job.finished_at)}; resume or cancel it"]
         case _, Wait.TIME if (yield read("clock", now=None))[0][0] >= job.run_at.timestamp() - 0.001:
             return ["nothing holds it up: upkeep will promote it"]
+        case _, Wait.TIME if job.awaits is not None:
+            for_ever = (job.run_at - job.created_at).total_seconds() >= MOST_SECONDS
+            or_until = "" if for_ever else f", or until {_clock(job.run_at)}"
+            return [f"it sleeps until signal {job.awaits!r} comes{or_until}"]
         case _, Wait.TIME:
             why = f", after attempt {job.attempt} failed: {_first_line(job.error)}" if job.attempt and job.error else ""
             return [f"its time is ahead: {_clock(job.run_at)}{why}"]
@@ -221,7 +243,7 @@ def _behind(job: Job[Any]) -> Flow[list[str]]:
 
 
 def _queued(job: Job[Any]) -> Flow[list[str]]:
-    settings = {queue: (paused, limit) for queue, paused, limit in (yield read("queue_settings"))}
+    settings = {queue: (paused, limit) for queue, paused, limit, _ in (yield read("queue_settings"))}
     running = pairs((yield read("running")))
     reasons = []
     if settings.get(job.queue, (False, None))[0]:
@@ -230,6 +252,11 @@ def _queued(job: Job[Any]) -> Flow[list[str]]:
         limit = settings.get(name, (False, None))[1]
         if limit is not None and number >= limit:
             reasons.append(f"{'all queues' if name == '*' else f'queue {name}'} may run {limit}, and {number} run")
+    for one in (yield from limits.used_up(job.queue, job.key)):
+        whose = {"": "", "*": f" of key {job.key}"}.get(one.key, f" of key {one.key}")
+        place = "all queues" if one.queue == "*" else f"queue {one.queue}"
+        room = f"; there is room in {one.again_in:.1f} s" if one.rate else ""
+        reasons.append(f"{place} may start {one.rate} jobs{whose} in {one.per:g} s, and has{room}")
     waits = f"it waits for a worker that serves queue {job.queue} and knows task {job.task}"
     return reasons or [f"nothing holds it up: {waits}"]
 
@@ -239,9 +266,12 @@ def _attempt(job_id: str, row: Row) -> AttemptRecord:
     return AttemptRecord(job_id, attempt, version, worker, utc(started), maybe_utc(ended), outcome, error)
 
 
-def _queue_info(name: str, counts: dict[str, int], paused: bool, limit: int | None) -> QueueInfo:
+def _queue_info(
+    name: str, counts: dict[str, int], paused: bool, limit: int | None, fair: bool, rates: list[RateInfo]
+) -> QueueInfo:
     states = (State.PENDING, State.QUEUED, State.RUNNING, State.PAUSED, State.FAILED)
-    return QueueInfo(name, paused, limit, *(counts.get(state, 0) for state in states))
+    pending, queued, running, paused_jobs, failed = (counts.get(state, 0) for state in states)
+    return QueueInfo(name, paused, limit, pending, queued, running, paused_jobs, failed, fair, tuple(rates))
 
 
 def _clock(moment: datetime | None) -> str:

@@ -66,6 +66,7 @@ def promote(*, most: int = MOST, now: float | None = None) -> Flow[Promotion]:
     nudges = sorted((yield write("take_nudges", most=most)))
     plan.targets |= {key for _, kind, key, _ in nudges if kind == "target"}
     done.cancelled = yield from _decide_dependencies(_scans(nudges), plan, most, now)
+    yield from _wake_up({key for _, kind, key, _ in nudges if kind == "signal"}, plan, now)
     due = yield write("due", most=most, now=now)
     for id, target, holds in due:
         plan.free(id, target, bool(holds))
@@ -109,11 +110,19 @@ def _call_next_in_line(plan: _Plan) -> Flow[None]:
             plan.put_off += 1
 
 
+def _wake_up(jobs: set[str], plan: _Plan, now: float | None) -> Flow[None]:
+    """Jobs that sleep for a signal which has come are among the due."""
+    if jobs:
+        for (locked,) in (yield write("wake_up", ids=_list(jobs), now=now)):
+            plan.again["signal", locked] = None
+            plan.put_off += 1
+
+
 def _scans(nudges: list[Row]) -> Nudges:
     """What nudges say about dependencies. Of two about the same, the one that looks at more counts."""
     scans: Nudges = {}
     for _, kind, key, beyond in nudges:
-        if kind != "target":
+        if kind in ("after", "chain"):
             scans[kind, key] = min(beyond or "", scans.get((kind, key), beyond) or "") or None
     return scans
 

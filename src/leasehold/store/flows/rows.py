@@ -71,6 +71,7 @@ class DraftRow(msgspec.Struct, frozen=True):
     run_at: float | None
     delay: float | None
     target: str | None
+    key: str | None
     max_attempts: int
     policy: str | None
     lease: float | None
@@ -91,7 +92,7 @@ def draft_row(draft: Draft[Any], place: Place, waits: int) -> DraftRow:
     chain, position, watched = place
     return DraftRow(
         draft.id, draft.task, draft.queue, draft.priority, draft.payload, draft.run_at, draft.delay, draft.target,
-        policy.max_attempts, policy_text(policy), policy.lease, draft.unique, draft.unique_for is not None,
+        draft.key, policy.max_attempts, policy_text(policy), policy.lease, draft.unique, draft.unique_for is not None,
         chain, position, waits, watched,
     )  # fmt: skip
 
@@ -100,12 +101,12 @@ def job(row: Row, *, existing: bool = False) -> Job[Any]:
     """A job from a row of `get`."""
     (id, task, queue, state, priority, payload, attempt, max_attempts, losses, version, chain, position,
      created, run, started, finished, wait, target, holds, unique, worker, expires, request, result, error,
-     continued, progress) = row  # fmt: skip
+     continued, progress, key, awaits) = row  # fmt: skip
     return Job(
         id, task, queue, State(state), priority, payload, attempt, max_attempts, losses, version, chain, position,
         utc(created), utc(run), maybe_utc(started), maybe_utc(finished), None if wait is None else Wait(wait), target,
         bool(holds), unique, worker, maybe_utc(expires), request, result, error, bool(continued),
-        None if progress is None else _progress.decode(progress), existing,
+        None if progress is None else _progress.decode(progress), key or None, awaits, existing,
     )  # fmt: skip
 
 
@@ -131,16 +132,18 @@ def new_job(draft: Draft[Any], place: Place, row: Row) -> Job[Any]:
         wait=None if wait is None else Wait(wait),
         target=draft.target,
         unique=draft.unique,
+        key=draft.key,
     )
 
 
 def claimed(row: Row, token: str) -> Claimed:
     """A job from a row of `claim` (without its two marks) or `claimed`."""
     (id, version, task, queue, payload, priority, target, attempt, losses, max_attempts, stored, lease, chain, position,
-     rank, seq, created, run, expires) = row  # fmt: skip
+     key, blockers, rank, seq, created, run, expires) = row  # fmt: skip
     return Claimed(
         id, token, version, task, queue, payload, priority, target, attempt, losses,
         policy(max_attempts, lease, stored), chain, position, (rank, seq), created, run, expires,
+        key or None, blockers,
     )  # fmt: skip
 
 
@@ -163,6 +166,7 @@ def change_row(change: Change, keep_run_at: bool = False) -> dict[str, Any]:
         "holds": change.holds,
         "error": clean(change.error),
         "keeps_token": change.keeps_token,
+        "awaits": change.awaits,
     }
 
 

@@ -152,6 +152,7 @@ def delete(job_id: str, *, now: float | None = None, again: bool = False) -> Flo
     there = [rows.job(row) for row in (yield read("get", ids=as_json([job_id])))]
     if there and there[0].state.over:
         yield from promote.announce(there[0].chain, now)  # whoever waited for it shall have its result
+    yield write("hand_back", ids=as_json([job_id]))
     yield write("delete", ids=as_json([job_id]))
     if running:
         yield Wake("request")
@@ -159,6 +160,17 @@ def delete(job_id: str, *, now: float | None = None, again: bool = False) -> Flo
         yield Wake("jobs")
         yield Wake("done")
     return bool(there) or again
+
+
+def signal(job_id: str, name: str, value: str | None, *, now: float | None = None, again: bool = False) -> Flow[bool]:
+    """Tell a job something. Inserts, and locks nothing. False: it was told something under this name before."""
+    yield BEGIN
+    job = yield from _reload(job_id)
+    if job.state.over:
+        raise InvalidTransition(job_id, "signal", job.state)
+    told = yield write("signal", job=job_id, name=name, value=value, now=now)
+    yield Wake("jobs")
+    return bool(told) or again
 
 
 def watch(job_ids: Sequence[str]) -> Flow[dict[str, str]]:
@@ -173,14 +185,30 @@ def watch(job_ids: Sequence[str]) -> Flow[dict[str, str]]:
 
 
 def set_queue(
-    queue: str, *, paused: bool | None = None, max_running: int | Literal["keep"] | None = "keep"
+    queue: str,
+    *,
+    paused: bool | None = None,
+    max_running: int | Literal["keep"] | None = "keep",
+    fair: bool | None = None,
+    rate: tuple[str, int | None, float] | None = None,
 ) -> Flow[None]:
-    """Pause, resume or limit a queue; what is not given stays as it is."""
+    """Pause, resume or limit a queue; what is not given stays as it is. A rate: whose, how many, within how long."""
+    yield BEGIN
     limit = None if max_running == "keep" else max_running
-    yield write("set_queue", queue=queue, paused=paused, max_running=limit, keep=max_running == "keep")
+    yield write("set_queue", queue=queue, paused=paused, max_running=limit, keep=max_running == "keep", fair=fair)
+    if rate is not None:
+        key, number, per = rate
+        yield write("set_rate", queue=queue, key=key, rate=number, per=per)
+    if fair is not None or rate is not None:
+        yield write("mark_queue", queue=queue)
     yield Wake("jobs")
     if paused:
         yield Wake("request")  # workers that have taken jobs of it in advance give them back
+
+
+def name_keyless(queue: str, *, most: int = 1000) -> Flow[bool]:
+    """Where keys matter, jobs without one have the key ''. Some at a time; True: there may be more."""
+    return len((yield write("name_keyless", queue=queue, most=most))) == most
 
 
 def _lock(job_id: str, verb: str, now: float | None, again: bool, chain: bool = False) -> Flow[_Locked | Job[Any]]:
@@ -238,6 +266,8 @@ def _change(change: Change, now: float | None, keep_run_at: bool = False) -> Flo
 def _finish(
     job: _Locked, state: State, result: str | None, continued: bool, now: float | None
 ) -> Flow[tuple[str, int, bool]]:
+    if job.unique is not None and job.waits:
+        yield write("hand_back", ids=as_json([job.id]))
     # An owner that is overtaken must not find its token, and take this for its own doing.
     change = Change(job.id, "complete", state, job.attempt, job.losses, keeps_token=job.state is not State.RUNNING)
     batch = as_json([rows.finish_row(change, result, continued)])

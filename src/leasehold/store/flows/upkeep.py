@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,18 +25,23 @@ class Pruned:
 
 
 class Outlook(NamedTuple):
-    """Whether upkeep has anything to do, and in how many seconds the next job is due."""
+    """Whether upkeep has anything to do, and in how many seconds the next job, or schedule, is due."""
 
     expired: bool
     nudged: bool
     next_due: float | None
+    next_tick: float | None
 
 
 @look
-def outlook(*, now: float | None = None) -> Flow[Outlook]:
-    """One look, so that a store where nothing happens costs next to nothing."""
-    ((expired, nudged, next_due),) = yield read("outlook", now=now)
-    return Outlook(bool(expired), bool(nudged), next_due)
+def outlook(tasks: Iterable[str] = (), *, without: Iterable[str] = (), now: float | None = None) -> Flow[Outlook]:
+    """One look, so that a store where nothing happens costs next to nothing.
+
+    Schedules of other tasks do not count, nor those with definitions that cannot be understood here (`without`).
+    """
+    which = {"tasks": as_json(sorted(tasks)), "without": as_json(sorted(without))}
+    ((expired, nudged, next_due, next_tick),) = yield read("outlook", **which, now=now)
+    return Outlook(bool(expired), bool(nudged), next_due, next_tick)
 
 
 def beat(
@@ -56,13 +62,19 @@ def make_partitions(*, days: int = PARTITION_DAYS_AHEAD, now: float | None = Non
     yield write("make_partitions", days=days, now=now)
 
 
+def make_partition(moment: float) -> Flow[None]:
+    """See to it that jobs of one day can finish, however old they are."""
+    yield write("make_partition", moment=moment)
+
+
 def prune(*, finished_for: float, failed_for: float, most: int = 1000, now: float | None = None) -> Flow[Pruned]:
     """Remove a batch of what has been over for long enough. Small steps: no claim waits for one."""
     yield BEGIN
     over = [row[0] for row in (yield write("prune_finished", seconds=finished_for, most=most, now=now))]
     failed = [row[0] for row in (yield write("prune_failed", seconds=failed_for, most=most, now=now))]
     keys = yield write("prune_keys", most=most, now=now)
+    ticks = yield write("prune_ticks", seconds=finished_for, most=most, now=now)
     if over or failed:
         yield write("prune_details", ids=as_json(over + failed))
-    more = most in (len(over), len(failed), len(keys))
+    more = most in (len(over), len(failed), len(keys), len(ticks))
     return Pruned(len(over), len(failed), len(keys), more=more)

@@ -12,6 +12,7 @@ create table {schema}.jobs (
     priority      smallint not null check (priority between -100 and 100),
     rank          smallint not null generated always as (-priority) stored,  -- so that (rank, seq) has one direction
     target        text,
+    key           text,  -- whose it is, where a queue is shared or limited by that
     holds         boolean not null default false,
     payload       json not null,  -- json, not jsonb: the text comes back as it went in, as it does from SQLite
     run_at        timestamptz not null,
@@ -33,6 +34,8 @@ create table {schema}.jobs (
     chain         uuid not null,
     position      integer not null default 0,
     waits         integer not null default 0 check (waits >= 0),
+    blockers      integer not null default 0,  -- how many there were to wait for, at first
+    awaits        text,  -- the signal that it sleeps for
     watched       boolean not null default false,
     unique_key    text,
     windowed      boolean not null default false,
@@ -54,6 +57,7 @@ create table {schema}.jobs (
 
 -- Few, partial, narrow: each further index on this table costs every job.
 create index jobs_claim on {schema}.jobs (queue, suspect, rank, seq) where state = 'queued';
+create index jobs_share on {schema}.jobs (queue, suspect, key, rank, seq) where state = 'queued' and key is not null;
 create index jobs_due on {schema}.jobs (run_at, seq) where wait = 'time';
 create index jobs_line on {schema}.jobs (target, seq) where wait = 'target';
 create index jobs_leased on {schema}.jobs (expires_at) where expires_at is not null;  -- not by state: settles must not pick it
@@ -69,6 +73,7 @@ create table {schema}.finished (
     task          text not null,
     priority      smallint not null,
     target        text,
+    key           text,
     payload       json not null,
     result        json,
     error         text,
@@ -123,11 +128,31 @@ create table {schema}.attempts (
     primary key (job, version)
 );
 
+-- What a handler has done once and for all, by name: steps with their results, and moments that it waits for.
+create table {schema}.steps (
+    job      uuid not null,
+    kind     text not null check (kind in ('step', 'sleep', 'wait', 'missed')),
+    name     text not null,
+    result   json,
+    until    timestamptz,
+    done_at  timestamptz not null,
+    primary key (job, kind, name)
+);
+
+-- What was told to a job from outside; the first of a name counts.
+create table {schema}.signals (
+    job      uuid not null,
+    name     text not null,
+    value    json,
+    sent_at  timestamptz not null,
+    primary key (job, name)
+);
+
 -- Notes that something waiting may be free now. Only promote takes them away. `beyond`: of many that a note concerns those
 -- up to here are done.
 create table {schema}.nudges (
     id      bigint generated always as identity primary key,
-    kind    text not null check (kind in ('target', 'after', 'chain')),
+    kind    text not null check (kind in ('target', 'after', 'chain', 'signal')),
     key     text not null,
     beyond  uuid
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
@@ -136,8 +161,55 @@ create table {schema}.nudges (
 create table {schema}.queues (
     queue        text primary key,
     paused       boolean not null default false,
-    max_running  integer check (max_running >= 0)
+    max_running  integer check (max_running >= 0),
+    fair         boolean not null default false,  -- keys are served in turn
+    rated        boolean not null default false,  -- there are rates of it
+    by_key       boolean not null default false,  -- it matters whose a job is: one without a key has the key ''
+    last_key     text,  -- whose turn it was
+    limited      boolean not null generated always as (max_running is not null or fair or rated) stored
+) with (fillfactor = 50);
+
+-- How many jobs may start within a time. Key '': of the whole queue; '*': of each key by itself; else of that key.
+create table {schema}.rates (
+    queue  text not null,
+    key    text not null,
+    rate   integer not null check (rate >= 0),
+    per    double precision not null check (per > 0),
+    primary key (queue, key)
 );
+
+-- When jobs of queues with a rate were started: one row for each claim and key.
+create table {schema}.starts (
+    queue   text not null,
+    key     text not null,
+    at      timestamptz not null,
+    number  integer not null
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+create index starts_latest on {schema}.starts (queue, at);
+create index starts_of_key on {schema}.starts (queue, key, at);
+
+-- What enqueues on a clock. `definition`: what is enqueued and when, as JSON; `declared`: how code last said it.
+create table {schema}.schedules (
+    name        text primary key,
+    task        text not null,
+    definition  json not null,
+    declared    json,
+    paused      boolean not null default false,
+    next_at     timestamptz,  -- null: never again
+    changed_at  timestamptz not null
+);
+create index schedules_due on {schema}.schedules (next_at) where not paused;
+
+-- One row for each tick decides who enqueues its job. `job` null: nobody was to; `note` says why.
+create table {schema}.ticks (
+    schedule  text not null,
+    tick      timestamptz not null,
+    job       uuid,
+    note      text,
+    primary key (schedule, tick)
+);
+create index ticks_age on {schema}.ticks (tick);
+create index ticks_jobs on {schema}.ticks (schedule, tick) where job is not null;
 
 -- One row. touched_at: when upkeep last reached the store; grace_until: nobody reaps before.
 create table {schema}.pulse (
@@ -160,14 +232,14 @@ insert into {schema}.locks values ('promote'), ('partitions');
 
 -- Jobs of both tables, for reading.
 create view {schema}.all_jobs as
-    select id, state, wait, queue, task, priority, target, holds, payload, null::json as result, error, attempt,
+    select id, state, wait, queue, task, priority, target, key, holds, payload, null::json as result, error, attempt,
            max_attempts, losses, version, worker, token, expires_at, request, chain, position, false as continued,
-           unique_key, waits, policy, progress, created_at, run_at, started_at, stopped_at as finished_at
+           unique_key, waits, awaits, policy, progress, created_at, run_at, started_at, stopped_at as finished_at
     from {schema}.jobs
     union all
-    select id, state, null, queue, task, priority, target, false, payload, result, error, attempt,
+    select id, state, null, queue, task, priority, target, key, false, payload, result, error, attempt,
            max_attempts, losses, version, worker, token, null, null, chain, position, continued,
-           unique_key, 0, null, null, created_at, run_at, started_at, finished_at
+           unique_key, 0, null, null, null, created_at, run_at, started_at, finished_at
     from {schema}.finished;
 
 -- The smallest id of a moment: the bound of a partition.
@@ -228,7 +300,11 @@ begin
         end if;
         select k.job, k.until into holder, ends from {schema}.keys k where k.key = wanted;
         continue when not found;  -- it was given up meanwhile
-        if holder = candidate or (holder is distinct from heir_of and (ends is null or ends > coalesce(moment, clock_timestamp()))) then
+        if holder = candidate or (holder is distinct from heir_of and case
+            when ends is not null then ends > coalesce(moment, clock_timestamp())
+            -- A job that ends gives its key up, unless somebody has it locked just then: then its key means nothing.
+            else exists (select from {schema}.jobs j where j.id = holder and j.state <> 'failed')
+        end) then
             return holder;
         end if;
         update {schema}.keys k
@@ -248,7 +324,7 @@ create function {schema}.enqueue(
     task text, payload json default '{}', queue text default 'default', priority integer default 0,
     run_at timestamptz default null, delay double precision default null, target text default null,
     unique_key text default null, unique_for double precision default null, after uuid[] default '{}',
-    max_attempts integer default 4, id uuid default null
+    max_attempts integer default 4, id uuid default null, key text default null
 ) returns uuid
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -274,6 +350,8 @@ begin
         raise exception 'leasehold: payload is larger than 262144 bytes' using errcode = '22023';
     elsif enqueue.target is not null and (enqueue.target !~ '^[^[:cntrl:]]+$' or length(enqueue.target) > 512) then
         raise exception 'leasehold: target must be 1 to 512 printable characters' using errcode = '22023';
+    elsif enqueue.key is not null and (enqueue.key !~ '^[^[:cntrl:]]+$' or length(enqueue.key) > 512 or enqueue.key = '*') then
+        raise exception 'leasehold: key must be 1 to 512 printable characters, and not *' using errcode = '22023';
     elsif enqueue.unique_key is not null and (enqueue.unique_key !~ '^[^[:cntrl:]]+$' or length(enqueue.unique_key) > 512) then
         raise exception 'leasehold: unique_key must be 1 to 512 printable characters' using errcode = '22023';
     elsif enqueue.unique_for is not null and (enqueue.unique_key is null or enqueue.unique_for not between 0 and 316224000) then
@@ -312,11 +390,12 @@ begin
     end if;
 
     wait := case when waits > 0 then 'jobs' when due > statement_timestamp() then 'time' when enqueue.target is not null then 'target' end;
-    insert into {schema}.jobs (id, state, wait, queue, task, priority, target, payload, run_at, max_attempts, unique_key, windowed,
-                               chain, waits, created_at)
+    insert into {schema}.jobs (id, state, wait, queue, task, priority, target, key, payload, run_at, max_attempts, unique_key,
+                               windowed, chain, waits, blockers, created_at)
     values (new_id, case when wait is null then 'queued' else 'pending' end, wait, enqueue.queue, enqueue.task, enqueue.priority,
-            enqueue.target, enqueue.payload, due, enqueue.max_attempts, enqueue.unique_key, enqueue.unique_for is not null,
-            new_id, waits, statement_timestamp())
+            enqueue.target, coalesce(enqueue.key, (select '' from {schema}.queues q where q.queue = enqueue.queue and q.by_key)),
+            enqueue.payload, due, enqueue.max_attempts, enqueue.unique_key,
+            enqueue.unique_for is not null, new_id, waits, waits, statement_timestamp())
     on conflict do nothing;
     if not found then
         return new_id;

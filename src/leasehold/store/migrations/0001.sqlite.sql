@@ -10,6 +10,7 @@ create table {schema}.jobs (
     priority      integer not null check (priority between -100 and 100),
     rank          integer not null generated always as (-priority) stored,
     target        text,
+    key           text,  -- whose it is, where a queue is shared or limited by that
     holds         integer not null default 0,
     payload       text not null check (json_valid(payload)),
     run_at        real not null,
@@ -31,6 +32,8 @@ create table {schema}.jobs (
     chain         text not null,
     position      integer not null default 0,
     waits         integer not null default 0 check (waits >= 0),
+    blockers      integer not null default 0,  -- how many there were to wait for, at first
+    awaits        text,  -- the signal that it sleeps for
     watched       integer not null default 0,
     unique_key    text,
     windowed      integer not null default 0,
@@ -50,6 +53,7 @@ create table {schema}.jobs (
 );
 
 create index {schema}.jobs_claim on {schema}.jobs (queue, suspect, rank, seq) where state = 'queued';
+create index {schema}.jobs_share on {schema}.jobs (queue, suspect, key, rank, seq) where state = 'queued' and key is not null;
 create index {schema}.jobs_due on {schema}.jobs (run_at, seq) where wait = 'time';
 create index {schema}.jobs_line on {schema}.jobs (target, seq) where wait = 'target';
 create index {schema}.jobs_leased on {schema}.jobs (expires_at) where expires_at is not null;
@@ -64,6 +68,7 @@ create table {schema}.finished (
     task          text not null,
     priority      integer not null,
     target        text,
+    key           text,
     payload       text not null,
     result        text,
     error         text,
@@ -119,11 +124,31 @@ create table {schema}.attempts (
     primary key (job, version)
 );
 
+-- What a handler has done once and for all, by name: steps with their results, and moments that it waits for.
+create table {schema}.steps (
+    job      text not null,
+    kind     text not null check (kind in ('step', 'sleep', 'wait', 'missed')),
+    name     text not null,
+    result   text,
+    until    real,
+    done_at  real not null,
+    primary key (job, kind, name)
+);
+
+-- What was told to a job from outside; the first of a name counts.
+create table {schema}.signals (
+    job      text not null,
+    name     text not null,
+    value    text,
+    sent_at  real not null,
+    primary key (job, name)
+);
+
 -- Notes that something waiting may be free now. Only promote takes them away. `beyond`: of many that a note concerns those
 -- up to here are done.
 create table {schema}.nudges (
     id      integer primary key autoincrement,
-    kind    text not null check (kind in ('target', 'after', 'chain')),
+    kind    text not null check (kind in ('target', 'after', 'chain', 'signal')),
     key     text not null,
     beyond  text
 );
@@ -132,8 +157,55 @@ create table {schema}.nudges (
 create table {schema}.queues (
     queue        text primary key not null,
     paused       integer not null default 0,
-    max_running  integer check (max_running >= 0)
+    max_running  integer check (max_running >= 0),
+    fair         integer not null default 0,  -- keys are served in turn
+    rated        integer not null default 0,  -- there are rates of it
+    by_key       integer not null default 0,  -- it matters whose a job is: one without a key has the key ''
+    last_key     text,  -- whose turn it was
+    limited      integer not null generated always as (max_running is not null or fair or rated) stored
 );
+
+-- How many jobs may start within a time. Key '': of the whole queue; '*': of each key by itself; else of that key.
+create table {schema}.rates (
+    queue  text not null,
+    key    text not null,
+    rate   integer not null check (rate >= 0),
+    per    real not null check (per > 0),
+    primary key (queue, key)
+);
+
+-- When jobs of queues with a rate were started: one row for each claim and key.
+create table {schema}.starts (
+    queue   text not null,
+    key     text not null,
+    at      real not null,
+    number  integer not null
+);
+create index {schema}.starts_latest on {schema}.starts (queue, at);
+create index {schema}.starts_of_key on {schema}.starts (queue, key, at);
+
+-- What enqueues on a clock. `definition`: what is enqueued and when, as JSON; `declared`: how code last said it.
+create table {schema}.schedules (
+    name        text primary key not null,
+    task        text not null,
+    definition  text not null,
+    declared    text,
+    paused      integer not null default 0,
+    next_at     real,  -- null: never again
+    changed_at  real not null
+);
+create index {schema}.schedules_due on {schema}.schedules (next_at) where not paused;
+
+-- One row for each tick decides who enqueues its job. `job` null: nobody was to; `note` says why.
+create table {schema}.ticks (
+    schedule  text not null,
+    tick      real not null,
+    job       text,
+    note      text,
+    primary key (schedule, tick)
+);
+create index {schema}.ticks_age on {schema}.ticks (tick);
+create index {schema}.ticks_jobs on {schema}.ticks (schedule, tick) where job is not null;
 
 -- One row. touched_at: when upkeep last reached the store; grace_until: nobody reaps before.
 create table {schema}.pulse (
@@ -150,14 +222,15 @@ create table {schema}.sequence (
 );
 insert into {schema}.sequence values (1, 0);
 
--- Jobs of both tables, for reading.
-create view {schema}.all_jobs as
-    select id, state, wait, queue, task, priority, target, holds, payload, null as result, error, attempt,
+-- Jobs of both tables, for reading: each by itself, as SQLite looks up a list of ids only there, and together.
+create view {schema}.live_jobs as
+    select id, state, wait, queue, task, priority, target, key, holds, payload, null as result, error, attempt,
            max_attempts, losses, version, worker, token, expires_at, request, chain, position, 0 as continued,
-           unique_key, waits, policy, progress, created_at, run_at, started_at, stopped_at as finished_at
-    from {schema}.jobs
-    union all
-    select id, state, null, queue, task, priority, target, 0, payload, result, error, attempt,
-           max_attempts, losses, version, worker, token, null, null, chain, position, continued,
-           unique_key, 0, null, null, created_at, run_at, started_at, finished_at
+           unique_key, waits, awaits, policy, progress, created_at, run_at, started_at, stopped_at as finished_at
+    from {schema}.jobs;
+create view {schema}.over_jobs as
+    select id, state, null as wait, queue, task, priority, target, key, 0 as holds, payload, result, error, attempt,
+           max_attempts, losses, version, worker, token, null as expires_at, null as request, chain, position, continued,
+           unique_key, 0 as waits, null as awaits, null as policy, null as progress, created_at, run_at, started_at, finished_at
     from {schema}.finished;
+create view {schema}.all_jobs as select * from {schema}.live_jobs union all select * from {schema}.over_jobs;

@@ -1,7 +1,25 @@
--- chain: all jobs of the chain that a job belongs to.
+-- chain: all jobs of the chain that a job belongs to. (By id, and by chain: two ways into each table.)
+with c as materialized (select chain from {schema}.all_jobs where id = :id)
 select id, task, queue, state, priority, payload, attempt, max_attempts, losses, version, chain, position,
        created_at, run_at, started_at, finished_at, wait, target, holds, unique_key, worker,
-       expires_at, request, result, error, continued, progress
-from {schema}.all_jobs
-where id in (select chain from {schema}.all_jobs where id = :id)
-   or position > 0 and chain in (select chain from {schema}.all_jobs where id = :id);
+       expires_at, request, result, error, continued, progress, key, awaits
+from {schema}.live_jobs
+where id in (select chain from c)
+union all
+select id, task, queue, state, priority, payload, attempt, max_attempts, losses, version, chain, position,
+       created_at, run_at, started_at, finished_at, wait, target, holds, unique_key, worker,
+       expires_at, request, result, error, continued, progress, key, awaits
+from {schema}.live_jobs
+where position > 0 and chain in (select chain from c)
+union all
+select id, task, queue, state, priority, payload, attempt, max_attempts, losses, version, chain, position,
+       created_at, run_at, started_at, finished_at, wait, target, holds, unique_key, worker,
+       expires_at, request, result, error, continued, progress, key, awaits
+from {schema}.over_jobs
+where id in (select chain from c)
+union all
+select id, task, queue, state, priority, payload, attempt, max_attempts, losses, version, chain, position,
+       created_at, run_at, started_at, finished_at, wait, target, holds, unique_key, worker,
+       expires_at, request, result, error, continued, progress, key, awaits
+from {schema}.over_jobs
+where position > 0 and chain in (select chain from c);

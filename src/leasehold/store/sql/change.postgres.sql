@@ -3,10 +3,11 @@
 with given as materialized (
     select b.* from json_to_recordset(:batch::text::json) as b(
         id uuid, outcome text, state text, wait text, delay float8, attempt integer, losses integer, holds boolean,
-        error text, keeps_token boolean)
+        error text, keeps_token boolean, awaits text)
 ),
 before as materialized (
-    select j.id, j.state, j.version, j.attempt, j.worker, j.started_at, j.target, j.holds, j.watched, j.chain, j.unique_key
+    select j.id, j.state, j.version, j.attempt, j.worker, j.started_at, j.target, j.holds, j.watched, j.chain, j.unique_key,
+           j.awaits
     from {schema}.jobs j where j.id = any(array(select id from given))
 ),
 ended as (
@@ -22,7 +23,8 @@ moved as (
         run_at = case when g.delay is null then j.run_at else {now} + make_interval(secs => g.delay) end,
         token = case when g.keeps_token then j.token end,
         stopped_at = case when g.state in ('paused', 'failed') then {now} end,
-        error = coalesce(g.error, j.error), worker = null, expires_at = null, started_at = null, request = null, alone = false
+        error = coalesce(g.error, j.error), worker = null, expires_at = null, started_at = null, request = null, alone = false,
+        awaits = case when j.state = 'running' then g.awaits else j.awaits end
     from given g
     where j.id = g.id
     returning j.id
@@ -35,9 +37,14 @@ nudged as (
     select 'after', b.id::text from before b join given g on g.id = b.id where g.wait = 'jobs'
     union all
     select 'chain', b.chain::text from before b join given g on g.id = b.id where b.watched and g.state = 'failed'
+    union all
+    select 'signal', b.id::text from before b join given g on g.id = b.id
+    where g.wait = 'time' and case when b.state = 'running' then g.awaits else b.awaits end is not null
 ),
 unkeyed as (
-    delete from {schema}.keys k using before b join given g on g.id = b.id
-    where k.key = b.unique_key and k.job = b.id and k.until is null and g.state = 'failed'
+    delete from {schema}.keys where key = any(array(
+        select k.key from before b join given g on g.id = b.id and g.state = 'failed'
+        join {schema}.keys k on k.key = b.unique_key and k.job = b.id and k.until is null
+        for update of k skip locked))
 )
 select id::text from moved

@@ -15,7 +15,11 @@ select 'after', j.id from json_each(:batch) g cross join {schema}.jobs j
 where j.id = json_extract(g.value, '$.id') and json_extract(g.value, '$.wait') = 'jobs'
 union all
 select 'chain', j.chain from json_each(:batch) g cross join {schema}.jobs j
-where j.id = json_extract(g.value, '$.id') and j.watched and json_extract(g.value, '$.state') = 'failed';
+where j.id = json_extract(g.value, '$.id') and j.watched and json_extract(g.value, '$.state') = 'failed'
+union all
+select 'signal', j.id from json_each(:batch) g cross join {schema}.jobs j
+where j.id = json_extract(g.value, '$.id') and json_extract(g.value, '$.wait') = 'time'
+  and case when j.state = 'running' then json_extract(g.value, '$.awaits') else j.awaits end is not null;
 
 delete from {schema}.keys
 where until is null and (key, job) in (
@@ -30,7 +34,8 @@ set state = json_extract(g.value, '$.state'), wait = json_extract(g.value, '$.wa
     token = case when json_extract(g.value, '$.keeps_token') then jobs.token end,
     stopped_at = case when json_extract(g.value, '$.state') in ('paused', 'failed') then {now} end,
     error = coalesce(json_extract(g.value, '$.error'), jobs.error),
-    worker = null, expires_at = null, started_at = null, request = null, alone = 0
+    worker = null, expires_at = null, started_at = null, request = null, alone = 0,
+    awaits = case when jobs.state = 'running' then json_extract(g.value, '$.awaits') else jobs.awaits end
 from json_each(:batch) g
 where jobs.id = json_extract(g.value, '$.id')
 returning id;

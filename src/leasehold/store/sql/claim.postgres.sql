@@ -13,7 +13,7 @@ known as materialized (select json_array_elements_text(:tasks::text::json) as ta
 first_limit as materialized (
     select min(a.place) as place from asked a
     where not :limited::boolean
-      and exists (select from {schema}.queues q where q.max_running is not null and q.queue in (a.queue, '*'))
+      and exists (select from {schema}.queues q where q.limited and q.queue in (a.queue, '*'))
 ),
 room as materialized (
     select a.queue, a.want, a.ranges
@@ -47,7 +47,7 @@ claimed as (
         expires_at = {now} + make_interval(secs => coalesce(j.lease, :lease::float8))
     where j.id = any(array(select id from candidates))
     returning j.id::text as id, j.version, j.task, j.queue, j.payload::text as payload, j.priority, j.target, j.attempt,
-              j.losses, j.max_attempts, j.policy::text as policy, j.lease, j.chain::text as chain, j."position", j.rank, j.seq,
+              j.losses, j.max_attempts, j.policy::text as policy, j.lease, j.chain::text as chain, j."position", j.key, j.blockers, j.rank, j.seq,
               extract(epoch from j.created_at)::float8 as created_at, extract(epoch from j.run_at)::float8 as run_at,
               extract(epoch from j.expires_at)::float8 as expires_at
 )
@@ -60,5 +60,5 @@ from (
          + exists (select from {schema}.jobs j where j.state = 'queued' and j.suspect = 2
                      and j.queue = any(array(select queue from open)) and j.task = any(array(select task from known))
                   )::integer * 2 as suspect,
-           (select json_agg(queue)::text from {schema}.queues where max_running is not null) as limited
+           (select json_agg(queue)::text from {schema}.queues where limited) as limited
 ) m left join claimed c on true

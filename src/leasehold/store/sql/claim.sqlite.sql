@@ -4,7 +4,7 @@ select (select sum(w.value) from json_each('[1, 2]') w
                       where j.state = 'queued' and j.suspect = w.value and j.queue = json_extract(s.value, '$.queue')
                         and j.task in (select value from json_each(:tasks))
                         and not exists (select 1 from {schema}.queues q where q.queue = j.queue and q.paused))),
-       (select nullif(json_group_array(queue), '[]') from {schema}.queues where max_running is not null),
+       (select nullif(json_group_array(queue), '[]') from {schema}.queues where limited),
        null;
 
 -- Each queue is walked in (rank, seq) order, no further than needed (json_each over a correlated list: SQLite's lateral).
@@ -27,9 +27,9 @@ where id in (
       and not exists (select 1 from {schema}.queues q where q.queue = json_extract(s.value, '$.queue') and q.paused)
       and not exists (
         select 1 from {schema}.queues q, json_each(:queues) a
-        where not :limited and q.max_running is not null and q.queue in (json_extract(a.value, '$.queue'), '*')
+        where not :limited and q.limited and q.queue in (json_extract(a.value, '$.queue'), '*')
           and json_extract(a.value, '$.place') <= json_extract(s.value, '$.place'))
     limit :want
 )
 returning 0, null, id, version, task, queue, payload, priority, target, attempt, losses, max_attempts, policy, lease, chain,
-          position, rank, seq, created_at, run_at, expires_at;
+          position, key, blockers, rank, seq, created_at, run_at, expires_at;

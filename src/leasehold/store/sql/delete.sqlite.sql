@@ -6,6 +6,10 @@ select 'chain', chain from {schema}.jobs where id in (select value from json_eac
 
 delete from {schema}.attempts where job in (select value from json_each(:ids));
 
+delete from {schema}.steps where job in (select value from json_each(:ids));
+
+delete from {schema}.signals where job in (select value from json_each(:ids));
+
 delete from {schema}.edges where job in (select value from json_each(:ids));
 
 delete from {schema}.keys

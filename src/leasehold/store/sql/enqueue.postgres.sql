@@ -2,7 +2,7 @@
 with given as materialized (
     select b.*, coalesce(to_timestamp(b.run_at), {now} + make_interval(secs => coalesce(b.delay, 0))) as due
     from json_to_recordset(:batch::text::json) as b(
-        id uuid, task text, queue text, priority smallint, payload text, run_at float8, delay float8, target text,
+        id uuid, task text, queue text, priority smallint, payload text, run_at float8, delay float8, target text, key text,
         max_attempts integer, policy text, lease float8, unique_key text, windowed boolean,
         chain uuid, "position" integer, waits integer, watched boolean)
 ),
@@ -11,10 +11,12 @@ placed as materialized (
     from given g
 ),
 added as (
-    insert into {schema}.jobs (id, state, wait, queue, task, priority, target, payload, run_at, max_attempts, policy, lease,
-                               unique_key, windowed, chain, "position", waits, watched, created_at)
-    select id, case when wait is null then 'queued' else 'pending' end, wait, queue, task, priority, target, payload::json,
-           due, max_attempts, policy::json, lease, unique_key, windowed, chain, "position", waits, watched, {now}
+    insert into {schema}.jobs (id, state, wait, queue, task, priority, target, key, payload, run_at, max_attempts, policy,
+                               lease, unique_key, windowed, chain, "position", waits, blockers, watched, created_at)
+    select id, case when wait is null then 'queued' else 'pending' end, wait, queue, task, priority, target,
+           case when key is null and queue = any(array(select q.queue from {schema}.queues q where q.by_key)) then '' else key end,
+           payload::json,
+           due, max_attempts, policy::json, lease, unique_key, windowed, chain, "position", waits, waits, watched, {now}
     from placed
     on conflict (id) do nothing
     returning id, state, wait, target, created_at, run_at

@@ -8,14 +8,14 @@ gone as (
     delete from {schema}.jobs j using given g
     where j.id = g.id
     returning j.id, g.state, g.result, coalesce(g.error, j.error) as error, g.continued, j.queue, j.task, j.priority, j.target,
-              j.holds, j.payload, j.attempt, j.max_attempts, g.losses, j.version, j.worker, case when g.keeps_token then j.token end as token, j.chain, j."position",
+              j.key, j.holds, j.payload, j.attempt, j.max_attempts, g.losses, j.version, j.worker, case when g.keeps_token then j.token end as token, j.chain, j."position",
               j.watched, j.unique_key, j.created_at, j.run_at, j.started_at
 ),
 kept as (
-    insert into {schema}.finished (id, state, queue, task, priority, target, payload, result, error, attempt, max_attempts,
+    insert into {schema}.finished (id, state, queue, task, priority, target, key, payload, result, error, attempt, max_attempts,
                                    losses, version, worker, token, chain, "position", continued, unique_key, created_at,
                                    run_at, started_at, finished_at)
-    select id, state, queue, task, priority, target, payload, result::json, error, attempt, max_attempts,
+    select id, state, queue, task, priority, target, key, payload, result::json, error, attempt, max_attempts,
            losses, version, worker, token, chain, "position", continued, unique_key, created_at, run_at, started_at, {now}
     from gone
 ),
@@ -26,6 +26,9 @@ freed as (
     select 'chain', chain::text from gone where watched and not continued
 ),
 unkeyed as (
-    delete from {schema}.keys k using gone g where k.key = g.unique_key and k.job = g.id and k.until is null
+    -- Unless somebody has it locked, who takes it over just now: the key of a job that is over means nothing.
+    delete from {schema}.keys where key = any(array(
+        select k.key from gone g join {schema}.keys k on k.key = g.unique_key and k.job = g.id and k.until is null
+        for update of k skip locked))
 )
 select id::text, chain::text, "position", watched, holds from gone

@@ -12,7 +12,7 @@ free as materialized (
     select j.id from {schema}.jobs j
     where j.id = any(array(select id from mine)) and j.token = any(array(select token from mine)) and j.state = 'running'
     order by j.id
-    for update skip locked
+    for no key update skip locked  -- nothing but what it writes: a handler may be keeping a step
 ),
 renewed as (
     update {schema}.jobs j

@@ -12,15 +12,15 @@ mine as materialized (
 gone as (
     delete from {schema}.jobs j using mine m join given g on g.id = m.id and g.token = m.token
     where j.id = m.id and j.token = m.token and j.state = 'running'
-    returning j.id, g.result, g.continued, j.queue, j.task, j.priority, j.target, j.holds, j.payload, j.attempt, j.max_attempts,
+    returning j.id, g.result, g.continued, j.queue, j.task, j.priority, j.target, j.key, j.holds, j.payload, j.attempt, j.max_attempts,
               j.losses, j.version, j.worker, j.token, j.chain, j."position", j.watched, j.unique_key,
               j.created_at, j.run_at, j.started_at
 ),
 kept as (
-    insert into {schema}.finished (id, state, queue, task, priority, target, payload, result, attempt, max_attempts, losses,
+    insert into {schema}.finished (id, state, queue, task, priority, target, key, payload, result, attempt, max_attempts, losses,
                                    version, worker, token, chain, "position", continued, unique_key, created_at, run_at,
                                    started_at, finished_at)
-    select id, 'succeeded', queue, task, priority, target, payload, result::json, attempt, max_attempts, losses,
+    select id, 'succeeded', queue, task, priority, target, key, payload, result::json, attempt, max_attempts, losses,
            version, worker, token, chain, "position", continued, unique_key, created_at, run_at, started_at, {now}
     from gone
 ),
@@ -31,6 +31,9 @@ freed as (
     select 'chain', chain::text from gone where watched and not continued
 ),
 unkeyed as (
-    delete from {schema}.keys k using gone g where k.key = g.unique_key and k.job = g.id and k.until is null
+    -- Unless somebody has it locked, who takes it over just now: the key of a job that is over means nothing.
+    delete from {schema}.keys where key = any(array(
+        select k.key from gone g join {schema}.keys k on k.key = g.unique_key and k.job = g.id and k.until is null
+        for update of k skip locked))
 )
 select id::text, token::text, chain::text, "position", watched, holds from gone

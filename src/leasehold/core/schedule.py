@@ -1,0 +1,129 @@
+"""Schedules: what is enqueued on a clock, and which ticks are due. Pure: the moment is given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, tzinfo
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from . import names
+from .cron import Cron, Every, Schedule
+from .errors import InvalidInput
+from .job import Draft
+
+Missed = Literal["skip", "once", "all"]
+Overlap = Literal["allow", "skip", "wait"]
+
+ON_TIME = 60.0  # seconds: a tick that is noticed later than that was missed
+MOST = 100  # ticks of one schedule that are dealt with at a time
+
+
+class Due(NamedTuple):
+    """The ticks for which something is to be enqueued now, and when to look again (None: never)."""
+
+    ticks: Sequence[float]
+    next_at: float | None
+
+
+class Definition(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a schedule enqueues, and when."""
+
+    draft: Draft[Any]
+    cron: str | None = None
+    every: float | None = None  # seconds
+    start: float | None = None  # that a fixed interval counts from
+    timezone: str = "UTC"
+    missed: Missed = "once"
+    overlap: Overlap = "allow"
+
+    def due(self, next_at: float, now: float) -> Due:
+        """Which of the ticks from `next_at` on, up to now, count: some may have been missed while nobody was there."""
+        clock, zone = self.clock(), zone_of(self.timezone)
+        if self.missed == "all":
+            ticks, more = clock.between(next_at - 0.001, now, zone, MOST)
+            return Due(ticks, clock.next(ticks[-1] if more else now, zone))
+        latest = clock.previous(now, zone)
+        if latest is None or latest < next_at - 0.001 or (self.missed == "skip" and now - latest > ON_TIME):
+            return Due([], clock.next(now, zone))
+        return Due([latest], clock.next(now, zone))
+
+    def first(self, now: float) -> float:
+        """The first tick after a moment."""
+        return self.clock().next(now, zone_of(self.timezone))
+
+    def clock(self) -> Schedule:
+        """When it ticks."""
+        if self.every is not None:
+            return Every(self.every, self.start or 0.0)
+        return Cron.parse(self.cron or "")
+
+
+class Tick(NamedTuple):
+    """One tick of a schedule: the job that was enqueued for it, or why none was."""
+
+    at: datetime
+    job: str | None
+    note: str | None
+
+
+class ScheduleInfo(msgspec.Struct, frozen=True):
+    """A schedule as the store knew it at one moment."""
+
+    name: str
+    task: str
+    queue: str
+    payload: str  # JSON text
+    cron: str | None
+    every: float | None
+    timezone: str
+    missed: Missed
+    overlap: Overlap
+    paused: bool
+    next_at: datetime | None
+    last_at: datetime | None
+    last_job: str | None
+    declared: bool  # in code
+
+    def __repr__(self) -> str:
+        when = self.cron or f"every {self.every:g} s"
+        return f"<schedule {self.name} ({when}) of {self.task}{', paused' if self.paused else ''}>"
+
+
+def define(
+    draft: Draft[Any], cron: str | None, every: float | None, timezone: str, missed: Missed, overlap: Overlap
+) -> Definition:
+    """A definition, all of it checked."""
+    if not isinstance(draft, Draft):
+        raise InvalidInput(f"a schedule takes a draft (task.draft(...)), not {type(draft).__name__}")
+    if (cron is None) == (every is None):
+        raise InvalidInput('a schedule has either a cron expression ("*/5 * * * *") or every=seconds')
+    if cron is not None:
+        cron = str(Cron.parse(cron))
+    for name in ("run_at", "delay", "unique", "after"):
+        if getattr(draft, name):
+            raise InvalidInput(f"a schedule says when and what: its draft has no {name}")
+    zone_of(names.key("timezone", timezone))
+    return Definition(
+        msgspec.structs.replace(draft, fresh=True),
+        cron,
+        None if every is None else names.seconds("every", every, least=0.1),
+        timezone=timezone,
+        missed=names.choice("missed", missed, ("skip", "once", "all")),  # type: ignore[arg-type]
+        overlap=names.choice("overlap", overlap, ("allow", "skip", "wait")),  # type: ignore[arg-type]
+    )
+
+
+@lru_cache(maxsize=256)
+def zone_of(name: str) -> tzinfo:
+    """A time zone by its name."""
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, LookupError, TypeError):
+        raise InvalidInput(
+            f"there is no time zone {name!r}; it must be one like Europe/Berlin (where the system has none at all, "
+            "install tzdata)"
+        ) from None

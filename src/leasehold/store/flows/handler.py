@@ -1,0 +1,74 @@
+"""What a handler writes while it holds its job: the completion in its own transaction, and the fence around others.
+
+Each is one job's, guarded by its lease like every write of an owner. Where the lease is lost, LeaseLost is raised in
+the handler's transaction, which is then to be rolled back with all that was written in it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...core.errors import InvalidTransition, LeaseLost
+from ...core.job import Lease, State, Succeeded
+from ..query import BEGIN, Flow, as_json, look, read, write
+from . import enqueue, lease
+
+
+def succeed(held: Lease, chain: str, done: Succeeded, *, now: float | None = None) -> Flow[None]:
+    """Complete the job, and go on with its chain, in a transaction that is the handler's to commit."""
+    yield BEGIN  # what is looked at first belongs to it
+    if done.continue_with is not None:
+        refused = yield from enqueue.refuse_successors({held.id: (done.continue_with, chain)}, now)
+        if refused:
+            raise refused[held.id]
+    gone = yield from lease.succeed_and_go_on({held: done}, now)
+    if not gone:
+        yield from _refuse(held, "succeed")
+
+
+def fence(held: Lease, *, completes: bool) -> Flow[None]:
+    """Make sure that the job is still ours, and stays so until the transaction is over, or is completed by it."""
+    if completes and (yield from _has_succeeded(held)):
+        return  # unless a savepoint has taken that back: then it must still be ours
+    if not (yield write("mine", batch=as_json([{"id": held.id, "token": held.token}]))):
+        yield from _refuse(held, "write for")
+
+
+class Kept(NamedTuple):
+    """What was done once and for all: the result of a step, or how many seconds of a wait were left when we looked."""
+
+    result: str | None
+    left: float
+
+
+@look
+def steps(job_id: str, *, now: float | None = None) -> Flow[dict[tuple[str, str], Kept]]:
+    """All that earlier attempts of a job have kept, by kind and name."""
+    return {(kind, name): Kept(text, left) for kind, name, text, left in (yield read("steps", job=job_id, now=now))}
+
+
+def keep(
+    held: Lease, kind: str, name: str, result: str | None, seconds: float | None, *, now: float | None = None
+) -> Flow[Kept | None]:
+    """Keep a step, guarded by the lease; None if that is lost. Repeated, it finds what it has kept."""
+    share = {"id": held.id, "token": held.token, "kind": kind, "name": name}
+    found = yield write("keep", result=result, seconds=seconds, now=now, **share)
+    return Kept(*found[0]) if found else None
+
+
+@look
+def signal_of(job_id: str, name: str) -> Flow[str | None]:
+    """The value of a signal that has come, as JSON text."""
+    found = yield read("signal_of", job=job_id, name=name)
+    return found[0][0] or "null" if found else None
+
+
+def _refuse(held: Lease, verb: str) -> Flow[None]:
+    if (yield from _has_succeeded(held)):
+        raise InvalidTransition(held.id, verb, "over: this attempt has completed it already")
+    raise LeaseLost(held.id, verb)
+
+
+def _has_succeeded(held: Lease) -> Flow[bool]:
+    """Whether it was this lease that completed the job. One that was settled otherwise, at its timeout, is not ours."""
+    return (yield from lease.settled_before([held])).get(held) is State.SUCCEEDED

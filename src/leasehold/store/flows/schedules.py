@@ -1,0 +1,213 @@
+"""Schedules: kept in the store, changed by anyone, ticked by any worker that knows the task.
+
+Nobody leads. A schedule whose time has come is locked by whoever looks first, and one row for each tick decides that
+its job is enqueued once: in the same transaction, whatever becomes of the schedule meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from ...core.errors import InvalidInput, ScheduleNotFound
+from ...core.job import Draft, Job, maybe_utc, utc
+from ...core.schedule import Definition, ScheduleInfo, Tick
+from ..query import BEGIN, Flow, Row, Wake, as_json, look, read, write
+from . import enqueue
+
+MOST = 50  # schedules dealt with at a time
+
+_definitions = msgspec.json.Decoder(Definition)
+
+
+@dataclass(slots=True)
+class Ticked:
+    """What came of looking at the clock. `puzzles`: definitions that cannot be understood here."""
+
+    jobs: list[Job[Any]] = field(default_factory=list)
+    problems: dict[str, str] = field(default_factory=dict)  # by schedule
+    puzzles: list[str] = field(default_factory=list)
+
+
+def tick(
+    tasks: Iterable[str],
+    make_id: Callable[[], str],
+    *,
+    without: Iterable[str] = (),
+    most: int = MOST,
+    now: float | None = None,
+) -> Flow[Ticked]:
+    """Enqueue for schedules of these tasks whose time has come, `most` at a time.
+
+    One that cannot be understood here, for want of a time zone, say, is left as it is for those who can: its definition
+    is among the puzzles, and to be given as `without` the next time.
+    """
+    yield BEGIN
+    done = Ticked()
+    which = {"tasks": as_json(sorted(tasks)), "without": as_json(sorted(without))}
+    due = yield write("due_schedules", **which, most=most, now=now)
+    drafts: list[Draft[Any]] = []
+    for name, text, next_at, moment in due:
+        try:
+            drafts += yield from _tick_one(name, _definitions.decode(text), next_at, moment, make_id)
+        except (InvalidInput, msgspec.DecodeError) as error:
+            done.problems[name] = str(error)
+            done.puzzles.append(text)
+    if drafts:
+        done.jobs = yield from enqueue.enqueue(drafts, now=now)
+        yield Wake("jobs")
+    return done
+
+
+def declare(declared: Mapping[str, Definition], *, now: float | None = None) -> Flow[None]:
+    """What code says. It counts where code says something else than it did before; else what people have said stays."""
+    yield BEGIN
+    ((moment,),) = yield read("clock", now=now)
+    for name, definition in sorted(declared.items()):
+        said = as_json(_said(definition))
+        row = yield from _row(name, definition, moment)
+        yield write("declare_schedule", **row, declared=said, now=now)
+    yield Wake("jobs")
+
+
+def put(name: str, definition: Definition, *, now: float | None = None) -> Flow[ScheduleInfo]:
+    """Add a schedule, or change one."""
+    yield BEGIN
+    ((moment,),) = yield read("clock", now=now)
+    row = yield from _row(name, definition, moment)
+    yield write("put_schedule", **row, now=now)
+    yield Wake("jobs")
+    return (yield from _one(name))
+
+
+def pause(name: str, *, now: float | None = None) -> Flow[ScheduleInfo]:
+    """No more ticks until it is resumed."""
+    yield BEGIN
+    yield write("pause_schedule", name=name, now=now)
+    return (yield from _one(name))
+
+
+def resume(name: str, *, now: float | None = None) -> Flow[ScheduleInfo]:
+    """Go on with the next tick; those of the meantime were not missed, they were not wanted."""
+    yield BEGIN
+    ((moment,),) = yield read("clock", now=now)
+    definition = yield from _lock(name)
+    yield write("resume_schedule", name=name, next_at=definition.first(moment), now=now)
+    yield Wake("jobs")
+    return (yield from _one(name))
+
+
+def remove(name: str, *, again: bool = False) -> Flow[None]:
+    """Forget a schedule. Its jobs stay."""
+    yield BEGIN
+    yield write("lock_schedule", name=name)  # whoever ticks just now has added a row that is to go as well
+    if not (yield write("remove_schedule", name=name)) and not again:
+        raise ScheduleNotFound(name)
+
+
+def run_now(name: str, job_id: str, *, now: float | None = None, again: bool = False) -> Flow[Job[Any]]:
+    """Enqueue what a schedule enqueues, between its ticks. Later ticks heed it as they heed each other."""
+    yield BEGIN
+    definition = yield from _lock(name)
+    draft = structs.replace(definition.draft, id=job_id, fresh=not again)
+    if definition.overlap == "wait":
+        draft = _after(draft, [id for id in (yield from _lives(name)) if id != job_id])
+    (job,) = yield from enqueue.enqueue([draft], now=now, again=again)
+    yield write("add_tick", name=name, at=job.created_at.timestamp(), job=job_id, note="run now")
+    return job
+
+
+@look
+def schedules(name: str | None = None) -> Flow[list[ScheduleInfo]]:
+    """All schedules, or the one of that name."""
+    return [_info(row) for row in (yield read("schedules", name=name))]
+
+
+@look
+def ticks(name: str, *, limit: int) -> Flow[list[Tick]]:
+    """The latest ticks of a schedule, the latest first."""
+    return [Tick(utc(at), job, note) for at, job, note in (yield read("ticks", name=name, most=limit))]
+
+
+def _tick_one(
+    name: str, definition: Definition, next_at: float, moment: float, make_id: Callable[[], str]
+) -> Flow[list[Draft[Any]]]:
+    due = definition.due(next_at, moment)
+    live = (yield from _lives(name)) if due.ticks and definition.overlap != "allow" else []
+    drafts: list[Draft[Any]] = []
+    for at in due.ticks:
+        draft = structs.replace(definition.draft, id=make_id(), run_at=at)
+        if definition.overlap == "wait":
+            draft = _after(draft, live)
+        skipped = definition.overlap == "skip" and bool(live)
+        job, note = (None, "skipped: the one before was not over") if skipped else (draft.id, None)
+        if (yield write("add_tick", name=name, at=at, job=job, note=note)) and not skipped:
+            drafts.append(draft)
+            live.append(draft.id)  # of several missed ticks the first may be what the others overlap with
+    yield write("move_schedule", name=name, next_at=due.next_at)
+    return drafts
+
+
+def _lives(name: str) -> Flow[list[str]]:
+    """The jobs of earlier ticks whose chains are neither over nor failed."""
+    return [row[0] for row in (yield read("tick_lives", name=name))]
+
+
+def _after(draft: Draft[Any], chains: Sequence[str]) -> Draft[Any]:
+    """A draft that waits for these to end, however they do."""
+    return structs.replace(draft, after=tuple(chains), policy=replace(draft.policy, on_blocker_failure="run"))
+
+
+def _row(name: str, definition: Definition, moment: float) -> Flow[dict[str, Any]]:
+    """A definition as it is stored. One that ticks as it did before goes on where it was."""
+    found = yield write("lock_schedule", name=name)
+    try:
+        before = _definitions.decode(found[0][0]) if found else None
+    except msgspec.DecodeError:
+        before = None  # of a later version, perhaps
+    if before is not None and _clock(before) == _clock(definition):
+        definition, next_at = structs.replace(definition, start=before.start), found[0][1]
+    else:
+        start = None if definition.every is None else round(moment, 3)
+        definition = structs.replace(definition, start=start)
+        next_at = definition.first(moment)
+    return {"name": name, "task": definition.draft.task, "definition": as_json(definition), "next_at": next_at}
+
+
+def _clock(definition: Definition) -> tuple[str | None, float | None, str]:
+    return definition.cron, definition.every, definition.timezone
+
+
+def _said(definition: Definition) -> Definition:
+    """A definition without what is new each time."""
+    return structs.replace(definition, draft=structs.replace(definition.draft, id=""), start=None)
+
+
+def _lock(name: str) -> Flow[Definition]:
+    found = yield write("lock_schedule", name=name)
+    if not found:
+        raise ScheduleNotFound(name)
+    return _definitions.decode(found[0][0])
+
+
+def _one(name: str) -> Flow[ScheduleInfo]:
+    found = yield from schedules(name)
+    if not found:
+        raise ScheduleNotFound(name)
+    return found[0]
+
+
+def _info(row: Row) -> ScheduleInfo:
+    name, text, paused, next_at, declared, last_at, last_job = row
+    definition = _definitions.decode(text)
+    draft = definition.draft
+    next_at = None if paused else next_at
+    return ScheduleInfo(
+        name, draft.task, draft.queue, draft.payload, definition.cron, definition.every, definition.timezone,
+        definition.missed, definition.overlap, bool(paused), maybe_utc(next_at), maybe_utc(last_at), last_job,
+        bool(declared),
+    )  # fmt: skip

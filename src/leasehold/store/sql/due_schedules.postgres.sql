@@ -1,0 +1,7 @@
+-- due_schedules: lock those whose time has come, unless somebody deals with them just now.
+select name, definition::text, extract(epoch from next_at)::float8, extract(epoch from {now})::float8 from {schema}.schedules
+where not paused and next_at <= {now} and task = any(array(select json_array_elements_text(:tasks::text::json)))
+  and definition::text <> all(array(select json_array_elements_text(:without::text::json)))
+order by next_at, name
+limit :most::integer
+for update skip locked

@@ -1,0 +1,2 @@
+-- make_partition: there are none here.
+select :moment;

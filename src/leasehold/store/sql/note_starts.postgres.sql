@@ -1,0 +1,24 @@
+-- note_starts: what has started, for the rates of these queues, whose limits are locked. What is older than any of them asks
+-- for goes. Where rates are high, moments are rounded up, so that few rows hold many starts; none counts for less long than
+-- it must.
+with given as materialized (
+    select b.queue, b.key, b.number, r.longest,
+           coalesce(to_timestamp(ceil(extract(epoch from {now})::float8 / r.grain) * r.grain), {now}) as at
+    from json_to_recordset(:batch::text::json) as b(queue text, key text, number integer)
+    cross join lateral (
+        select max(per) as longest, case when max(rate) > 1000 then min(per) / 1000 end as grain
+        from {schema}.rates where rates.queue = b.queue
+    ) r
+),
+gone as (
+    delete from {schema}.starts s using (select distinct queue, longest from given) g
+    where s.queue = g.queue and s.at <= {now} - make_interval(secs => g.longest)
+),
+joined as (
+    update {schema}.starts s set number = s.number + g.number from given g
+    where s.queue = g.queue and s.at = g.at and s.key = g.key
+    returning s.queue, s.key
+)
+insert into {schema}.starts (queue, key, at, number)
+select g.queue, g.key, g.at, g.number from given g
+where not exists (select from joined j where j.queue = g.queue and j.key = g.key)

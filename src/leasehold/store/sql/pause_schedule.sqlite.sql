@@ -1,0 +1,2 @@
+-- pause_schedule: no more ticks.
+update {schema}.schedules set paused = 1, changed_at = {now} where name = :name;

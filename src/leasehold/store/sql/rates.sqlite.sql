@@ -1,0 +1,7 @@
+-- rates: of these queues; and how many jobs of the whole queue were started within such a rate, and in how many seconds the
+-- oldest of those counts no more.
+select r.queue, r.key, r.rate, r.per,
+       (select sum(s.number) from {schema}.starts s where r.key = '' and s.queue = r.queue and s.at > {now} - r.per),
+       (select min(s.at) from {schema}.starts s where r.key = '' and s.queue = r.queue and s.at > {now} - r.per) - {now} + r.per
+from {schema}.rates r
+where r.queue in (select value from json_each(:queues));

@@ -1,0 +1,222 @@
+"""Handlers that complete their jobs in transactions, in every way there is, played side by side in one worker.
+
+A scene is written once, as a coroutine: `async with begin() as tx`, then `await tx.write(...)`, `await tx.succeed()`.
+It is played by a thread and by the event loop, in a transaction of the store and in one on a connection of the user's
+own. In a thread it is driven by hand: nothing in it ever waits.
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import psycopg
+import pytest
+
+from leasehold import App, Attempt, Backoff, Draft, Job
+from leasehold.store.flows import lease
+from leasehold.tasks import Task
+from leasehold.worker import Worker
+from tests.conftest import PG_KINDS
+from tests.homes import Home
+from tests.worker.working import PATIENCE, connect, over, run_sql, until, working
+
+OWN = "own_rows"
+AT_ONCE = Backoff(base=0.001, max=0.001)
+
+#: In a transaction of the store, and on a connection of the user's own; in a thread, and on the event loop.
+WAYS = ("transaction", "atransaction", "own", "aown")
+FENCED = ("transaction", "atransaction")
+
+ON_POSTGRES = pytest.mark.parametrize("_one_of_two", PG_KINDS[:1], indirect=True)
+
+
+class Undo(Exception):
+    """Raised to roll back."""
+
+
+@dataclass
+class Tx:
+    """A transaction that is open."""
+
+    stage: Stage
+    attempt: Attempt
+    connection: Any
+    _succeed: Callable[[Any], Any]
+    _enqueue: Callable[[Draft[Any]], Any]
+
+    async def execute(self, sql: str, **params: Any) -> None:
+        text: Any = sql
+        if self.stage.home.is_postgres:
+            text = sql.replace(":job", "%(job)s").replace(":word", "%(word)s").encode()
+        await _awaited(self.connection.execute(text, params))
+
+    async def write(self, word: str) -> None:
+        """A write of the handler's own."""
+        own = f"insert into {self.stage.table} (job, word) values (:job, :word)"
+        await self.execute(own, job=self.attempt.job.id, word=word)
+
+    async def succeed(self, result: Any) -> Any:
+        return await _awaited(self._succeed(result))
+
+    async def enqueue(self, draft: Draft[Any]) -> Job[Any]:
+        return await _awaited(self._enqueue(draft))  # type: ignore[no-any-return]
+
+    @asynccontextmanager
+    async def savepoint(self) -> AsyncIterator[None]:
+        await self.execute("savepoint inner_one")
+        try:
+            yield
+        except BaseException:
+            await self.execute("rollback to savepoint inner_one")
+            raise
+        await self.execute("release savepoint inner_one")
+
+
+Begin = Callable[[], Any]  # an async context manager of a Tx
+Scene = Callable[[Attempt, Begin], Coroutine[Any, Any, Any]]
+
+
+class Played(NamedTuple):
+    """How a scene ended for one way."""
+
+    way: str
+    job: Job[Any]
+
+
+class Stage:
+    """An app, a table of its user's own in the same database, and the scenes that are played there."""
+
+    def __init__(self, home: Home, app: App) -> None:
+        self.home, self.app = home, app
+        self.table = f"{home.schema}.{OWN}" if home.is_postgres else OWN
+
+    def task(self, way: str, scene: Scene, **options: Any) -> Task[..., Any]:
+        """A task that plays it this way."""
+        options = {"name": f"{scene.__name__}-{way}", "backoff": AT_ONCE, **options}
+        if way.startswith("a"):
+
+            @self.app.task(**options)
+            async def on_loop(attempt: Attempt) -> Any:
+                return await scene(attempt, lambda: self.begin(way, attempt))
+
+            return on_loop  # type: ignore[no-any-return]
+
+        @self.app.task(**options)
+        def in_thread(attempt: Attempt) -> Any:
+            return by_hand(scene(attempt, lambda: self.begin(way, attempt)))
+
+        return in_thread  # type: ignore[no-any-return]
+
+    def play(self, scene: Scene, ways: Sequence[str] = WAYS, **options: Any) -> list[Played]:
+        """Play it every way at once, to its end."""
+        with self.playing(scene, ways, **options) as (_, jobs):
+            return self.ends(ways, jobs)
+
+    @contextmanager
+    def playing(
+        self, scene: Scene, ways: Sequence[str] = WAYS, worker: dict[str, Any] | None = None, **options: Any
+    ) -> Iterator[tuple[Worker, list[Job[Any]]]]:
+        """The worker, and a job for each way."""
+        tasks = [self.task(way, scene, **options) for way in ways]
+        with working(self.app, **(worker or {"lease": 10.0})) as running:
+            yield running, self.app.client.enqueue_many([task.draft() for task in tasks])
+
+    def ends(self, ways: Sequence[str], jobs: Sequence[Job[Any]]) -> list[Played]:
+        return [Played(way, done) for way, done in zip(ways, over(self.app, *jobs), strict=True)]
+
+    def written(self, job: Job[Any]) -> list[str]:
+        """What was committed for a job."""
+        with closing(connect(self.home, self.app)) as connection:
+            mark = "%s" if self.home.is_postgres else "?"
+            found = connection.execute(f"select word from {self.table} where job = {mark} order by word", (job.id,))
+            return [word for (word,) in found.fetchall()]
+
+    def outcomes(self, job: Job[Any]) -> list[str]:
+        return [record.outcome for record in self.app.client.attempts(job)]
+
+    def reasons(self, job: Job[Any]) -> list[str | None]:
+        """Why attempts ended: the first line of each."""
+        return [(record.error or "").partition("\n")[0] or None for record in self.app.client.attempts(job)]
+
+    @asynccontextmanager
+    async def begin(self, way: str, attempt: Attempt) -> AsyncIterator[Tx]:
+        match way:
+            case "transaction":
+                with attempt.transaction() as tx:
+                    yield Tx(self, attempt, tx.connection, tx.succeed, tx.enqueue)
+            case "atransaction":
+                async with attempt.transaction() as atx:
+                    yield Tx(self, attempt, atx.connection, atx.succeed, atx.enqueue)
+            case "aown" if self.home.is_postgres:
+                async with await psycopg.AsyncConnection.connect(self.home.url) as raw:
+                    yield Tx(
+                        self, attempt, raw, lambda result: attempt.asucceed(result, connection=raw),
+                        lambda draft: self.app.aclient.enqueue(draft, connection=raw),
+                    )  # fmt: skip
+            case _:
+                with self._own_connection() as plain:
+                    yield Tx(
+                        self, attempt, plain, lambda result: attempt.succeed(result, connection=plain),
+                        lambda draft: self.app.client.enqueue(draft, connection=plain),
+                    )  # fmt: skip
+
+    @contextmanager
+    def _own_connection(self) -> Iterator[Any]:
+        if self.home.is_postgres:
+            with psycopg.connect(self.home.url) as raw:
+                yield raw
+        else:
+            path = self.home.url.removeprefix("sqlite:///")
+            with closing(sqlite3.connect(path, isolation_level=None, timeout=PATIENCE)) as plain:
+                plain.execute("begin immediate")
+                with plain:
+                    yield plain
+
+
+def by_hand(scene: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine that never waits."""
+    try:
+        scene.send(None)
+    except StopIteration as end:
+        return end.value
+    raise AssertionError("a scene in a thread must not wait")
+
+
+async def _awaited(value: Any) -> Any:
+    return await value if isinstance(value, Awaitable) else value
+
+
+@contextmanager
+def stage_at(home: Home, app: App) -> Iterator[Stage]:
+    """With a table of the user's own, empty."""
+    stage = Stage(home, app)
+    app.client.migrate()
+    _run(stage, f"create table {stage.table} (job text, word text)")
+    try:
+        yield stage
+    finally:
+        if home.is_postgres:
+            _run(stage, f"drop table {stage.table}")
+
+
+def _run(stage: Stage, sql: str) -> None:
+    with closing(connect(stage.home, stage.app)) as connection:
+        connection.execute(sql)
+        connection.commit()
+
+
+def reap(stage: Stage, attempt: Attempt) -> None:
+    """Take the job away from its owner, who does not know. Whoever comes by may do it as well."""
+    app, home = stage.app, stage.home
+    past = "now() - interval '1 hour'" if home.is_postgres else "1"
+    run_sql(
+        home, app, f"update {{t}}pulse set grace_until = {past}",  # the store is new: nobody would reap yet
+        f"update {{t}}jobs set expires_at = {past} where id = '{attempt.job.id}'",
+    )  # fmt: skip
+    app.store().run(lease.reap, random.random)
+    until(lambda: app.store().run(lease.heed, [attempt.job.lease]).lost)

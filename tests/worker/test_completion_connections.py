@@ -1,0 +1,357 @@
+"""Completion on each kind of connection that a user may have: committed, rolled back, by a zombie, with a successor."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
+from typing import Any
+
+import asyncpg
+import psycopg
+import pytest
+from sqlalchemy import create_engine, event
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
+
+from leasehold import Attempt, InvalidInput, Job, LeaseLost, State
+from leasehold.tasks import Task
+from tests.djangos import WAYS as DJANGO_WAYS
+from tests.djangos import configure
+from tests.store.transactions import POSTGRES_WAYS, SQLITE_WAYS, Transaction, Way, alchemy_url
+from tests.worker.completing import AT_ONCE, ON_POSTGRES, Stage, Undo, by_hand, reap
+from tests.worker.working import over, until, until_state, working
+
+configure()
+
+ON_SQLITE = pytest.mark.parametrize("_one_of_two", ["sqlite"], indirect=True)
+
+Scene = Callable[[Attempt, "Completing"], Awaitable[Any]]
+Before = Callable[[Attempt], bool]
+
+
+@asynccontextmanager
+async def asyncpg_pool_with_codec(url: str) -> AsyncIterator[Transaction]:
+    async def prepare(raw: Any) -> None:
+        await raw.set_type_codec("jsonb", schema="pg_catalog", encoder=json.dumps, decoder=json.loads)
+
+    async with asyncpg.create_pool(url, min_size=1, max_size=1, init=prepare) as pool, pool.acquire() as raw:
+        one = raw.transaction()
+        await one.start()
+        yield Transaction(raw, True, raw.execute, one.commit, one.rollback)
+
+
+class Completing:
+    """A transaction of the user's on a connection of some kind."""
+
+    def __init__(self, stage: Stage, attempt: Attempt, caller: Transaction) -> None:
+        self._stage, self._attempt, self._caller = stage, attempt, caller
+
+    async def write(self, word: str) -> None:
+        row = f"'{self._attempt.job.id}', '{word}'"
+        await self._caller.do(f"insert into {self._stage.table} (job, word) values ({row})")
+
+    async def succeed(self, result: Any) -> Any:
+        if self._caller.is_async:
+            return await self._attempt.asucceed(result, connection=self._caller.connection)
+        return self._attempt.succeed(result, connection=self._caller.connection)
+
+    async def end(self, *, commit: bool) -> None:
+        await self._caller.end(commit=commit)
+
+
+def ways_at(stage: Stage) -> dict[str, Way]:
+    if stage.home.is_postgres:
+        return {**POSTGRES_WAYS, "asyncpg-pool-codec": asyncpg_pool_with_codec}
+    return SQLITE_WAYS
+
+
+def on_connections(stage: Stage, scene: Scene, before: Before) -> list[Task[..., Any]]:
+    """A task for each kind of connection. Async handlers may use plain connections as well."""
+
+    def task_of(name: str, way: Way) -> Task[..., Any]:
+        @stage.app.task(name=name, backoff=AT_ONCE)
+        async def on_loop(attempt: Attempt) -> Any:
+            if before(attempt):
+                return "the heir's"
+            async with way(stage.home.url) as caller:
+                return await scene(attempt, Completing(stage, attempt, caller))
+
+        return on_loop  # type: ignore[no-any-return]
+
+    return [task_of(name, way) for name, way in ways_at(stage).items()]
+
+
+def on_django(stage: Stage, scene: Scene, before: Before) -> list[Task[..., Any]]:
+    """The same for Django, whose connections belong to threads. A block is rolled back by an exception."""
+
+    def task_of(name: str, way: Any) -> Task[..., Any]:
+        @stage.app.task(name=f"django-{name}", backoff=AT_ONCE)
+        def in_thread(attempt: Attempt) -> Any:
+            if before(attempt):
+                return "the heir's"
+            with way(stage.home) as raw:
+                caller = Transaction(raw, False, lambda sql: _execute(raw, sql), lambda: None, _undo)
+                return by_hand(scene(attempt, Completing(stage, attempt, caller)))  # type: ignore[arg-type]
+
+        return in_thread  # type: ignore[no-any-return]
+
+    return [task_of(name, way) for name, way in DJANGO_WAYS.items()]
+
+
+def _execute(raw: Any, sql: str) -> None:
+    with raw.cursor() as cursor:
+        cursor.execute(sql)
+
+
+def _undo() -> None:
+    raise Undo
+
+
+@contextmanager
+def _each(stage: Stage, scene: Scene, before: Before = lambda attempt: False) -> Iterator[list[Job[Any]]]:
+    """Jobs that play it one after the other: on SQLite, transactions open on one event loop would wait for each other.
+
+    `before` is done before there is a connection; when it says so, the rest is for others to do.
+    """
+    tasks = on_connections(stage, scene, before) + on_django(stage, scene, before)
+    with working(stage.app, lease=30.0, concurrency=1) as worker:
+        worker._stations[0].heartbeat.stop()  # so that zombies do not hear of their loss
+        yield stage.app.client.enqueue_many([task.draft() for task in tasks])
+
+
+def test_what_is_committed_has_completed_the_job(stage: Stage) -> None:
+    async def scene(attempt: Attempt, mine: Completing) -> str:
+        await mine.write("a")
+        await mine.succeed({"a": ["result"]})
+        await mine.end(commit=True)
+        return "something else"
+
+    with _each(stage, scene) as jobs:
+        for job in over(stage.app, *jobs):
+            assert (job.task, job.state, job.attempt) == (job.task, State.SUCCEEDED, 1)
+            assert stage.app.client.result(job) == {"a": ["result"]}
+            assert stage.written(job) == ["a"]
+
+
+def test_what_is_rolled_back_leaves_nothing_and_is_tried_again(stage: Stage) -> None:
+    async def scene(attempt: Attempt, mine: Completing) -> str:
+        await mine.write(f"attempt {attempt.job.attempt}")
+        await mine.succeed("done")
+        await mine.end(commit=attempt.job.attempt == 2)
+        return "done"
+
+    with _each(stage, scene) as jobs:
+        for job in over(stage.app, *jobs):
+            assert (job.task, job.state, job.attempt) == (job.task, State.SUCCEEDED, 2)
+            assert stage.written(job) == ["attempt 2"]
+            reason = stage.reasons(job)[0] or ""
+            assert reason.endswith("Undo" if job.task.startswith("django") else "completion rolled back")
+
+
+def test_a_zombie_is_told_in_its_transaction(stage: Stage) -> None:
+    told: list[str] = []
+
+    def robbed(attempt: Attempt) -> bool:
+        if attempt.version == 1:
+            reap(stage, attempt)
+        return attempt.version > 1
+
+    async def scene(attempt: Attempt, mine: Completing) -> str:
+        await mine.write("of a zombie")
+        with pytest.raises(LeaseLost):
+            await mine.succeed("a zombie's")
+        told.append(attempt.job.id)
+        await mine.end(commit=False)
+        return "a zombie's"
+
+    with _each(stage, scene, robbed) as jobs:
+        for job in over(stage.app, *jobs):
+            assert (job.task, job.state, job.losses) == (job.task, State.SUCCEEDED, 1)
+            assert stage.app.client.result(job) == "the heir's"
+            assert stage.written(job) == []
+    assert sorted(told) == sorted(job.id for job in jobs)
+
+
+def test_a_chain_goes_on_with_the_commit(stage: Stage) -> None:
+    @stage.app.task
+    def end(word: str) -> str:
+        return word
+
+    async def scene(attempt: Attempt, mine: Completing) -> None:
+        successor = end.using(unique=attempt.job.id, target="t").draft("the end")
+        await mine.succeed(attempt.continue_with(successor))
+        await mine.end(commit=True)
+
+    with _each(stage, scene) as jobs:
+        for job in jobs:
+            assert stage.app.client.result(job, timeout=30) == "the end"
+            assert len(stage.app.client.chain(job)) == 2
+
+
+@ON_POSTGRES
+def test_the_wrong_colour_names_its_twin_and_the_job_can_still_be_completed(stage: Stage) -> None:
+    url = stage.home.url
+
+    @stage.app.task
+    async def work(attempt: Attempt) -> str:
+        engine, aengine = create_engine(alchemy_url(url, "psycopg")), create_async_engine(alchemy_url(url, "asyncpg"))
+        raw = await asyncpg.connect(url)
+        async with await psycopg.AsyncConnection.connect(url) as aplain, aengine.connect() as aalchemy:
+            for coloured in (aplain, aalchemy, raw):
+                with pytest.raises(TypeError, match=r"is async: use the async twin \(.*asucceed"):
+                    attempt.succeed("done", connection=coloured)
+        with psycopg.connect(url) as plain, engine.connect() as alchemy:
+            for uncoloured in (plain, alchemy):
+                with pytest.raises(TypeError, match=r"is not async: use the plain twin \(.*succeed"):
+                    await attempt.asucceed("done", connection=uncoloured)
+            with pytest.raises(TypeError, match="cannot work on"):
+                attempt.succeed("done", connection=object())
+            with pytest.raises(InvalidInput, match="is in no transaction"):
+                await attempt.asucceed("done", connection=raw)
+        async with raw.transaction():
+            await attempt.asucceed("done", connection=raw)
+        await raw.close()
+        await aengine.dispose()
+        engine.dispose()
+        return "done"
+
+    with working(stage.app):
+        (job,) = over(stage.app, work.enqueue())
+        assert (job.state, job.attempt) == (State.SUCCEEDED, 1)
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("driver", ["pysqlite", "aiosqlite"])
+def test_on_sqlalchemys_sqlite_the_first_look_is_in_the_transaction(stage: Stage, driver: str) -> None:
+    """The driver would begin with the first write: whatever was looked at before could have changed by then."""
+    url = alchemy_url(stage.home.url, driver)
+    open_to_others: list[bool] = []
+
+    def looked(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        if "pragma" not in statement and "begin" not in statement:
+            open_to_others.append(_can_be_written(stage))
+
+    @stage.app.task
+    async def work(attempt: Attempt) -> None:
+        successor = end.using(unique="a key").draft()
+        if driver == "pysqlite":
+            engine = create_engine(url, poolclass=NullPool)
+            event.listen(engine, "after_cursor_execute", looked)
+            with engine.begin() as connection:
+                attempt.succeed(attempt.continue_with(successor), connection=connection)
+        else:
+            aengine = create_async_engine(url, poolclass=NullPool)
+            event.listen(aengine.sync_engine, "after_cursor_execute", looked)
+            async with aengine.begin() as aconnection:
+                await attempt.asucceed(attempt.continue_with(successor), connection=aconnection)
+
+    @stage.app.task
+    async def end() -> None: ...
+
+    with working(stage.app, lease=30.0):
+        job = work.enqueue()
+        until_state(stage.app, job, State.SUCCEEDED)
+    assert open_to_others
+    assert not any(open_to_others)
+
+
+def _can_be_written(stage: Stage) -> bool:
+    path = stage.home.url.removeprefix("sqlite:///")
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as other:
+        try:
+            other.execute("begin immediate")
+        except sqlite3.OperationalError:
+            return False
+        return True
+
+
+# Connections of the store's own, on the event loop
+
+
+@ON_POSTGRES
+def test_two_hundred_async_transactions_share_a_few_connections(stage: Stage) -> None:
+    most: list[int] = []
+
+    @stage.app.task
+    async def work(attempt: Attempt) -> None:
+        async with attempt.transaction() as tx:
+            await tx.connection.execute("select pg_sleep(0.005)")
+            if len(most) % 10 == 0:
+                most.append(_connections(stage))
+            await tx.succeed(None)
+
+    before = _connections(stage)
+    with working(stage.app, lease=30.0, concurrency=200):
+        jobs = stage.app.client.enqueue_many([work.draft() for _ in range(200)])
+        assert {job.attempt for job in over(stage.app, *jobs)} == {1}
+        # 10 of the client, 10 of handlers on the event loop, and those of the worker itself
+        assert max(most) - before <= 35
+    stage.app.close()
+    until(lambda: _connections(stage) <= before)  # the server takes a moment to notice
+
+
+@ON_POSTGRES
+def test_a_cancel_in_the_middle_of_an_async_transaction_leaks_nothing(stage: Stage) -> None:
+    """At each of its awaits, one after the other, and twice at once. A connection that is forgotten is a warning."""
+    outcomes: list[str] = []
+
+    @stage.app.task
+    async def work(attempt: Attempt) -> None:
+        for ticks in range(60):
+            inner = asyncio.ensure_future(_transact(attempt))
+            for _ in range(ticks):
+                await asyncio.sleep(0 if ticks % 2 else 0.0002)
+            inner.cancel()
+            await asyncio.sleep(0)
+            if ticks % 3 == 0:
+                inner.cancel()
+            try:
+                await inner
+                outcomes.append("done")
+            except asyncio.CancelledError:
+                outcomes.append("cancelled")
+
+    async def _transact(attempt: Attempt) -> None:
+        async with attempt.transaction() as tx:
+            await tx.connection.execute("select 1")
+            await tx.connection.execute("select pg_sleep(0.001)")
+
+    before = _connections(stage)
+    with working(stage.app, lease=30.0):
+        (job,) = over(stage.app, work.enqueue())
+        assert (job.state, job.attempt) == (State.SUCCEEDED, 1)
+    stage.app.close()
+    assert set(outcomes) == {"cancelled", "done"}
+    until(lambda: _connections(stage) <= before)  # the server takes a moment to notice
+
+
+@ON_POSTGRES
+def test_two_workers_on_two_event_loops_do_not_share_async_connections(stage: Stage) -> None:
+    @stage.app.task
+    async def work(attempt: Attempt) -> str:
+        async with attempt.transaction() as tx:
+            await tx.connection.execute("select pg_sleep(0.002)")
+            await tx.succeed("done")
+        return "done"
+
+    before = _connections(stage)
+    with working(stage.app, lease=30.0, concurrency=5), working(stage.app, lease=30.0, concurrency=5):
+        jobs = stage.app.client.enqueue_many([work.draft() for _ in range(100)])
+        done = over(stage.app, *jobs)
+        assert {(job.state, job.attempt) for job in done} == {(State.SUCCEEDED, 1)}
+        assert len({job.worker for job in done}) == 2
+    stage.app.close()
+    until(lambda: _connections(stage) <= before)  # the server takes a moment to notice
+
+
+def _connections(stage: Stage) -> int:
+    """Open at this moment, in this database, but for the one that asks."""
+    with psycopg.connect(stage.home.url) as connection:
+        found = connection.execute(
+            "select count(*) from pg_stat_activity where datname = current_database()"
+            " and application_name = 'leasehold' and pid <> pg_backend_pid()"
+        ).fetchone()
+        return int(found[0]) if found else 0

@@ -1,0 +1,241 @@
+"""Money is moved by jobs that complete in the transaction that moves it, and workers are killed at every point of that.
+
+Each transfer happens exactly once, and the attempt that crashed has counted.
+"""
+
+# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import random
+import signal
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from leasehold import App, Attempt, Job, State
+from tests.worker import teller
+from tests.worker.completing import FENCED, ON_POSTGRES, WAYS, Begin, Stage, Tx
+from tests.worker.processes import PATIENCE, Theatre, theatre  # noqa: F401
+from tests.worker.proxy import SUCCEED, Trap, proxy_to
+from tests.worker.working import over, until, working
+
+TRANSFERS = 1000
+AT_FIRST = 1_000_000
+
+
+class Bank:
+    """Two accounts and a ledger, in the database that the jobs live in."""
+
+    def __init__(self, theatre: Theatre) -> None:
+        self.theatre = theatre
+        prefix = "" if theatre.kind == "sqlite" else f"{theatre.schema}."
+        self._accounts, self._ledger = f"{prefix}accounts", f"{prefix}ledger"
+        self.run(
+            f"create table {self._accounts} (name text primary key, balance bigint)",
+            f"create table {self._ledger} (job text primary key, cents bigint)",
+            f"insert into {self._accounts} values ('here', {AT_FIRST}), ('there', 0)",
+        )
+
+    def run(self, *statements: str) -> list[Any]:
+        with closing(self._connect()) as connection:
+            cursors = [connection.execute(statement) for statement in statements]
+            found = cursors[-1].fetchall() if cursors[-1].description else []
+            connection.commit()
+            return list(found)
+
+    def balances(self) -> dict[str, int]:
+        return dict(self.run(f"select name, balance from {self._accounts}"))
+
+    def ledger(self) -> dict[str, int]:
+        return dict(self.run(f"select job, cents from {self._ledger}"))
+
+    def _connect(self) -> Any:
+        if self.theatre.kind == "sqlite":
+            return sqlite3.connect(self.theatre.url.removeprefix("sqlite:///"), timeout=PATIENCE)
+        return psycopg.connect(self.theatre.url)
+
+    def adds_up(self, given: dict[str, int]) -> None:
+        """Each of these transfers, by job, has happened once, and nothing else has."""
+        assert self.ledger() == given
+        moved = sum(given.values())
+        assert self.balances() == {"here": AT_FIRST - moved, "there": moved}
+
+
+@pytest.fixture
+def bank(theatre: Theatre) -> Bank:
+    return Bank(theatre)
+
+
+# At random
+
+
+def test_a_thousand_transfers_happen_once_each_while_workers_are_killed_all_the_time(
+    theatre: Theatre, bank: Bank
+) -> None:
+    tasks = (teller.transaction, teller.own, teller.atransaction, teller.own)
+    jobs = theatre.client.enqueue_many([tasks[n % 4].draft(n + 1) for n in range(TRANSFERS)])
+    nest = theatre.program("tests.worker.nest", "--again", *["default"] * 3)
+    kills = 0
+    with _succeeded(theatre, TRANSFERS, within=90.0) as waiting:
+        while waiting():
+            time.sleep(0.4 + random.random())
+            young = children_of(nest.pid)
+            if young:
+                kills += _kill(random.choice(young))
+    bank.adds_up({job.id: n + 1 for n, job in enumerate(jobs)})
+    losses = sum(theatre.job(job).losses for job in jobs)
+    print(f"{kills} kills took {losses} attempts, at {_where_they_died(theatre)}")
+    assert kills >= 5
+    assert losses >= 5
+    errors = [record.error or "" for job in jobs[::10] for record in theatre.client.attempts(job)]
+    assert not [error for error in errors if "unique" in error.lower()], "a transfer was tried twice"
+
+
+@contextmanager
+def _succeeded(theatre: Theatre, number: int, within: float) -> Iterator[Any]:
+    """Yields a question: are there any left?"""
+    give_up = time.monotonic() + within
+
+    def waiting() -> bool:
+        done = theatre.client.count(state=State.SUCCEEDED)
+        assert time.monotonic() < give_up, f"{done} of {number} have succeeded"
+        return done < number
+
+    yield waiting
+
+
+def _kill(pid: int) -> bool:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+        return True
+    return False
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _where_they_died(theatre: Theatre) -> dict[str, int]:
+    """The last word of attempts that were followed by another."""
+    last: dict[str, dict[int, str]] = {}
+    for note in theatre.notes():
+        last.setdefault(note.key, {})[note.detail] = note.what
+    return Counter(said[version] for said in last.values() for version in said if version < max(said))
+
+
+# At each point
+
+
+def test_a_worker_killed_at_any_point_has_moved_the_money_once_or_not_at_all_and_its_heir_sees_to_the_rest(
+    theatre: Theatre, bank: Bank
+) -> None:
+    """Each of them alone in a worker of its own."""
+    ways = (teller.transaction, teller.atransaction, teller.own)
+    deaths = {f"{task.name}-{point}": (task, point) for task in ways for point in teller.POINTS}
+    jobs = theatre.enqueue(*(task.using(queue=queue).draft(7, point) for queue, (task, point) in deaths.items()))
+    theatre.program("tests.worker.nest", "--again", *deaths)
+    for job, (_, point) in zip(jobs, deaths.values(), strict=True):
+        done = theatre.wait(job)
+        _crashed_once(theatre, done, point)
+        assert done.losses == (0 if point == "committed" else 1)
+    bank.adds_up({job.id: 7 for job in jobs})
+
+
+def test_a_child_process_killed_at_any_point_has_moved_the_money_once_or_not_at_all(
+    theatre: Theatre, bank: Bank
+) -> None:
+    ways = (teller.in_process, teller.own_in_process)
+    jobs = {
+        job: point
+        for point in teller.POINTS
+        for job in theatre.enqueue(*(task.using(target=task.name).draft(7, point) for task in ways))
+    }
+    worker = theatre.program("tests.worker.nest", "default")
+    for job, point in jobs.items():
+        _crashed_once(theatre, theatre.wait(job), point)
+        if point != "committed":
+            assert "worker lost: its process was killed" in (theatre.client.attempts(job)[0].error or "")
+    until(lambda: worker.log.count("failed after it was completed: worker lost") == len(ways))
+    bank.adds_up({job.id: 7 for job in jobs})
+
+
+def _crashed_once(theatre: Theatre, done: Job[Any], point: str) -> None:
+    """The attempt that crashed has counted; one that had committed was the last."""
+    attempts = 1 if point == "committed" else 2
+    assert (done.state, done.attempt) == (State.SUCCEEDED, attempts)
+    assert theatre.client.result(done) == 7
+    assert [note.detail for note in theatre.notes("begun", done.id)] == list(range(1, attempts + 1))
+    theatre.wait_for_note("committed", done.id)
+    assert len(theatre.notes("committed", done.id)) == 1
+
+
+# The connection
+
+
+@ON_POSTGRES
+@pytest.mark.parametrize("point", ["wrote", "completed"])
+def test_a_transaction_whose_connection_is_terminated_leaves_nothing_and_the_attempt_has_counted(
+    stage: Stage, point: str
+) -> None:
+    async def scene(attempt: Attempt, begin: Begin) -> str:
+        async with begin() as tx:
+            await tx.write(f"attempt {attempt.job.attempt}")
+            if point == "wrote":
+                _terminate(stage, tx, attempt)
+            await tx.succeed("done")
+            if point == "completed":
+                _terminate(stage, tx, attempt)
+        return "done"
+
+    for way, job in stage.play(scene):
+        assert (job.state, job.attempt, job.losses) == (State.SUCCEEDED, 2, 0)
+        assert stage.written(job) == ["attempt 2"]
+        assert stage.outcomes(job) == ["retried", "succeeded"]
+        wanted = "StoreUnavailable" if way in FENCED else "AdminShutdown"
+        assert wanted in (stage.reasons(job)[0] or "")
+
+
+def _terminate(stage: Stage, tx: Tx, attempt: Attempt) -> None:
+    if attempt.job.attempt == 1:
+        with psycopg.connect(stage.home.url, autocommit=True) as other:
+            other.execute("select pg_terminate_backend(%s, 5000)", (tx.connection.info.backend_pid,))
+
+
+@ON_POSTGRES
+def test_a_commit_whose_answer_is_lost_has_completed_the_job(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    """The handler cannot know, and fails; the lease does know."""
+    with proxy_to(stage.home.url) as proxy:
+        far = Stage(dataclasses.replace(stage.home, url=proxy.url), App(proxy.url, schema=stage.home.schema))
+        traps: list[Trap] = []
+
+        async def scene(attempt: Attempt, begin: Begin) -> str:
+            async with begin() as tx:
+                await tx.write("a")
+                await tx.succeed("done")
+                words = b"commit" if attempt.job.task.endswith("transaction") else b"COMMIT"
+                traps.append(proxy.lose_answer(words, after=SUCCEED))
+            return "never reached"
+
+        for way in WAYS:
+            far.task(way, scene)
+        with working(far.app, lease=10.0):
+            for number, way in enumerate(WAYS, 1):
+                job = far.app.client.enqueue(far.app.lookup(f"scene-{way}").draft())
+                (done,) = over(stage.app, job)
+                until(lambda number=number: len(traps) == number)  # type: ignore[misc]
+                traps[-1].wait()
+                assert (done.state, done.attempt, stage.written(done)) == (State.SUCCEEDED, 1, ["a"])
+                assert stage.app.client.result(done) == "done"
+                assert stage.outcomes(done) == ["succeeded"]
+            until(lambda: caplog.text.count("failed after it was completed") == len(WAYS))
+        far.app.close()

@@ -1,0 +1,311 @@
+"""A transaction that completes a job is open, for long or when its handler has returned: nobody else waits for it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from leasehold import Aborted, App, Attempt, Backoff, InvalidTransition, State
+from leasehold.core.errors import LeaseholdError
+from leasehold.core.ids import make_id
+from leasehold.worker import Worker
+from tests.homes import beat
+from tests.worker.completing import ON_POSTGRES, Begin, Stage
+from tests.worker.working import PATIENCE, connect, over, state, until, until_state, working
+
+IN_THREADS = ("transaction", "own")
+LATER = Backoff(base=600.0, max=600.0)
+ENDS = {"commit": (State.SUCCEEDED, ["a"]), "rollback": (State.PENDING, [])}
+
+
+class Leaving:
+    """A task that completes its job on a connection of its own, returns, and leaves the transaction open."""
+
+    def __init__(self, stage: Stage, lease: float = 30.0) -> None:
+        self.left: list[Any] = []
+
+        @stage.app.task(lease=lease, backoff=LATER)
+        def leaves(attempt: Attempt) -> str:
+            # Not the thread that will end it: nobody has promised that.
+            connection = connect(stage.home, stage.app, check_same_thread=False)
+            connection.execute(f"insert into {stage.table} (job, word) values ('{attempt.job.id}', 'a')")
+            attempt.succeed("done", connection=connection)
+            self.left.append(connection)
+            return "done"
+
+        self.task = leaves
+
+    def end(self, how: str) -> None:
+        (connection,) = self.left
+        getattr(connection, how)()
+        connection.close()
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_a_transaction_left_open_holds_up_nobody_and_counts_when_it_ends(stage: Stage, how: str) -> None:
+    @stage.app.task(lease=0.6)
+    def others(seconds: float) -> None:
+        time.sleep(seconds)
+
+    leaving = Leaving(stage)
+    with working(stage.app, lease=30.0):
+        job = leaving.task.enqueue()
+        until(lambda: leaving.left)
+        if stage.home.is_postgres:  # SQLite has one writer, and that is the handler
+            slow, quick = others.enqueue(1.3), others.enqueue(0.0)
+            done = over(stage.app, quick, slow)
+            assert [(one.state, one.attempt, one.losses) for one in done] == [(State.SUCCEEDED, 1, 0)] * 2
+        assert state(stage.app, job) is State.RUNNING
+        assert stage.written(job) == []
+        leaving.end(how)
+        wanted, written = ENDS[how]
+        until_state(stage.app, job, wanted)
+        found = stage.app.client.get(job)
+        assert found is not None
+        assert (found.attempt, found.losses, stage.written(job)) == (1, 0, written)
+        assert stage.reasons(job) == [None if how == "commit" else "completion rolled back"]
+        over(stage.app, others.enqueue(0.0))
+
+
+@ON_POSTGRES
+def test_a_transaction_left_open_is_not_reaped_while_it_is_open(stage: Stage) -> None:
+    """Its lease cannot be renewed, as the row is locked, and runs out."""
+    leaving = Leaving(stage, lease=0.5)
+    with working(stage.app, lease=0.5):
+        job = leaving.task.enqueue()
+        until(lambda: leaving.left)
+        time.sleep(2.0)  # the reaper has come by
+        leaving.end("commit")
+        (done,) = over(stage.app, job)
+        assert (done.state, done.attempt, done.losses) == (State.SUCCEEDED, 1, 0)
+
+
+def test_a_worker_stops_although_a_transaction_was_left_open(stage: Stage) -> None:
+    leaving = Leaving(stage)
+    with working(stage.app, lease=30.0, grace=0.1) as worker:
+        job = leaving.task.enqueue()
+        until(lambda: leaving.left)
+        worker.stop()
+        worker.stop()
+        assert worker.finished.wait(10.0), "it hangs"
+        assert worker.left_behind == 1
+    leaving.end("commit")
+    assert (state(stage.app, job), stage.written(job)) == (State.SUCCEEDED, ["a"])
+
+
+class Holding:
+    """A scene that completes its job, and waits for a word before it commits or rolls back."""
+
+    def __init__(self, how: str) -> None:
+        self.inside = threading.Semaphore(0)
+        self.go = threading.Event()
+
+        async def scene(attempt: Attempt, begin: Begin) -> None:
+            async with begin() as tx:
+                await tx.write("a")
+                await tx.succeed("done")
+                self.inside.release()
+                assert self.go.wait(PATIENCE)
+                if how == "rollback":
+                    raise ValueError("no")
+
+        self.scene = scene
+
+
+@pytest.mark.parametrize("way", IN_THREADS)
+@pytest.mark.parametrize("how", ENDS)
+def test_a_cancel_that_comes_while_the_completion_is_open_counts_if_that_is_rolled_back(
+    stage: Stage, how: str, way: str
+) -> None:
+    holding = Holding(how)
+    with stage.playing(holding.scene, [way], backoff=LATER) as (_, (job,)), ThreadPoolExecutor(1) as pool:
+        assert holding.inside.acquire(timeout=PATIENCE)
+        asked = pool.submit(stage.app.client.cancel, job)
+        time.sleep(0.2)
+        holding.go.set()
+        if how == "commit":
+            with pytest.raises(InvalidTransition):
+                asked.result(PATIENCE)
+        else:
+            asked.result(PATIENCE)
+        wanted = State.SUCCEEDED if how == "commit" else State.CANCELLED
+        until_state(stage.app, job, wanted)
+        assert stage.written(job) == ENDS[how][1]
+
+
+def test_a_cancel_that_was_requested_before_the_completion_does_not_undo_it(stage: Stage) -> None:
+    """The handler has not heard of it yet: whoever has done the work may say so."""
+
+    async def scene(attempt: Attempt, begin: Begin) -> None:
+        (worker,) = workers
+        worker._stations[0].heartbeat.stop()
+        for thread in threading.enumerate():
+            if thread.name.endswith("heartbeat"):
+                thread.join(PATIENCE)
+        stage.app.client.cancel(attempt.job.id)
+        async with begin() as tx:
+            await tx.write("a")
+            await tx.succeed("done")
+
+    workers: list[Worker] = []
+    for way in IN_THREADS:
+        stage.task(way, scene)
+    for way in IN_THREADS:
+        with working(stage.app, lease=30.0) as running:
+            workers[:] = [running]
+            job = stage.app.client.enqueue(stage.app.lookup(f"scene-{way}").draft())
+            assert (over(stage.app, job)[0].state, stage.written(job)) == (State.SUCCEEDED, ["a"])
+
+
+@pytest.mark.parametrize("why", ["cancelled", "timeout"])
+def test_what_was_aborted_completes_no_more(stage: Stage, why: str) -> None:
+    raised: list[str] = []
+    started = threading.Semaphore(0)
+
+    async def scene(attempt: Attempt, begin: Begin) -> None:
+        started.release()
+        until(lambda: attempt.aborted is not None)
+        with pytest.raises(Aborted) as aborted:  # noqa: PT012
+            async with begin() as tx:
+                await tx.write("a")
+                await tx.succeed("done")
+        raised.append(aborted.value.reason)
+
+    _abort(stage, scene, why, started)
+    assert raised == [why] * 2
+
+
+@pytest.mark.parametrize("why", ["cancelled", "timeout"])
+@ON_POSTGRES
+def test_what_is_aborted_in_its_transaction_completes_no_more(stage: Stage, why: str) -> None:
+    raised: list[str] = []
+    started = threading.Semaphore(0)
+
+    async def scene(attempt: Attempt, begin: Begin) -> None:
+        with pytest.raises(Aborted) as aborted:  # noqa: PT012
+            async with begin() as tx:
+                await tx.write("a")
+                started.release()
+                until(lambda: attempt.aborted is not None)
+                await tx.succeed("done")
+        raised.append(aborted.value.reason)
+
+    _abort(stage, scene, why, started)
+    assert raised == [why] * 2
+
+
+def _abort(stage: Stage, scene: Any, why: str, started: threading.Semaphore) -> None:
+    limit: dict[str, Any] = {"timeout": 0.3} if why == "timeout" else {}
+    with stage.playing(scene, IN_THREADS, max_attempts=1, **limit) as (_, jobs):
+        for _ in jobs:
+            assert started.acquire(timeout=PATIENCE)
+        for job in jobs if why == "cancelled" else []:
+            stage.app.client.cancel(job)
+        for job in over(stage.app, *jobs):
+            assert job.state is (State.CANCELLED if why == "cancelled" else State.FAILED)
+            assert stage.written(job) == []
+
+
+def test_a_timeout_that_passes_while_the_completion_is_open_counts_if_that_is_rolled_back(stage: Stage) -> None:
+    for how, wanted in (("commit", State.SUCCEEDED), ("rollback", State.FAILED)):
+        holding = Holding(how)
+        holding.scene.__name__ = how
+        with stage.playing(holding.scene, ["transaction"], timeout=0.2, max_attempts=1) as (_, (job,)):
+            assert holding.inside.acquire(timeout=PATIENCE)
+            time.sleep(1.5)  # so long that it was to be settled without the handler
+            holding.go.set()
+            (done,) = over(stage.app, job)
+            assert (done.state, done.attempt, stage.written(job)) == (wanted, 1, ENDS[how][1])
+            assert done.error == (None if how == "commit" else "timed out after 0.2 s")
+
+
+@ON_POSTGRES
+def test_after_a_savepoint_took_the_completion_back_a_timeout_ends_what_may_be_written(stage: Stage) -> None:
+    """The job was settled meanwhile: by the same lease, but not by this transaction."""
+    raised: list[LeaseholdError] = []
+
+    async def scene(attempt: Attempt, begin: Begin) -> None:
+        with pytest.raises(LeaseholdError) as refused:  # noqa: PT012
+            async with begin() as tx:
+                await tx.write("a")
+                try:
+                    async with tx.savepoint():
+                        await tx.succeed("done")
+                        raise KeyError
+                except KeyError:
+                    pass
+                until_state(stage.app, attempt.job.id, State.FAILED)
+        raised.append(refused.value)
+
+    ((_, job),) = stage.play(scene, ["transaction"], timeout=0.2, max_attempts=1)
+    until(lambda: raised)
+    assert (job.error, stage.written(job)) == ("timed out after 0.2 s", [])
+    assert "its lease is no longer ours" in str(raised[0])
+
+
+# Ten slots, ten connections
+
+
+@ON_POSTGRES
+def test_handlers_that_call_the_client_in_their_transactions_do_not_use_up_each_others_connections(
+    stage: Stage,
+) -> None:
+    together = threading.Barrier(10)
+
+    async def scene(attempt: Attempt, begin: Begin) -> None:
+        async with begin() as tx:
+            together.wait(PATIENCE)
+            assert state(stage.app, attempt.job.id) is State.RUNNING
+            await tx.succeed(None)
+
+    task = stage.task("transaction", scene)
+    with working(stage.app, lease=30.0, concurrency=10):
+        begun = time.monotonic()
+        jobs = stage.app.client.enqueue_many([task.draft() for _ in range(10)])
+        assert {job.attempt for job in over(stage.app, *jobs)} == {1}
+        assert time.monotonic() - begun < 9.0, "they waited until somebody gave up"
+
+
+# Trap 13
+
+
+@ON_POSTGRES
+def test_a_job_whose_day_has_no_partition_completes_and_pruning_goes_on_beside_it(stage: Stage) -> None:
+    app: App = stage.app
+    month_ago = time.time() - 30 * 86400
+    holding = Holding("commit")
+    ways = ("transaction", "own", "atransaction", "aown")
+    old = [_old_draft(stage, way, holding.scene if way in IN_THREADS else _at_once, month_ago) for way in ways]
+    beat(app)
+
+    @app.task
+    def other() -> None: ...
+
+    with working(app, lease=30.0), ThreadPoolExecutor(1) as pool:
+        jobs = app.client.enqueue_many(old)
+        for _ in IN_THREADS:
+            assert holding.inside.acquire(timeout=PATIENCE)
+        pruned = pool.submit(app.store().drop_old, 7 * 86400.0)
+        for _ in range(3):
+            begun = time.monotonic()
+            over(app, other.enqueue())
+            assert time.monotonic() - begun < 4.0
+        holding.go.set()
+        pruned.result(PATIENCE)
+        assert {(job.state, job.attempt) for job in over(app, *jobs)} == {(State.SUCCEEDED, 1)}
+        assert [stage.written(job) for job in jobs] == [["a"]] * 4
+
+
+async def _at_once(attempt: Attempt, begin: Begin) -> None:
+    async with begin() as tx:
+        await tx.write("a")
+        await tx.succeed("done")
+
+
+def _old_draft(stage: Stage, way: str, scene: Any, moment: float) -> Any:
+    task = stage.task(way, scene)
+    return task.using(id=make_id(moment, f"{way:<10}"[:10].encode())).draft()

@@ -1,0 +1,194 @@
+"""Attempts whose lease was lost, and who do not know it yet: nothing that they write is committed, on any way."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+
+from leasehold import Attempt, Job, LeaseLost, State
+from tests.worker.completing import FENCED, ON_POSTGRES, WAYS, Begin, Scene, Stage, reap
+from tests.worker.working import PATIENCE, until, until_state, working
+
+#: What has become of the job when its zombie wants to complete it, and what it is in the end.
+FATES = {
+    "queued": State.QUEUED,
+    "running": State.SUCCEEDED,
+    "succeeded": State.SUCCEEDED,
+    "failed": State.FAILED,
+    "cancelled": State.CANCELLED,
+    "completed": State.SUCCEEDED,
+    "deleted": None,
+}
+ON_LOOP = ("atransaction", "aown")
+WITH_HEIRS = ("running", "succeeded", "failed")
+
+
+async def completes(attempt: Attempt, begin: Begin) -> None:
+    async with begin() as tx:
+        await tx.write("a zombie's")
+        await tx.succeed("a zombie's")
+
+
+async def goes_on(attempt: Attempt, begin: Begin) -> None:
+    async with begin() as tx:
+        await tx.write("a zombie's")
+        follow = tx.stage.app.lookup("follow")
+        await tx.enqueue(follow.draft())
+        await tx.succeed(attempt.continue_with(follow.draft()))
+
+
+async def only_writes(attempt: Attempt, begin: Begin) -> None:
+    async with begin() as tx:
+        await tx.write("a zombie's")
+        await tx.enqueue(tx.stage.app.lookup("follow").draft())
+
+
+async def swallows(attempt: Attempt, begin: Begin) -> None:
+    async with begin() as tx:
+        await tx.write("a zombie's")
+        with pytest.raises(LeaseLost):
+            await tx.succeed("a zombie's")
+
+
+async def swallows_in_a_savepoint(attempt: Attempt, begin: Begin) -> None:
+    async with begin() as tx:
+        await tx.write("a zombie's")
+        with pytest.raises(LeaseLost):
+            async with tx.savepoint():
+                await tx.succeed("a zombie's")
+
+
+SCENES: dict[Scene, tuple[str, ...]] = {
+    completes: WAYS,
+    goes_on: WAYS,
+    only_writes: FENCED,
+    swallows: FENCED,
+    swallows_in_a_savepoint: FENCED,
+}
+
+
+class Robbery:
+    """The jobs of a worker that is cut off are taken away from it, and go to heirs in another."""
+
+    def __init__(self, stage: Stage, fate: str) -> None:
+        self.stage, self.fate = stage, fate
+        self.told: list[str] = []  # zombies that were told of their loss
+        self._started = threading.Semaphore(0)
+        self._cut_off = threading.Event()
+        self._buried = threading.Event()
+
+    def task(self, way: str, scene: Scene) -> Any:
+        async def robbed(attempt: Attempt, begin: Begin) -> Any:
+            if attempt.version > 1:
+                return self._inherit()
+            self._started.release()
+            while way in ON_LOOP and not self._cut_off.is_set():
+                await asyncio.sleep(0.005)
+            assert self._cut_off.wait(PATIENCE)
+            self._rob(attempt)
+            try:
+                return await scene(attempt, begin)
+            except LeaseLost as error:
+                self.told.append(error.job_id)
+                raise
+
+        most = 2 if self.fate == "failed" else 4
+        return self.stage.task(way, robbed, name=f"{scene.__name__}-{way}", max_attempts=most)
+
+    @contextmanager
+    def committed(self, number: int) -> Iterator[list[Job[Any]]]:
+        """The jobs, when all zombies have spoken."""
+        client = self.stage.app.client
+        with ExitStack() as stack:
+            worker = stack.enter_context(working(self.stage.app, lease=30.0, concurrency=number))
+            drafts = [task.draft() for task in self.stage.app.tasks.values() if task.name != "follow"]
+            jobs = client.enqueue_many(drafts)
+            for _ in jobs:
+                assert self._started.acquire(timeout=PATIENCE)
+            worker._stations[0].heartbeat.stop()
+            worker._stations[0].drain()
+            if self.fate in WITH_HEIRS:
+                stack.enter_context(working(self.stage.app, lease=30.0, concurrency=number))
+                stack.callback(self._buried.set)
+            self._cut_off.set()
+            until(lambda: len(self.told) == number, "some zombies were not told")
+            self._buried.set()
+            yield jobs
+
+    def _rob(self, attempt: Attempt) -> None:
+        client, job = self.stage.app.client, attempt.job.id
+        match self.fate:
+            case "deleted":
+                client.delete(job)
+            case "completed":
+                client.complete(job, "by others")
+            case "cancelled":
+                reap(self.stage, attempt)
+                client.cancel(job)
+            case _:
+                reap(self.stage, attempt)
+                until_state(self.stage.app, job, State(self.fate))
+
+    def _inherit(self) -> str:
+        if self.fate == "running":
+            assert self._buried.wait(PATIENCE)
+        if self.fate == "failed":
+            raise ValueError("the heir has failed")
+        return "the heir's"
+
+
+@pytest.mark.parametrize("fate", FATES)
+def test_nothing_that_a_zombie_writes_is_committed(stage: Stage, fate: str) -> None:
+    robbery = Robbery(stage, fate)
+    followed: list[str] = []
+
+    @stage.app.task
+    def follow(attempt: Attempt) -> None:
+        followed.append(attempt.job.id)
+
+    for scene, ways in SCENES.items():
+        for way in ways:
+            robbery.task(way, scene)
+    number = sum(map(len, SCENES.values()))
+    with robbery.committed(number) as jobs:
+        for job in jobs:
+            until_state(stage.app, job, FATES[fate])
+            assert stage.written(job) == []
+            if FATES[fate] is State.SUCCEEDED:
+                assert stage.app.client.result(job) == ("by others" if fate == "completed" else "the heir's")
+                assert len(stage.app.client.chain(job)) == 1
+    assert sorted(robbery.told) == sorted(job.id for job in jobs)
+    assert followed == []
+    assert not [job for job in stage.app.client.jobs(limit=100).jobs if job.task == "follow"]
+
+
+@ON_POSTGRES
+def test_a_zombie_that_wrote_before_it_lost_its_lease_loses_what_it_wrote(stage: Stage) -> None:
+    """The transaction is open while the job goes to another: SQLite has no room for that."""
+    robbery = Robbery(stage, "succeeded")
+
+    async def writes_first(attempt: Attempt, begin: Begin) -> str:
+        if attempt.version > 1:
+            return "the heir's"
+        try:
+            async with begin() as tx:
+                await tx.write("a zombie's")
+                robbery._rob(attempt)
+                await tx.succeed("a zombie's")
+        except LeaseLost:
+            robbery.told.append(attempt.job.id)
+            raise
+        return "a zombie's"
+
+    with stage.playing(writes_first, ("transaction", "own"), worker={"lease": 30.0}) as (worker, jobs):
+        worker._stations[0].heartbeat.stop()
+        until(lambda: len(robbery.told) == 2)
+        for _, job in stage.ends(("transaction", "own"), jobs):
+            assert (job.state, job.attempt, job.losses) == (State.SUCCEEDED, 2, 1)
+            assert stage.app.client.result(job) == "the heir's"
+            assert stage.written(job) == []

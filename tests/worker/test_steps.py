@@ -1,0 +1,390 @@
+"""Durable steps: what was done is done, whatever becomes of the attempt, and every attempt sees the same of it."""
+
+# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import signal
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pydantic
+import pytest
+
+from leasehold import App, Attempt, Backoff, Fail, InvalidInput, LeaseLost, Snooze, State
+from leasehold.backing import StoreBacking
+from leasehold.core.errors import StoreUnavailable
+from leasehold.core.job import Claimed, Released
+from leasehold.store.flows import handler, lease, upkeep
+from leasehold.store.flows.handler import Kept
+from leasehold.store.store import Transient
+from tests.homes import beat, claim, inventory, settle, succeed
+from tests.worker import victim
+from tests.worker.processes import Theatre, theatre, wait_until  # noqa: F401
+from tests.worker.working import error_of, state, take, until, working
+
+SOON = Backoff(base=0.001, max=0.001)
+
+
+@pytest.fixture
+def app(two_apps: App) -> App:
+    return two_apps
+
+
+@dataclass
+class Money:
+    cents: int
+    of: tuple[str, str] = ("a", "b")
+
+
+class Parcel(pydantic.BaseModel):
+    weight: int
+    tags: tuple[str, ...] = ()
+
+
+# Once
+
+
+def test_a_step_runs_once_over_retries_snoozes_and_resumes(app: App) -> None:
+    calls: list[str] = []
+
+    def do(what: str) -> str:
+        calls.append(what)
+        return what.upper()
+
+    @app.task(backoff=SOON, max_attempts=2)
+    def order(attempt: Attempt) -> list[str]:
+        done = [attempt.step("charge", do, "charge")]
+        if attempt.version == 1:
+            raise Snooze(0.01)
+        done.append(attempt.step("pack", do, what="pack"))
+        if attempt.version == 2:
+            raise ValueError("the post office is closed")
+        if attempt.version == 3:
+            raise Fail("for good, until somebody resumes it")
+        return [*done, attempt.step("send", do, "send")]
+
+    with working(app):
+        job = order.enqueue()
+        until(lambda: state(app, job) is State.FAILED)
+        app.client.resume(job)
+        assert app.client.result(job) == ["CHARGE", "PACK", "SEND"]
+    assert calls == ["charge", "pack", "send"]
+
+
+async def _adds(attempt: Attempt, calls: list[int]) -> int:
+    total = 0
+    for number in range(3):
+
+        async def one(number: int = number) -> int:
+            calls.append(number)
+            return number
+
+        total += await attempt.astep(f"step {number}", one)
+        if attempt.version == number + 1:
+            raise ValueError("again")
+    return total
+
+
+def test_a_step_of_an_async_handler_runs_once(app: App) -> None:
+    calls: list[int] = []
+
+    @app.task(backoff=SOON)
+    async def add(attempt: Attempt) -> int:
+        return await _adds(attempt, calls)
+
+    with working(app):
+        assert app.client.result(add.enqueue()) == 3
+    assert calls == [0, 1, 2]
+
+
+def test_a_worker_that_is_killed_between_steps_has_done_them(theatre: Theatre) -> None:
+    (job,) = theatre.enqueue(victim.stepwise.draft("steps"))
+    assert theatre.worker().wait_for_death() == -signal.SIGKILL
+    assert [note.detail for note in theatre.notes("step")] == [0, 1]
+    theatre.worker()
+    assert theatre.wait(job).state is State.SUCCEEDED
+    assert [note.detail for note in theatre.notes("step")] == [0, 1, 2, 3]
+    assert theatre.client.result(job) == [0, 1, 2, 3]
+
+
+def test_a_child_process_that_dies_between_steps_has_done_them(theatre: Theatre) -> None:
+    """And it sleeps, and waits for a signal, as others do."""
+    (job,) = theatre.enqueue(victim.caged_stepwise.draft("steps"))
+    theatre.worker()
+    wait_until(lambda: "signal 'word'" in theatre.client.explain(job)[0], "the job to wait for a signal")
+    theatre.client.signal(job, "word", "go")
+    assert theatre.client.result(job, timeout=20) == [0, 1, 2, 3, "go"]
+    assert [note.detail for note in theatre.notes("step")] == [0, 1, 2, 3]
+    assert theatre.outcomes(job) == ["retried", "snoozed", "snoozed", "succeeded"]
+
+
+def test_a_thousand_steps_of_one_job(two_apps: App) -> None:
+    calls: list[int] = []
+
+    @two_apps.task(backoff=SOON)
+    def many(attempt: Attempt) -> int:
+        total = sum(attempt.step(f"{n}", lambda n=n: calls.append(n) or n) for n in range(1000))
+        if attempt.job.attempt == 1:
+            raise ValueError("again")
+        return total
+
+    with working(two_apps, lease=10.0):
+        assert two_apps.client.result(many.enqueue()) == 499_500
+    assert calls == list(range(1000))
+
+
+# What comes back
+
+
+class Clerk:
+    def weigh(self, grams: int) -> Parcel:
+        return Parcel(weight=grams, tags=("heavy",))
+
+
+def pair(first: int) -> tuple[int, str]:
+    return first, "x"
+
+
+def bill(cents: int) -> Money:
+    return Money(cents)
+
+
+def plain(value: Any):  # type: ignore[no-untyped-def]
+    return value
+
+
+STEPS: dict[str, tuple[Any, tuple[Any, ...], Any]] = {
+    "a tuple": (pair, (1,), (1, "x")),
+    "a dataclass": (bill, (5,), Money(5)),
+    "a model, by a method": (Clerk().weigh, (7,), Parcel(weight=7, tags=("heavy",))),
+    "a partial": (partial(pair, 1), (), (1, "x")),
+    "a partial of a partial": (partial(partial(bill), 9), (), Money(9)),
+    "no annotation": (plain, ((1, 2),), [1, 2]),
+    "a lambda": (lambda: (1, 2), (), [1, 2]),
+    "nothing": (plain, (None,), None),
+    "a builtin": (sum, ([1, 2],), 3),
+}
+
+
+def test_a_result_has_the_type_of_the_annotation_the_first_time_as_well(app: App) -> None:
+    seen: list[dict[str, Any]] = []
+
+    @app.task(backoff=SOON)
+    def typed(attempt: Attempt) -> None:
+        seen.append({name: attempt.step(name, function, *args) for name, (function, args, _) in STEPS.items()})
+        if len(seen) == 1:
+            raise ValueError("again")
+
+    with working(app):
+        app.client.result(typed.enqueue())
+    expected = {name: result for name, (_, _, result) in STEPS.items()}
+    assert seen == [expected, expected]
+
+
+def test_what_a_step_raises_is_not_kept(app: App) -> None:
+    calls: list[int] = []
+
+    def shaky() -> int:
+        calls.append(1)
+        if len(calls) < 3:
+            raise OSError("no connection")
+        return len(calls)
+
+    @app.task(backoff=SOON)
+    def work(attempt: Attempt) -> int:
+        return attempt.step("shaky", shaky)
+
+    with working(app):
+        assert app.client.result(work.enqueue()) == 3
+    assert inventory(app.store())["steps"] == 1
+
+
+def _wrong_type() -> int:
+    return "seven"  # type: ignore[return-value]
+
+
+async def _coroutine() -> int:
+    return 1
+
+
+BAD: dict[str, tuple[Any, str]] = {
+    "not JSON": (lambda: {"a": object()}, r"step 'it' of work\.a: .*object"),
+    "not a number": (lambda: float("nan"), r"step 'it' of work: nan is not JSON"),
+    "too large": (lambda: "x" * 300_000, r"step 'it' of work: .*the limit is 262,144"),
+    "not what it says": (_wrong_type, r"step 'it' of work: does not fit int"),
+    "a coroutine function": (_coroutine, r"step 'it' of work is a coroutine function: say `await attempt\.astep"),
+}
+
+
+@pytest.mark.parametrize("which", BAD)
+def test_a_result_that_cannot_be_kept_is_an_error_that_says_so_and_is_not_kept(memory_app: App, which: str) -> None:
+    """Not kept: mended code would find it for ever."""
+    app, (function, says) = memory_app, BAD[which]
+
+    @app.task(max_attempts=1)
+    def work(attempt: Attempt) -> Any:
+        return attempt.step("it", function)
+
+    with working(app):
+        job = work.enqueue()
+        error = error_of(app, job)
+    assert re.search(says, error.splitlines()[0]), error
+    assert inventory(app.store())["steps"] == 0
+
+
+# Whose it is
+
+
+def test_a_zombies_step_is_refused_and_the_heirs_counts(app: App) -> None:
+    @app.task
+    def work(attempt: Attempt) -> None: ...
+
+    beat(app)
+    job = work.enqueue()
+    (dead,) = take(app, seconds=0.01)
+    zombie = _backed(app, dead)
+    assert zombie.step("first", lambda: "in time") == "in time"
+    until(lambda: app.store().run(lease.reap, random.random))
+    with pytest.raises(LeaseLost):
+        zombie.step("second", lambda: "too late")
+    (heir,) = take(app, seconds=30.0)
+    new = _backed(app, heir)
+    with pytest.raises(LeaseLost):
+        zombie.step("third", lambda: "much too late")
+    assert new.step("first", lambda: "again") == "in time"
+    assert new.step("second", lambda: "the heir's") == "the heir's"
+    for suspends in (lambda: zombie.sleep("nap", 1), lambda: zombie.wait_for("word", timeout=1)):
+        with pytest.raises(LeaseLost):
+            suspends()
+    kept = app.store().run(handler.steps, job.id)
+    assert {name: one.result for (_, name), one in kept.items()} == {"first": '"in time"', "second": '"the heir\'s"'}
+
+
+def test_a_step_whose_answer_was_lost_is_repeated_and_finds_itself(app: App) -> None:
+    @app.task
+    def work(attempt: Attempt) -> None: ...
+
+    job = work.enqueue()
+    (claimed,) = claim(app)
+    store, lost = app.store(), []
+    attempt_once = store.attempt
+
+    def losing(make: Any, *, looks: bool = False) -> Any:
+        answer = attempt_once(make, looks=looks)
+        if getattr(make, "func", None) is handler.keep and len(lost) < 2:
+            lost.append(answer)
+            raise Transient(StoreUnavailable("the answer was lost"), unknown=True)
+        return answer
+
+    store.attempt = losing  # type: ignore[method-assign]
+    try:
+        calls: list[int] = []
+        assert _backed(app, claimed).step("once", lambda: calls.append(1) or 7) == 7
+    finally:
+        store.attempt = attempt_once  # type: ignore[method-assign]
+    assert calls == [1]
+    assert len(lost) == 2
+    assert list(store.run(handler.steps, job.id).values()) == [Kept("7", 0)]
+
+
+def test_what_was_kept_counts_when_it_is_kept_again(app: App) -> None:
+    """The first writer wins: what a repeated statement brings is dropped."""
+
+    @app.task
+    def work(attempt: Attempt) -> None: ...
+
+    work.enqueue()
+    (claimed,) = claim(app)
+    run = app.store().run
+    assert run(handler.keep, claimed.lease, "step", "a", "1", None) == Kept("1", 0)
+    assert run(handler.keep, claimed.lease, "step", "a", "2", None) == Kept("1", 0)
+    assert run(handler.keep, claimed.lease, "sleep", "a", None, 60.0).left == pytest.approx(60, abs=1)
+    assert run(handler.keep, claimed.lease, "sleep", "a", None, 6000.0).left == pytest.approx(60, abs=5)
+
+
+def test_a_step_within_a_transaction_of_the_store_is_refused_before_it_is_done(app: App) -> None:
+    """SQLite has one writer at a time: it would wait for itself."""
+    calls: list[int] = []
+
+    @app.task(max_attempts=1)
+    def work(attempt: Attempt) -> int:
+        attempt.step("before", lambda: 1)
+        with attempt.transaction():
+            assert attempt.step("before", lambda: 2) == 1
+            return attempt.step("within", lambda: calls.append(1) or 3)
+
+    @app.task(max_attempts=1)
+    async def awork(attempt: Attempt) -> None:
+        async with attempt.transaction():
+            await attempt.asleep("within", 1.0)
+
+    with working(app):
+        assert "step 'within' of work: steps, sleeps and waits are kept by themselves" in error_of(app, work.enqueue())
+        assert "have them before attempt.transaction()" in error_of(app, awork.enqueue())
+    assert calls == []
+
+
+# How long it lasts
+
+
+def test_steps_and_signals_go_with_the_job(app: App) -> None:
+    @app.task
+    def work(attempt: Attempt) -> None: ...
+
+    jobs = [work.enqueue() for _ in range(3)]
+    for claimed in claim(app, 3):
+        backing = _backed(app, claimed)
+        backing.step("a", lambda: 1)
+        app.client.signal(claimed.id, "word", 1)
+        if claimed.id == jobs[0].id:
+            settle(app, claimed, Released())
+        else:
+            succeed(app, claimed)
+    assert _details(app) == (3, 3)
+    app.client.delete(jobs[0])
+    assert _details(app) == (2, 2)
+    app.client.delete(jobs[1])
+    assert _details(app) == (1, 1)
+    app.store().run(upkeep.prune, finished_for=60.0, failed_for=60.0, now=time.time() + 3600)
+    assert app.client.get(jobs[2]) is None
+    assert _details(app) == (0, 0)
+
+
+def test_a_handler_called_by_hand_runs_its_steps_and_keeps_nothing(memory_app: App) -> None:
+    calls: list[int] = []
+
+    @memory_app.task
+    def work(attempt: Attempt) -> int:
+        return attempt.step("a", lambda: calls.append(1) or 5)
+
+    @memory_app.task
+    async def awork(attempt: Attempt) -> int:
+        return await attempt.astep("a", _coroutine)
+
+    work.enqueue()
+    made = Attempt(claim(memory_app)[0])
+    assert [work(made), work(made)] == [5, 5]
+    assert calls == [1, 1]
+    assert asyncio.run(awork(made)) == 1
+    with pytest.raises(InvalidInput, match=r"attempt\.sleep needs a worker that runs the attempt"):
+        made.sleep("x", 1)
+    with pytest.raises(InvalidInput, match=r"attempt\.wait_for needs a worker"):
+        made.wait_for("x")
+
+
+def _details(app: App) -> tuple[int, int]:
+    found = inventory(app.store())
+    return found["steps"], found["signals"]
+
+
+def _backed(app: App, job: Claimed) -> Attempt:
+    """As a worker makes it."""
+    attempt = Attempt(job)
+    StoreBacking(app.store(), app.tasks[job.task], attempt)
+    return attempt
