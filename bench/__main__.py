@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from bench import bloat, crash, facts, hands, latency, memory, places, store, worker
+from bench import bloat, chains, crash, facts, hands, latency, memory, places, prune, store, worker
 
 
 def main(given: Sequence[str] | None = None) -> None:
@@ -24,6 +24,11 @@ def main(given: Sequence[str] | None = None) -> None:
     two.add_argument("--jobs", type=int, default=300_000, metavar="N")
     two.add_argument("--cursor", choices=("on", "off"), default="on", help="the claim cursor (default on)")
     two.add_argument("--snapshot", choices=("on", "off"), default="on", help="the old snapshot (default on)")
+
+    three = commands.add_parser("prune", help="claims while a long history is pruned, on both stores")
+    three.add_argument("--store", choices=("sqlite", "postgres"), help="this store only")
+    three.add_argument("--dsn", help="a PostgreSQL server; without it, one is started")
+    three.add_argument("--jobs", type=int, default=100_000, metavar="N", help="the history (default 100,000)")
 
     for name, (text, what, default) in WORKERS.items():
         sub = commands.add_parser(name, help=text)
@@ -45,6 +50,10 @@ def main(given: Sequence[str] | None = None) -> None:
                     store.profile(place, max(options.batches))
                 else:
                     store.run(place, options.batches, options.repeat)
+    elif options.command == "prune":
+        for kind in [options.store] if options.store else ["sqlite", "postgres"]:
+            with places.store(kind, options.dsn) as place:
+                prune.run(place, options.jobs)
     else:
         with places.store("postgres", options.dsn) as place:
             bloat.run(place, options.jobs, cursor=options.cursor == "on", snapshot=options.snapshot == "on")
@@ -54,6 +63,7 @@ WORKERS = {
     "worker": ("worker processes beside a bare loop of the same SQL", "jobs to a repetition", 100_000),
     "latency": ("an idle worker: how soon it begins, what it costs", "single jobs", 500),
     "crash": ("workers killed under a backlog: how soon their jobs run again", "the backlog", 100_000),
+    "chains": ("chains of three, fan-in, fan-out and transactions beside plain jobs", "of each", 10_000),
     "memory": ("whether a worker's memory grows", "jobs", 200_000),
 }
 
@@ -64,6 +74,8 @@ def with_workers(command: str, place: places.Place, some: hands.Hands, jobs: int
         worker.run(place, some, jobs, repeat)
     elif command == "latency":
         latency.run(some, jobs)
+    elif command == "chains":
+        chains.run(place, some, jobs)
     elif command == "crash":
         crash.run(some, jobs, repeat)
     else:

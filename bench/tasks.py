@@ -36,6 +36,31 @@ async def stamp(sent: float) -> float:
 
 
 @app.task
+async def three(n: int) -> int:
+    """The end of a chain."""
+    return 3 * n
+
+
+@app.task
+async def two(attempt: Attempt, n: int) -> int:
+    """The middle of a chain."""
+    return attempt.continue_with(three.draft(n))
+
+
+@app.task
+async def one(attempt: Attempt, n: int) -> int:
+    """The beginning of a chain."""
+    return attempt.continue_with(two.draft(n))
+
+
+@app.task
+def in_transaction(attempt: Attempt) -> None:
+    """Nothing, completed in a transaction of its own."""
+    with attempt.transaction() as tx:
+        tx.succeed(None)
+
+
+@app.task
 async def work(attempt: Attempt, seconds: float) -> None:
     """Something that takes a while, and notes when it began."""
     os.write(_notes, f"{attempt.job.id} {time.time()}\n".encode())
