@@ -7,7 +7,6 @@ on an async connection.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
@@ -32,8 +31,6 @@ from .threads import Threads
 
 R = TypeVar("R")
 T = TypeVar("T")
-
-log = logging.getLogger("leasehold.worker")
 
 _call = Threads("leasehold-handler").call
 
