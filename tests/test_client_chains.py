@@ -153,7 +153,7 @@ def test_a_chain_is_deleted_with_all_its_history(app: App, task: PlainTask[..., 
 
 def test_a_chain_that_others_wait_for_is_not_deleted(app: App, task: PlainTask[..., Any]) -> None:
     grown = grow(app, task, 2)
-    waiting = [task.using(after=[grown[0]]).enqueue(n).id for n in range(5)]
+    waiting = sorted(task.using(after=[grown[0]]).enqueue(n).id for n in range(5))
     everything = inventory(app.store())
     with pytest.raises(HasDependents, match=f"{waiting[2]} and 2 more; .* say dependents=True") as caught:
         app.client.delete(grown[1], chain=True)
