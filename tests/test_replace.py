@@ -171,6 +171,16 @@ def test_within_a_window_one_that_runs_is_all_there_is(app: App, index: Any) -> 
     assert app.client.count() == 1
 
 
+def test_within_a_window_one_that_has_begun_is_all_there_is(app: App, index: Any) -> None:
+    draft = index.using(unique="k", unique_for=60, replace=True)
+    draft.enqueue(1)
+    (running,) = claim(app)
+    app.store().run(handler.keep, running.lease, "step", "charge", '"receipt"', None)
+    settle(app, running, Snoozed(60))
+    again = draft.enqueue(2)
+    assert (again.id, again.existing, again.payload) == (running.id, True, '{"page":1}')
+
+
 def test_a_key_whose_job_was_pruned_is_free(home: Home, app: App, index: Any) -> None:
     if not home.is_postgres:
         pytest.skip("SQLite has one writer at a time")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
@@ -22,6 +23,7 @@ Places = dict[str, rows.Place]
 MOST = 2000  # drafts, keys or ids sent in one statement
 MOST_LINKS = 10_000
 TRIES = 20
+MOST_DOUBTS = 3
 
 T = TypeVar("T")
 
@@ -204,17 +206,19 @@ def _take_keys(
     firsts, twins = replacing.firsts(drafts)
     existing: dict[str, Job[Any]] = {}
     heirs: dict[str, Draft[Any]] = {}
-    seen: set[tuple[str, str]] = set()  # what was found to run, or to be over, and has its key for all that: a window
+    # What has its key after all that, though it runs or is over, or has not let it go in some tries, has a window.
+    doubts: Counter[tuple[str, str]] = Counter()
     for _ in range(TRIES):
         holders, found = yield from _try_to_take_keys(firsts, now)
         existing |= found
         wanted = [draft for draft in firsts if draft.replace and holders.get(draft.id) in found]
-        wanted = [draft for draft in wanted if (draft.id, holders[draft.id]) not in seen]
+        wanted = [draft for draft in wanted if doubts[draft.id, holders[draft.id]] < MOST_DOUBTS]
         again = False
         if wanted:
             more, again = yield from replacing.replace_or_follow(wanted, holders, found, now)
-            waiting = replacing.WAITING
-            seen |= {(d.id, holders[d.id]) for d in wanted if found[holders[d.id]].state not in waiting}
+            for draft in wanted:
+                waits = found[holders[draft.id]].state in replacing.WAITING
+                doubts[draft.id, holders[draft.id]] += 1 if waits else MOST_DOUBTS
             heirs |= more
             holders = {id: holder for id, holder in holders.items() if id not in more}
         if not again:
