@@ -88,14 +88,18 @@ def test_it_runs_even_if_the_one_before_fails(app: App, index: Any) -> None:
     assert [job.id for job in claim(app, 9)] == [second.id]
 
 
-@pytest.mark.parametrize("end", ["cancel", "delete", "complete"])
-def test_a_follower_that_ends_before_its_turn_gives_the_key_back(app: App, index: Any, end: str) -> None:
+@pytest.mark.parametrize(
+    ("end", "how"), [("cancel", {}), ("delete", {}), ("delete", {"chain": True}), ("complete", {})]
+)
+def test_a_follower_that_ends_before_its_turn_gives_the_key_back(
+    app: App, index: Any, end: str, how: dict[str, bool]
+) -> None:
     """Else a third would run beside the first."""
     draft = index.using(unique="k", replace=True)
     draft.enqueue(1)
     (running,) = claim(app)
     follower = draft.enqueue(2)
-    getattr(app.client, end)(follower)
+    getattr(app.client, end)(follower, **how)
     third = index.using(unique="k").enqueue(3)
     assert (third.id, third.existing) == (running.id, True)
     succeed(app, running)

@@ -14,11 +14,11 @@ from uuid import UUID
 from .client import DAY, AnyJob, AnyState, Client, signal_of
 from .core.drafts import check_drafts, spend
 from .core.errors import JobCancelled, JobFailed
-from .core.job import AttemptRecord, Chain, Draft, Job
+from .core.job import AttemptRecord, BlockerInfo, Chain, Draft, Job
 from .schedules import AsyncSchedules
 from .store.callers import arun_on
 from .store.flows import enqueue, steer
-from .store.flows.look import BlockerInfo, Page, QueueInfo
+from .store.flows.look import Page, QueueInfo
 from .store.flows.upkeep import Pruned
 from .store.store import Store
 from .tasks import Tasks

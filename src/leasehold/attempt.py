@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, NamedTuple, NoReturn, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar, cast, overload
 
 from .core import names
 from .core.errors import Aborted, AbortReason, InvalidInput, JobCancelled, JobFailed
-from .core.job import Claimed, Draft, Job, Progress, State
+from .core.job import BlockerInfo, Claimed, Draft, Job, Progress, State
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -71,15 +71,6 @@ class Opening(Protocol):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None: ...
-
-
-class Blocker(NamedTuple):
-    """What a job waited for: the chain, the task that it began with, how it ended, and its result as JSON text."""
-
-    chain: str
-    task: str | None
-    state: str | None
-    result: str | None
 
 
 class Typed(Protocol[R_co]):
@@ -142,7 +133,7 @@ class Attempt:
     tenant: str | None = None
     _report: Callable[[Progress], None] = field(default=_to_nobody, repr=False)
     _backing: Backing = field(default=cast("Backing", NoBacking()), repr=False)
-    _blockers: Sequence[Blocker] = field(default=(), repr=False)
+    _blockers: Sequence[BlockerInfo] = field(default=(), repr=False)
     _cancelled: bool = field(default=False, repr=False)  # CancelledError has left the handler
     _completed: str | None = field(default=None, repr=False)  # with which result, in a transaction of the handler's own
 

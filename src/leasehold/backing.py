@@ -15,11 +15,11 @@ from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
-from .attempt import Attempt, Blocker, Continuation
+from .attempt import Attempt, Continuation
 from .core import names, payload
 from .core.drafts import check_drafts, spend
 from .core.errors import InvalidInput, LeaseLost, SignalTimeout, Suspended
-from .core.job import Draft, Job, Lease, Succeeded
+from .core.job import Draft, Job, Succeeded
 from .signature import converter, plain_value, result_converter
 from .store.callers import arun_on, run_on
 from .store.flows import enqueue, handler, look
@@ -45,7 +45,7 @@ class StoreBacking:
         self._task = task
         self._attempt = attempt
         self._completing = completing
-        self._lease = Lease(attempt.job.id, attempt.job.token)
+        self.lease = attempt.job.lease  # what is shown with every write
         self._kept: dict[tuple[str, str], Kept] | None = None
         self._looked = 0.0  # when that was, by the monotonic clock
         self.transactions = 0  # open just now
@@ -54,8 +54,7 @@ class StoreBacking:
 
     def load_blockers(self) -> None:
         """What the job waited for, at hand before the handler begins."""
-        found = self.store.run(look.blockers, self._lease.id)
-        self._attempt._blockers = [Blocker(one.chain, one.task, one.state, one.result) for one in found]
+        self._attempt._blockers = self.store.run(look.blockers, self.lease.id)
 
     # Completion in a transaction
 
@@ -66,13 +65,13 @@ class StoreBacking:
     def succeed(self, result: object, connection: Any) -> None:
         """Complete the job on the user's connection."""
         done = self.outcome(result)
-        self.store.prepare_to_finish(self._lease.id)
+        self.store.prepare_to_finish(self.lease.id)
         run_on(self.store, connection, self.completion, done)
 
     async def asucceed(self, result: object, connection: Any) -> None:
         """Complete the job on the user's async connection."""
         done = self.outcome(result)
-        await self.store.aprepare_to_finish(self._lease.id)
+        await self.store.aprepare_to_finish(self.lease.id)
         await arun_on(self.store, connection, self.completion, done)
 
     def outcome(self, result: object) -> Succeeded:
@@ -86,12 +85,7 @@ class StoreBacking:
         """Complete the job. From here on whoever settles must reckon with the handler's transaction."""
         self._completing()
         self._attempt._completed = done.result or ""
-        yield from handler.succeed(self._lease, self._attempt.job.chain, done)
-
-    @property
-    def lease(self) -> Lease:
-        """What is shown with every write."""
-        return self._lease
+        yield from handler.succeed(self.lease, self._attempt.job.chain, done)
 
     # Once, over all attempts
 
@@ -118,14 +112,14 @@ class StoreBacking:
 
     def wait_for(self, name: str, kind: Any, timeout: float | None) -> Any:
         """The value of a signal that has come, else suspend the attempt until it does, or until the time is over."""
-        missed = SignalTimeout(self._lease.id, name, timeout or 0.0)
+        missed = SignalTimeout(self.lease.id, name, timeout or 0.0)
         self._waits[name] += 1
         this = name if self._waits[name] == 1 else f"{name}\x1f{self._waits[name]}"  # a handler may wait again
         if self._find("missed", this):
             raise missed
-        told = self.store.run(handler.signal_of, self._lease.id, name)
+        told = self.store.run(handler.signal_of, self.lease.id, name)
         if told is not None:
-            return converter(kind)(told, f"signal {name!r} of job {self._lease.id}")
+            return converter(kind)(told, f"signal {name!r} of job {self.lease.id}")
         if timeout is None:
             raise Suspended(names.MOST_SECONDS, name)
         wait = self._find("wait", this) or self._keep("wait", this, seconds=timeout)
@@ -140,7 +134,7 @@ class StoreBacking:
 
     def _find(self, kind: str, name: str) -> Kept | None:
         if self._kept is None:  # the first attempt cannot have any
-            self._kept = self.store.run(handler.steps, self._lease.id) if self._attempt.version > 1 else {}
+            self._kept = self.store.run(handler.steps, self.lease.id) if self._attempt.version > 1 else {}
             self._looked = time.monotonic()
         found = self._kept.get((kind, name))
         if found is None and (self.transactions or self._attempt._completed is not None):
@@ -151,9 +145,9 @@ class StoreBacking:
         return found
 
     def _keep(self, kind: str, name: str, text: str | None = None, seconds: float | None = None) -> Kept:
-        kept = self.store.run(handler.keep, self._lease, kind, name, text, seconds)
+        kept = self.store.run(handler.keep, self.lease, kind, name, text, seconds)
         if kept is None:
-            raise LeaseLost(self._lease.id, "keep a step of")
+            raise LeaseLost(self.lease.id, "keep a step of")
         assert self._kept is not None  # noqa: S101
         self._kept[kind, name] = kept._replace(left=kept.left + time.monotonic() - self._looked)
         return self._kept[kind, name]

@@ -15,12 +15,12 @@ from .core import names, payload
 from .core.drafts import check_drafts, spend
 from .core.errors import InvalidInput, JobCancelled, JobFailed, JobNotFound
 from .core.ids import parse_id
-from .core.job import AttemptRecord, Chain, Draft, Job, State
+from .core.job import AttemptRecord, BlockerInfo, Chain, Draft, Job, State
 from .schedules import Schedules
 from .signature import plain_value
 from .store.callers import run_on
 from .store.flows import chains, enqueue, look, steer, upkeep
-from .store.flows.look import BlockerInfo, Filter, Page, QueueInfo
+from .store.flows.look import Filter, Page, QueueInfo
 from .store.flows.upkeep import Pruned
 from .store.store import Store
 from .tasks import Tasks

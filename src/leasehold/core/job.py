@@ -224,6 +224,19 @@ class AttemptRecord:
     error: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class BlockerInfo:
+    """What a job waits for, or waited for: a chain, how it ended (None: not yet) and its result as JSON text.
+
+    `task` is that of the chain's first job; None until it has ended, and where that job was gone by then.
+    """
+
+    chain: str
+    state: str | None
+    result: str | None
+    task: str | None
+
+
 # What came of an attempt. Closed: `machine.settle` says what each of them means for the job.
 
 

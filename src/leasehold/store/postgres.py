@@ -19,13 +19,12 @@ from psycopg import errors as pg
 from ..core import names
 from ..core.errors import SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
 from ..core.ids import id_time
-from ..threads import Threads
 from . import migrate, partitions
 from .flows import upkeep
 from .query import Flow, Query, Row, Wake, texts
 from .runner import drive
 from .server import Server
-from .store import ENDED, PATIENCE, SWALLOWED, AsyncOpened, Limited, Opened, Store, Transient
+from .store import ENDED, PATIENCE, SWALLOWED, AsyncOpened, Limited, Opened, Store, Transient, call_in_thread
 from .urls import hide
 from .wakes import channel
 
@@ -43,8 +42,6 @@ HALF_A_DAY = 43_200.0
 
 #: A pooler stands between, and has passed the statements on to another server process than those before.
 UNPREPARED = (pg.InvalidSqlStatementName, pg.DuplicatePreparedStatement)
-
-_call = Threads("leasehold-store").call
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -126,7 +123,7 @@ class PostgresStore(Store):
     async def aprepare_to_finish(self, job_id: str) -> None:
         """The same for async code."""
         if _is_old(job_id):
-            await _call(self.prepare_to_finish, job_id)
+            await call_in_thread(self.prepare_to_finish, job_id)
 
     def notifications(self, wakes: list[Wake]) -> list[Query]:
         """Workers are told of jobs only while one of them sleeps; the statement sees to that."""

@@ -22,7 +22,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-_call = Threads("leasehold-store").call
+call_in_thread = Threads("leasehold-store").call
 
 PATIENCE = 10.0
 PATIENCE_OF_HANDLERS = 60.0  # they hold a slot, and a lease that is renewed: to wait is better than to fail
@@ -177,7 +177,7 @@ class Store(ABC):
         async with self.aopened() as opened:
             yield opened
         if opened.wakes:
-            await _call(self.tell, opened.wakes)
+            await call_in_thread(self.tell, opened.wakes)
 
     def prepare_to_finish(self, job_id: str) -> None:
         """See to it that this job can end in a transaction that cannot be repeated."""
@@ -190,7 +190,7 @@ class Store(ABC):
     async def aready(self) -> None:
         """As `ready`, for async code."""
         if not self._checked:
-            await _call(self.ready)
+            await call_in_thread(self.ready)
 
     def leave_loop(self) -> None:
         """Let go of connections that belong to the event loop which runs here, and is about to end."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ...core.errors import HasDependents, JobNotFound
 from ...core.job import State
@@ -40,12 +40,18 @@ def delete_chain(
         chains = wanted
         held = yield from _hold(chains, now)
     ids = [row[0] for row in (yield read("chain_ids", chains=_list(chains)))]
-    yield write("delete", ids=as_json(ids))
+    yield from remove(ids)
     if any(state == State.RUNNING for _, state, *_ in held):
         yield Wake("request")
     yield Wake("jobs")
     yield Wake("done")
     return ids
+
+
+def remove(ids: Sequence[str]) -> Flow[None]:
+    """Delete jobs that are locked. A key that one has taken over from a job that runs is that job's again."""
+    yield write("hand_back", ids=as_json(ids))
+    yield write("delete", ids=as_json(ids))
 
 
 def _hold(chains: Iterable[str], now: float | None) -> Flow[list[Row]]:

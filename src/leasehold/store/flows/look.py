@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ...core.errors import JobNotFound
-from ...core.job import AttemptRecord, Chain, Job, State, Wait, maybe_utc, utc
+from ...core.job import AttemptRecord, BlockerInfo, Chain, Job, State, Wait, maybe_utc, utc
 from ...core.names import MOST_SECONDS
 from ..query import Flow, Row, as_json, look, pairs, read
 from . import limits, rows
@@ -68,19 +68,6 @@ class RateInfo:
     key: str | None
     rate: int
     per: float
-
-
-@dataclass(frozen=True, slots=True)
-class BlockerInfo:
-    """What a job waits for, or waited for: a chain, how it ended (None: not yet) and its result as JSON text.
-
-    `task` is that of the chain's first job; None until it has ended, and where that job was gone by then.
-    """
-
-    chain: str
-    state: str | None
-    result: str | None
-    task: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from ...core.errors import InvalidTransition, JobNotFound, KeyTaken
 from ...core.job import Draft, Job, Request, State, Wait
 from ...core.machine import Change
 from ..query import BEGIN, Flow, Row, Wake, as_json, pairs, read, write
-from . import enqueue, keys, look, promote, rows
+from . import chains, enqueue, keys, look, promote, rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +152,7 @@ def delete(job_id: str, *, now: float | None = None, again: bool = False) -> Flo
     there = [rows.job(row) for row in (yield read("get", ids=as_json([job_id])))]
     if there and there[0].state.over:
         yield from promote.announce(there[0].chain, now)  # whoever waited for it shall have its result
-    yield write("hand_back", ids=as_json([job_id]))
-    yield write("delete", ids=as_json([job_id]))
+    yield from chains.remove([job_id])
     if running:
         yield Wake("request")
     if there:

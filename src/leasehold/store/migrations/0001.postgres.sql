@@ -178,15 +178,15 @@ create table {schema}.rates (
     primary key (queue, key)
 );
 
--- When jobs of queues with a rate were started: one row for each claim and key.
+-- When jobs of queues with a rate were started: one row for each moment and key.
 create table {schema}.starts (
     queue   text not null,
     key     text not null,
     at      timestamptz not null,
-    number  integer not null
+    number  integer not null,
+    primary key (queue, key, at)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 create index starts_latest on {schema}.starts (queue, at);
-create index starts_of_key on {schema}.starts (queue, key, at);
 
 -- What enqueues on a clock. `definition`: what is enqueued and when, as JSON; `declared`: how code last said it.
 create table {schema}.schedules (

@@ -174,15 +174,15 @@ create table {schema}.rates (
     primary key (queue, key)
 );
 
--- When jobs of queues with a rate were started: one row for each claim and key.
+-- When jobs of queues with a rate were started: one row for each moment and key.
 create table {schema}.starts (
     queue   text not null,
     key     text not null,
     at      real not null,
-    number  integer not null
+    number  integer not null,
+    primary key (queue, key, at)
 );
 create index {schema}.starts_latest on {schema}.starts (queue, at);
-create index {schema}.starts_of_key on {schema}.starts (queue, key, at);
 
 -- What enqueues on a clock. `definition`: what is enqueued and when, as JSON; `declared`: how code last said it.
 create table {schema}.schedules (

@@ -13,12 +13,6 @@ with given as materialized (
 gone as (
     delete from {schema}.starts s using (select distinct queue, longest from given) g
     where s.queue = g.queue and s.at <= {now} - make_interval(secs => g.longest)
-),
-joined as (
-    update {schema}.starts s set number = s.number + g.number from given g
-    where s.queue = g.queue and s.at = g.at and s.key = g.key
-    returning s.queue, s.key
 )
-insert into {schema}.starts (queue, key, at, number)
-select g.queue, g.key, g.at, g.number from given g
-where not exists (select from joined j where j.queue = g.queue and j.key = g.key)
+insert into {schema}.starts (queue, key, at, number) select queue, key, at, number from given
+on conflict (queue, key, at) do update set number = starts.number + excluded.number

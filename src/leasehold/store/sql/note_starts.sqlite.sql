@@ -4,20 +4,6 @@ delete from {schema}.starts
 where queue in (select json_extract(value, '$.queue') from json_each(:batch))
   and at <= {now} - (select max(r.per) from {schema}.rates r where r.queue = {schema}.starts.queue);
 
-update {schema}.starts as s set number = s.number + g.number
-from (
-    select b.queue, b.key, b.number,
-           coalesce((cast({now} / b.grain as integer) + ({now} / b.grain > cast({now} / b.grain as integer))) * b.grain, {now}) as at
-    from (
-        select json_extract(value, '$.queue') as queue, json_extract(value, '$.key') as key,
-               json_extract(value, '$.number') as number,
-               (select case when max(rate) > 1000 then min(per) / 1000 end
-                from {schema}.rates r where r.queue = json_extract(value, '$.queue')) as grain
-        from json_each(:batch)
-    ) b
-) g
-where s.queue = g.queue and s.at = g.at and s.key = g.key;
-
 insert into {schema}.starts (queue, key, at, number)
 select g.queue, g.key, g.at, g.number from (
     select b.queue, b.key, b.number,
@@ -30,4 +16,5 @@ select g.queue, g.key, g.at, g.number from (
         from json_each(:batch)
     ) b
 ) g
-where not exists (select 1 from {schema}.starts s where s.queue = g.queue and s.at = g.at and s.key = g.key);
+where true
+on conflict (queue, key, at) do update set number = number + excluded.number;
