@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from leasehold import App, Attempt, State
 from tests.homes import Home, beat
@@ -151,3 +152,36 @@ def test_a_handler_that_has_its_own_row_locked_does_not_hold_up_the_leases_of_ot
         assert app.client.result(other, timeout=20) == "never lost"
     for one in (job, other):
         assert app.client.get(one).version == 1  # type: ignore[union-attr]
+
+
+def test_a_job_that_runs_alone_waits_until_the_others_are_settled(tmp_path: Path) -> None:
+    """Were it to take the worker down now, the one that has just ended would lose its attempt with it."""
+    home = Home("sqlite", f"sqlite:///{tmp_path / 'leasehold.db'}", "leasehold")
+    app = home.app()
+    gone: list[str] = []
+    beside: list[int] = []
+    settling = threading.Event()
+
+    @app.task
+    async def work(name: str) -> None:
+        beside.append(app.client.count(state="running"))
+        gone.append(name)
+
+    beat(app)
+    jobs = [work.enqueue(name) for name in ("first", "second")]
+    run_sql(home, app, "update {t}jobs set losses = 2")
+    with working(app, lease=30.0) as worker:
+        (station,) = worker._stations
+        settle = station.settler._settle
+
+        def slowly(batch: list[Any], **options: Any) -> None:
+            time.sleep(0.2)
+            settling.set()
+            settle(batch, **options)
+
+        station.settler._settle = slowly  # type: ignore[method-assign]
+        over(app, *jobs)
+    app.close()
+    assert settling.is_set()
+    assert sorted(gone) == ["first", "second"]
+    assert beside == [1, 1], "the second ran while the first was not settled"

@@ -252,6 +252,11 @@ class Lane:
         """Slots in use."""
         return self._running
 
+    @property
+    def busy(self) -> bool:
+        """Somebody would lose an attempt if the worker died now: also one that has ended, but is not settled yet."""
+        return bool(self.claiming or self._running or len(self._held))
+
     def ended(self, run: Run, outcome: Outcome) -> Run | None:
         """A handler has ended: settle, and free its slot. Returns what to run in it next; whoever calls starts it."""
         run.ended = True

@@ -60,7 +60,7 @@ class Solitude:
 
     def _empty_within(self, seconds: float, lane: Lane) -> bool:
         give_up = time.monotonic() + seconds
-        while any(each.running or each.claiming for each in self.lanes):
+        while any(each.busy for each in self.lanes):
             if time.monotonic() >= give_up or lane.stopped:
                 return False
             time.sleep(0.005)
