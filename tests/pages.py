@@ -19,6 +19,7 @@ import shlex
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,7 +57,8 @@ def blocks(page: Path) -> list[Block]:
 def commands(page: Path) -> list[list[str]]:
     """The arguments of every `leasehold ...` in the page."""
     lines = [line for block in SHELL.finditer(page.read_text()) for line in block["code"].splitlines()]
-    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("leasehold ")]
+    words = [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("leasehold ")]
+    return [list(takewhile(lambda word: word not in (">", "|"), one)) for one in words]
 
 
 def _line(text: str, position: int) -> int:

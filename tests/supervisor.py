@@ -69,13 +69,64 @@ def unprivileged() -> pwd.struct_passwd | None:
     return known.get("postgres") or known["nobody"]
 
 
-class Cluster:
+class Kind:
+    """One major version: programs that the clusters' user may run, and an empty cluster to make others from."""
+
     def __init__(self, home: Path, install: Install) -> None:
+        self.home = home
+        self.install = install
+        self.owner = unprivileged()
+        self.lock = threading.Lock()
+
+    def make_cluster(self, data: Path) -> None:
+        """By copying files, which is much quicker than initdb."""
+        self._prepare()
+        shutil.copytree(self.home / "data", data)
+        for path in (data, *data.rglob("*")):
+            give(path, self.owner)
+
+    def _prepare(self) -> None:
+        with self.lock:
+            if (self.home / "data").exists():
+                return
+            self.home.mkdir(mode=0o700, exist_ok=True)
+            give(self.home, self.owner)
+            if self.owner and self.install.in_wheel:
+                self.install = self.install.copy(self.home / "install", self.owner)
+            options = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
+            if self.spawn("initdb", self.home, *options).wait() != 0:
+                shutil.rmtree(self.home / "data", ignore_errors=True)
+                raise RuntimeError((self.home / "log").read_text())
+
+    def spawn(self, program: str, home: Path, *options: str) -> subprocess.Popen[bytes]:
+        """A program of PostgreSQL's, for the cluster that has its files in this folder."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+        command = [str(self.install.bin / program), "-D", str(home / "data"), *options]
+        with (home / "log").open("ab") as log:
+            return subprocess.Popen(
+                command,
+                cwd=home,
+                env=environment | {"LC_ALL": "C"},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                user=self.owner.pw_uid if self.owner else None,
+                group=self.owner.pw_gid if self.owner else None,
+                extra_groups=[] if self.owner else None,
+            )
+
+
+def give(path: Path, owner: pwd.struct_passwd | None) -> None:
+    if owner:
+        os.chown(path, owner.pw_uid, owner.pw_gid)
+
+
+class Cluster:
+    def __init__(self, home: Path, kind: Kind) -> None:
         self.home = home
         self.data = home / "data"
         self.log = home / "log"
-        self.install = install
-        self.owner = unprivileged()
+        self.kind = kind
         self.lock = threading.Lock()
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -99,22 +150,20 @@ class Cluster:
 
     def _create(self) -> None:
         self.home.mkdir(mode=0o700, exist_ok=True)
-        if self.owner:
-            os.chown(self.home, self.owner.pw_uid, self.owner.pw_gid)
-            if self.install.in_wheel:
-                self.install = self.install.copy(self.home / "install", self.owner)
-        options = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
-        initdb = self._spawn("initdb", *options)
-        if initdb.wait() != 0:
+        give(self.home, self.kind.owner)
+        try:
+            self.kind.make_cluster(self.data)
+        except BaseException:
             shutil.rmtree(self.data, ignore_errors=True)
-            raise RuntimeError(self.log.read_text())
+            raise
+        self.log.touch()
 
     def _launch(self) -> None:
         settings = [f"--{name}={value}" for name, value in SETTINGS.items()]
         deadline = time.monotonic() + PATIENCE
         while True:
             begin = self.log.stat().st_size
-            self.process = self._spawn("postgres", f"--unix_socket_directories={self.home}", *settings)
+            self.process = self.kind.spawn("postgres", self.home, f"--unix_socket_directories={self.home}", *settings)
             while self.process.poll() is None and not self._ready(self.process.pid):
                 time.sleep(0.02)
             if self.process.poll() is None:
@@ -132,37 +181,21 @@ class Cluster:
             return False
         return len(lines) >= 8 and lines[0] == str(pid) and lines[7].strip() == "ready"
 
-    def _spawn(self, program: str, *options: str) -> subprocess.Popen[bytes]:
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
-        command = [str(self.install.bin / program), "-D", str(self.data), *options]
-        with self.log.open("ab") as log:
-            return subprocess.Popen(
-                command,
-                cwd=self.home,
-                env=environment | {"LC_ALL": "C"},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                user=self.owner.pw_uid if self.owner else None,
-                group=self.owner.pw_gid if self.owner else None,
-                extra_groups=[] if self.owner else None,
-            )
-
 
 class Control(socketserver.ThreadingUnixStreamServer):
     daemon_threads = True
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.installs = installs()
+        self.kinds = {name: Kind(home / f"{name}.new", install) for name, install in installs().items()}
         self.clusters: dict[str, Cluster] = {}
         self.lock = threading.Lock()
         super().__init__(str(home / "control"), Request)
 
     def obey(self, verb: str, name: str, how: str = "SIGQUIT") -> None:
         with self.lock:
-            install = self.installs[name.partition(".")[0]]
-            cluster = self.clusters.setdefault(name, Cluster(self.home / name, install))
+            kind = self.kinds[name.partition(".")[0]]
+            cluster = self.clusters.setdefault(name, Cluster(self.home / name, kind))
         if verb == "start":
             cluster.start()
         else:

@@ -12,6 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tests.schemas import Schemas
 from tests.servers import PrivateServer, Server, local_names
 
 
@@ -39,6 +40,21 @@ def test_postgres_is_durable_and_far_from_utc(pg_servers: list[Server]) -> None:
             with psycopg.connect(server.dsn) as connection:
                 shown = [connection.execute(f"show {name}").fetchone() for name in ("fsync", "timezone")]
             assert shown == [("on",), ("Asia/Kolkata",)]
+
+
+def test_a_shared_schema_is_used_again_unless_more_than_rows_was_left_in_it(pg_servers: list[Server]) -> None:
+    server, schemas = pg_servers[0], Schemas()
+    with schemas.one_of(server) as first, schemas.one_of(server) as second:
+        server.execute(f"insert into {first.name}.queues (queue) values ('left')")
+        server.execute(f"create index mine on {second.name}.jobs (queue)")
+        first.empty()
+    with schemas.one_of(server) as again, schemas.one_of(server) as another:
+        assert again.name == first.name
+        assert another.name not in (first.name, second.name)
+        with psycopg.connect(server.dsn) as connection:
+            assert connection.execute(f"select count(*) from {again.name}.queues").fetchone() == (0,)
+            assert connection.execute("select to_regnamespace(%s)", [second.name]).fetchone() == (None,)
+    schemas.close()
 
 
 def test_a_fresh_database_is_gone_afterwards(pg_servers: list[Server]) -> None:

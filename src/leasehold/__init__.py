@@ -8,6 +8,7 @@ core            pure: the nouns, the transition table, the errors
 """
 
 from .aclient import AsyncClient
+from .acting import BulkDone
 from .app import App
 from .attempt import AsyncTransaction, Attempt, Transaction
 from .client import Client
@@ -39,8 +40,22 @@ from .core.errors import (
     UnknownTask,
     WaitTimeout,
 )
-from .core.job import AttemptRecord, Chain, Draft, Job, State
+from .core.finding import Finding
+from .core.job import AttemptRecord, BlockerInfo, Chain, Draft, Job, State
 from .core.schedule import ScheduleInfo, Tick
+from .core.sight import (
+    AuditEntry,
+    AuditPage,
+    FailureGroup,
+    Page,
+    QueueInfo,
+    RateInfo,
+    TargetInfo,
+    TargetPage,
+    TargetView,
+)
+from .core.stats import Histogram, StatPoint
+from .core.worker import WorkerInfo
 from .logs import JobContext
 from .tasks import new_id
 from .worker import Worker
@@ -52,12 +67,19 @@ __all__ = [
     "AsyncTransaction",
     "Attempt",
     "AttemptRecord",
+    "AuditEntry",
+    "AuditPage",
     "Backoff",
+    "BlockerInfo",
+    "BulkDone",
     "Chain",
     "Client",
     "Draft",
     "Fail",
+    "FailureGroup",
+    "Finding",
     "HasDependents",
+    "Histogram",
     "InvalidArguments",
     "InvalidInput",
     "InvalidPayload",
@@ -70,22 +92,30 @@ __all__ = [
     "KeyTaken",
     "LeaseLost",
     "LeaseholdError",
+    "Page",
+    "QueueInfo",
+    "RateInfo",
     "Retry",
     "ScheduleInfo",
     "ScheduleNotFound",
     "SchemaMismatch",
     "SignalTimeout",
     "Snooze",
+    "StatPoint",
     "State",
     "StoreBusy",
     "StoreError",
     "StoreRefused",
     "StoreUnavailable",
     "Suspended",
+    "TargetInfo",
+    "TargetPage",
+    "TargetView",
     "Tick",
     "Transaction",
     "UnknownTask",
     "WaitTimeout",
     "Worker",
+    "WorkerInfo",
     "new_id",
 ]

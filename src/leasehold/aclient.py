@@ -6,22 +6,29 @@ and has no pool to leak. Enqueueing on an async connection of the caller's runs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, Unpack, overload
 from uuid import UUID
 
-from .client import DAY, AnyJob, AnyState, Client, signal_of
+from .acting import Action, BulkDone
+from .client import DAY, Client, signal_of
+from .core import names
 from .core.drafts import check_drafts, spend
 from .core.errors import JobCancelled, JobFailed
+from .core.finding import Finding
 from .core.job import AttemptRecord, BlockerInfo, Chain, Draft, Job
+from .core.sight import AuditPage, FailureGroup, Page, QueueInfo, TargetPage, TargetView
+from .core.stats import StatPoint
+from .core.worker import WorkerInfo
 from .schedules import AsyncSchedules
+from .sights import AnyJob, Sights, Which
 from .store.callers import arun_on
 from .store.flows import enqueue, steer
-from .store.flows.look import Page, QueueInfo
 from .store.flows.upkeep import Pruned
 from .store.store import Store
 from .tasks import Tasks
+from .telemetry import sending
 from .threads import Threads
 
 R = TypeVar("R")
@@ -32,18 +39,28 @@ _call = Threads("leasehold-client").call
 class AsyncClient:
     """The jobs of one store, for async code. Safe to use from any event loop, and after a fork."""
 
-    def __init__(self, tasks: Tasks, store: Callable[[str | None], Store], tenant: str | None = None) -> None:
-        self._plain = Client(tasks, store, tenant)
+    def __init__(
+        self,
+        tasks: Tasks,
+        store: Callable[[str | None], Store],
+        tenant: str | None = None,
+        who: str | None = None,
+    ) -> None:
+        self._plain = Client(tasks, store, tenant, who)
         self._tasks = tasks
         self._store_of = store
         self._tenant = tenant
+        self._who = who
 
     @property
     def store(self) -> Store:
         return self._plain.store
 
     def tenant(self, name: str) -> AsyncClient:
-        return AsyncClient(self._tasks, self._store_of, name)
+        return AsyncClient(self._tasks, self._store_of, name, self._who)
+
+    def acting_as(self, who: str) -> AsyncClient:
+        return AsyncClient(self._tasks, self._store_of, self._tenant, names.key("who", who))
 
     async def enqueue(self, draft: Draft[R], /, *, connection: Any = None, tenant: str | None = None) -> Job[R]:
         return (await self.enqueue_many([draft], connection=connection, tenant=tenant))[0]
@@ -55,7 +72,10 @@ class AsyncClient:
             given = check_drafts(drafts)
             store = self._store_of(self._tenant if tenant is None else tenant)
             try:
-                return await arun_on(store, connection, enqueue.enqueue, given)
+                with sending(self._tasks.telemetry, given) as stored:
+                    jobs = await arun_on(store, connection, enqueue.enqueue, given)
+                    stored(jobs)
+                    return jobs
             finally:
                 spend(given)
         return await _call(self._plain.enqueue_many, drafts, tenant=tenant)
@@ -64,50 +84,12 @@ class AsyncClient:
         return await _call(self._plain.get, job)
 
     async def jobs(
-        self,
-        *,
-        state: AnyState | Sequence[AnyState] | None = None,
-        queue: str | None = None,
-        task: str | None = None,
-        target: str | None = None,
-        created_from: datetime | None = None,
-        created_to: datetime | None = None,
-        limit: int = 50,
-        before: str | None = None,
+        self, *, limit: int = 50, before: str | None = None, scan: int | None = None, **which: Unpack[Which]
     ) -> Page:
-        return await _call(
-            self._plain.jobs,
-            state=state,
-            queue=queue,
-            task=task,
-            target=target,
-            created_from=created_from,
-            created_to=created_to,
-            limit=limit,
-            before=before,
-        )
+        return await _call(self._plain.jobs, limit=limit, before=before, scan=scan, **which)
 
-    async def count(
-        self,
-        *,
-        state: AnyState | Sequence[AnyState] | None = None,
-        queue: str | None = None,
-        task: str | None = None,
-        target: str | None = None,
-        created_from: datetime | None = None,
-        created_to: datetime | None = None,
-        most: int | None = None,
-    ) -> int:
-        return await _call(
-            self._plain.count,
-            state=state,
-            queue=queue,
-            task=task,
-            target=target,
-            created_from=created_from,
-            created_to=created_to,
-            most=most,
-        )
+    async def count(self, *, most: int | None = None, scan: int | None = None, **which: Unpack[Which]) -> int:
+        return await _call(self._plain.count, most=most, scan=scan, **which)
 
     async def wait(self, job: AnyJob, /, *, timeout: float = 60.0) -> Job[Any]:
         return await _call(self._plain.wait, job, timeout=timeout)
@@ -164,6 +146,20 @@ class AsyncClient:
             return await arun_on(self.store, connection, steer.signal, *signal_of(self._tasks, job, name, value))
         return await _call(self._plain.signal, job, name, value)
 
+    async def bulk(
+        self,
+        action: Action,
+        /,
+        *,
+        most: int | None = None,
+        seconds: float | None = None,
+        before: str | None = None,
+        on_step: Callable[[BulkDone], object] | None = None,
+        **which: Unpack[Which],
+    ) -> BulkDone:
+        limits: dict[str, Any] = {"most": most, "seconds": seconds, "before": before, "on_step": on_step}
+        return await _call(self._plain.bulk, action, **limits, **which)
+
     @property
     def schedules(self) -> AsyncSchedules:
         return AsyncSchedules(self._plain.schedules)
@@ -180,8 +176,34 @@ class AsyncClient:
     async def blockers(self, job: AnyJob, /) -> list[BlockerInfo]:
         return await _call(self._plain.blockers, job)
 
+    async def dependents(self, job: AnyJob, /, *, limit: int = 50) -> list[Job[Any]]:
+        return await _call(self._plain.dependents, job, limit=limit)
+
     async def queues(self) -> list[QueueInfo]:
         return await _call(self._plain.queues)
+
+    async def targets(self, *, limit: int = 50, after: str | None = None) -> TargetPage:
+        return await _call(self._plain.targets, limit=limit, after=after)
+
+    async def target(self, target: str, /, *, limit: int = 100) -> TargetView:
+        return await _call(self._plain.target, target, limit=limit)
+
+    async def workers(self) -> list[WorkerInfo]:
+        return await _call(self._plain.workers)
+
+    async def failures(self, *, limit: int = 50) -> list[FailureGroup]:
+        return await _call(self._plain.failures, limit=limit)
+
+    async def stats(
+        self, *, since: datetime, until: datetime | None = None, step: int | None = None, queue: str | None = None
+    ) -> list[StatPoint]:
+        return await _call(self._plain.stats, since=since, until=until, step=step, queue=queue)
+
+    async def totals(self) -> list[StatPoint]:
+        return await _call(self._plain.totals)
+
+    async def audit(self, *, limit: int = 50, before: str | None = None) -> AuditPage:
+        return await _call(self._plain.audit, limit=limit, before=before)
 
     async def pause_queue(self, queue: str, /) -> None:
         await _call(self._plain.pause_queue, queue)
@@ -203,13 +225,22 @@ class AsyncClient:
         limits: dict[str, Any] = {"max_running": max_running, "rate": rate, "per": per, "key": key, "fair": fair}
         await _call(self._plain.limit_queue, queue, **limits)
 
-    async def prune(self, *, finished_for: float = 7 * DAY, failed_for: float = 30 * DAY) -> Pruned:
-        return await _call(self._plain.prune, finished_for=finished_for, failed_for=failed_for)
+    async def prune(
+        self,
+        *,
+        finished_for: float = 7 * DAY,
+        failed_for: float = 30 * DAY,
+        on_step: Callable[[Pruned], object] | None = None,
+    ) -> Pruned:
+        return await _call(self._plain.prune, finished_for=finished_for, failed_for=failed_for, on_step=on_step)
+
+    async def doctor(self) -> list[Finding]:
+        return await _call(self._plain.doctor)
 
     async def migrate(self) -> list[int]:
         return await _call(self._plain.migrate)
 
 
-for _name, _method in vars(Client).items():
+for _name, _method in {**vars(Sights), **vars(Client)}.items():
     if not _name.startswith("_"):
         getattr(AsyncClient, _name).__doc__ = _method.__doc__  # said once

@@ -81,7 +81,7 @@ class App(Tasks):
         def add(task: T) -> T:
             if not isinstance(task, Prepared):
                 raise InvalidInput(f"{task!r} is no task: write @app.schedule(...) above @app.task")
-            draft = task.draft(**(arguments or {}))
+            draft = task._pattern((), arguments or {})
             title = names.key("name", name or draft.task)
             if title in self.schedules:
                 raise InvalidInput(f"two schedules are named {title}; give one of them another name=")

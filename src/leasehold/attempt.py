@@ -131,10 +131,12 @@ class Attempt:
     deadline: float = math.inf  # by time.monotonic(): until then the lease is certainly ours; every renewal moves it
     aborted: AbortReason | None = None  # why nothing that the handler returns will be recorded any more
     tenant: str | None = None
+    worker: str = ""  # the name of the one that runs it
     _report: Callable[[Progress], None] = field(default=_to_nobody, repr=False)
     _backing: Backing = field(default=cast("Backing", NoBacking()), repr=False)
     _blockers: Sequence[BlockerInfo] = field(default=(), repr=False)
     _cancelled: bool = field(default=False, repr=False)  # CancelledError has left the handler
+    _error: BaseException | None = field(default=None, repr=False)  # what the handler raised, for those who watch
     _completed: str | None = field(default=None, repr=False)  # with which result, in a transaction of the handler's own
 
     @property

@@ -27,6 +27,7 @@ from .store.flows.handler import Kept
 from .store.query import Flow
 from .store.store import AsyncOpened, Opened, Store
 from .tasks import Task
+from .telemetry import sending
 from .threads import Threads
 
 R = TypeVar("R")
@@ -45,6 +46,7 @@ class StoreBacking:
         self._task = task
         self._attempt = attempt
         self._completing = completing
+        self.telemetry = task.app.telemetry
         self.lease = attempt.job.lease  # what is shown with every write
         self._kept: dict[tuple[str, str], Kept] | None = None
         self._looked = 0.0  # when that was, by the monotonic clock
@@ -250,7 +252,10 @@ class OpenTransaction:
         """Store jobs along with the rest."""
         given = check_drafts(drafts)
         try:
-            return self._opened.run(enqueue.enqueue, given)
+            with sending(self._backing.telemetry, given) as stored:
+                jobs = self._opened.run(enqueue.enqueue, given)
+                stored(jobs)
+                return jobs
         finally:
             spend(given)
 
@@ -287,7 +292,10 @@ class OpenAsyncTransaction:
         """Store jobs along with the rest."""
         given = check_drafts(drafts)
         try:
-            return await self._opened.run(enqueue.enqueue, given)
+            with sending(self._backing.telemetry, given) as stored:
+                jobs = await self._opened.run(enqueue.enqueue, given)
+                stored(jobs)
+                return jobs
         finally:
             spend(given)
 

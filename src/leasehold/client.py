@@ -5,42 +5,55 @@ Each method checks what it is given and runs one flow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
-from typing import Any, Literal, TypeVar, overload
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, Literal, ParamSpec, TypeVar, Unpack, cast, overload
 from uuid import UUID
 
 from . import events
+from .acting import BULK, Action, BulkDone, Hand, Said, bulk
 from .core import names, payload
 from .core.drafts import check_drafts, spend
 from .core.errors import InvalidInput, JobCancelled, JobFailed, JobNotFound
+from .core.finding import Finding
 from .core.ids import parse_id
-from .core.job import AttemptRecord, BlockerInfo, Chain, Draft, Job, State
+from .core.job import Draft, Job, State
+from .core.machine import TRANSITIONS
 from .schedules import Schedules
+from .sights import AnyJob, Sights, Which, filter_of, id_of
 from .signature import plain_value
 from .store.callers import run_on
-from .store.flows import chains, enqueue, look, steer, upkeep
-from .store.flows.look import Filter, Page, QueueInfo
+from .store.doctor import examine
+from .store.flows import chains, enqueue, stats, steer, upkeep
+from .store.flows.search import Filter
 from .store.flows.upkeep import Pruned
+from .store.query import Flow
 from .store.store import Store
 from .tasks import Tasks
+from .telemetry import sending
 from .waiting import wait_for
 
+P = ParamSpec("P")
 R = TypeVar("R")
-
-AnyJob = Job[Any] | str | UUID
-AnyState = State | str
+T = TypeVar("T")
 
 DAY = 86400.0
 
 
-class Client:
+class Client(Sights):
     """The jobs of one store, for plain code. Safe to use from any thread, and after a fork."""
 
-    def __init__(self, tasks: Tasks, store: Callable[[str | None], Store], tenant: str | None = None) -> None:
+    def __init__(
+        self,
+        tasks: Tasks,
+        store: Callable[[str | None], Store],
+        tenant: str | None = None,
+        who: str | None = None,
+    ) -> None:
         self._tasks = tasks
         self._store_of = store
         self._tenant = tenant
+        self._who = who
 
     @property
     def store(self) -> Store:
@@ -49,7 +62,11 @@ class Client:
 
     def tenant(self, name: str) -> Client:
         """The client of a tenant: a schema, or file, of its own."""
-        return Client(self._tasks, self._store_of, name)
+        return Client(self._tasks, self._store_of, name, self._who)
+
+    def acting_as(self, who: str) -> Client:
+        """A client that acts for somebody: whatever it changes is noted with that name (`audit`)."""
+        return Client(self._tasks, self._store_of, self._tenant, names.key("who", who))
 
     def enqueue(self, draft: Draft[R], /, *, connection: Any = None, tenant: str | None = None) -> Job[R]:
         """Store a draft as a job. With `connection`, in your transaction: it is there when you commit.
@@ -70,54 +87,20 @@ class Client:
         store = self._store_of(self._tenant if tenant is None else tenant)
         jobs: list[Job[R]] = []
         try:
-            if connection is not None:
-                return run_on(store, connection, enqueue.enqueue, given)
-            if given:
-                jobs = store.run(enqueue.enqueue, given)
+            with sending(self._tasks.telemetry, given) as stored:
+                if connection is not None:
+                    jobs = run_on(store, connection, enqueue.enqueue, given)
+                elif given:
+                    said = Said("enqueue", given[0].id, {"task": given[0].task, "jobs": len(given)})
+                    jobs = Hand(store, self._who).change(said, enqueue.enqueue, given)
+                stored(jobs)
         finally:
             spend(given)
-        if self._tasks.events.wanted(events.Enqueued):
+        if connection is None and self._tasks.events.wanted(events.Enqueued):
             for job in jobs:
                 if not job.existing:
                     self._told(events.Enqueued, job, tenant)
         return jobs
-
-    def get(self, job: AnyJob, /) -> Job[Any] | None:
-        """A job as it is now; None if there is none."""
-        return self.store.run(look.get, _id(job))
-
-    def jobs(
-        self,
-        *,
-        state: AnyState | Sequence[AnyState] | None = None,
-        queue: str | None = None,
-        task: str | None = None,
-        target: str | None = None,
-        created_from: datetime | None = None,
-        created_to: datetime | None = None,
-        limit: int = 50,
-        before: str | None = None,
-    ) -> Page:
-        """A page of jobs, newest first. Give `page.next` as `before` to get the one after it."""
-        which = _filter(state, queue, task, target, created_from, created_to)
-        limit = names.whole("limit", limit, 1, 1000)
-        return self.store.run(look.jobs, which, limit=limit, before=None if before is None else parse_id(before))
-
-    def count(
-        self,
-        *,
-        state: AnyState | Sequence[AnyState] | None = None,
-        queue: str | None = None,
-        task: str | None = None,
-        target: str | None = None,
-        created_from: datetime | None = None,
-        created_to: datetime | None = None,
-        most: int | None = None,
-    ) -> int:
-        """How many jobs there are, counted no further than `most`."""
-        which = _filter(state, queue, task, target, created_from, created_to)
-        most = None if most is None else names.whole("most", most, 0, 2**31 - 1)
-        return self.store.run(look.count, which, most=most)
 
     def wait(self, job: AnyJob, /, *, timeout: float = 60.0) -> Job[Any]:
         """Wait until the job's chain is over, or has failed; returns the last job of the chain."""
@@ -131,7 +114,7 @@ class Client:
         if isinstance(jobs, Job | str | UUID):
             raise InvalidInput("wait_many and results take jobs in a list; wait and result take one")
         names.seconds("timeout", timeout)
-        return wait_for(self.store, [_id(job) for job in jobs], timeout)
+        return wait_for(self.store, [id_of(job) for job in jobs], timeout)
 
     @overload
     def result(self, job: Job[R], /, *, timeout: float = 60.0) -> R: ...
@@ -139,7 +122,7 @@ class Client:
     def result(self, job: str | UUID, /, *, timeout: float = 60.0) -> Any: ...
     def result(self, job: AnyJob, /, *, timeout: float = 60.0) -> Any:
         """Wait for the job's chain and return its result, or raise JobFailed, JobCancelled or WaitTimeout."""
-        return self.results([_id(job)], timeout=timeout)[0]
+        return self.results([id_of(job)], timeout=timeout)[0]
 
     @overload
     def results(
@@ -173,19 +156,19 @@ class Client:
 
         With `chain`, that job of its chain which is not over yet. Returns the job that was meant.
         """
-        return self._told(events.Cancelled, self.store.run(steer.cancel, _id(job), chain=chain))
+        return self._told(events.Cancelled, self._change("cancel", job, steer.cancel, id_of(job), chain=chain))
 
     def pause(self, job: AnyJob, /) -> Job[Any]:
         """Hold a job back until it is resumed. A running one is asked to stop."""
-        return self._told(events.Paused, self.store.run(steer.pause, _id(job)))
+        return self._told(events.Paused, self._change("pause", job, steer.pause, id_of(job)))
 
     def resume(self, job: AnyJob, /) -> Job[Any]:
         """Let a paused or failed job go on, with its attempts anew."""
-        return self._told(events.Resumed, self.store.run(steer.resume, _id(job)))
+        return self._told(events.Resumed, self._change("resume", job, steer.resume, id_of(job)))
 
     def run_now(self, job: AnyJob, /) -> Job[Any]:
         """Make a job that waits for its time, or for a retry, due at once."""
-        return self._told(events.Hastened, self.store.run(steer.run_now, _id(job)))
+        return self._told(events.Hastened, self._change("run_now", job, steer.run_now, id_of(job)))
 
     def complete(
         self, job: AnyJob, result: Any = None, /, *, continue_with: Draft[Any] | None = None, chain: bool = False
@@ -197,7 +180,7 @@ class Client:
         if continue_with is not None:
             check_drafts([continue_with])
         text, fits = self._encode(result)
-        done = self.store.run(steer.complete, _id(job), text, continue_with, chain=chain, fits=fits)
+        done = self._change("complete", job, steer.complete, id_of(job), text, continue_with, chain=chain, fits=fits)
         return self._told(events.Completed, done)
 
     def delete(self, job: AnyJob, /, *, chain: bool = False, dependents: bool = False) -> None:
@@ -206,12 +189,12 @@ class Client:
         With `chain`, all jobs of its chain. While jobs of other chains wait for it this raises HasDependents; with
         `dependents` their chains are removed as well, and those of all that wait for them.
         """
-        job_id = _id(job)
+        job_id = id_of(job)
         if dependents and not chain:
             raise InvalidInput("dependents wait for chains: say delete(job, chain=True, dependents=True)")
         if chain:
-            gone = self.store.run(chains.delete_chain, job_id, dependents=dependents)
-        elif self.store.run(steer.delete, job_id):
+            gone = self._change("delete", job_id, chains.delete_chain, job_id, dependents=dependents)
+        elif self._change("delete", job_id, steer.delete, job_id):
             gone = [job_id]
         else:
             raise JobNotFound(job_id)
@@ -225,40 +208,47 @@ class Client:
         told = signal_of(self._tasks, job, name, value)
         if connection is not None:
             return run_on(self.store, connection, steer.signal, *told)
-        return self.store.run(steer.signal, *told)
+        return self._hand.change(Said("signal", told[0], {"name": name}), steer.signal, *told)
+
+    def bulk(
+        self,
+        action: Action,
+        /,
+        *,
+        most: int | None = None,
+        seconds: float | None = None,
+        before: str | None = None,
+        on_step: Callable[[BulkDone], object] | None = None,
+        **which: Unpack[Which],
+    ) -> BulkDone:
+        """Do something to all jobs that a filter lets through: cancel, pause, resume, run_now or delete.
+
+        The filters are those of `jobs`, and at least one is needed; without `state` it is done to jobs in any state
+        that allows it. In small steps, newest first, up to `most` jobs and `seconds`; `on_step` is told how far it has
+        come. What cannot be done to a job any more is counted as refused. If it ended early, give `next` as `before`.
+        """
+        action = cast(Action, names.choice("action", action, tuple(BULK)))
+        where = filter_of(**which)
+        if where == Filter():
+            raise InvalidInput("bulk needs a filter: say which jobs, by state, queue, task, target, worker or error")
+        left = None if most is None else names.whole("most", most, 0, 2**31 - 1)
+        where = where if where.states else replace(where, states=tuple(sorted(TRANSITIONS[action].sources)))
+        limit = None if seconds is None else names.seconds("seconds", seconds)
+        start = None if before is None else parse_id(before)
+        return bulk(self._hand, action, where, which, left, limit, start, on_step)
 
     @property
     def schedules(self) -> Schedules:
         """What is enqueued on a clock."""
-        return Schedules(lambda: self.store)
-
-    def explain(self, job: AnyJob, /) -> list[str]:
-        """Why the job is not running, in sentences."""
-        return self.store.run(look.explain, _id(job))
-
-    def attempts(self, job: AnyJob, /) -> list[AttemptRecord]:
-        """Every attempt of a job, in order, the one that runs now included."""
-        return self.store.run(look.attempts, _id(job))
-
-    def chain(self, job: AnyJob, /) -> Chain:
-        """The chain that a job belongs to: all its jobs in order, its state and its result."""
-        return self.store.run(look.chain, _id(job))
-
-    def blockers(self, job: AnyJob, /) -> list[BlockerInfo]:
-        """What a job waits or waited for, in the order given to `after`."""
-        return self.store.run(look.blockers, _id(job))
-
-    def queues(self) -> list[QueueInfo]:
-        """Every queue that has live jobs, or of which something was said."""
-        return self.store.run(look.queues)
+        return Schedules(lambda: self._hand)
 
     def pause_queue(self, queue: str, /) -> None:
         """Let no worker claim from a queue; what runs goes on."""
-        self.store.run(steer.set_queue, names.name("queue", queue), paused=True)
+        self._hand.change(Said("pause_queue", str(queue)), steer.set_queue, names.name("queue", queue), paused=True)
 
     def resume_queue(self, queue: str, /) -> None:
         """Let workers claim from a queue again."""
-        self.store.run(steer.set_queue, names.name("queue", queue), paused=False)
+        self._hand.change(Said("resume_queue", str(queue)), steer.set_queue, names.name("queue", queue), paused=False)
 
     def limit_queue(
         self,
@@ -278,20 +268,45 @@ class Client:
         `fair`: keys are served in turn, whatever the order in which their jobs came.
         """
         limits = _limits(queue, max_running, rate, per, key, fair)
-        self.store.run(steer.set_queue, **limits)
+        given = {"max_running": max_running, "rate": rate, "per": per, "key": key, "fair": fair}
+        lifted = {name: None for name in ("max_running", "rate") if given[name] is None}
+        said = lifted | {name: value for name, value in given.items() if value is not None and value != "keep"}
+        self._hand.change(Said("limit_queue", limits["queue"], said), steer.set_queue, **limits)
         if key is not None or fair:
             while self.store.run(steer.name_keyless, limits["queue"]):
                 pass  # in small steps: nobody waits for them
 
-    def prune(self, *, finished_for: float = 7 * DAY, failed_for: float = 30 * DAY) -> Pruned:
-        """Remove jobs that have been over for longer than this, in small steps."""
+    def prune(
+        self,
+        *,
+        finished_for: float = 7 * DAY,
+        failed_for: float = 30 * DAY,
+        on_step: Callable[[Pruned], object] | None = None,
+    ) -> Pruned:
+        """Remove jobs that have been over for longer than this, in small steps; `on_step` is told how far it is."""
         names.seconds("finished_for", finished_for)
         names.seconds("failed_for", failed_for)
-        return _prune(self.store, finished_for, failed_for)
+        return _prune(self.store, finished_for, failed_for, on_step)
+
+    def doctor(self) -> list[Finding]:
+        """Look at the store for what may hurt: each finding says what was seen, and what to do.
+
+        It changes nothing, takes no lock that anybody waits for, and does not raise because of what it finds: what
+        cannot be checked is a finding too.
+        """
+        return examine(self.store)
 
     def migrate(self) -> list[int]:
         """Bring the store's schema up to date; returns the versions applied. Safe when many do it at once."""
         return self.store.migrate()
+
+    @property
+    def _hand(self) -> Hand:
+        return Hand(self.store, self._who)
+
+    def _change(self, what: str, job: AnyJob, flow: Callable[P, Flow[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Change one job."""
+        return self._hand.change(Said(what, id_of(job)), flow, *args, **kwargs)
 
     def _told(self, kind: type[events.JobEvent], job: Job[Any], tenant: str | None = None) -> Job[Any]:
         """Tell those who listen what was committed, and pass the job on."""
@@ -329,7 +344,7 @@ def signal_of(tasks: Tasks, job: AnyJob, name: str, value: Any) -> tuple[str, st
     """A signal, checked, as it is stored."""
     name = names.key("a signal's name", name)
     text = payload.encode(value, path=f"signal {name!r}", limit=tasks.payload_limit, hook=plain_value)
-    return _id(job), name, text
+    return id_of(job), name, text
 
 
 def _limits(
@@ -361,37 +376,16 @@ def _limits(
     return given
 
 
-def _id(job: AnyJob) -> str:
-    return job.id if isinstance(job, Job) else parse_id(job)
-
-
-def _filter(
-    state: AnyState | Sequence[AnyState] | None,
-    queue: str | None,
-    task: str | None,
-    target: str | None,
-    created_from: datetime | None,
-    created_to: datetime | None,
-) -> Filter:
-    if state is not None and not isinstance(state, str | Sequence):
-        raise InvalidInput(f"state must be one of {', '.join(State)}, or some of them, not {state!r}")
-    states = [state] if isinstance(state, str) else list(state or ())
-    return Filter(
-        tuple(State(names.choice("state", one, tuple(State))) for one in states),
-        None if queue is None else names.key("queue", queue),
-        None if task is None else names.key("task", task),
-        None if target is None else names.key("target", target),
-        None if created_from is None else names.moment("created_from", created_from),
-        None if created_to is None else names.moment("created_to", created_to),
-    )
-
-
-def _prune(store: Store, finished_for: float, failed_for: float) -> Pruned:
+def _prune(store: Store, finished_for: float, failed_for: float, on_step: Callable[[Pruned], object] | None) -> Pruned:
     finished = failed = keys = 0
     store.run(upkeep.make_partitions)
+    store.run(stats.roll_up)
     dropped = store.drop_old(finished_for)
     while True:
         step = store.run(upkeep.prune, finished_for=finished_for, failed_for=failed_for, most=store.prune_at_once)
         finished, failed, keys = finished + step.finished, failed + step.failed, keys + step.keys
+        so_far = Pruned(finished, failed, keys, tuple(dropped), step.more)
+        if on_step is not None:
+            on_step(so_far)
         if not step.more:
-            return Pruned(finished, failed, keys, tuple(dropped))
+            return so_far

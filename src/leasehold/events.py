@@ -136,8 +136,11 @@ class WorkerEvent(Event):
     worker: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerStarted(WorkerEvent):
     """The worker takes jobs from now on."""
+
+    slots: int = 0  # how many at a time
 
 
 class WorkerStopping(WorkerEvent):
@@ -178,6 +181,11 @@ class Events:
         if inspect.iscoroutinefunction(listener) or not callable(listener):
             raise InvalidInput(f"a listener is a plain function that takes the event, not {listener!r}")
         self._listeners.setdefault(kind, []).append(listener)
+        self._heard_by = {}
+
+    def remove(self, kind: type[E], listener: Listener[E]) -> None:
+        """Call the listener no more."""
+        self._listeners[kind].remove(listener)
         self._heard_by = {}
 
     def wanted(self, kind: type[Event]) -> bool:

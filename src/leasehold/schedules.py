@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .acting import Hand, Said
 from .core import names
 from .core.job import Draft, Job
 from .core.schedule import Missed, Overlap, ScheduleInfo, Tick, define
 from .store.flows import schedules
-from .store.store import Store
 from .tasks import new_id
 from .threads import Threads
 
@@ -19,16 +19,16 @@ _call = Threads("leasehold-client").call
 class Schedules:
     """What is enqueued on a clock, in one store. `app.schedule` declares schedules in code; here they are changed."""
 
-    def __init__(self, store: Callable[[], Store]) -> None:
-        self._store = store
+    def __init__(self, hand: Callable[[], Hand]) -> None:
+        self._hand = hand
 
     def all(self) -> list[ScheduleInfo]:
         """All schedules, by name."""
-        return self._store().run(schedules.schedules)
+        return self._hand().look(schedules.schedules)
 
     def get(self, name: str, /) -> ScheduleInfo | None:
         """One schedule as it is now; None if there is none."""
-        found = self._store().run(schedules.schedules, _name(name))
+        found = self._hand().look(schedules.schedules, _name(name))
         return found[0] if found else None
 
     def put(
@@ -49,27 +49,27 @@ class Schedules:
         else than before.
         """
         definition = define(draft, cron, every, timezone, missed, overlap)
-        return self._store().run(schedules.put, _name(name), definition)
+        return self._hand().change(_said("put", name), schedules.put, _name(name), definition)
 
     def pause(self, name: str, /) -> ScheduleInfo:
         """Let it not tick until it is resumed."""
-        return self._store().run(schedules.pause, _name(name))
+        return self._hand().change(_said("pause", name), schedules.pause, _name(name))
 
     def resume(self, name: str, /) -> ScheduleInfo:
         """Let it tick again, from the next tick on."""
-        return self._store().run(schedules.resume, _name(name))
+        return self._hand().change(_said("resume", name), schedules.resume, _name(name))
 
     def run_now(self, name: str, /) -> Job[Any]:
         """Enqueue its job now, beside its ticks."""
-        return self._store().run(schedules.run_now, _name(name), new_id())
+        return self._hand().change(_said("run_now", name), schedules.run_now, _name(name), new_id())
 
     def remove(self, name: str, /) -> None:
         """Forget it. Its jobs stay. One that code declares comes back when a worker starts."""
-        self._store().run(schedules.remove, _name(name))
+        self._hand().change(_said("remove", name), schedules.remove, _name(name))
 
     def ticks(self, name: str, /, *, limit: int = 50) -> list[Tick]:
         """Its latest ticks, the latest first."""
-        return self._store().run(schedules.ticks, _name(name), limit=names.whole("limit", limit, 1, 1000))
+        return self._hand().look(schedules.ticks, _name(name), limit=names.whole("limit", limit, 1, 1000))
 
 
 class AsyncSchedules:
@@ -123,3 +123,7 @@ for _method in vars(Schedules).values():
 
 def _name(name: str) -> str:
     return names.key("the name of a schedule", name)
+
+
+def _said(verb: str, name: str) -> Said:
+    return Said(f"{verb}_schedule", _name(name))

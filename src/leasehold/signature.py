@@ -100,6 +100,27 @@ class TaskSignature:
         )
         return bound.args, bound.kwargs
 
+    def call_of(self, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The call that a payload stands for, with its values as they are; InvalidArguments if it does not fit."""
+        unknown = [name for name in values if name not in self._known]
+        if unknown:
+            has = f"it has {', '.join(self._signature.parameters)}" if self._known else "it has none"
+            raise InvalidArguments(
+                f"{self._place(f'.{unknown[0]}')}: {unknown[0]!r:.80} is no parameter of this task; {has}"
+            )
+        given = {name: values[name] for name in self._signature.parameters if name in values}
+        for parameter in [self._signature.parameters[name] for name in given]:
+            kind = list if parameter.kind is _VAR_POSITIONAL else dict
+            if parameter.kind in _VARIADIC and not isinstance(given[parameter.name], kind):
+                shown = "a list" if kind is list else "an object"
+                raise InvalidArguments(f"{self._place(f'.{parameter.name}')}: must be {shown}")
+        bound = inspect.BoundArguments(self._signature, given)
+        return bound.args, bound.kwargs
+
+    def schemas(self) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+        """The JSON schemas of payload and result; None for what has none."""
+        return _schema(self._codec.arguments.type), _schema(self._codec.result.type)
+
     def encode_result(self, value: object, limit: int = payload.MAX_BYTES) -> str:
         """The JSON text of what the handler returned, or InvalidPayload: what does not fit its annotation, too."""
         text = "null"
@@ -356,6 +377,22 @@ def plain_value(value: Any) -> Any:
         if isinstance(value, base):
             return plain(value)
     raise NotImplementedError(f"values of type {type(value).__qualname__} cannot be stored")
+
+
+def _schema(kind: Any) -> dict[str, Any] | None:
+    try:
+        return msgspec.json.schema(kind, schema_hook=_model_schema)
+    except TypeError:
+        return None  # something that can be converted, but has no schema
+
+
+def _model_schema(cls: Any) -> dict[str, Any]:
+    if cls is object:
+        return {}
+    if not _is_model(cls):
+        raise NotImplementedError
+    schema: dict[str, Any] = cls.model_json_schema()
+    return schema
 
 
 def _revive(cls: Any, value: Any) -> Any:

@@ -27,6 +27,7 @@ from .core.job import DEFAULT_POLICY, Draft, Job
 from .events import Event, Events
 from .options import POLICY_OPTIONS, OnDoubt, OnShutdown, Options, TaskOptions, check_job, check_task, policy_from
 from .signature import TaskSignature
+from .telemetry import Telemetry
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -84,10 +85,10 @@ class Prepared(Generic[P, R_co]):
 
     def draft(self, *args: P.args, **kwargs: P.kwargs) -> Draft[R_co]:
         """A job that is checked but not stored: for `enqueue_many`, `continue_with`, or later."""
-        if self._route:
-            words = " and ".join(self._route)
-            raise InvalidInput(f"{self._task.name}: a draft has no {words}; say {words} to what enqueues the draft")
-        return self._draft(args, kwargs)
+        draft = self._pattern(args, kwargs)
+        if self._task.app.telemetry is not None:
+            self._task.app.telemetry.created(draft)
+        return draft
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
         """Store a job that will call the function with these arguments."""
@@ -96,6 +97,13 @@ class Prepared(Generic[P, R_co]):
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
         """Store a job that will call the function with these arguments."""
         return await self._task.app.aclient.enqueue(self._draft(args, kwargs), **self._route)
+
+    def _pattern(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Draft[R_co]:
+        """A draft that nobody follows: schedules make jobs after it."""
+        if self._route:
+            words = " and ".join(self._route)
+            raise InvalidInput(f"{self._task.name}: a draft has no {words}; say {words} to what enqueues the draft")
+        return self._draft(args, kwargs)
 
     def _draft(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Draft[R_co]:
         text = self._task.signature.encode(args, kwargs, self._task.app.payload_limit)
@@ -256,6 +264,7 @@ class Tasks(ABC):
         self._tasks: dict[str, Task[..., Any]] = {}
         self.middlewares: list[Middleware] = []
         self.events = Events()
+        self.telemetry: Telemetry | None = None
 
     @property
     @abstractmethod

@@ -112,11 +112,12 @@ def changes(zone: tzinfo) -> list[float]:
 
 
 @pytest.mark.parametrize("name", ZONES)
-def test_two_years_of_ticks_agree_with_another_library(name: str) -> None:
-    zone = ZoneInfo(name)
+def test_years_of_ticks_agree_with_another_library(name: str) -> None:
+    """Of one zone two years, of the others one: it is the other library that takes so long."""
+    zone, end = ZoneInfo(name), at("2028-01-01" if name == "Europe/Berlin" else "2027-01-01")
     for text in SPARSE if zone is not LORD_HOWE else [t for t in SPARSE if t not in STEPPED_OVER]:
-        found = ours(text, at("2025-12-31 23:59"), at("2028-01-01"), zone)
-        assert found == theirs(text, at("2025-12-31 23:59"), at("2028-01-01"), zone), text
+        found = ours(text, at("2025-12-31 23:59"), end, zone)
+        assert found == theirs(text, at("2025-12-31 23:59"), end, zone), text
 
 
 @pytest.mark.parametrize("name", ZONES)

@@ -49,6 +49,8 @@ class Row:
     progress: None = None
     key: None = None
     awaits: None = None
+    context: None = None
+    renewed_at: float | None = None
     history: list[tuple[Any, ...]] = field(default_factory=list)
     edges: dict[str, End] = field(default_factory=dict)  # by chain
 
@@ -243,7 +245,8 @@ class Model:
                 self.reap(now)
             running = [row.draft.queue for row in self._live() if row.state == "running"]
             whole = min(most, limits.get("*", 999) - len(running))
-            seen.update(self._waiting(queues, tasks))
+            if whole > 0:  # else nobody looks again, after reaping, at what waits: the next claim does
+                seen.update(self._waiting(queues, tasks))
             taken: list[Row] = []
             for queue in queues:
                 room = min(left[queue], limits.get(queue, 999) - running.count(queue), whole - len(taken))
@@ -292,6 +295,7 @@ class Model:
     def _start(self, row: Row, worker: str, token: str, lease: float, alone: bool, now: float) -> None:
         row.state, row.worker, row.token, row.alone, row.started_at = "running", worker, token, alone, now
         row.expires_at = now + (row.draft.policy.lease or lease)
+        row.renewed_at = None
         row.attempt += 1
         row.version += 1
 
@@ -299,6 +303,7 @@ class Model:
         running = {Lease(row.draft.id, row.token or ""): row for row in self._live() if row.state == "running"}
         for row in (running[one] for one in leases if one in running):
             row.expires_at = now + (row.draft.policy.lease or lease)
+            row.renewed_at = now
         strangers = sorted(one for one, row in running.items() if row.worker == worker and one not in leases)
         renewed = {one: running[one].request for one in leases if one in running}
         return renewed, [one for one in leases if one not in running], strangers
@@ -351,7 +356,7 @@ class Model:
         state = "paused" if row.request == "pause" else state
         row.history.append((row.version, row.attempt, row.worker, row.started_at, now, how, error))
         row.attempt, row.losses = attempt, losses
-        row.worker = row.started_at = row.expires_at = row.request = None
+        row.worker = row.started_at = row.expires_at = row.renewed_at = row.request = None
         row.holds = row.draft.target is not None and not (
             state == "failed" and row.draft.policy.on_failure == "continue"
         )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,32 +56,34 @@ class Race:
         self._over.touch()
 
     @contextmanager
-    def processes(self, role: str, options: list[dict[str, Any]]) -> Iterator[list[subprocess.Popen[bytes]]]:
-        """Runs them beside the block, then waits until they have ended. Their exit codes are the caller's to judge."""
-        racers = [
-            subprocess.Popen(
-                [sys.executable, "-m", "tests.store.race_worker", json.dumps(self._spec(role, number, given))],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-            )
-            for number, given in enumerate(options)
-        ]
+    def processes(self, role: str, options: list[dict[str, Any]]) -> Iterator[list[int]]:
+        """Runs them beside the block, then waits until they have ended. How they did is in the list afterwards."""
+        specs = [self._spec(role, number, given) for number, given in enumerate(options)]
+        command = [sys.executable, "-m", "tests.store.race_worker", json.dumps(specs)]
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        exits: list[int] = []
+        with subprocess.Popen(command, **pipes, start_new_session=True) as starter:
+            try:
+                assert starter.stdin is not None
+                assert starter.stdout is not None
+                for _ in specs:
+                    assert starter.stdout.readline() == b"ready\n"
+                starter.stdin.close()  # go
+                yield exits
+                self._wait_for(starter)
+                exits += json.loads(starter.stdout.read())
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(starter.pid, signal.SIGKILL)
+
+    def _wait_for(self, starter: subprocess.Popen[bytes]) -> None:
+        """What is left tells whether they are slow or stuck."""
         try:
-            for racer in racers:
-                assert racer.stdout is not None
-                assert racer.stdout.readline() == b"ready\n"
-            for racer in racers:
-                assert racer.stdin is not None
-                racer.stdin.write(b"go\n")
-                racer.stdin.flush()
-            yield racers
-            give_up = time.monotonic() + PATIENCE
-            for racer in racers:
-                racer.wait(max(give_up - time.monotonic(), 0.1))
-        finally:
-            for racer in racers:
-                racer.kill()
-                racer.communicate()
+            starter.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            ago = [f"{time.monotonic() - moment:.1f} s ago" for moment, _ in self.records("settled")]
+            left = self.store.run(look.queues)
+            raise AssertionError(f"{len(ago)} settled, the last {ago[-1:]}, and there are still {left}") from None
 
     def threads(self, batch: int) -> None:
         racers = [Racer(self.store, f"racer {n}", self._records(n), self._over) for n in range(PROCESSES)]
@@ -92,9 +96,9 @@ class Race:
             racer.close()
 
     def run(self, role: str, **options: Any) -> None:
-        with self.processes(role, [options] * PROCESSES) as racers:
+        with self.processes(role, [options] * PROCESSES) as exits:
             pass
-        assert [racer.returncode for racer in racers] == [0] * PROCESSES
+        assert exits == [0] * PROCESSES
 
     def _records(self, number: int) -> Path:
         return self._folder / f"{number}.records"

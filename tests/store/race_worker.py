@@ -1,8 +1,8 @@
-"""One of several processes that race for the same jobs.
+"""Several processes that race for the same jobs.
 
-Run as `python -m tests.store.race_worker SPEC`, where SPEC is JSON. It says `ready`, waits for a line, then does what
-its role says. Everything that it claims, settles and enqueues goes to a file of its own, each line with one write, so
-that it survives a kill -9; moments are monotonic, which all processes of a machine share.
+Run as `python -m tests.store.race_worker SPECS`, where SPECS is JSON. Each of them says `ready`, waits until the input
+ends, then does what its role says. Everything that it claims, settles and enqueues goes to a file of its own, each line
+with one write, so that it survives a kill -9; moments are monotonic, which all processes of a machine share.
 """
 
 from __future__ import annotations
@@ -93,11 +93,13 @@ def drain(racer: Racer, *, batch: int) -> None:
 def work(racer: Racer, *, batch: int, queues: list[str], hold: float, seconds: float, dies_at: int | None) -> None:
     """What a worker does: upkeep, claim, hold for a moment, settle. `dies_at`: killed after so many claims."""
     claims = 0
-    while not racer.all_done():
+    while True:
         racer.upkeep()
         jobs = racer.claim(racer.random.randint(1, batch), queues, seconds)
         if not jobs:
-            time.sleep(racer.random.random() * 0.005)
+            if racer.all_done():
+                return
+            time.sleep(racer.random.random() * 0.01)
             continue
         claims += 1
         if claims == dies_at:
@@ -164,15 +166,28 @@ class Caller:
 ROLES: dict[str, Callable[..., None]] = {"drain": drain, "work": work, "compete": compete, "churn": churn}
 
 
-def main(spec: dict[str, Any]) -> None:
+def race(spec: dict[str, Any]) -> None:
+    """One of the processes: it begins when its standard input ends, which is at the same moment for all."""
     store = open_store(spec["url"], schema=spec["schema"])
     store.run(look.queues)  # connected before the start
     racer = Racer(store, spec["name"], Path(spec["records"]), Path(spec["over"]))
-    print("ready", flush=True)
-    sys.stdin.readline()
+    os.write(1, b"ready\n")  # at once, among the words of others
+    sys.stdin.read()
     ROLES[spec["role"]](racer, **spec["options"])
     racer.close()
     store.close()
+
+
+def main(specs: list[dict[str, Any]]) -> None:
+    """A process for each; at the end it is told how they have ended. Forked, since importing would take longer."""
+    pids = []
+    for spec in specs:
+        pid = os.fork()
+        if pid == 0:
+            return race(spec)
+        pids.append(pid)
+    print(json.dumps([os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]))
+    return None
 
 
 if __name__ == "__main__":

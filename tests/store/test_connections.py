@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from leasehold import App, StoreBusy
-from leasehold.store.flows import look
-from leasehold.store.flows.look import Filter
+from leasehold.store.flows import search
+from leasehold.store.flows.search import Filter
 from leasehold.store.pool import Pool
 from leasehold.store.postgres import PostgresStore
 from leasehold.threads import Threads
@@ -140,13 +140,13 @@ def test_close_closes_what_is_idle_and_the_pool_goes_on() -> None:
 def test_a_store_whose_connections_are_all_in_use_says_so(pg_home: Home) -> None:
     store = PostgresStore(pg_home.url, schema=pg_home.schema, connections=2)
     store._pool._patience = 0.2
-    assert store.run(look.count, Filter()) == 0
+    assert store.run(search.count, Filter()) == 0
     with store._pool.connection(), store._pool.connection():
         began = time.monotonic()
         with pytest.raises(StoreBusy, match=r"all 2 connections have been in use for 0\.2 s"):
-            store.run(look.count, Filter())
+            store.run(search.count, Filter())
         assert time.monotonic() - began < 5
-    assert store.run(look.count, Filter()) == 0
+    assert store.run(search.count, Filter()) == 0
     store.close()
 
 
@@ -198,8 +198,8 @@ FORK = """
 import asyncio, os, signal, sys
 from functools import partial
 from leasehold import App
-from leasehold.store.flows import look
-from leasehold.store.flows.look import Filter
+from leasehold.store.flows import search
+from leasehold.store.flows.search import Filter
 
 app = App({url!r}, schema={schema!r})
 
@@ -208,7 +208,7 @@ def work(value=None): ...
 
 def looked(store):
     "How many jobs there are, asked once: a connection that has been spoilt shows."
-    return store.attempt(partial(look.count, Filter()), looks=True)[0]
+    return store.attempt(partial(search.count, Filter()), looks=True)[0]
 
 def child():
     {child}

@@ -4,20 +4,12 @@
 
 from __future__ import annotations
 
-import os
-import pwd
-import shutil
-import socket
-import subprocess
 import time
-import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import psycopg
 import pytest
@@ -29,71 +21,18 @@ from leasehold.store.flows import enqueue, look
 from leasehold.store.postgres import PostgresStore
 from leasehold.store.query import as_json, read
 from tests.homes import Home, claim, pg_home, pg_schema, promote_all, succeed  # noqa: F401
+from tests.store.bouncers import bouncing, needs_bouncer
 
-BOUNCER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin:/usr/local/sbin")
-
-pytestmark = pytest.mark.skipif(BOUNCER is None, reason="no pgbouncer here: install Debian's package of that name")
+pytestmark = needs_bouncer
 
 SERVER_CONNECTIONS = 2
-
-CONFIG = """\
-[databases]
-* = host={host} port={server_port} user={user}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = {port}
-unix_socket_dir =
-auth_type = any
-pool_mode = transaction
-default_pool_size = {size}
-max_client_conn = 200
-"""
 
 
 @pytest.fixture(scope="module")
 def bouncer(pg_schema: Home) -> Iterator[Home]:
     """The same store, as it is seen through a pooler."""
-    assert BOUNCER is not None
-    place = Path(parse_qs(urlsplit(pg_schema.url).query)["host"][0]).parent / f"bouncer-{uuid.uuid4().hex[:8]}"
-    place.mkdir(mode=0o755)
-    parts = urlsplit(pg_schema.url)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    host = parse_qs(parts.query)["host"][0]
-    config = place / "pgbouncer.ini"
-    config.write_text(
-        CONFIG.format(
-            host=host, server_port=parts.port or 5432, user=parts.username, port=port, size=SERVER_CONNECTIONS
-        )
-    )
-    who = ["-u", "postgres" if _has_user("postgres") else "nobody"] if os.geteuid() == 0 else []
-    with (
-        (place / "log").open("wb") as log,
-        subprocess.Popen([BOUNCER, *who, str(config)], stdout=log, stderr=log) as process,
-    ):
-        url = f"postgresql://{parts.username}@127.0.0.1:{port}{parts.path}"
-        try:
-            _await(url, place / "log")
-            yield replace(pg_schema, url=url)
-        finally:
-            process.terminate()
-    shutil.rmtree(place, ignore_errors=True)
-
-
-def _has_user(name: str) -> bool:
-    return any(user.pw_name == name for user in pwd.getpwall())
-
-
-def _await(url: str, log: Path) -> None:
-    give_up = time.monotonic() + 20
-    while True:
-        try:
-            psycopg.connect(url).close()
-            return
-        except psycopg.OperationalError as error:
-            if time.monotonic() > give_up:
-                raise RuntimeError(log.read_text()) from error
-            time.sleep(0.05)
+    with bouncing(pg_schema.url, "transaction", SERVER_CONNECTIONS) as url:
+        yield replace(pg_schema, url=url)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ import pytest
 from psycopg import sql
 
 from leasehold.core.job import Claimed, Draft, Progress, Raised, Released, State, Succeeded
-from leasehold.store.flows import chains, enqueue, lease, look, promote, steer, upkeep
+from leasehold.store.flows import chains, enqueue, lease, look, promote, search, steer, upkeep
 from leasehold.store.flows.lease import Scope
 from leasehold.store.postgres import PostgresStore
 from leasehold.store.query import Flow, Query, Row, texts
@@ -64,7 +64,8 @@ INTENDED = {
     "find_chains": {"jobs_pkey", "finished_pkey"},
     "drop_revived": {"jobs_pkey", "finished_pkey", "edges_pkey", "edges_open"},
     "get": {"jobs_pkey", "finished_pkey"},
-    "jobs": {"jobs_pkey", "finished_pkey"},
+    "jobs_live": {"jobs_pkey"},
+    "jobs_over": {"finished_pkey"},
     "chain": {"jobs_pkey", "jobs_chain", "finished_pkey", "finished_chain"},
     "enqueue": set[str](),
     "heed": {"jobs_pkey"},
@@ -247,12 +248,21 @@ from generate_series(1, 50000) as n;
 """
 
 
+def _is_newest(raw: psycopg.Connection[Any]) -> bool:
+    return raw.info.server_version >= 180000
+
+
+def _has_a_million(url: str) -> bool:
+    with psycopg.connect(url) as raw:
+        return _is_newest(raw)
+
+
 def load(store: PostgresStore) -> None:
     """In one transaction, so that now() is one moment, and before autovacuum can look at any of it."""
     with psycopg.connect(store._url) as raw:
         for table in ("jobs", "edges"):
             raw.execute(f"alter table {store.quoted}.{table} set (autovacuum_enabled = false)".encode())
-        million = raw.info.server_version >= 180000  # on older servers a fifth of that, in a fifth of the time
+        million = _is_newest(raw)  # on older servers a fifth of that, in a fifth of the time
         scaled = LOAD if million else LOAD.replace("(1000000, 1, -1)", "(200000, 1, -1)").replace("'0.6 sec", "'3 sec")
         raw.execute(scaled.replace("{schema}", store.quoted).encode())
         find = "select inhrelid::regclass::text from pg_inherits where inhparent = %s::regclass"
@@ -326,8 +336,12 @@ def _chains(on: Explainer, finished: list[str]) -> None:
 def _look(on: Explainer, finished: str) -> None:
     on.run(upkeep.outlook)
     assert "default" in on.run(look.queue_names)
-    page = on.run(look.jobs, look.Filter(), limit=50)
-    on.run(look.jobs, look.Filter(), limit=50, before=page.next)
+    page = on.run(search.jobs, search.Filter(), limit=50)
+    on.run(search.jobs, search.Filter(), limit=50, before=page.next)
+    seen = len(on.plans)
+    on.run(search.jobs, search.Filter(task="rare"), limit=50, before=page.next, scan=10_000)
+    for plan in on.plans[seen:]:
+        assert plan.buffers_found < 30_000, f"{plan.buffers_found} buffers to look at 10,000 jobs:\n{plan}"
     assert on.run(look.get, page.jobs[0].id)
     found = on.run(look.get, finished)
     assert found is not None
@@ -386,13 +400,16 @@ def analyse(store: PostgresStore) -> None:
             raw.execute(f"analyze {store.quoted}.{table}".encode())
 
 
+@pytest.mark.timeout(300)  # half a minute of work for one core, which others may want as well
 def test_every_statement_uses_its_indexes_among_a_million_jobs(
     pg_url: str, schema: str, subtests: pytest.Subtests
 ) -> None:
     store = PostgresStore(pg_url, schema=schema)
     store.migrate()
     load(store)
-    for number, (analysed, generic) in enumerate([(False, False), (False, True), (True, False), (True, True)]):
+    states = [(False, False), (False, True), (True, False), (True, True)]
+    # On older servers those two in which the planner knows the least and the most.
+    for number, (analysed, generic) in enumerate(states if _has_a_million(pg_url) else states[1:3]):
         if analysed and not generic:
             analyse(store)
         state = {"analysed": analysed, "generic": generic}
@@ -408,7 +425,7 @@ def test_every_statement_uses_its_indexes_among_a_million_jobs(
 
 
 #: What reads all live jobs, or everything, because it is asked about all of them.
-READS_ALL = {"count", "queue_counts", "mark_queue"}
+READS_ALL = {"count_live", "count_over", "queue_counts", "mark_queue"}
 
 
 def test_on_sqlite_no_statement_reads_a_whole_table_unless_it_is_asked_to(tmp_path: Path) -> None:

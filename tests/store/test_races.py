@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -14,8 +13,8 @@ import pytest
 
 from leasehold.core.errors import StoreError
 from leasehold.core.job import State
-from leasehold.store.flows import enqueue, look, steer
-from leasehold.store.flows.look import Filter
+from leasehold.store.flows import enqueue, search, steer
+from leasehold.store.flows.search import Filter
 from leasehold.store.postgres import PostgresStore
 from tests.conftest import PG_KINDS, SERVERS
 from tests.store.race import PATIENCE, PROCESSES, Held, Race, live, most_at_once, race_on
@@ -42,9 +41,13 @@ def race(race_url: str, schema: str, tmp_path: Path) -> Iterator[Race]:
         yield race
 
 
-def test_each_of_20000_jobs_is_claimed_and_settled_exactly_once(store_url: str, schema: str, tmp_path: Path) -> None:
+def test_each_of_20000_jobs_is_claimed_and_settled_exactly_once(
+    store_url: str, schema: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """In memory, and on older servers, a fifth of them."""
+    number = 4_000 if any(kind in request.node.name for kind in ("memory", "pg15")) else 20_000
     with race_on(store_url, schema, tmp_path) as race:
-        ids = race.enqueue([draft() for _ in range(20_000)])
+        ids = race.enqueue([draft() for _ in range(number)])
         if store_url == "sqlite:///:memory:":
             race.threads(batch=100)
         else:
@@ -53,7 +56,7 @@ def test_each_of_20000_jobs_is_claimed_and_settled_exactly_once(store_url: str, 
         settled = Counter((id, state) for _, (id, _, state) in race.records("settled"))
         assert claimed == Counter(ids)
         assert settled == Counter((id, State.SUCCEEDED) for id in ids)
-        assert race.store.run(look.count, Filter(states=(State.SUCCEEDED,))) == 20_000
+        assert race.store.run(search.count, Filter(states=(State.SUCCEEDED,))) == number
         assert live(race.store) == 0
         assert race.query("select max(version), max(attempt) from {schema}.finished") == [(1, 1)]
 
@@ -77,8 +80,8 @@ def working(**options: Any) -> list[dict[str, Any]]:
     return [{**options, "dies_at": 10 + 5 * n if n < KILLED else None} for n in range(PROCESSES)]
 
 
-def check_exits(racers: list[subprocess.Popen[bytes]]) -> None:
-    assert [racer.returncode for racer in racers] == [-9] * KILLED + [0] * (PROCESSES - KILLED)
+def check_exits(exits: list[int]) -> None:
+    assert exits == [-9] * KILLED + [0] * (PROCESSES - KILLED)
 
 
 def test_limits_are_not_exceeded_at_any_commit_and_a_killed_worker_gives_its_place_back(race: Race) -> None:
@@ -92,9 +95,9 @@ def test_limits_are_not_exceeded_at_any_commit_and_a_killed_worker_gives_its_pla
     )
     ids = race.enqueue([draft(queue="narrow" if n % 3 else "wide") for n in range(1200)])
     race.say_that_all_is_enqueued()
-    with race.processes("work", working(batch=3, queues=["narrow", "wide"], hold=0.004, seconds=1.0)) as racers:
+    with race.processes("work", working(batch=3, queues=["narrow", "wide"], hold=0.004, seconds=1.0)) as exits:
         pass
-    check_exits(racers)
+    check_exits(exits)
     held = race.held()
     assert sorted(one.id for one in held) == sorted(ids)
     assert live(race.store) == 0
@@ -113,10 +116,10 @@ def test_a_target_runs_one_job_at_a_time_in_order_and_nothing_is_stuck(race: Rac
     )
     drafts = [draft(target=f"target {n % 50}", queue=("one", "two")[n % 2]) for n in range(2000)]
     options = working(batch=10, queues=["one", "two"], hold=0.002, seconds=1.0)
-    with race.processes("work", options) as racers:
+    with race.processes("work", options) as exits:
         race.enqueue(drafts, batch=40)  # while they run: what settles meets what is being enqueued behind it
         race.say_that_all_is_enqueued()
-    check_exits(racers)
+    check_exits(exits)
     assert live(race.store) == 0
     by_target: dict[str | None, list[Held]] = defaultdict(list)
     target_of = {one.id: one.target for one in drafts}

@@ -14,8 +14,8 @@ import pytest
 
 from leasehold.core.job import Claimed, Draft, State, Succeeded
 from leasehold.store.callers import run_on
-from leasehold.store.flows import enqueue, lease, look, promote, steer
-from leasehold.store.flows.look import Filter
+from leasehold.store.flows import enqueue, lease, promote, search, steer
+from leasehold.store.flows.search import Filter
 from leasehold.store.store import Store
 from tests.homes import Home
 from tests.store.interleave import Background, Bench, bench, connect, draft
@@ -107,6 +107,6 @@ def check(b: Bench) -> None:
     """What upkeep does when it sees a nudge: after that nobody waits any more, and each has its result."""
     while b.count("nudges"):
         b.run(promote.promote)
-    assert b.run(look.count, Filter(states=(State.PENDING,))) == 0
-    assert b.run(look.count, Filter(states=(State.QUEUED,), queue="dependents")) == ROUNDS
+    assert b.run(search.count, Filter(states=(State.PENDING,))) == 0
+    assert b.run(search.count, Filter(states=(State.QUEUED,), queue="dependents")) == ROUNDS
     assert b.count("edges", "state = 'succeeded'") == ROUNDS

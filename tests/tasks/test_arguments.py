@@ -184,3 +184,32 @@ def test_the_limit_of_a_payload_is_the_app_s() -> None:
         keep.draft("x" * 100)
     with pytest.raises(InvalidPayload, match="the limit is 100"):
         keep.encode_result("x" * 100)
+
+
+def test_a_payload_is_turned_into_the_call_that_it_stands_for(app: App) -> None:
+    @app.task
+    def f(a: int, /, b: int = 2, *rest: int, c: int, **more: int) -> None: ...
+
+    args, kwargs = f.signature.call_of({"a": 1, "b": 3, "rest": [4, 5], "c": 6, "more": {"d": 7}})
+    assert (args, kwargs) == ((1, 3, 4, 5), {"c": 6, "d": 7})
+    for wrong, complaint in (
+        ({"a": 1, "d": 7}, "'d' is no parameter of this task; it has a, b, rest, c, more"),
+        ({"rest": 4}, r"f\(rest\): must be a list"),
+        ({"more": []}, r"f\(more\): must be an object"),
+    ):
+        with pytest.raises(InvalidArguments, match=complaint):
+            f.signature.call_of(wrong)
+
+
+def test_a_task_knows_the_schemas_of_its_payload_and_result(app: App) -> None:
+    @app.task
+    def f(a: int, b: list[str] = []) -> dict[str, float]: ...  # type: ignore[empty-body]  # noqa: B006
+
+    payload, result = f.signature.schemas()
+    assert payload is not None
+    assert payload["$defs"]["Arguments"]["properties"] == {
+        "a": {"type": "integer"},
+        "b": {"type": "array", "items": {"type": "string"}},
+    }
+    assert payload["$defs"]["Arguments"]["required"] == ["a"]
+    assert result == {"type": "object", "additionalProperties": {"type": "number"}}

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from leasehold import App
+from leasehold import App, Backoff
 from leasehold.logs import TEXT, JobContext, JsonLines
 from tests.worker.working import over, working
 
@@ -75,6 +75,54 @@ def test_one_job_does_not_log_in_the_name_of_another(memory_app: App, stream: io
         over(memory_app, *memory_app.client.enqueue_many(drafts))
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert {int(line["message"]): line["job_id"] for line in lines} == {n: one.id for n, one in enumerate(drafts)}
+
+
+def test_a_line_says_whose_job_it_is_and_who_runs_it(memory_app: App, stream: io.StringIO) -> None:
+    @memory_app.task(queue="mail")
+    def work() -> None:
+        deep()
+
+    memory_app.client.tenant("acme").migrate()
+    with working(memory_app, tenants={"acme": 1}) as worker:
+        job = memory_app.client.enqueue(work.draft(), tenant="acme")
+        memory_app.client.tenant("acme").wait(job, timeout=20)
+    (line,) = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert line.items() >= {"queue": "mail", "tenant": "acme", "worker": worker.id, "job_id": job.id}.items()
+
+
+def test_what_the_worker_says_of_a_job_is_marked_likewise(memory_app: App, stream: io.StringIO) -> None:
+    logger = logging.getLogger("leasehold.worker")
+    logger.addHandler(logging.getLogger("users").handlers[-1])
+    logger.setLevel("INFO")
+
+    @memory_app.task(max_attempts=2, backoff=Backoff(base=0, max=0))
+    def work() -> None:
+        raise ValueError("no")
+
+    try:
+        with working(memory_app) as worker:
+            job = work.enqueue()
+            over(memory_app, job)
+    finally:
+        logger.handlers.pop()
+        logger.setLevel("NOTSET")
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    about = [line for line in lines if "now" in line["message"]]
+    assert [(line["job_id"], line["task"], line["attempt"], line["level"]) for line in about] == [
+        (job.id, "work", 1, "warning"),
+        (job.id, "work", 2, "error"),
+    ]
+    assert {line["worker"] for line in lines} == {worker.id}
+
+
+def test_what_is_given_as_extra_is_in_the_line_and_cannot_break_it(stream: io.StringIO) -> None:
+    circle: list[object] = []
+    circle.append(circle)
+    logging.getLogger("users").info("mine", extra={"order": 7, "cents": {"a": [1]}, "place": io})
+    logging.getLogger("users").info("odd", extra={"part": float("nan"), "circle": circle, "lone": "\udc80"})
+    mine, odd = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert mine.items() >= {"order": 7, "cents": {"a": [1]}, "place": str(io)}.items()
+    assert (odd["part"], odd["circle"]) == ("nan", "[[...]]")
 
 
 def test_readable_lines_end_with_the_job(memory_app: App, stream: io.StringIO) -> None:

@@ -179,9 +179,13 @@ def test_what_waits_behind_slow_jobs_is_given_back_unrun(two_apps: App) -> None:
     with working(app, concurrency=1, lease=30.0):
         try:
             assert running.wait(20)
-            until(lambda: app.client.count(state="running") == 1, "what could run elsewhere is kept waiting", 6.0)
-            given_back = [app.client.get(one.id) for one in waiting]
-            assert {(one.state, one.attempt) for one in given_back if one} == {(State.QUEUED, 0)}
+
+            def given_back() -> bool:
+                found = [app.client.get(one.id) for one in waiting]
+                return {(one.state, one.attempt) for one in found if one} == {(State.QUEUED, 0)}
+
+            until(given_back, "what could run elsewhere is kept waiting", 6.0)
+            assert app.client.count(state="running") == 1
         finally:
             go_on.set()
         assert {one.attempt for one in over(app, *[one.id for one in waiting])} == {1}

@@ -83,6 +83,7 @@ class Draft(Struct, Generic[R_co], frozen=True):
     replace: Replace = False
     after: tuple[str, ...] = ()
     policy: Policy = DEFAULT_POLICY
+    context: str | None = None  # what it carries along for those who observe it, as JSON text
     fresh: bool = True  # the id was made for this draft, so no job can have it yet
 
 
@@ -118,6 +119,8 @@ class Job(Struct, Generic[R_co], frozen=True):
     progress: Progress | None = None  # of the attempt that runs, as its handler said it last
     key: str | None = None
     awaits: str | None = None  # the signal that it sleeps for
+    context: str | None = None  # what its producer gave it to carry along, as JSON text
+    renewed_at: datetime | None = None  # when its lease was last renewed; None: not since the claim
     existing: bool = False  # enqueue found it instead of making it
 
     def __repr__(self) -> str:
@@ -203,6 +206,7 @@ class Claimed(Struct, frozen=True):
     expires_at: float
     key: str | None = None
     blockers: int = 0  # how many jobs it waited for
+    context: str | None = None
 
     @property
     def lease(self) -> Lease:
@@ -222,6 +226,8 @@ class AttemptRecord:
     ended_at: datetime | None
     outcome: str
     error: str | None
+    renewed_at: datetime | None = None  # when its lease was last renewed; None: not since the claim
+    expires_at: datetime | None = None  # until when its lease was good; None of a success
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ def define(
             raise InvalidInput(f"a schedule says when and what: its draft has no {name}")
     zone_of(names.key("timezone", timezone))
     return Definition(
-        msgspec.structs.replace(draft, fresh=True),
+        msgspec.structs.replace(draft, fresh=True, context=None),  # each of its jobs begins a trace of its own
         cron,
         None if every is None else names.seconds("every", every, least=0.1),
         timezone=timezone,

@@ -7,6 +7,7 @@ as one JSON parameter, so that every driver binds the same few types: text, numb
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -85,6 +86,12 @@ def look(flow: F) -> F:
 def is_look(flow: Callable[..., Any]) -> bool:
     """Whether a flow was marked so."""
     return flow in _looks
+
+
+@cache
+def takes_again(flow: Callable[..., Any]) -> bool:
+    """Whether a flow wants to know that an earlier try may have been committed."""
+    return "again" in inspect.signature(flow).parameters
 
 
 _encoder = msgspec.json.Encoder()

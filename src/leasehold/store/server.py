@@ -47,15 +47,20 @@ class Server:
 
     def connect(self) -> psycopg.Connection[Any]:
         """A new connection, set up as all of ours are."""
+        connection = self.open()
         with self._meaning_of_errors():
-            connection = psycopg.connect(
-                self.url, autocommit=True, prepare_threshold=self._prepare, **self._options_given()
-            )
             self._pooled = _is_pooled(connection)
             if self._pooled:
                 connection.prepare_threshold = None  # what is prepared here may be looked for, or met, elsewhere
         self._reached = True
         return connection
+
+    def open(self, **options: Any) -> psycopg.Connection[Any]:
+        """A new connection on which nothing was asked yet. What the URL says goes before these options."""
+        with self._meaning_of_errors():
+            return psycopg.connect(
+                self.url, autocommit=True, prepare_threshold=self._prepare, **self._options_given(**options)
+            )
 
     async def aconnect(self) -> psycopg.AsyncConnection[Any]:
         """A connection for the event loop that runs here: one that was kept for it, or a new one."""
@@ -83,9 +88,9 @@ class Server:
         """Close the connections that were kept for the event loop that runs here."""
         self._on_loops.close(asyncio.get_running_loop())
 
-    def _options_given(self) -> dict[str, Any]:
+    def _options_given(self, **more: Any) -> dict[str, Any]:
         given = psycopg.conninfo.conninfo_to_dict(self.url)
-        return {name: value for name, value in self._options.items() if name not in given}
+        return {name: value for name, value in {**self._options, **more}.items() if name not in given}
 
     @contextmanager
     def _meaning_of_errors(self) -> Iterator[None]:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import random
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
-from functools import cache, partial
+from functools import partial
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from ..core.errors import StoreBusy, StoreUnavailable
 from ..threads import Threads
-from .query import Dialect, Flow, Query, Wake, is_look
+from .query import Dialect, Flow, Query, Wake, is_look, takes_again
 from .runner import AsyncConnection, Connection, adrive, drive
 from .wakes import SchemaWakes
 
@@ -247,9 +246,3 @@ class Store(ABC):
                 if time.monotonic() >= give_up:
                     raise error.shown from error.__cause__
             await asyncio.sleep(pause_after(failures))
-
-
-@cache
-def takes_again(flow: Callable[..., Any]) -> bool:
-    """Whether a flow wants to know that an earlier try may have been committed."""
-    return "again" in inspect.signature(flow).parameters

@@ -17,13 +17,30 @@ from . import outcome as ends
 _call = Threads("leasehold-blockers").call
 
 
-def call_plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware]) -> Outcome:
-    """Call a plain function, in a context of its own: what it sets there, the next does not see."""
-    return contextvars.copy_context().run(_call_plain, task, attempt, middlewares)
+def call_plain(
+    task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware], within: str | None = None
+) -> Outcome:
+    """Call a plain function, in a context of its own: what it sets there, the next does not see.
+
+    `within`: the context that another process, which runs the attempt, has handed over for it.
+    """
+    return contextvars.copy_context().run(_call_plain, task, attempt, middlewares, within)
 
 
-def _call_plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware]) -> Outcome:
+def _call_plain(
+    task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware], within: str | None
+) -> Outcome:
     current.set(attempt)
+    telemetry = task.app.telemetry
+    if telemetry is None:
+        return _plain(task, attempt, middlewares)
+    with telemetry.running(attempt, within) as watch:
+        outcome = _plain(task, attempt, middlewares)
+        watch.ended(outcome)
+    return outcome
+
+
+def _plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware]) -> Outcome:
     value: object = ends.SWALLOWED  # unless the handler comes to return something
     try:
         args, kwargs = ends.arguments_of(task, attempt)
@@ -38,13 +55,25 @@ def _call_plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Mi
                         stack.enter_context(middleware.around(attempt))
                 value = task.__wrapped__(*args, **kwargs)
     except BaseException as error:  # SystemExit, too: it is the handler's, not ours
-        return ends.of_error(error)
+        return _ended_by(error, task, attempt)
     return ends.of_value(task, attempt, value)
 
 
-async def call_async(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware]) -> Outcome:
+async def call_async(
+    task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware], within: str | None = None
+) -> Outcome:
     """Await a coroutine function. Whoever calls this gives it a task, and with it a context, of its own."""
     current.set(attempt)
+    telemetry = task.app.telemetry
+    if telemetry is None:
+        return await _async(task, attempt, middlewares)
+    with telemetry.running(attempt, within) as watch:
+        outcome = await _async(task, attempt, middlewares)
+        watch.ended(outcome)
+    return outcome
+
+
+async def _async(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware]) -> Outcome:
     value: object = ends.SWALLOWED  # unless the handler comes to return something
     try:
         args, kwargs = ends.arguments_of(task, attempt)
@@ -62,5 +91,11 @@ async def call_async(task: Task[..., Any], attempt: Attempt, middlewares: Sequen
                 value = await task.__wrapped__(*args, **kwargs)
     except BaseException as error:
         attempt._cancelled = isinstance(error, asyncio.CancelledError)
-        return ends.of_error(error)
+        return _ended_by(error, task, attempt)
     return ends.of_value(task, attempt, value)
+
+
+def _ended_by(error: BaseException, task: Task[..., Any], attempt: Attempt) -> Outcome:
+    if task.app.telemetry is not None:  # else nobody lets go of it, and of all that it holds
+        attempt._error = error
+    return ends.of_error(error)

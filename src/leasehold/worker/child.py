@@ -49,7 +49,9 @@ class Order(msgspec.Struct, omit_defaults=True):
     module: str | None = None  # run a job: where its task is found
     job: Claimed | None = None
     tenant: str | None = None
+    worker: str = ""
     token: str | None = None  # whom the following concerns
+    context: str | None = None  # that the handler is to run in, where somebody follows it
     deadline: float | None = None  # the lease was renewed
     abort: str | None = None
 
@@ -90,7 +92,7 @@ class Child:
     def _run(self, order: Order) -> Outcome:
         job = order.job
         assert job is not None and order.module is not None  # noqa: S101, PT018
-        attempt = Attempt(job, order.deadline or 0.0, tenant=order.tenant)
+        attempt = Attempt(job, order.deadline or 0.0, tenant=order.tenant, worker=order.worker)
         attempt._report = lambda said: self._say(Answer(progress=said))
         try:
             task = find_task(order.module, job.task)
@@ -100,8 +102,8 @@ class Child:
             self._say(Answer(begun=True))
             try:
                 if task.is_async:
-                    return asyncio.run(_on_own_loop(task, attempt, store))
-                return call_plain(task, attempt, task.app.middlewares)
+                    return asyncio.run(_on_own_loop(task, attempt, store, order.context))
+                return call_plain(task, attempt, task.app.middlewares, order.context)
             finally:
                 self._attempt = None
         except Aborted as late:  # the signal came between the handler's end and ours
@@ -148,9 +150,9 @@ def _die_with(leash: int) -> None:
         fcntl.fcntl(leash, fcntl.F_SETFL, fcntl.fcntl(leash, fcntl.F_GETFL) | os.O_ASYNC)
 
 
-async def _on_own_loop(task: Task[..., Any], attempt: Attempt, store: Store) -> Outcome:
+async def _on_own_loop(task: Task[..., Any], attempt: Attempt, store: Store, within: str | None) -> Outcome:
     try:
-        return await call_async(task, attempt, task.app.middlewares)
+        return await call_async(task, attempt, task.app.middlewares, within)
     finally:
         store.leave_loop()
 

@@ -113,7 +113,7 @@ class Heartbeat:
         for lease, request in [*answer.renewed.items(), *answer.locked.items()]:
             run = self._held.get(lease)
             if request is not None and run is not None and run.abort(_REASONS[request]):
-                log.info("%s %s: %s on request", run.task.name, run.job.id, _REASONS[request])
+                log.info("%s %s: %s on request", run.task.name, run.job.id, _REASONS[request], extra=run.marks)
         lost = [run for lease in answer.lost if (run := self._held.get(lease)) and not run.settling]
         if lost:
             self._stop(lost)
@@ -135,7 +135,7 @@ class Heartbeat:
                 reason = "completed"
             if run.settling:
                 continue  # it was settled meanwhile, and that is why it no longer runs
-            log.warning("%s %s: no longer ours (%s)", run.task.name, run.job.id, reason)
+            log.warning("%s %s: no longer ours (%s)", run.task.name, run.job.id, reason, extra=run.marks)
             self._held.lost(run, reason)
 
     def _release(self, strangers: Sequence[Lease], claiming: set[str]) -> None:

@@ -74,7 +74,7 @@ class Lane:
         self._solitude = solitude
         self._start_run = start
         self._shared = shared  # with handlers: what they do in the name of their leases
-        self._worker, self.tenant, self._tasks = worker, tenant, tasks
+        self.worker, self.tenant, self._tasks = worker, tenant, tasks
         self._queues = list(queues) if queues is not None else sorted({"default", *(t.queue for t in tasks.values())})
         self._every_queue = queues is None
         self.slots, self._lease, self._poll = slots, lease, poll
@@ -163,7 +163,7 @@ class Lane:
         self._held.claiming.add(token)
         try:
             found = self._link.run(
-                self._halt, lease.claim, self._worker, token, scopes, self._tasks,
+                self._halt, lease.claim, self.worker, token, scopes, self._tasks,
                 want=want, slots=slots, lease=self._lease, random=random.random, rescue=self._rescue, alone=alone,
             )  # fmt: skip
             runs = [self._run(job, begin) for job in found.jobs]
@@ -218,7 +218,7 @@ class Lane:
         self.idle_since = None
         if self._events.wanted(ClaimedEvent):
             for run in runs:
-                self._events.tell(ClaimedEvent(**run.facts(self._worker, State.RUNNING)))
+                self._events.tell(ClaimedEvent(**run.facts(self.worker, State.RUNNING)))
         runs.sort(key=lambda run: -run.job.losses)  # suspects go straight into slots, which were counted for them
         with self._lock:
             self._waiting.extend(runs)
@@ -259,7 +259,7 @@ class Lane:
 
     def ended(self, run: Run, outcome: Outcome) -> Run | None:
         """A handler has ended: settle, and free its slot. Returns what to run in it next; whoever calls starts it."""
-        run.ended = True
+        run.ended, run.stopped = True, time.monotonic()
         for timer in run.timers:
             timer.cancel()
         self.settle(run, outcome)

@@ -12,6 +12,7 @@ from ..attempt import Attempt, Continuation
 from ..core import names
 from ..core.errors import Aborted, Fail, InvalidInput, Retry, Snooze, Suspended
 from ..core.job import Outcome, Raised, Released, Snoozed, Succeeded
+from ..logs import job_facts
 from ..tasks import Task
 
 log = logging.getLogger("leasehold.worker")
@@ -61,7 +62,8 @@ def _compare(task: Task[..., Any], attempt: Attempt, value: object) -> None:
     except Exception:
         same = False
     if not same:
-        log.warning("%s %s: returned something else than it was completed with", task.name, attempt.job.id)
+        text = "%s %s: returned something else than it was completed with"
+        log.warning(text, task.name, attempt.job.id, extra=job_facts(attempt))
 
 
 def of_error(error: BaseException) -> Outcome:

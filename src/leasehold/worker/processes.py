@@ -52,12 +52,21 @@ class InProcesses(Threaded):
             child.kill()
 
     def _call(self, run: Run) -> Outcome:
+        telemetry = run.task.app.telemetry
+        if telemetry is None:
+            return self._call_in(run, None)
+        with telemetry.running(run.attempt) as watch:
+            outcome = self._call_in(run, watch.handed_over())
+            watch.ended(outcome)
+        return outcome
+
+    def _call_in(self, run: Run, context: str | None) -> Outcome:
         try:
             child = self._child()
-            outcome = child.run(run)
+            outcome = child.run(run, context)
             self._take_back(child)
         except Exception as error:
-            log.exception("%s %s: the child process failed", run.task.name, run.job.id)
+            log.exception("%s %s: the child process failed", run.task.name, run.job.id, extra=run.marks)
             return Raised(f"worker lost: the child process failed: {type(error).__name__}: {error}")
         return outcome
 
@@ -104,10 +113,14 @@ class ChildProcess:
         """Whether another handler may run in it."""
         return not self._spoilt and self._process.poll() is None
 
-    def run(self, run: Run) -> Outcome:
+    def run(self, run: Run, context: str | None) -> Outcome:
         """Have it run a job; returns what that came to, even if it comes to the child's death."""
         attempt, token = run.attempt, run.job.token
-        self._order(Order(module=run.task.__module__, job=run.job, tenant=attempt.tenant, deadline=attempt.deadline))
+        order = Order(
+            module=run.task.__module__, job=run.job, tenant=attempt.tenant, worker=attempt.worker, context=context,
+            deadline=attempt.deadline,
+        )  # fmt: skip
+        self._order(order)
         run.renewed = lambda: self._mention(Order(token=token, deadline=attempt.deadline))
         run.interrupt = lambda: self._abort(run)
         if attempt.aborted is not None:

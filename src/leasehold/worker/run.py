@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..attempt import Attempt
 from ..core.errors import AbortReason
 from ..core.job import Claimed, Lease, Outcome, Raised, Released, State, Succeeded
+from ..logs import job_facts
 from ..tasks import Task
 from .timers import Timer
 
@@ -24,8 +25,8 @@ class Run:
     """A job, its lease, and the attempt that its handler may see."""
 
     __slots__ = (
-        "attempt", "ended", "interrupt", "job", "lane", "lease", "renewed", "seconds", "settling", "started", "taken",
-        "task", "timers",
+        "attempt", "ended", "interrupt", "job", "lane", "lease", "renewed", "seconds", "settling", "started", "stopped",
+        "taken", "task", "timers",
     )  # fmt: skip
 
     def __init__(self, job: Claimed, task: Task[..., Any], lane: Lane, seconds: float, taken: float) -> None:
@@ -34,14 +35,20 @@ class Run:
         self.lane = lane
         self.lease = Lease(job.id, job.token)
         self.seconds = seconds  # that a renewal lasts
-        self.attempt = Attempt(job, taken + seconds, tenant=lane.tenant)
+        self.attempt = Attempt(job, taken + seconds, tenant=lane.tenant, worker=lane.worker)
         self.taken = taken  # when the claim was sent; monotonic, as all moments here
         self.started = 0.0  # 0: waits for a slot
+        self.stopped = 0.0  # when the handler let go of its slot
         self.ended = False  # the handler has let go of its slot
         self.settling = False  # an outcome is on its way to the store
         self.interrupt: Callable[[], None] | None = None  # makes the handler notice that it was aborted
         self.renewed: Callable[[], None] | None = None  # tells a handler elsewhere of its new deadline
         self.timers: list[Timer] = []  # what would happen if it went on for too long
+
+    @property
+    def marks(self) -> dict[str, Any]:
+        """What a log record about it says."""
+        return job_facts(self.attempt)
 
     def facts(self, worker: str, state: State | None) -> dict[str, Any]:
         """What every event of an attempt tells."""

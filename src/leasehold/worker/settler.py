@@ -19,6 +19,7 @@ from ..events import Succeeded as SucceededEvent
 from ..store.flows import lease
 from .held import Held
 from .link import Halted, Link, for_ever
+from .reporter import Meter
 from .run import ROLLED_BACK, Run
 
 log = logging.getLogger("leasehold.worker")
@@ -29,12 +30,24 @@ LONGEST_PAUSE = 1.0
 
 Item = tuple[Run, Outcome]
 
+#: What statistics call the end of an attempt.
+COUNTED: dict[type[Ended | Cancelled | Paused], str] = {
+    SucceededEvent: "succeeded",
+    FailedEvent: "failed",
+    RetriedEvent: "retried",
+    SnoozedEvent: "snoozed",
+    ReleasedEvent: "released",
+    Cancelled: "cancelled",
+    Paused: "paused",
+}
+
 
 class Settler:
     """Outcomes on their way to the store, and the thread that brings them there."""
 
-    def __init__(self, link: Link, held: Held, events: Events, worker: str) -> None:
+    def __init__(self, link: Link, held: Held, events: Events, meter: Meter, worker: str) -> None:
         self._link = link
+        self._meter = meter
         self._held = held
         self._events = events
         self._worker = worker
@@ -136,7 +149,7 @@ class Settler:
         except Halted:
             raise
         except Exception as error:
-            log.error("%s %s: the store refused its outcome: %s", run.task.name, run.job.id, error)
+            log.error("%s %s: the store refused its outcome: %s", run.task.name, run.job.id, error, extra=run.marks)
             self._held.give_up(run)
             return None, False
         return answer.state, answer.open
@@ -144,7 +157,7 @@ class Settler:
     def _refused(self, run: Run, error: Exception, *, again: bool) -> None:
         """The store will not have this outcome. Then the job has failed, and if it will not have that either, so be it:
         the lease runs out."""
-        log.error("%s %s: the store refused its outcome: %s", run.task.name, run.job.id, error)
+        log.error("%s %s: the store refused its outcome: %s", run.task.name, run.job.id, error, extra=run.marks)
         if again:
             self._held.give_up(run)
         else:
@@ -153,20 +166,23 @@ class Settler:
     def _tell(self, run: Run, outcome: Outcome, state: State | None) -> None:
         job = run.job
         if state is None:
-            log.warning("%s %s: the lease was lost; what the attempt came to is not recorded", job.task, job.id)
+            text = "%s %s: the lease was lost; what the attempt came to is not recorded"
+            log.warning(text, job.task, job.id, extra=run.marks)
             self._held.lost(run, "lease_lost")
             return
         if state is State.SUCCEEDED and not isinstance(outcome, Succeeded):  # the handler has completed it by itself
             if isinstance(outcome, Raised) and outcome.error != ROLLED_BACK:
-                log.warning("%s %s: failed after it was completed: %s", job.task, job.id, _line(outcome.error))
+                text = _line(outcome.error)
+                log.warning("%s %s: failed after it was completed: %s", job.task, job.id, text, extra=run.marks)
             outcome = Succeeded()
         if isinstance(outcome, Raised):
             level = logging.ERROR if state is State.FAILED else logging.WARNING
-            text = _line(outcome.error)
-            log.log(level, "%s %s: attempt %d, now %s: %s", job.task, job.id, job.attempt, state, text)
+            said = (job.task, job.id, job.attempt, state, _line(outcome.error))
+            log.log(level, "%s %s: attempt %d, now %s: %s", *said, extra=run.marks)
         elif log.isEnabledFor(logging.DEBUG):
-            log.debug("%s %s: attempt %d, now %s", job.task, job.id, job.attempt, state)
+            log.debug("%s %s: attempt %d, now %s", job.task, job.id, job.attempt, state, extra=run.marks)
         kind = _event(outcome, state)
+        self._meter.ended(run, COUNTED[kind])
         if self._events.wanted(kind):
             self._events.tell(self._made(kind, run, outcome, state))
 
@@ -176,7 +192,7 @@ class Settler:
         facts = run.facts(self._worker, state)
         if not issubclass(kind, Ended):
             return kind(**{name: facts[name] for name in ("job_id", "state", "task", "queue", "tenant")})
-        seconds = time.monotonic() - run.started if run.started else 0.0
+        seconds = (run.stopped or time.monotonic()) - run.started if run.started else 0.0
         return kind(**facts, error=outcome.error if isinstance(outcome, Raised) else None, seconds=seconds)
 
 

@@ -18,6 +18,7 @@ from .heartbeat import Heartbeat
 from .held import Held
 from .lane import Lane
 from .link import Link
+from .reporter import Meter, Reporter, facts
 from .run import Run
 from .settler import Settler
 from .solitude import Solitude
@@ -66,12 +67,13 @@ class Station:
         worker = settings.worker
         self.link = Link(self._store, worker, tenant, events)
         self.held = Held(worker, events)
-        self.settler = Settler(self.link, self.held, events, worker)
+        meter = Meter()
+        self.settler = Settler(self.link, self.held, events, meter, worker)
         beats = Link(for_beats, worker, tenant, events)
         self.heartbeat = Heartbeat(beats, store.wakes, self.held, events, worker, settings.lease)
         self.upkeep = Upkeep(
-            self.link, self.held, events, tenant=tenant, tasks=list(tasks), schedules=schedules, lease=settings.lease,
-            finished_for=settings.finished_for, failed_for=settings.failed_for,
+            self.link, self.held, events, meter, tenant=tenant, tasks=list(tasks), schedules=schedules,
+            lease=settings.lease, finished_for=settings.finished_for, failed_for=settings.failed_for,
         )  # fmt: skip
         self.lanes = [
             Lane(
@@ -81,6 +83,9 @@ class Station:
             )
             for queues, number in groups
         ]  # fmt: skip
+        served = None if settings.queues is None else sorted(settings.queues)
+        about = facts(worker, served, sum(lane.slots for lane in self.lanes), list(tasks), settings.lease)
+        self.reporter = Reporter(self.link, meter, about, lambda: sum(lane.running for lane in self.lanes))
 
     def reach(self) -> None:
         """Make sure that the store is there: who has never reached it is told at once."""
@@ -88,12 +93,13 @@ class Station:
 
     def start(self) -> None:
         """Begin to work."""
-        self._threads = [*self.settler.start(), *self.heartbeat.start(), *self.upkeep.start()]
+        self._threads = [*self.settler.start(), *self.heartbeat.start(), *self.upkeep.start(), *self.reporter.start()]
         for lane in self.lanes:
             self._threads += lane.start()
 
     def drain(self) -> None:
         """Claim no more."""
+        self.reporter.stopping = True
         for lane in self.lanes:
             lane.stop()
 
@@ -122,11 +128,14 @@ class Station:
         self.settler.stop()
         self.heartbeat.stop()
         self.upkeep.stop()
+        self.reporter.stop()
 
     def close(self, give_up: float) -> None:
         """Let go of the connections, once nobody uses them; but do not wait for that beyond this moment."""
         for thread in self._threads:
             thread.join(max(give_up - time.monotonic(), 0.0))
+        if self._threads:
+            self.reporter.say_goodbye(give_up)
         for store in (self._store, self._for_beats):
             if store is not self._shared:
                 store.close()

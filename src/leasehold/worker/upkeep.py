@@ -18,11 +18,12 @@ from ..core.errors import StoreError, StoreRefused
 from ..core.job import State
 from ..core.schedule import Definition
 from ..events import Cancelled, Enqueued, Events, Promoted, Reaped
-from ..store.flows import lease, schedules, upkeep
+from ..store.flows import lease, look, schedules, stats, upkeep
 from ..store.flows.promote import promote
 from ..tasks import new_id
 from .held import Held
 from .link import GRACE_AT_LEAST, Link, for_ever
+from .reporter import Meter
 
 log = logging.getLogger("leasehold.worker")
 
@@ -45,6 +46,7 @@ class Upkeep:
         link: Link,
         held: Held,
         events: Events,
+        meter: Meter,
         *,
         tenant: str | None,
         tasks: Collection[str],
@@ -53,7 +55,7 @@ class Upkeep:
         finished_for: float,
         failed_for: float,
     ) -> None:
-        self._link, self._held, self._events, self._tenant = link, held, events, tenant
+        self._link, self._held, self._events, self._meter, self._tenant = link, held, events, meter, tenant
         self._tasks, self._schedules = tasks, schedules
         self._puzzles: dict[str, float] = {}  # definitions that cannot be understood here, and until when to pass over
         self._grace = max(lease / 3, GRACE_AT_LEAST)
@@ -119,9 +121,15 @@ class Upkeep:
         while full:
             changes = self._link.run(self._halt, lease.reap, random.random)
             full = len(changes) == lease.MOST_REAPED
+            self._count_lost([change.id for change in changes])
             for change in changes:
-                log.warning("%s: taken from a worker that is gone, now %s", change.id, change.state)
+                mark = {"job_id": change.id, "tenant": self._tenant}
+                log.warning("%s: taken from a worker that is gone, now %s", change.id, change.state, extra=mark)
                 self._events.tell(Reaped(job_id=change.id, state=change.state, tenant=self._tenant, error=change.error))
+
+    def _count_lost(self, job_ids: list[str]) -> None:
+        for job in self._link.run(self._halt, look.get_many, job_ids).values():
+            self._meter.lost(job.queue)
 
     def promote(self) -> float | None:
         """Let go what is due, or free; returns in how many seconds to come again, if anything is known to be due."""
@@ -178,6 +186,7 @@ class Upkeep:
     def prune(self) -> None:
         """Remove what has been over for long enough, in small steps."""
         finished_for, failed_for = self._keep
+        self._link.run(self._halt, stats.roll_up)
         self._link.store.drop_old(finished_for)
         most = self._link.store.prune_at_once
         keep = {"finished_for": finished_for, "failed_for": failed_for}

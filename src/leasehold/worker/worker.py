@@ -204,8 +204,9 @@ class Worker:
         for station in self._stations:
             station.start()
         slots = sum(lane.slots for station in self._stations for lane in station.lanes)
-        log.info("worker %s: %d slots, %d tasks, %s", self.id, slots, len(tasks), self._app.store().where)
-        self._app.events.tell(WorkerStarted(worker=self.id))
+        said = (self.id, slots, len(tasks), self._app.store().where)
+        log.info("worker %s: %d slots, %d tasks, %s", *said, extra={"worker": self.id})
+        self._app.events.tell(WorkerStarted(worker=self.id, slots=slots))
 
     @property
     def _connections(self) -> int:
@@ -231,7 +232,7 @@ class Worker:
         try:
             executor.start(run)
         except Exception as error:  # no more threads to be had, or the event loop is closed
-            log.error("%s %s could not be started: %s", task.name, run.job.id, error)
+            log.error("%s %s could not be started: %s", task.name, run.job.id, error, extra=run.marks)
             following = run.lane.ended(run, Snoozed(1.0))
             if following is not None:
                 self._begin(following)
@@ -247,7 +248,7 @@ class Worker:
     def _end(self, run: Run, reason: AbortReason) -> float | None:
         """Abort a run; called again a little later, settle it if it has not ended. Its slot it keeps until it does."""
         if run.abort(reason):
-            log.warning("%s %s: aborted (%s)", run.task.name, run.job.id, reason)
+            log.warning("%s %s: aborted (%s)", run.task.name, run.job.id, reason, extra=run.marks)
             # It is no longer renewed, so that the lease must not run out before.
             return time.monotonic() + min(ABORT_PATIENCE, run.seconds / BEATS_PER_LEASE)
         if not run.ended and not run.settling:
@@ -272,7 +273,8 @@ class Worker:
         for station in self._stations:
             station.drain()
         running = sum(lane.running for station in self._stations for lane in station.lanes)
-        log.info("worker %s: stopping; %d jobs are running and have %g s to end", self.id, running, self._grace)
+        said = (self.id, running, self._grace)
+        log.info("worker %s: stopping; %d jobs are running and have %g s to end", *said, extra={"worker": self.id})
         self._wait_for_claims()
         self._wait_until_empty(self._grace, self._hurrying)
         runs = [run for station in self._stations for run in station.runs() if not run.settling]
@@ -281,7 +283,7 @@ class Worker:
         self._wait_until_empty(HURRY if self._hurrying.is_set() else ABORT_PATIENCE)
         for run in runs:
             if not run.ended and not run.settling:
-                log.warning("%s %s: given back, as it does not end", run.task.name, run.job.id)
+                log.warning("%s %s: given back, as it does not end", run.task.name, run.job.id, extra=run.marks)
                 run.lane.settle(run, Released())
         give_up = time.monotonic() + FLUSH_FOR
         self.left_behind = sum(s.settler.flush(max(give_up - time.monotonic(), 0.0)) for s in self._stations)
@@ -310,5 +312,5 @@ class Worker:
         self._timers.stop()
         self._in_processes.close()
         if self._failure is None:
-            log.info("worker %s: stopped", self.id)
+            log.info("worker %s: stopped", self.id, extra={"worker": self.id})
             self._app.events.tell(WorkerStopped(worker=self.id))

@@ -1,4 +1,4 @@
-"""What people ask: get, jobs, count, attempts, chain, blockers, queues, explain. Nothing here changes anything."""
+"""What people ask of jobs and queues: get, attempts, chain, blockers, queues, explain. Nothing is changed here."""
 
 from __future__ import annotations
 
@@ -10,64 +10,9 @@ from typing import Any
 from ...core.errors import JobNotFound
 from ...core.job import AttemptRecord, BlockerInfo, Chain, Job, State, Wait, maybe_utc, utc
 from ...core.names import MOST_SECONDS
+from ...core.sight import QueueInfo, RateInfo
 from ..query import Flow, Row, as_json, look, pairs, read
-from . import limits, rows
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Which jobs. What is not given does not restrict."""
-
-    states: tuple[State, ...] = ()
-    queue: str | None = None
-    task: str | None = None
-    target: str | None = None
-    created_from: float | None = None
-    created_to: float | None = None
-
-    def params(self) -> dict[str, Any]:
-        """As parameters of `jobs` and `count`."""
-        return {
-            "states": as_json([str(state) for state in self.states]) if self.states else None,
-            "queue": self.queue,
-            "task": self.task,
-            "target": self.target,
-            "created_from": self.created_from,
-            "created_to": self.created_to,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Some jobs, newest first. `next` goes into the next call; None: these were the last."""
-
-    jobs: list[Job[Any]]
-    next: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class QueueInfo:
-    """A queue that has jobs or settings."""
-
-    queue: str
-    paused: bool
-    max_running: int | None
-    pending: int
-    queued: int
-    running: int
-    paused_jobs: int
-    failed: int
-    fair: bool = False  # keys are served in turn
-    rates: tuple[RateInfo, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RateInfo:
-    """At most `rate` jobs start within any `per` seconds: of this key, of each key ("*"), or of the queue (None)."""
-
-    key: str | None
-    rate: int
-    per: float
+from . import limits, rows, workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +35,6 @@ def get(job_id: str) -> Flow[Job[Any] | None]:
 def get_many(job_ids: Sequence[str]) -> Flow[dict[str, Job[Any]]]:
     """Those of the jobs that exist."""
     return {row[0]: rows.job(row) for row in (yield read("get", ids=as_json(list(job_ids))))}
-
-
-@look
-def jobs(which: Filter, *, limit: int, before: str | None = None) -> Flow[Page]:
-    """A page of jobs, newest first by id."""
-    found = yield read("jobs", **which.params(), most=limit + 1, before=before)
-    page = [rows.job(row) for row in found]
-    return Page(page[:limit], page[limit - 1].id if len(page) > limit else None)
-
-
-@look
-def count(which: Filter, *, most: int | None = None) -> Flow[int]:
-    """How many jobs, counted no further than `most`."""
-    ((number,),) = yield read("count", **which.params(), most=most)
-    return int(number)
 
 
 @look
@@ -149,7 +79,17 @@ def blockers(job_id: str) -> Flow[list[BlockerInfo]]:
 
 
 @look
-def queues() -> Flow[list[QueueInfo]]:
+def dependents(job_id: str, *, limit: int) -> Flow[list[Job[Any]]]:
+    """Jobs that wait for the chain of this one."""
+    chains = [chain for _, chain in (yield read("find_chains", ids=as_json([job_id])))]
+    if not chains:
+        raise JobNotFound(job_id)
+    edges = yield read("edges_on_chains", batch=as_json([{"key": chains[0], "beyond": None}]), most=limit)
+    return list((yield from get_many([job for job, _ in edges])).values())
+
+
+@look
+def queues(*, now: float | None = None) -> Flow[list[QueueInfo]]:
     """Every queue that has live jobs or settings."""
     counts: dict[str, dict[str, int]] = {}
     for queue, state, number in (yield read("queue_counts")):
@@ -158,10 +98,12 @@ def queues() -> Flow[list[QueueInfo]]:
     rates: dict[str, list[RateInfo]] = {}
     for queue, key, rate, per in (yield read("all_rates")):
         rates.setdefault(queue, []).append(RateInfo(key or None, rate, per))
-    names = sorted(counts.keys() | settings.keys())
+    oldest = pairs((yield read("oldest", now=now)))
     return [
-        _queue_info(name, counts.get(name, {}), *settings.get(name, (False, None, False)), rates.get(name, []))
-        for name in names
+        _queue_info(
+            name, counts.get(name, {}), settings.get(name, (False, None, False)), rates.get(name, []), oldest.get(name)
+        )
+        for name in sorted(counts.keys() | settings.keys())
     ]
 
 
@@ -244,21 +186,44 @@ def _queued(job: Job[Any]) -> Flow[list[str]]:
         place = "all queues" if one.queue == "*" else f"queue {one.queue}"
         room = f"; there is room in {one.again_in:.1f} s" if one.rate else ""
         reasons.append(f"{place} may start {one.rate} jobs{whose} in {one.per:g} s, and has{room}")
-    waits = f"it waits for a worker that serves queue {job.queue} and knows task {job.task}"
-    return reasons or [f"nothing holds it up: {waits}"]
+    return reasons or [(yield from _unserved(job))]
+
+
+def _unserved(job: Job[Any]) -> Flow[str]:
+    """Nothing holds it up but workers: none is there, none can, or they are busy."""
+    there = [worker for worker in (yield from workers.workers()) if not worker.lost]
+    able = [worker for worker in there if worker.serves(job.queue, job.task)]
+    free = [worker for worker in able if not worker.stopping and worker.running < worker.slots]
+    wants = f"a worker that serves queue {job.queue} and knows task {job.task}"
+    if not there:
+        return f"nothing holds it up, but no worker is there: start {wants}"
+    if not able:
+        return f"nothing holds it up, but none of the {len(there)} workers that are there is {wants}: start one"
+    if not free:
+        return f"nothing holds it up: it waits for a free slot at one of {len(able)} workers that can run it"
+    return f"nothing holds it up: worker {free[0].name} has room, and takes it in turn"
 
 
 def _attempt(job_id: str, row: Row) -> AttemptRecord:
-    attempt, version, worker, started, ended, outcome, error = row
-    return AttemptRecord(job_id, attempt, version, worker, utc(started), maybe_utc(ended), outcome, error)
+    attempt, version, worker, started, ended, outcome, error, renewed, expires = row
+    moments = (utc(started), maybe_utc(ended))
+    return AttemptRecord(
+        job_id, attempt, version, worker, *moments, outcome, error, maybe_utc(renewed), maybe_utc(expires)
+    )
 
 
 def _queue_info(
-    name: str, counts: dict[str, int], paused: bool, limit: int | None, fair: bool, rates: list[RateInfo]
+    name: str,
+    counts: dict[str, int],
+    settings: tuple[bool, int | None, bool],
+    rates: list[RateInfo],
+    oldest: float | None,
 ) -> QueueInfo:
+    paused, limit, fair = settings
     states = (State.PENDING, State.QUEUED, State.RUNNING, State.PAUSED, State.FAILED)
     pending, queued, running, paused_jobs, failed = (counts.get(state, 0) for state in states)
-    return QueueInfo(name, paused, limit, pending, queued, running, paused_jobs, failed, fair, tuple(rates))
+    waited = None if oldest is None else max(oldest, 0.0)
+    return QueueInfo(name, paused, limit, pending, queued, running, paused_jobs, failed, fair, tuple(rates), waited)
 
 
 def _clock(moment: datetime | None) -> str:

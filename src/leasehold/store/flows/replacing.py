@@ -101,4 +101,5 @@ def _after(holder: str, draft: Draft[Any]) -> Draft[Any]:
 
 def _row(id: str, draft: Draft[Any]) -> dict[str, Any]:
     timed = draft.replace is True and (draft.run_at is not None or draft.delay is not None)
-    return {"id": id, "payload": draft.payload, "run_at": draft.run_at, "delay": draft.delay, "timed": timed}
+    said = {"payload": draft.payload, "context": draft.context, "run_at": draft.run_at, "delay": draft.delay}
+    return {"id": id, **said, "timed": timed}

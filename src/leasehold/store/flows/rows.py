@@ -81,6 +81,7 @@ class DraftRow(msgspec.Struct, frozen=True):
     position: int
     waits: int
     watched: bool
+    context: str | None
 
 
 Place = tuple[str, int, bool]  # a chain, the position in it, and whether somebody waits for it
@@ -93,7 +94,7 @@ def draft_row(draft: Draft[Any], place: Place, waits: int) -> DraftRow:
     return DraftRow(
         draft.id, draft.task, draft.queue, draft.priority, draft.payload, draft.run_at, draft.delay, draft.target,
         draft.key, policy.max_attempts, policy_text(policy), policy.lease, draft.unique, draft.unique_for is not None,
-        chain, position, waits, watched,
+        chain, position, waits, watched, draft.context,
     )  # fmt: skip
 
 
@@ -101,12 +102,13 @@ def job(row: Row, *, existing: bool = False) -> Job[Any]:
     """A job from a row of `get`."""
     (id, task, queue, state, priority, payload, attempt, max_attempts, losses, version, chain, position,
      created, run, started, finished, wait, target, holds, unique, worker, expires, request, result, error,
-     continued, progress, key, awaits) = row  # fmt: skip
+     continued, progress, key, awaits, context, renewed) = row  # fmt: skip
     return Job(
         id, task, queue, State(state), priority, payload, attempt, max_attempts, losses, version, chain, position,
         utc(created), utc(run), maybe_utc(started), maybe_utc(finished), None if wait is None else Wait(wait), target,
         bool(holds), unique, worker, maybe_utc(expires), request, result, error, bool(continued),
-        None if progress is None else _progress.decode(progress), key or None, awaits, existing,
+        None if progress is None else _progress.decode(progress), key or None, awaits, context,
+        maybe_utc(renewed), existing,
     )  # fmt: skip
 
 
@@ -133,17 +135,18 @@ def new_job(draft: Draft[Any], place: Place, row: Row) -> Job[Any]:
         target=draft.target,
         unique=draft.unique,
         key=draft.key,
+        context=draft.context,
     )
 
 
 def claimed(row: Row, token: str) -> Claimed:
     """A job from a row of `claim` (without its two marks) or `claimed`."""
     (id, version, task, queue, payload, priority, target, attempt, losses, max_attempts, stored, lease, chain, position,
-     key, blockers, rank, seq, created, run, expires) = row  # fmt: skip
+     key, blockers, context, rank, seq, created, run, expires) = row  # fmt: skip
     return Claimed(
         id, token, version, task, queue, payload, priority, target, attempt, losses,
         policy(max_attempts, lease, stored), chain, position, (rank, seq), created, run, expires,
-        key or None, blockers,
+        key or None, blockers, context,
     )  # fmt: skip
 
 

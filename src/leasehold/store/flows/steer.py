@@ -161,6 +161,20 @@ def delete(job_id: str, *, now: float | None = None, again: bool = False) -> Flo
     return bool(there) or again
 
 
+def bulk(
+    verb: Callable[..., Flow[Any]], job_ids: Sequence[str], *, now: float | None = None, again: bool = False
+) -> Flow[tuple[int, int]]:
+    """Do to these jobs, in one transaction, what can be done to one. Returns how many were done, how many refused."""
+    done = refused = 0
+    for job_id in sorted(job_ids):
+        try:
+            there = yield from verb(job_id, now=now, again=again)
+        except (JobNotFound, InvalidTransition, KeyTaken):
+            there = False
+        done, refused = (done + 1, refused) if there else (done, refused + 1)
+    return done, refused
+
+
 def signal(job_id: str, name: str, value: str | None, *, now: float | None = None, again: bool = False) -> Flow[bool]:
     """Tell a job something. Inserts, and locks nothing. False: it was told something under this name before."""
     yield BEGIN

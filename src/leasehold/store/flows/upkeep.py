@@ -11,6 +11,8 @@ from .lease import PULSE_GAP
 
 BEAT_EVERY = 0.9
 PARTITION_DAYS_AHEAD = 7
+LOST_WORKERS_FOR = 86400.0
+ACTIONS_FOR = 90 * 86400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,9 @@ def prune(*, finished_for: float, failed_for: float, most: int = 1000, now: floa
     failed = [row[0] for row in (yield write("prune_failed", seconds=failed_for, most=most, now=now))]
     keys = yield write("prune_keys", most=most, now=now)
     ticks = yield write("prune_ticks", seconds=finished_for, most=most, now=now)
+    actions = yield write("prune_actions", seconds=ACTIONS_FOR, most=most, now=now)
+    yield write("prune_workers", seconds=LOST_WORKERS_FOR, now=now)
     if over or failed:
         yield write("prune_details", ids=as_json(over + failed))
-    more = most in (len(over), len(failed), len(keys), len(ticks))
+    more = most in (len(over), len(failed), len(keys), len(ticks), len(actions))
     return Pruned(len(over), len(failed), len(keys), more=more)

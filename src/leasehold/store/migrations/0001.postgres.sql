@@ -26,6 +26,7 @@ create table {schema}.jobs (
     worker        text,
     token         uuid,
     expires_at    timestamptz,
+    renewed_at    timestamptz,  -- null: not since the claim
     started_at    timestamptz,
     alone         boolean not null default false,
     request       text check (request in ('cancel', 'pause')),
@@ -36,6 +37,7 @@ create table {schema}.jobs (
     waits         integer not null default 0 check (waits >= 0),
     blockers      integer not null default 0,  -- how many there were to wait for, at first
     awaits        text,  -- the signal that it sleeps for
+    context       text,  -- what its producer gave it to carry along, as JSON
     watched       boolean not null default false,
     unique_key    text,
     windowed      boolean not null default false,
@@ -90,6 +92,8 @@ create table {schema}.finished (
     created_at    timestamptz not null,
     run_at        timestamptz not null,
     started_at    timestamptz,
+    renewed_at    timestamptz,
+    context       text,
     finished_at   timestamptz not null
 ) partition by range (id);
 create index finished_chain on {schema}.finished (chain) where position > 0;
@@ -123,6 +127,8 @@ create table {schema}.attempts (
     worker      text not null,
     started_at  timestamptz not null,
     ended_at    timestamptz not null,
+    renewed_at  timestamptz,
+    expires_at  timestamptz,
     outcome     text not null,
     error       text,
     primary key (job, version)
@@ -211,6 +217,41 @@ create table {schema}.ticks (
 create index ticks_age on {schema}.ticks (tick);
 create index ticks_jobs on {schema}.ticks (schedule, tick) where job is not null;
 
+-- Workers, as each last spoke of itself. One that stops in good order takes its row away.
+create table {schema}.workers (
+    name        text primary key,
+    host        text not null,
+    pid         integer not null,
+    about       json not null,  -- what it can do: queues, slots, tasks, lease, version
+    running     integer not null,
+    stopping    boolean not null,
+    started_at  timestamptz not null,
+    seen_at     timestamptz not null
+) with (fillfactor = 50);
+
+-- What happened, counted: in steps of 60, 600, 3600 and 21600 seconds, the older the coarser; step 0 is all that ever happened.
+create table {schema}.stats (
+    step    integer not null,
+    at      timestamptz not null,
+    queue   text not null,
+    name    text not null,
+    bucket  smallint not null,  -- of a histogram
+    peak    boolean not null,  -- the greatest counts, not the sum
+    number  double precision not null,
+    primary key (step, at, queue, name, bucket)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+
+-- Who did what, where somebody's name was given.
+create table {schema}.audit (
+    seq      bigint generated always as identity primary key,
+    id       uuid not null unique,  -- made by whoever did it: what is tried again is noted once
+    at       timestamptz not null,
+    who      text not null,
+    what     text not null,
+    subject  text not null,
+    detail   json
+);
+
 -- One row. touched_at: when upkeep last reached the store; grace_until: nobody reaps before.
 create table {schema}.pulse (
     single       boolean primary key default true check (single),
@@ -230,21 +271,34 @@ insert into {schema}.arming default values;
 create table {schema}.locks (name text primary key);
 insert into {schema}.locks values ('promote'), ('partitions');
 
--- Jobs of both tables, for reading.
-create view {schema}.all_jobs as
+-- Jobs of both tables, for reading: each by itself, and together.
+create view {schema}.live_jobs as
     select id, state, wait, queue, task, priority, target, key, holds, payload, null::json as result, error, attempt,
            max_attempts, losses, version, worker, token, expires_at, request, chain, position, false as continued,
-           unique_key, waits, awaits, policy, progress, created_at, run_at, started_at, stopped_at as finished_at
-    from {schema}.jobs
-    union all
-    select id, state, null, queue, task, priority, target, key, false, payload, result, error, attempt,
-           max_attempts, losses, version, worker, token, null, null, chain, position, continued,
-           unique_key, 0, null, null, null, created_at, run_at, started_at, finished_at
+           unique_key, waits, awaits, policy, progress, context, renewed_at, created_at, run_at, started_at, stopped_at as finished_at
+    from {schema}.jobs;
+create view {schema}.over_jobs as
+    select id, state, null::text as wait, queue, task, priority, target, key, false as holds, payload, result, error, attempt,
+           max_attempts, losses, version, worker, token, null::timestamptz as expires_at, null::text as request, chain, position, continued,
+           unique_key, 0 as waits, null::text as awaits, null::json as policy, null::json as progress, context, renewed_at,
+           created_at, run_at, started_at, finished_at
     from {schema}.finished;
+create view {schema}.all_jobs as select * from {schema}.live_jobs union all select * from {schema}.over_jobs;
 
 -- The smallest id of a moment: the bound of a partition.
 create function {schema}.first_id(moment timestamptz) returns uuid language sql immutable as $$
     select (lpad(to_hex((extract(epoch from moment) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
+$$;
+
+-- How far down a look at so many jobs goes. The planner would rather sort a million rows than walk ten thousand entries of
+-- an index, as it knows neither number: here it has no choice.
+create function {schema}.reached_live(lowest uuid, before uuid, scan integer) returns uuid
+language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off set enable_bitmapscan = off as $$
+    select id from {schema}.jobs where id >= lowest and id < before order by id desc offset scan - 1 limit 1
+$$;
+create function {schema}.reached_over(lowest uuid, before uuid, scan integer) returns uuid
+language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off set enable_bitmapscan = off as $$
+    select id from {schema}.finished where id >= lowest and id < before order by id desc offset scan - 1 limit 1
 $$;
 
 -- Partitions of `finished`, one for each day (UTC), made standalone and attached: neither step blocks a reader or writer.

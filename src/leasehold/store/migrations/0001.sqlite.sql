@@ -24,6 +24,7 @@ create table {schema}.jobs (
     worker        text,
     token         text,
     expires_at    real,
+    renewed_at    real,  -- null: not since the claim
     started_at    real,
     alone         integer not null default 0,
     request       text check (request in ('cancel', 'pause')),
@@ -34,6 +35,7 @@ create table {schema}.jobs (
     waits         integer not null default 0 check (waits >= 0),
     blockers      integer not null default 0,  -- how many there were to wait for, at first
     awaits        text,  -- the signal that it sleeps for
+    context       text,  -- what its producer gave it to carry along, as JSON
     watched       integer not null default 0,
     unique_key    text,
     windowed      integer not null default 0,
@@ -85,6 +87,8 @@ create table {schema}.finished (
     created_at    real not null,
     run_at        real not null,
     started_at    real,
+    renewed_at    real,
+    context       text,
     finished_at   real not null
 );
 create index {schema}.finished_chain on {schema}.finished (chain) where position > 0;
@@ -119,6 +123,8 @@ create table {schema}.attempts (
     worker      text not null,
     started_at  real not null,
     ended_at    real not null,
+    renewed_at  real,
+    expires_at  real,
     outcome     text not null,
     error       text,
     primary key (job, version)
@@ -207,6 +213,41 @@ create table {schema}.ticks (
 create index {schema}.ticks_age on {schema}.ticks (tick);
 create index {schema}.ticks_jobs on {schema}.ticks (schedule, tick) where job is not null;
 
+-- Workers, as each last spoke of itself. One that stops in good order takes its row away.
+create table {schema}.workers (
+    name        text primary key not null,
+    host        text not null,
+    pid         integer not null,
+    about       text not null,  -- what it can do: queues, slots, tasks, lease, version
+    running     integer not null,
+    stopping    integer not null,
+    started_at  real not null,
+    seen_at     real not null
+);
+
+-- What happened, counted: in steps of 60, 600, 3600 and 21600 seconds, the older the coarser; step 0 is all that ever happened.
+create table {schema}.stats (
+    step    integer not null,
+    at      real not null,
+    queue   text not null,
+    name    text not null,
+    bucket  integer not null,  -- of a histogram
+    peak    integer not null,  -- the greatest counts, not the sum
+    number  real not null,
+    primary key (step, at, queue, name, bucket)
+);
+
+-- Who did what, where somebody's name was given.
+create table {schema}.audit (
+    seq      integer primary key autoincrement,
+    id       text not null unique,  -- made by whoever did it: what is tried again is noted once
+    at       real not null,
+    who      text not null,
+    what     text not null,
+    subject  text not null,
+    detail   text
+);
+
 -- One row. touched_at: when upkeep last reached the store; grace_until: nobody reaps before.
 create table {schema}.pulse (
     single       integer primary key check (single = 1),
@@ -226,11 +267,11 @@ insert into {schema}.sequence values (1, 0);
 create view {schema}.live_jobs as
     select id, state, wait, queue, task, priority, target, key, holds, payload, null as result, error, attempt,
            max_attempts, losses, version, worker, token, expires_at, request, chain, position, 0 as continued,
-           unique_key, waits, awaits, policy, progress, created_at, run_at, started_at, stopped_at as finished_at
+           unique_key, waits, awaits, policy, progress, context, renewed_at, created_at, run_at, started_at, stopped_at as finished_at
     from {schema}.jobs;
 create view {schema}.over_jobs as
     select id, state, null as wait, queue, task, priority, target, key, 0 as holds, payload, result, error, attempt,
            max_attempts, losses, version, worker, token, null as expires_at, null as request, chain, position, continued,
-           unique_key, 0 as waits, null as awaits, null as policy, null as progress, created_at, run_at, started_at, finished_at
+           unique_key, 0 as waits, null as awaits, null as policy, null as progress, context, renewed_at, created_at, run_at, started_at, finished_at
     from {schema}.finished;
 create view {schema}.all_jobs as select * from {schema}.live_jobs union all select * from {schema}.over_jobs;

@@ -2,24 +2,24 @@
 with c as materialized (select chain from {schema}.all_jobs where id = :id)
 select id, task, queue, state, priority, payload, attempt, max_attempts, losses, version, chain, position,
        created_at, run_at, started_at, finished_at, wait, target, holds, unique_key, worker,
-       expires_at, request, result, error, continued, progress, key, awaits
+       expires_at, request, result, error, continued, progress, key, awaits, context, renewed_at
 from {schema}.live_jobs
 where id in (select chain from c)
 union all
 select id, task, queue, state, priority, payload, attempt, max_attempts, losses, version, chain, position,
        created_at, run_at, started_at, finished_at, wait, target, holds, unique_key, worker,
-       expires_at, request, result, error, continued, progress, key, awaits
+       expires_at, request, result, error, continued, progress, key, awaits, context, renewed_at
 from {schema}.live_jobs
 where position > 0 and chain in (select chain from c)
 union all
 select id, task, queue, state, priority, payload, attempt, max_attempts, losses, version, chain, position,
        created_at, run_at, started_at, finished_at, wait, target, holds, unique_key, worker,
-       expires_at, request, result, error, continued, progress, key, awaits
+       expires_at, request, result, error, continued, progress, key, awaits, context, renewed_at
 from {schema}.over_jobs
 where id in (select chain from c)
 union all
 select id, task, queue, state, priority, payload, attempt, max_attempts, losses, version, chain, position,
        created_at, run_at, started_at, finished_at, wait, target, holds, unique_key, worker,
-       expires_at, request, result, error, continued, progress, key, awaits
+       expires_at, request, result, error, continued, progress, key, awaits, context, renewed_at
 from {schema}.over_jobs
 where position > 0 and chain in (select chain from c);

@@ -6,13 +6,13 @@ with given as materialized (
         error text, keeps_token boolean, awaits text)
 ),
 before as materialized (
-    select j.id, j.state, j.version, j.attempt, j.worker, j.started_at, j.target, j.holds, j.watched, j.chain, j.unique_key,
+    select j.id, j.state, j.version, j.attempt, j.worker, j.started_at, j.renewed_at, j.expires_at, j.target, j.holds, j.watched, j.chain, j.unique_key,
            j.awaits
     from {schema}.jobs j where j.id = any(array(select id from given))
 ),
 ended as (
-    insert into {schema}.attempts (job, version, attempt, worker, started_at, ended_at, outcome, error)
-    select b.id, b.version, b.attempt, b.worker, b.started_at, {now}, g.outcome, g.error
+    insert into {schema}.attempts (job, version, attempt, worker, started_at, renewed_at, expires_at, ended_at, outcome, error)
+    select b.id, b.version, b.attempt, b.worker, b.started_at, b.renewed_at, b.expires_at, {now}, g.outcome, g.error
     from before b join given g on g.id = b.id
     where b.state = 'running'
     on conflict do nothing
@@ -23,7 +23,7 @@ moved as (
         run_at = case when g.delay is null then j.run_at else {now} + make_interval(secs => g.delay) end,
         token = case when g.keeps_token then j.token end,
         stopped_at = case when g.state in ('paused', 'failed') then {now} end,
-        error = coalesce(g.error, j.error), worker = null, expires_at = null, started_at = null, request = null, alone = false,
+        error = coalesce(g.error, j.error), worker = null, expires_at = null, renewed_at = null, started_at = null, request = null, alone = false,
         awaits = case when j.state = 'running' then g.awaits else j.awaits end
     from given g
     where j.id = g.id

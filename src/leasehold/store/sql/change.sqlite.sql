@@ -1,7 +1,7 @@
 -- change: apply decisions to rows of this transaction that stay in the hot table.
 -- Writes the attempt that ended, frees the target and the key where the decision says so, and nudges whom that may free.
-insert into {schema}.attempts (job, version, attempt, worker, started_at, ended_at, outcome, error)
-select j.id, j.version, j.attempt, j.worker, j.started_at, {now}, json_extract(g.value, '$.outcome'), json_extract(g.value, '$.error')
+insert into {schema}.attempts (job, version, attempt, worker, started_at, renewed_at, expires_at, ended_at, outcome, error)
+select j.id, j.version, j.attempt, j.worker, j.started_at, j.renewed_at, j.expires_at, {now}, json_extract(g.value, '$.outcome'), json_extract(g.value, '$.error')
 from json_each(:batch) g cross join {schema}.jobs j
 where j.id = json_extract(g.value, '$.id') and j.state = 'running'
 on conflict do nothing;
@@ -34,7 +34,7 @@ set state = json_extract(g.value, '$.state'), wait = json_extract(g.value, '$.wa
     token = case when json_extract(g.value, '$.keeps_token') then jobs.token end,
     stopped_at = case when json_extract(g.value, '$.state') in ('paused', 'failed') then {now} end,
     error = coalesce(json_extract(g.value, '$.error'), jobs.error),
-    worker = null, expires_at = null, started_at = null, request = null, alone = 0,
+    worker = null, expires_at = null, renewed_at = null, started_at = null, request = null, alone = 0,
     awaits = case when jobs.state = 'running' then json_extract(g.value, '$.awaits') else jobs.awaits end
 from json_each(:batch) g
 where jobs.id = json_extract(g.value, '$.id')

@@ -43,11 +43,11 @@ candidates as materialized (
 claimed as (
     update {schema}.jobs j
     set state = 'running', attempt = j.attempt + 1, version = j.version + 1, worker = :worker::text,
-        token = :token::text::uuid, started_at = {now}, alone = :alone::boolean, progress = null,
+        token = :token::text::uuid, started_at = {now}, alone = :alone::boolean, progress = null, renewed_at = null,
         expires_at = {now} + make_interval(secs => coalesce(j.lease, :lease::float8))
     where j.id = any(array(select id from candidates))
     returning j.id::text as id, j.version, j.task, j.queue, j.payload::text as payload, j.priority, j.target, j.attempt,
-              j.losses, j.max_attempts, j.policy::text as policy, j.lease, j.chain::text as chain, j."position", j.key, j.blockers, j.rank, j.seq,
+              j.losses, j.max_attempts, j.policy::text as policy, j.lease, j.chain::text as chain, j."position", j.key, j.blockers, j.context, j.rank, j.seq,
               extract(epoch from j.created_at)::float8 as created_at, extract(epoch from j.run_at)::float8 as run_at,
               extract(epoch from j.expires_at)::float8 as expires_at
 )

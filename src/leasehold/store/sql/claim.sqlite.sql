@@ -11,7 +11,7 @@ select (select sum(w.value) from json_each('[1, 2]') w
 -- Unless the limits are dealt with, only queues that come before the first with a limit are served.
 update {schema}.jobs
 set state = 'running', attempt = attempt + 1, version = version + 1, worker = :worker, token = :token,
-    started_at = {now}, alone = :alone, progress = null, expires_at = {now} + coalesce(lease, :lease)
+    started_at = {now}, alone = :alone, progress = null, renewed_at = null, expires_at = {now} + coalesce(lease, :lease)
 where id in (
     select c.value
     from json_each(:queues) s, json_each((
@@ -32,4 +32,4 @@ where id in (
     limit :want
 )
 returning 0, null, id, version, task, queue, payload, priority, target, attempt, losses, max_attempts, policy, lease, chain,
-          position, key, blockers, rank, seq, created_at, run_at, expires_at;
+          position, key, blockers, context, rank, seq, created_at, run_at, expires_at;

@@ -35,9 +35,9 @@ candidates as materialized (
 )
 update {schema}.jobs j
 set state = 'running', attempt = j.attempt + 1, version = j.version + 1, worker = :worker::text,
-    token = :token::text::uuid, started_at = {now}, alone = :alone::boolean, progress = null,
+    token = :token::text::uuid, started_at = {now}, alone = :alone::boolean, progress = null, renewed_at = null,
     expires_at = {now} + make_interval(secs => coalesce(j.lease, :lease::float8))
 where j.id = any(array(select id from candidates))
 returning j.id::text, j.version, j.task, j.queue, j.payload::text, j.priority, j.target, j.attempt, j.losses, j.max_attempts,
-          j.policy::text, j.lease, j.chain::text, j."position", j.key, j.blockers, j.rank, j.seq,
+          j.policy::text, j.lease, j.chain::text, j."position", j.key, j.blockers, j.context, j.rank, j.seq,
           extract(epoch from j.created_at)::float8, extract(epoch from j.run_at)::float8, extract(epoch from j.expires_at)::float8

@@ -1,7 +1,7 @@
 -- claim_shares: as `claim`, from one queue: so many of each key in turn, '' being those without one, until there are enough.
 update {schema}.jobs
 set state = 'running', attempt = attempt + 1, version = version + 1, worker = :worker, token = :token,
-    started_at = {now}, alone = :alone, progress = null, expires_at = {now} + coalesce(lease, :lease)
+    started_at = {now}, alone = :alone, progress = null, renewed_at = null, expires_at = {now} + coalesce(lease, :lease)
 where id in (
     select c.value
     from json_each(:keys) s, json_each((
@@ -18,4 +18,4 @@ where id in (
     limit :most
 )
 returning id, version, task, queue, payload, priority, target, attempt, losses, max_attempts, policy, lease, chain,
-          position, key, blockers, rank, seq, created_at, run_at, expires_at;
+          position, key, blockers, context, rank, seq, created_at, run_at, expires_at;

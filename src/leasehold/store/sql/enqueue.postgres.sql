@@ -4,7 +4,7 @@ with given as materialized (
     from json_to_recordset(:batch::text::json) as b(
         id uuid, task text, queue text, priority smallint, payload text, run_at float8, delay float8, target text, key text,
         max_attempts integer, policy text, lease float8, unique_key text, windowed boolean,
-        chain uuid, "position" integer, waits integer, watched boolean)
+        chain uuid, "position" integer, waits integer, watched boolean, context text)
 ),
 placed as materialized (
     select g.*, case when waits > 0 then 'jobs' when due > {now} then 'time' when target is not null then 'target' end as wait
@@ -12,11 +12,11 @@ placed as materialized (
 ),
 added as (
     insert into {schema}.jobs (id, state, wait, queue, task, priority, target, key, payload, run_at, max_attempts, policy,
-                               lease, unique_key, windowed, chain, "position", waits, blockers, watched, created_at)
+                               lease, unique_key, windowed, chain, "position", waits, blockers, watched, context, created_at)
     select id, case when wait is null then 'queued' else 'pending' end, wait, queue, task, priority, target,
            case when key is null and queue = any(array(select q.queue from {schema}.queues q where q.by_key)) then '' else key end,
            payload::json,
-           due, max_attempts, policy::json, lease, unique_key, windowed, chain, "position", waits, waits, watched, {now}
+           due, max_attempts, policy::json, lease, unique_key, windowed, chain, "position", waits, waits, watched, context, {now}
     from placed
     on conflict (id) do nothing
     returning id, state, wait, target, created_at, run_at

@@ -1,7 +1,7 @@
 -- enqueue: insert new rows, and nudges for those that wait. (Materialised: json_each would write out the value again for
 -- each column. After the word insert: by that word Python knows to open a caller's transaction.)
 insert into {schema}.jobs (id, seq, state, wait, queue, task, priority, target, key, payload, run_at, max_attempts, policy,
-                  lease, unique_key, windowed, chain, position, waits, blockers, watched, created_at)
+                  lease, unique_key, windowed, chain, position, waits, blockers, watched, context, created_at)
 with given as materialized (select key, value from json_each(:batch))
 select json_extract(value, '$.id'), (select last from {schema}.sequence) + key + 1,
        case when wait is null then 'queued' else 'pending' end, wait,
@@ -13,7 +13,7 @@ select json_extract(value, '$.id'), (select last from {schema}.sequence) + key +
        json_extract(value, '$.max_attempts'), json_extract(value, '$.policy'), json_extract(value, '$.lease'),
        json_extract(value, '$.unique_key'), json_extract(value, '$.windowed'), json_extract(value, '$.chain'),
        json_extract(value, '$.position'), json_extract(value, '$.waits'), json_extract(value, '$.waits'),
-       json_extract(value, '$.watched'), {now}
+       json_extract(value, '$.watched'), json_extract(value, '$.context'), {now}
 from (
     select key, value, due,
            case when json_extract(value, '$.waits') > 0 then 'jobs'

@@ -16,7 +16,7 @@ free as materialized (
 ),
 renewed as (
     update {schema}.jobs j
-    set expires_at = {now} + make_interval(secs => coalesce(j.lease, :lease::float8))
+    set expires_at = {now} + make_interval(secs => coalesce(j.lease, :lease::float8)), renewed_at = {now}
     where j.id = any(array(select id from free))
     returning j.id, j.request
 )

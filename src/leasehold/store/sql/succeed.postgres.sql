@@ -14,14 +14,14 @@ gone as (
     where j.id = m.id and j.token = m.token and j.state = 'running'
     returning j.id, g.result, g.continued, j.queue, j.task, j.priority, j.target, j.key, j.holds, j.payload, j.attempt, j.max_attempts,
               j.losses, j.version, j.worker, j.token, j.chain, j."position", j.watched, j.unique_key,
-              j.created_at, j.run_at, j.started_at
+              j.created_at, j.run_at, j.started_at, j.renewed_at, j.context
 ),
 kept as (
     insert into {schema}.finished (id, state, queue, task, priority, target, key, payload, result, attempt, max_attempts, losses,
                                    version, worker, token, chain, "position", continued, unique_key, created_at, run_at,
-                                   started_at, finished_at)
+                                   started_at, renewed_at, context, finished_at)
     select id, 'succeeded', queue, task, priority, target, key, payload, result::json, attempt, max_attempts, losses,
-           version, worker, token, chain, "position", continued, unique_key, created_at, run_at, started_at, {now}
+           version, worker, token, chain, "position", continued, unique_key, created_at, run_at, started_at, renewed_at, context, {now}
     from gone
 ),
 freed as (

@@ -1,0 +1,108 @@
+"""What people see: pages of jobs, queues, targets, failures, and who did what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from .job import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some jobs, newest first. `next` goes into the next call; None: these were the last."""
+
+    jobs: list[Job[Any]]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RateInfo:
+    """At most `rate` jobs start within any `per` seconds: of this key, of each key ("*"), or of the queue (None)."""
+
+    key: str | None
+    rate: int
+    per: float
+
+
+@dataclass(frozen=True, slots=True)
+class QueueInfo:
+    """A queue that has jobs or settings."""
+
+    queue: str
+    paused: bool
+    max_running: int | None
+    pending: int
+    queued: int
+    running: int
+    paused_jobs: int
+    failed: int
+    fair: bool = False  # keys are served in turn
+    rates: tuple[RateInfo, ...] = ()
+    oldest: float | None = None  # for how many seconds the longest queued job has been due
+
+
+@dataclass(frozen=True, slots=True)
+class TargetInfo:
+    """A target that is held or waited for."""
+
+    target: str
+    holder: Job[Any] | None
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class TargetPage:
+    """Some targets, by name. `next` goes into the next call as `after`; None: these were the last."""
+
+    targets: list[TargetInfo]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetView:
+    """One target: who holds it, and the first of those in line, in order; `waiting` counts all of them."""
+
+    target: str
+    holder: Job[Any] | None
+    line: list[Job[Any]]
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailureGroup:
+    """Jobs that failed alike. `search` finds them by the `error` filter; `example` is one of them."""
+
+    task: str
+    error: str
+    number: int
+    first_at: datetime
+    last_at: datetime
+    example: str
+    search: str
+
+    def __add__(self, other: FailureGroup) -> FailureGroup:
+        latest = max(self, other, key=lambda group: group.last_at)
+        first = min(self.first_at, other.first_at)
+        return replace(latest, number=self.number + other.number, first_at=first)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """Who did what, to whom, and what else there is to say."""
+
+    id: str
+    at: datetime
+    who: str
+    what: str
+    subject: str
+    detail: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPage:
+    """Some entries, the latest first. `next` goes into the next call as `before`; None: these were the last."""
+
+    entries: list[AuditEntry]
+    next: str | None

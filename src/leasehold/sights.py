@@ -1,0 +1,179 @@
+"""What a program can see of its jobs, queues, targets and workers: the part of the client that changes nothing."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, TypedDict, Unpack
+from uuid import UUID
+
+from .core import names
+from .core.errors import InvalidInput
+from .core.ids import parse_id
+from .core.job import AttemptRecord, BlockerInfo, Chain, Job, State
+from .core.sight import AuditPage, FailureGroup, Page, QueueInfo, TargetPage, TargetView
+from .core.stats import STEPS, StatPoint
+from .core.worker import WorkerInfo
+from .store.flows import audit, failures, look, search, stats, targets, workers
+from .store.flows.search import Filter
+from .store.store import Store
+
+AnyJob = Job[Any] | str | UUID
+AnyState = State | str
+
+MOST_SCANNED = 10_000_000
+
+
+class Which(TypedDict, total=False):
+    """Which jobs. What is not given does not restrict.
+
+    `error`: a text that the error contains, whether in capitals or not; of jobs that are not over. `created_from` and
+    `created_to` go by the moment that a job was stored; the time in its id must not be more than a day from it.
+    """
+
+    state: AnyState | Sequence[AnyState] | None
+    queue: str | None
+    task: str | None
+    target: str | None
+    worker: str | None
+    error: str | None
+    created_from: datetime | None
+    created_to: datetime | None
+
+
+class Sights(ABC):
+    """What there is to see in one store."""
+
+    @property
+    @abstractmethod
+    def store(self) -> Store:
+        """Where the jobs live."""
+
+    def get(self, job: AnyJob, /) -> Job[Any] | None:
+        """A job as it is now; None if there is none."""
+        return self.store.run(look.get, id_of(job))
+
+    def jobs(
+        self, *, limit: int = 50, before: str | None = None, scan: int | None = None, **which: Unpack[Which]
+    ) -> Page:
+        """A page of jobs, newest first. Give `page.next` as `before` to get the one after it.
+
+        Filters: `state` (one or some), `queue`, `task`, `target`, `worker`, `error` (a text in it), `created_from`,
+        `created_to`. With `scan`, no more than so many jobs are looked at: the page may then be short, or empty,
+        though there are more; `page.next` says where to go on.
+        """
+        where = filter_of(**which)
+        limit = names.whole("limit", limit, 1, 1000)
+        scan = None if scan is None else names.whole("scan", scan, 1, MOST_SCANNED)
+        start = None if before is None else parse_id(before)
+        return self.store.run(search.jobs, where, limit=limit, before=start, scan=scan)
+
+    def count(self, *, most: int | None = None, scan: int | None = None, **which: Unpack[Which]) -> int:
+        """How many jobs there are, counted no further than `most`; with `scan`, among the newest so many.
+
+        The filters are those of `jobs`.
+        """
+        where = filter_of(**which)
+        most = None if most is None else names.whole("most", most, 0, 2**31 - 1)
+        scan = None if scan is None else names.whole("scan", scan, 1, MOST_SCANNED)
+        return self.store.run(search.count, where, most=most, scan=scan)
+
+    def explain(self, job: AnyJob, /) -> list[str]:
+        """Why the job is not running, in sentences."""
+        return self.store.run(look.explain, id_of(job))
+
+    def attempts(self, job: AnyJob, /) -> list[AttemptRecord]:
+        """Every attempt of a job, in order, the one that runs now included."""
+        return self.store.run(look.attempts, id_of(job))
+
+    def chain(self, job: AnyJob, /) -> Chain:
+        """The chain that a job belongs to: all its jobs in order, its state and its result."""
+        return self.store.run(look.chain, id_of(job))
+
+    def blockers(self, job: AnyJob, /) -> list[BlockerInfo]:
+        """What a job waits or waited for, in the order given to `after`."""
+        return self.store.run(look.blockers, id_of(job))
+
+    def dependents(self, job: AnyJob, /, *, limit: int = 50) -> list[Job[Any]]:
+        """Jobs that wait for the chain of this one."""
+        limit = names.whole("limit", limit, 1, 1000)
+        return self.store.run(look.dependents, id_of(job), limit=limit)
+
+    def queues(self) -> list[QueueInfo]:
+        """Every queue that has live jobs, or of which something was said."""
+        return self.store.run(look.queues)
+
+    def targets(self, *, limit: int = 50, after: str | None = None) -> TargetPage:
+        """A page of targets that are held or waited for, by name. Give `page.next` as `after` to get the next."""
+        limit = names.whole("limit", limit, 1, 1000)
+        start = None if after is None else names.key("after", after)
+        return self.store.run(targets.targets, limit=limit, after=start)
+
+    def target(self, target: str, /, *, limit: int = 100) -> TargetView:
+        """One target: the job that holds it, and those in line behind, in order."""
+        limit = names.whole("limit", limit, 1, 1000)
+        return self.store.run(targets.target, names.key("target", target), limit=limit)
+
+    def workers(self) -> list[WorkerInfo]:
+        """Every worker that is there, or was lost within a day."""
+        return self.store.run(workers.workers)
+
+    def failures(self, *, limit: int = 50) -> list[FailureGroup]:
+        """Jobs that have failed, by task and error, the latest first. Numbers and ids in errors are left out."""
+        return self.store.run(failures.failures, limit=names.whole("limit", limit, 1, 1000))
+
+    def stats(
+        self, *, since: datetime, until: datetime | None = None, step: int | None = None, queue: str | None = None
+    ) -> list[StatPoint]:
+        """What happened, by step and queue: attempts ended, times taken, jobs there. Empty steps are left out.
+
+        Queue "*" stands for all of them together.
+        Steps of 60 seconds are kept for 3 hours, of 600 for 3 days, of 3600 for 8, of 21600 for 400. None: what suits.
+        """
+        begin = names.moment("since", since)
+        end = None if until is None else names.moment("until", until)
+        if step is not None and step not in STEPS:
+            raise InvalidInput(f"step must be one of {', '.join(map(str, STEPS))} seconds, not {step!r}")
+        name = None if queue is None else names.key("queue", queue)
+        return self.store.run(stats.stats, begin, end, step=step, queue=name)
+
+    def totals(self) -> list[StatPoint]:
+        """All that was ever counted, one point for each queue: what never goes down, as monitoring wants it."""
+        return self.store.run(stats.totals)
+
+    def audit(self, *, limit: int = 50, before: str | None = None) -> AuditPage:
+        """Who did what, the latest first: what was done by clients that act for somebody (`acting_as`)."""
+        limit = names.whole("limit", limit, 1, 1000)
+        return self.store.run(audit.actions, limit=limit, before=None if before is None else parse_id(before))
+
+
+def id_of(job: AnyJob) -> str:
+    """The id of a job, checked."""
+    return job.id if isinstance(job, Job) else parse_id(job)
+
+
+def filter_of(
+    state: AnyState | Sequence[AnyState] | None = None,
+    queue: str | None = None,
+    task: str | None = None,
+    target: str | None = None,
+    worker: str | None = None,
+    error: str | None = None,
+    created_from: datetime | None = None,
+    created_to: datetime | None = None,
+) -> Filter:
+    """Which jobs, checked."""
+    if state is not None and not isinstance(state, str | Sequence):
+        raise InvalidInput(f"state must be one of {', '.join(State)}, or some of them, not {state!r}")
+    states = [state] if isinstance(state, str) else list(state or ())
+    return Filter(
+        tuple(State(names.choice("state", one, tuple(State))) for one in states),
+        None if queue is None else names.key("queue", queue),
+        None if task is None else names.key("task", task),
+        None if target is None else names.key("target", target),
+        None if worker is None else names.key("worker", worker),
+        None if error is None else names.key("error", error),
+        None if created_from is None else names.moment("created_from", created_from),
+        None if created_to is None else names.moment("created_to", created_to),
+    )

@@ -1,0 +1,49 @@
+"""The audit trail: who did what. Written in the transaction that does it, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+
+from ...core.job import utc
+from ...core.sight import AuditEntry, AuditPage
+from ..query import BEGIN, Flow, as_json, look, read, takes_again, write
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """An entry to be written. Its id is made once, so that a repeated try writes it once."""
+
+    id: str
+    who: str
+    what: str
+    subject: str
+    detail: dict[str, Any]
+
+
+def noted(note: Note, flow: Callable[..., Flow[R]], *args: Any, again: bool = False, **kwargs: Any) -> Flow[R]:
+    """Run a flow, and note who did it in the same transaction. What says False has found nothing to do."""
+    yield BEGIN
+    more = {"again": True} if again and takes_again(flow) else {}
+    result = yield from flow(*args, **kwargs, **more)
+    if result is False:
+        return result
+    detail = as_json(note.detail) if note.detail else None
+    yield write("note_action", id=note.id, who=note.who, what=note.what, subject=note.subject, detail=detail, now=None)
+    return result
+
+
+@look
+def actions(*, limit: int, before: str | None = None) -> Flow[AuditPage]:
+    """A page of what was done, the latest first."""
+    found = yield read("actions", before=before, most=limit + 1)
+    entries = [
+        AuditEntry(id, utc(at), who, what, subject, msgspec.json.decode(detail) if detail else {})
+        for id, at, who, what, subject, detail in found
+    ]
+    return AuditPage(entries[:limit], entries[limit - 1].id if len(entries) > limit else None)

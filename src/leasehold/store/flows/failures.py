@@ -1,0 +1,35 @@
+"""Failures, grouped: jobs of one task that failed with errors which differ only in numbers, ids and the like."""
+
+from __future__ import annotations
+
+import re
+
+from ...core.job import utc
+from ...core.sight import FailureGroup
+from ..query import Flow, Row, look, read
+
+MOST = 10_000  # failed jobs that are looked at, the latest first
+
+_ID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+_VARIES = re.compile(rf"{_ID}|0x[0-9a-fA-F]+|\b(?=[0-9a-fA-F]*\d)[0-9a-fA-F]{{6,}}\b|\d+(?:\.\d+)?")
+PLACEHOLDER = "…"
+_UNPRINTABLE = re.compile(r"[^ -~\xa1-\uffff]+")
+
+
+@look
+def failures(*, limit: int) -> Flow[list[FailureGroup]]:
+    """Groups of jobs that have failed, the latest first."""
+    groups: dict[tuple[str, str], FailureGroup] = {}
+    for row in (yield read("failures", most=MOST)):
+        group = _group(row)
+        key = (group.task, group.error)
+        groups[key] = groups[key] + group if key in groups else group
+    return sorted(groups.values(), key=lambda group: group.last_at, reverse=True)[:limit]
+
+
+def _group(row: Row) -> FailureGroup:
+    task, line, number, first, last, example = row
+    fixed = _VARIES.split(line)
+    printable = [piece for part in fixed for piece in _UNPRINTABLE.split(part)]
+    search = max(printable, key=len).strip()
+    return FailureGroup(task, PLACEHOLDER.join(fixed), number, utc(first), utc(last), example, search)

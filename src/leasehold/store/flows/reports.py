@@ -1,0 +1,28 @@
+"""What workers say: every few seconds each says that it is there, and what it has counted since."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...core.worker import WorkerFacts
+from ..query import BEGIN, Flow, as_json, write
+from . import stats
+from .stats import Count
+
+
+def report(
+    facts: WorkerFacts, running: int, stopping: bool, counts: Sequence[Count] = (), *, now: float | None = None
+) -> Flow[None]:
+    """A worker is there. With it goes what it has counted since it last said so."""
+    yield BEGIN
+    about = as_json(facts)
+    said = {"name": facts.name, "host": facts.host, "pid": facts.pid, "running": running, "stopping": stopping}
+    yield write("see_worker", **said, about=about, now=now)
+    yield from stats.add(counts, now=now)
+
+
+def forget(name: str, counts: Sequence[Count] = (), *, now: float | None = None) -> Flow[None]:
+    """A worker has stopped in good order."""
+    yield BEGIN
+    yield write("forget_worker", name=name)
+    yield from stats.add(counts, now=now)

@@ -1,0 +1,99 @@
+"""Statistics: counted by workers, summed up by the minute, and the older the coarser, so that history stays small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ...core.job import utc
+from ...core.stats import BOUNDS, STEPS, Histogram, StatPoint, step_for
+from ..query import BEGIN, Flow, Row, as_json, look, read, write
+from . import look as looks
+
+HISTOGRAMS = ("waits", "starts", "runs")
+GAUGES = ("pending", "queued", "running", "paused_jobs", "failed")
+
+
+class Count(NamedTuple):
+    """So many more of something. `bucket`: of a histogram; `peak`: the greatest counts, not the sum."""
+
+    queue: str
+    name: str
+    number: float
+    bucket: int = 0
+    peak: bool = False
+
+
+def add(counts: Iterable[Count], *, now: float | None = None) -> Flow[None]:
+    """Count these towards the minute that it is now."""
+    batch = [count._asdict() for count in counts]
+    if batch:
+        yield write("add_stats", batch=as_json(batch), now=now)
+
+
+def sample(*, now: float | None = None) -> Flow[bool]:
+    """Note how many jobs there are in each state; once a minute, whoever comes first. False: somebody has."""
+    yield BEGIN
+    if not (yield write("take_sample", now=now)):
+        return False
+    counts = []
+    for info in (yield from looks.queues(now=now)):
+        counts += [Count(info.queue, f"gauge.{name}", getattr(info, name), peak=True) for name in GAUGES]
+        counts.append(Count(info.queue, "gauge.oldest", info.oldest or 0.0, peak=True))
+    yield from add(counts, now=now)
+    return True
+
+
+def roll_up(*, now: float | None = None) -> Flow[None]:
+    """Sum up what is old in longer steps."""
+    yield BEGIN
+    lengths = [*STEPS, None]
+    for step, longer in zip(STEPS, lengths[1:], strict=True):
+        yield write("roll_up", step=step, longer=longer, seconds=STEPS[step], now=now)
+
+
+@look
+def stats(
+    since: float, until: float | None, *, step: int | None = None, queue: str | None = None, now: float | None = None
+) -> Flow[list[StatPoint]]:
+    """What was counted in a time, by step and queue; queue "*": of all queues together."""
+    moment = (yield read("clock", now=now))[0][0]
+    until = moment + 60 if until is None else until
+    step = step or step_for(since, until, moment)
+    first = since // step * step
+    span = {"since": first, "until": until, "step": step}
+    together = queue == "*"
+    found = (yield read("stats_together", **span)) if together else (yield read("stats", **span, queue=queue))
+    return _points(found, float(step))
+
+
+@look
+def totals() -> Flow[list[StatPoint]]:
+    """All that was ever counted, by queue."""
+    return _points((yield read("totals")), 0.0)
+
+
+def _points(found: Sequence[Row], step: float) -> list[StatPoint]:
+    grouped: dict[tuple[float, str], list[Row]] = {}
+    for row in found:
+        grouped.setdefault((row[0], row[1]), []).append(row)
+    return [_point(at, queue, step, rows) for (at, queue), rows in grouped.items()]
+
+
+def _point(at: float, queue: str, step: float, rows: list[Row]) -> StatPoint:
+    counts: dict[str, int] = {}
+    gauges: dict[str, float] = {}
+    classes = {name: [0] * (len(BOUNDS) + 1) for name in HISTOGRAMS}
+    sums = dict.fromkeys(HISTOGRAMS, 0.0)
+    for _, _, name, bucket, number in rows:
+        kind, _, rest = name.partition(".")
+        if kind == "gauge":
+            gauges[rest.removesuffix("_jobs")] = number
+        elif kind in classes and rest == "sum":
+            sums[kind] = number
+        elif kind in classes:
+            classes[kind][bucket] += int(number)
+        else:
+            counts[name] = int(number)
+    waits, starts, runs = (Histogram(tuple(classes[name]), sums[name]) for name in HISTOGRAMS)
+    return StatPoint(utc(at), step, queue, counts, waits, starts, runs, gauges)

@@ -1,0 +1,2 @@
+-- doctor_integrity: what is broken in the file; 'ok' if nothing is.
+pragma quick_check(5);

@@ -1,0 +1,2 @@
+-- forget_worker: a worker has stopped in good order.
+delete from {schema}.workers where name = :name::text returning name

@@ -1,0 +1,158 @@
+"""The doctor, as it looks at every kind of store: versions, upkeep, leases, workers, queues."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from msgspec import structs
+
+from leasehold import App, Finding
+from leasehold.core.worker import WorkerFacts
+from leasehold.store import migrate
+from leasehold.store.flows import lease, reports
+from tests.homes import Home, beat, claim, promote_all
+from tests.store.patients import found, make_app, the
+
+
+def test_a_store_that_nobody_works_on_says_so_once_there_is_work(home: Home) -> None:
+    with closing(make_app(home.url, home.schema)) as app:
+        app.client.count()
+        (finding,) = found(app, "pulse")
+        assert (finding.level, finding.advice) == ("info", None)
+        assert "no worker has ever done upkeep here" in finding.text
+        app.lookup("work").enqueue()
+        assert "start a worker" in str(the(app, "pulse", "warning").advice)
+        beat(app)
+        assert "a worker did upkeep" in the(app, "pulse", "ok").text
+
+
+def test_leases_that_nobody_reaps_are_counted(home: Home) -> None:
+    with closing(make_app(home.url, home.schema)) as app:
+        for _ in range(3):
+            app.lookup("work").enqueue()
+        jobs = claim(app, 3)
+        the(app, "leases", "ok")
+        app.store().run(lease.renew, "w1", [job.lease for job in jobs], lease=30.0, now=time.time() - 7230)
+        finding = the(app, "leases", "warning")
+        assert "3 running jobs have leases that ran out" in finding.text
+        assert "2 h 0 min ago" in finding.text
+
+
+WORKER = WorkerFacts("w1", "north", 42, None, 10, ("work",), 30.0, "1.0")
+
+
+@contextmanager
+def workers(app: App, *facts: WorkerFacts, now: float | None = None) -> Iterator[None]:
+    """Workers that have said that they are there."""
+    for one in facts:
+        app.store().run(reports.report, one, 3, False, now=now)
+    try:
+        yield
+    finally:
+        for one in facts:
+            app.store().run(reports.forget, one.name)
+
+
+def test_workers_that_fell_silent_are_named(home: Home) -> None:
+    with closing(make_app(home.url, home.schema)) as app:
+        app.client.migrate()
+        assert [(one.level, one.text) for one in found(app, "workers")] == [("info", "no worker is there")]
+        with workers(app, WORKER):
+            assert the(app, "workers", "ok").text == "workers that are there: 1; 3 of 10 slots in use"
+        with workers(app, WORKER, now=time.time() - 100):
+            lost, none = found(app, "workers")
+            assert lost.level == "warning"
+            assert "worker w1 (host north, pid 42) was last heard of 2 min ago" in lost.text
+            assert "see on north" in str(lost.advice)
+            assert none.text == "no worker is there"
+        with workers(app, WORKER, now=time.time() - 5000):
+            assert found(app, "workers")[0].level == "info", "nothing is left to do about it"
+        with workers(app, WORKER, structs.replace(WORKER, name="w2", version="1.1")):
+            assert "several releases of leasehold are there: 1.0, 1.1" in found(app, "workers")[0].text
+
+
+def test_jobs_that_no_worker_can_run_are_named(home: Home) -> None:
+    with closing(make_app(home.url, home.schema)) as app:
+        app.client.migrate()
+        work = app.lookup("work")
+        with workers(app, WORKER):
+            for n in range(3):
+                work.enqueue(n)
+            the(app, "queues", "ok")
+        the(app, "queues", "ok")  # they have just come
+        late = datetime.now(UTC) - timedelta(seconds=90)
+        for queue in ("default", "mail", "paused"):
+            work.using(queue=queue, run_at=late).enqueue()
+        promote_all(app)
+        app.client.pause_queue("paused")
+        finding = the(app, "queues", "warning")
+        assert "jobs are queued (in default, mail; the oldest has been due for 2 min), and no worker" in finding.text
+        with workers(app, WORKER):
+            the(app, "queues", "ok")
+        with workers(app, structs.replace(WORKER, queues=("default",))):
+            finding = the(app, "queues", "warning")
+            assert "1 jobs of task work are queued in mail" in finding.text
+            assert "-q mail" in str(finding.advice)
+        with workers(app, structs.replace(WORKER, tasks=("other",))):
+            both = found(app, "queues")
+            assert ["4 jobs of task work" in both[0].text, "1 jobs of task work" in both[1].text] == [True, True]
+            assert "start workers of the program that has this task" in str(both[0].advice)
+
+
+def change_version(app: App, to: int) -> None:
+    """As if another release had migrated."""
+    stamp = "0" if app.store().dialect == "sqlite" else "statement_timestamp()"
+    name = f"{app.store().quoted}_migrations" if stamp == "0" else f"{app.store().quoted}.migrations"
+    with app.store().opened() as opened:
+        opened.raw.execute(f"delete from {name}")
+        opened.raw.execute(f"insert into {name} (version, applied_at) values ({to}, {stamp})")
+
+
+def test_a_schema_of_another_release_is_looked_at_nevertheless(home: Home) -> None:
+    with closing(make_app(home.url, home.schema)) as app:
+        app.client.migrate()
+        newest = migrate.newest(app.store().dialect)
+        change_version(app, newest + 1)
+        try:
+            app.store()._checked = False  # as in a program that starts now
+            findings = app.client.doctor()
+            (schema,) = [one for one in findings if one.check == "schema"]
+            assert schema.level == "error"
+            assert f"at version {newest + 1}, this release knows {newest}" in schema.text
+            assert schema.advice is not None
+            assert "upgrade leasehold" in schema.advice
+            assert {"indexes", "pulse", "leases"} <= {one.check for one in findings}, "the rest is seen as well"
+        finally:
+            app.store()._checked = True
+            change_version(app, newest)
+
+
+def test_an_older_schema_is_held_against_what_its_own_version_made(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(make_app(home.url, home.schema)) as app:
+        app.client.migrate()
+        dialect = app.store().dialect
+        newest = migrate.newest(dialect)
+        later = {**migrate.migrations(dialect), newest + 1: "create table {schema}.more (n integer)"}
+        monkeypatch.setattr(migrate, "migrations", lambda _: later)
+        app.store()._checked = False
+        findings = app.client.doctor()
+        (schema,) = [one for one in findings if one.check == "schema"]
+        assert (schema.level, f"at version {newest}, this release needs {newest + 1}" in schema.text) == ("error", True)
+        assert "migrate" in str(schema.advice)
+        assert [one.level for one in findings if one.check == "indexes"] == ["ok"]
+
+
+async def from_async_code(app: App) -> list[Finding]:
+    return await app.aclient.doctor()
+
+
+def test_async_code_gets_the_same(home: Home) -> None:
+    with closing(make_app(home.url, home.schema)) as app:
+        app.client.migrate()
+        there = [(one.check, one.level) for one in asyncio.run(from_async_code(app))]
+        assert there == [(one.check, one.level) for one in app.client.doctor()]

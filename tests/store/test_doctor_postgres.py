@@ -1,0 +1,305 @@
+"""The doctor, given real faults in real PostgreSQL servers.
+
+It is a database of its own: other tests have transactions open elsewhere. Advice that is a statement is followed.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from urllib.parse import quote
+
+import psycopg
+import pytest
+
+from leasehold import App
+from leasehold.store import migrate
+from leasehold.store.doctor import expected, judge_server
+from tests.conftest import PG_KINDS, SERVERS
+from tests.homes import Home, beat
+from tests.schemas import EMPTIED
+from tests.store.bouncers import bouncing, needs_bouncer
+from tests.store.patients import bad, found, make_app, the
+
+ALL_CHECKS = {
+    "connection", "pooler", "server", "writable", "durability", "clock", "connections", "notifications",
+    "old_transactions", "schema", "indexes", "autovacuum", "dead_rows", "bloat", "partitions", "privileges",
+    "pulse", "leases", "workers", "queues",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=PG_KINDS)
+def place(request: pytest.FixtureRequest) -> Iterator[Home]:
+    """A schema that is made once: whoever breaks something mends it, which is a part of the test."""
+    with request.config.stash[SERVERS].get(request.param).fresh_database() as url:
+        with closing(make_app(url, "jobs")) as app:
+            app.client.migrate()
+        yield Home(request.param, url, "jobs")
+
+
+def _empty(place: Home) -> None:
+    with psycopg.connect(place.url) as connection:
+        for table in EMPTIED:
+            connection.execute(f"delete from {place.schema}.{table}".encode())
+
+
+@pytest.fixture
+def patient(place: Home) -> Iterator[App]:
+    with closing(make_app(place.url, place.schema)) as app:
+        yield app
+    _empty(place)
+
+
+@pytest.fixture
+def database(place: Home) -> str:
+    return place.url
+
+
+@pytest.fixture
+def schema(place: Home) -> str:
+    return place.schema
+
+
+def execute(url: str, *statements: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement.encode())
+
+
+def test_a_healthy_store_has_no_complaints(patient: App) -> None:
+    beat(patient)
+    findings = patient.client.doctor()
+    assert bad(findings) == []
+    assert {one.check for one in findings} == ALL_CHECKS
+    assert all(one.advice is None for one in findings if one.level == "ok")
+
+
+def test_what_is_expected_is_all_that_a_migration_makes(patient: App, database: str, schema: str) -> None:
+    wanted = expected.in_postgres(schema, migrate.newest("postgres"))
+    kinds = {"table": "rp", "index": "iI", "view": "v", "sequence": "S"}
+    with psycopg.connect(database) as connection:
+        rows = connection.execute(
+            "select relkind::text, relname::text, array_to_string(reloptions, ',') from pg_class"
+            " where relnamespace = to_regnamespace(%s) and relname !~ '^finished_[0-9]'",
+            (schema,),
+        ).fetchall()
+    for kind, letters in kinds.items():
+        there = {name for letter, name, _ in rows if letter in letters}
+        assert there == set(wanted.of(kind)), kind
+    options = {name: dict(one.split("=") for one in text.split(",")) for _, name, text in rows if text}
+    assert options == wanted.options
+
+
+def test_no_schema_is_a_finding_and_no_error(database: str) -> None:
+    with closing(make_app(database, "nowhere")) as app:
+        finding = the(app, "schema", "error")
+        assert "there is no Leasehold schema here yet" in finding.text
+        assert "app.client.migrate()" in str(finding.advice)
+
+
+def test_a_missing_index_comes_with_the_statement_that_makes_it(patient: App, database: str, schema: str) -> None:
+    execute(database, f"drop index {schema}.jobs_claim", f"drop index {schema}.finished_chain")
+    findings = found(patient, "indexes")
+    assert [(one.level, one.text.partition(" is")[0]) for one in findings] == [
+        ("error", "index finished_chain"),
+        ("error", "index jobs_claim"),
+    ]
+    for finding in findings:
+        execute(database, str(finding.advice).removeprefix("make it again: "))
+    the(patient, "indexes", "ok")
+
+
+def test_an_invalid_index_comes_with_the_statement_that_mends_it(patient: App, database: str, schema: str) -> None:
+    for n in range(2):
+        patient.lookup("work").enqueue(n)
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        execute(database, f"create unique index concurrently own on {schema}.jobs (task)")
+    execute(database, f"update pg_index set indisvalid = false where indexrelid = '{schema}.jobs_due'::regclass")
+    due, own = sorted(found(patient, "indexes"), key=lambda one: one.text)
+    assert (due.level, own.level) == ("warning", "warning")
+    assert "index jobs_due of jobs is invalid" in due.text
+    assert "index own of jobs is invalid" in own.text
+    execute(database, str(due.advice).partition(" (or")[0], f"drop index {schema}.own")
+    the(patient, "indexes", "ok")
+
+
+def test_an_index_of_ones_own_on_the_hot_table_is_pointed_out(patient: App, database: str, schema: str) -> None:
+    execute(database, f"create index mine on {schema}.jobs (created_at)")
+    assert "not Leasehold's: mine" in the(patient, "indexes", "info").text
+    execute(database, f"drop index {schema}.mine")
+
+
+def test_autovacuum_that_is_off_or_lost_its_settings(patient: App, database: str, schema: str) -> None:
+    execute(
+        database,
+        f"alter table {schema}.jobs set (autovacuum_enabled = off)",
+        f"alter table {schema}.keys reset (autovacuum_vacuum_scale_factor)",
+        f"alter table {schema}.starts set (autovacuum_vacuum_threshold = 50)",
+    )
+    off, gone, other = found(patient, "autovacuum")
+    assert (off.level, off.text) == ("warning", "autovacuum is off for jobs")
+    assert (gone.level, "keys" in gone.text, "autovacuum_vacuum_scale_factor = 0.02" in gone.text) == (
+        "warning", True, True,
+    )  # fmt: skip
+    assert (other.level, "autovacuum_vacuum_threshold = 50 (the schema has 1000)" in other.text) == ("info", True)
+    back = f"alter table {schema}.starts set (autovacuum_vacuum_threshold = 1000)"
+    execute(database, str(off.advice), str(gone.advice), back)
+    the(patient, "autovacuum", "ok")
+
+
+def test_dead_rows_that_no_vacuum_came_for(patient: App, database: str, schema: str) -> None:
+    execute(
+        database,
+        f"alter table {schema}.keys set (autovacuum_enabled = off)",
+        f"insert into {schema}.keys select n::text, gen_random_uuid() from generate_series(1, 12000) n",
+        f"delete from {schema}.keys",
+    )
+    the(patient, "dead_rows", "ok")
+    execute(database, f"update {schema}.migrations set applied_at = applied_at - interval '1 hour'")
+    finding = the(patient, "dead_rows", "warning")
+    assert "keys has 12,000 dead rows beside 0 that live; vacuumed never (autovacuum is due at 1,000)" in finding.text
+    mend = str(finding.advice).partition("then: ")[2]
+    execute(database, mend, f"alter table {schema}.keys reset (autovacuum_enabled)")
+    the(patient, "dead_rows", "ok")
+    execute(database, f"update {schema}.migrations set applied_at = now()")
+
+
+def test_a_transaction_that_holds_back_vacuum_is_named_without_its_data(
+    patient: App, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judge_server, "HELD_FOR", 0.05)
+    the(patient, "old_transactions", "ok")
+    with psycopg.connect(database, application_name="re'port\x1b[31m") as other:
+        other.execute("select pg_current_xact_id(), 'a secret'")
+        time.sleep(0.1)
+        finding = the(patient, "old_transactions", "warning")
+        assert f"server process {other.info.backend_pid} " in finding.text
+        assert "re?port" in finding.text
+        assert "idle in transaction" in finding.text
+        assert "secret" not in finding.text
+        assert "\x1b" not in finding.text
+        assert f"pg_terminate_backend({other.info.backend_pid})" in str(finding.advice)
+        other.rollback()
+
+
+def test_partitions_that_are_not_ahead_or_half_gone(patient: App, database: str, schema: str) -> None:
+    with psycopg.connect(database) as connection:
+        names = [f"finished_{row[0]}" for row in connection.execute(
+            "select to_char((now() at time zone 'UTC')::date + n, 'YYYYMMDD') from generate_series(-1, 7) n"
+        ).fetchall()]  # fmt: skip
+    execute(
+        database,
+        f"drop table {schema}.{names[3]}",
+        f"alter table {schema}.finished detach partition {schema}.{names[0]}",
+        f"update pg_inherits set inhdetachpending = true where inhrelid = '{schema}.{names[8]}'::regclass",
+    )
+    ahead, half, loose = found(patient, "partitions")
+    assert {ahead.level, half.level, loose.level} == {"warning"}
+    assert "reach 1 days ahead" in ahead.text
+    assert half.text.startswith(names[8])
+    assert loose.text.startswith(names[0])
+    assert all(one.advice for one in (ahead, half, loose))
+    again = f"select {schema}.make_partitions(current_date - 1, current_date + 7)"
+    execute(database, str(half.advice).partition("by hand: ")[2], again)
+    the(patient, "partitions", "ok")
+
+
+def test_what_the_role_may_not_do(patient: App, database: str, schema: str) -> None:
+    role = f"r_{uuid.uuid4().hex[:8]}"
+    execute(
+        database,
+        f"create role {role}",
+        f"grant usage on schema {schema} to {role}",
+        f"grant select on all tables in schema {schema} to {role}",
+    )
+    try:
+        with closing(make_app(f"{database}&options={quote(f'-c role={role}')}", schema)) as app:
+            lacks, owner = found(app, "privileges")
+            assert (lacks.level, owner.level) == ("warning", "info")
+            assert re.search(r"lacks insert, update, delete on arming, .* more; usage on job_seq", lacks.text)
+            assert "not the owner of the schema" in owner.text
+            execute(database, *str(lacks.advice).split("; "))
+            assert [one.level for one in found(app, "privileges")] == ["info"]
+            assert bad(app.client.doctor()) == [], "what else there is can be looked at with these rights"
+    finally:
+        execute(database, f"drop owned by {role}", f"drop role {role}")
+
+
+def test_a_database_that_takes_no_writes(patient: App, database: str) -> None:
+    name = database.partition("?")[0].rpartition("/")[2]
+    execute(database, f"alter database {name} set default_transaction_read_only = on")
+    finding = the(patient, "writable", "error")
+    assert "set by: database" in finding.text
+    execute(database, f"begin; set transaction read write; {finding.advice}; commit")
+    the(patient, "writable", "ok")
+
+
+def test_a_check_that_fails_is_a_finding_and_the_others_go_on(patient: App, database: str, schema: str) -> None:
+    execute(database, f"alter table {schema}.pulse rename to lost")
+    findings = patient.client.doctor()
+    execute(database, f"alter table {schema}.lost rename to pulse")
+    assert {one.check for one in findings} == ALL_CHECKS
+    assert [one.text for one in findings if one.check == "pulse"] == [
+        f'could not be checked: relation "{schema}.pulse" does not exist'
+    ]
+    assert [one.level for one in findings if one.check == "leases"] == ["ok"]
+    assert "table pulse is missing" in next(one.text for one in findings if one.level == "error")
+
+
+def test_who_has_locked_everything_is_not_waited_for(patient: App, database: str, schema: str) -> None:
+    with psycopg.connect(database) as other:
+        other.execute(f"lock table {schema}.jobs, {schema}.finished in access exclusive mode".encode())
+        began = time.monotonic()
+        texts = {one.check: one.text for one in patient.client.doctor() if "could not be checked" in one.text}
+        assert time.monotonic() - began < 8
+        other.rollback()
+    assert set(texts) == {"pulse", "leases", "queues"}
+    assert set(texts.values()) == {"could not be checked: somebody holds a lock on what it looks at"}
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ada:canary@127.0.0.1:1/shop",
+        "postgresql://ada:canary@[::1]:1/shop?password=canary",
+        "postgresql://ada@127.0.0.1:1/shop?password=canary&target_session_attrs=any",
+    ],
+)
+def test_a_server_that_is_not_there_is_a_finding_without_the_password(url: str) -> None:
+    (finding,) = App(url).client.doctor()
+    assert (finding.check, finding.level) == ("connection", "error")
+    assert "cannot connect to postgresql://ada@" in finding.text
+    assert "canary" not in repr(finding)
+    assert finding.advice
+
+
+# poolers
+
+
+@needs_bouncer
+@pytest.mark.parametrize(("mode", "size"), [("transaction", 1), ("transaction", 5), ("session", 5)])
+def test_the_mode_of_a_pooler_is_found_out(patient: App, database: str, schema: str, mode: str, size: int) -> None:
+    with bouncing(database, mode, size) as url, closing(make_app(url, schema)) as app:
+        findings = app.client.doctor()
+        (pooler,) = [one for one in findings if one.check == "pooler"]
+        assert f"in {mode} mode" in pooler.text
+        assert pooler.level == ("info" if mode == "transaction" else "ok")
+        assert bad(findings) == []
+
+
+@needs_bouncer
+def test_a_pooler_in_statement_mode_cannot_be_used(patient: App, database: str, schema: str) -> None:
+    with bouncing(database, "statement", 2) as url, closing(make_app(url, schema)) as app:
+        (finding,) = bad(app.client.doctor())
+        assert (finding.check, finding.level) == ("pooler", "error")
+        assert "statement mode" in finding.text
+        assert "pool_mode = transaction" in str(finding.advice)
+
+
+@needs_bouncer
+def test_a_pooler_whose_pool_is_used_up_is_not_waited_for(patient: App, database: str, schema: str) -> None:
+    with bouncing(database, "session", 1) as url, closing(make_app(url, schema)) as app:
+        assert "gave no second connection within 2 s" in the(app, "pooler", "warning").text

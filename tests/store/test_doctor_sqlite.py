@@ -1,0 +1,213 @@
+"""The doctor, given real faults in SQLite files."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leasehold import App, Finding
+from leasehold.store import migrate
+from leasehold.store import sqlite as store_sqlite
+from leasehold.store.doctor import judge_file
+from leasehold.store.doctor import sqlite as doctor_sqlite
+from tests.homes import beat
+
+ALL_CHECKS = {
+    "sqlite", "file_system", "writable", "disk", "file", "journal", "durability", "space", "wal", "integrity", "schema",
+    "indexes", "pulse", "leases", "workers", "queues",
+}  # fmt: skip
+HAS_BUG = sqlite3.sqlite_version_info < store_sqlite.FIXED_WAL_RESET
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "shop.db"
+
+
+@pytest.fixture
+def patient(path: Path) -> Iterator[App]:
+    with closing(App(f"sqlite:///{path}")) as app:
+
+        @app.task
+        def work(value: Any = None) -> Any:
+            return value
+
+        app.client.migrate()
+        yield app
+
+
+def execute(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(statement)
+        connection.commit()
+
+
+def the(app: App, check: str, level: str) -> Finding:
+    """The one finding of a check, which has advice."""
+    (finding,) = [one for one in app.client.doctor() if one.check == check]
+    assert finding.level == level, finding
+    assert finding.advice or level == "ok"
+    return finding
+
+
+def test_a_healthy_file_has_no_complaints(patient: App) -> None:
+    beat(patient)
+    findings = patient.client.doctor()
+    assert {one.check for one in findings} == ALL_CHECKS
+    bad = {one.check for one in findings if one.level in ("warning", "error") or "could not be checked" in one.text}
+    assert bad == ({"sqlite"} if HAS_BUG else set())
+    assert all(one.advice is None for one in findings if one.level == "ok")
+
+
+def test_a_file_that_is_not_there_is_not_made(path: Path) -> None:
+    with closing(App(f"sqlite:///{path}")) as app:
+        (finding,) = [one for one in app.client.doctor() if one.check == "file"]
+        assert (finding.level, "does not exist yet" in finding.text) == ("info", True)
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_is_a_finding(tmp_path: Path) -> None:
+    with closing(App(f"sqlite:///{tmp_path}/no/where.db")) as app:
+        the(app, "writable", "error")
+
+
+def test_a_file_that_is_no_database_is_a_finding(path: Path) -> None:
+    path.write_bytes(b"no database " * 1000)
+    with closing(App(f"sqlite:///{path}")) as app:
+        assert "file is not a database" in the(app, "file", "error").text
+
+
+def test_a_missing_index_comes_with_the_statement_that_makes_it(patient: App, path: Path) -> None:
+    execute(path, "drop index leasehold_jobs_claim")
+    finding = the(patient, "indexes", "error")
+    assert "index leasehold_jobs_claim is missing" in finding.text
+    execute(path, str(finding.advice).removeprefix("make it again: "))
+    the(patient, "indexes", "ok")
+    execute(path, "create index mine on leasehold_jobs (created_at)")
+    assert "not Leasehold's: mine" in the(patient, "indexes", "info").text
+
+
+def test_a_missing_table_is_not_taken_for_health(patient: App, path: Path) -> None:
+    execute(path, "drop table leasehold_steps")
+    version, missing = [one for one in patient.client.doctor() if one.check == "schema"]
+    assert (version.level, missing.level, missing.text) == (
+        "ok", "error", "table leasehold_steps is missing, although the schema's version has it",
+    )  # fmt: skip
+
+
+def test_another_journal_mode_is_seen_and_not_changed(patient: App, path: Path) -> None:
+    patient.close()
+    execute(path, "pragma journal_mode = delete")
+    for _ in range(2):
+        assert "the journal mode is delete, not wal" in the(patient, "journal", "warning").text
+    patient.client.count()
+    the(patient, "journal", "ok")
+
+
+def test_a_reader_that_lets_the_log_grow(patient: App, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge_file, "WAL_GROWN", 8_000_000)
+    monkeypatch.setattr(doctor_sqlite, "A_WHILE", 0.2)
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader, closing(sqlite3.connect(path)) as writer:
+        reader.execute("begin")
+        reader.execute("select count(*) from leasehold_jobs").fetchone()
+        writer.execute("pragma synchronous = off")
+        writer.execute("create table filler (data blob)")
+        for _ in range(3):
+            writer.execute("insert into filler values (zeroblob(4000000))")
+            writer.commit()
+        assert "nobody writes" in the(patient, "wal", "info").text
+        with writing(path):
+            finding = the(patient, "wal", "warning")
+        assert finding.text.startswith("12.")
+        reader.execute("rollback")
+        with writing(path):
+            time.sleep(0.1)
+            assert "MB, of which " in the(patient, "wal", "ok").text, "the file is as long as it was"
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """A process that commits again and again."""
+    over = threading.Event()
+
+    def write() -> None:
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            while not over.wait(0.02):
+                connection.execute("insert into filler values (1)")
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_a_damaged_page_is_found(patient: App, path: Path) -> None:
+    patient.client.enqueue_many([patient.lookup("work").draft("x" * 200) for _ in range(200)])
+    patient.close()
+    with closing(sqlite3.connect(path)) as connection:
+        (root,) = connection.execute("select rootpage from sqlite_master where name = 'leasehold_jobs'").fetchone()
+    with path.open("r+b") as file:
+        file.seek((root - 1) * 4096 + 8)
+        file.write(b"\xff" * 64)
+    assert "the file is damaged" in the(patient, "integrity", "error").text
+
+
+def test_a_large_file_is_not_checked_through(patient: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge_file, "MOST_CHECKED", 1000)
+    assert "take too long" in the(patient, "integrity", "info").text
+
+
+@pytest.mark.parametrize(("kind", "level"), [("nfs4", "error"), ("fuse.mergerfs", "warning"), ("unknown", "info")])
+def test_where_the_file_lies(patient: App, monkeypatch: pytest.MonkeyPatch, kind: str, level: str) -> None:
+    monkeypatch.setattr(store_sqlite, "file_system", lambda path: kind)
+    the(patient, "file_system", level)
+    looked = "file" in {one.check for one in patient.client.doctor()}
+    assert looked == (level != "error"), "to open it there is no better than to use it"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written(patient: App, path: Path) -> None:
+    patient.close()
+    path.parent.chmod(0o555)
+    the(patient, "writable", "error")
+    path.parent.chmod(0o755)
+
+
+def test_somebody_who_writes_is_not_waited_for(patient: App, path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        writer.execute("begin immediate")
+        assert "could not be checked" not in repr(patient.client.doctor())
+        writer.execute("rollback")
+
+
+def test_the_tables_of_another_are_not_ours(path: Path) -> None:
+    execute(path, "create table leasehold_migrations (id integer primary key, name text)")
+    with closing(App(f"sqlite:///{path}")) as app:
+        (finding,) = [one for one in app.client.doctor() if one.check == "schema"]
+        assert finding.text == "could not be checked: no such column: version"
+
+
+def test_a_file_without_a_schema_is_not_migrated_by_looking(path: Path) -> None:
+    execute(path, "create table mine (n integer)")
+    with closing(App(f"sqlite:///{path}")) as app:
+        finding = the(app, "schema", "error")
+        assert f"this release makes version {migrate.newest('sqlite')}" in finding.text
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("select name from sqlite_master").fetchall() == [("mine",)]
+
+
+def test_normal_synchronous_is_worth_a_word(path: Path) -> None:
+    with closing(App(f"sqlite:///{path}?synchronous=normal")) as app:
+        app.client.count()
+        the(app, "durability", "info")

@@ -1,0 +1,379 @@
+"""What can be seen of a store beside its jobs: workers, targets, failures, statistics; and bulk, and who did what."""
+
+# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from leasehold import App, InvalidInput, Job, State
+from leasehold.core.stats import BOUNDS, Histogram, step_for
+from leasehold.core.worker import WorkerFacts
+from leasehold.store.flows import reports, stats
+from leasehold.store.flows.stats import Count
+from tests.homes import Home, _any_schema, app, home  # noqa: F401
+from tests.worker.working import over, run_sql, take, until, working
+
+T0 = datetime(2026, 3, 1, 12, 0, tzinfo=UTC).timestamp()
+HOUR = 3600.0
+
+
+@pytest.fixture
+def shop(app: App) -> App:
+    @app.task(max_attempts=1)
+    async def work(n: int = 0) -> int:
+        if n < 0:
+            raise ValueError(f"account {-n} has only {-n}.50 left")
+        return n
+
+    app.store().ready()
+    return app
+
+
+def work(app: App, n: int = 0, **options: Any) -> Job[Any]:
+    return app.tasks["work"].using(**options).enqueue(n)
+
+
+# Pages and filters
+
+
+def test_a_page_that_looks_at_few_jobs_says_where_to_go_on(shop: App) -> None:
+    jobs = shop.client.enqueue_many(
+        [shop.tasks["work"].using(queue="rare" if n == 0 else "many").draft(n) for n in range(50)]
+    )
+    rare = min(jobs, key=lambda job: job.queue == "many")
+    seen, before, pages = [], None, 0
+    while True:
+        page = shop.client.jobs(queue="rare", scan=10, before=before)
+        seen, pages, before = seen + page.jobs, pages + 1, page.next
+        if before is None:
+            break
+    assert [job.id for job in seen] == [rare.id]
+    assert 5 <= pages <= 6
+    assert shop.client.count(queue="rare") == 1
+
+
+def test_pages_of_live_jobs_and_those_that_are_over_come_in_one_order_without_gaps(shop: App) -> None:
+    jobs = shop.client.enqueue_many([shop.tasks["work"].draft(n) for n in range(40)])
+    for job in jobs[::3]:
+        shop.client.cancel(job)
+    for scan in (None, 7, 1000):
+        seen: list[str] = []
+        before = None
+        while True:
+            page = shop.client.jobs(limit=6, before=before, scan=scan)
+            seen += [job.id for job in page.jobs]
+            before = page.next
+            if before is None:
+                break
+        assert seen == sorted((job.id for job in jobs), reverse=True), scan
+
+
+def test_jobs_are_found_by_worker_and_by_the_text_of_their_error(shop: App) -> None:
+    good, bad = work(shop, 1), work(shop, -7)
+    with working(shop):
+        over(shop, good, bad)
+    assert [job.id for job in shop.client.jobs(error="ACCOUNT 7").jobs] == [bad.id]
+    assert shop.client.count(error="100%") == 0
+    late = work(shop, 3)
+    (claimed,) = take(shop, seconds=60)
+    assert claimed.id == late.id
+    assert [job.id for job in shop.client.jobs(worker="the-late-worker").jobs] == [late.id]
+    assert [job.id for job in shop.client.jobs(worker="the-late-worker", state=["failed", "succeeded"]).jobs] == []
+
+
+def test_a_time_restricts_and_looks_no_further_than_needed(shop: App) -> None:
+    job = work(shop)
+    now = datetime.now(UTC)
+    assert shop.client.count(created_from=now - timedelta(minutes=5), created_to=now + timedelta(minutes=5)) == 1
+    assert shop.client.jobs(created_from=now + timedelta(minutes=5)).jobs == []
+    assert shop.client.jobs(created_to=now - timedelta(minutes=5)).jobs == []
+    assert shop.client.jobs(created_to=now + timedelta(minutes=5)).jobs[0].id == job.id
+
+
+# Targets, failures
+
+
+def test_a_target_shows_who_holds_it_and_who_stands_in_line(shop: App) -> None:
+    first, *rest = [work(shop, n, target="acct-7") for n in range(4)]
+    other = work(shop, 9, target="acct-8")
+    (_, _) = take(shop, seconds=60, want=2) if _promoted(shop) else (None, None)
+    page = shop.client.targets(limit=1)
+    assert [(info.target, info.waiting) for info in page.targets] == [("acct-7", 3)]
+    assert page.targets[0].holder is not None
+    assert page.targets[0].holder.id == first.id
+    following = shop.client.targets(limit=1, after=page.next)
+    assert [(info.target, info.holder.id if info.holder else None) for info in following.targets] == [
+        ("acct-8", other.id)
+    ]
+    assert following.next is None
+    view = shop.client.target("acct-7", limit=2)
+    assert view.holder is not None
+    assert (view.holder.id, [job.id for job in view.line], view.waiting) == (first.id, [job.id for job in rest[:2]], 3)
+    nobody = shop.client.target("free")
+    assert (nobody.holder, nobody.line, nobody.waiting) == (None, [], 0)
+
+
+def _promoted(app: App) -> bool:
+    from leasehold.store.flows.promote import promote
+
+    app.store().run(promote)
+    return True
+
+
+def test_failures_that_differ_in_numbers_only_are_one_group(shop: App) -> None:
+    jobs = [work(shop, -n) for n in range(1, 6)]
+    with working(shop):
+        over(shop, *jobs)
+    (group,) = shop.client.failures()
+    assert (group.task, group.number) == ("work", 5)
+    assert group.error == "ValueError: account … has only … left"
+    assert group.example in {job.id for job in jobs}
+    assert group.first_at <= group.last_at
+    assert shop.client.count(state="failed", error=group.search) == 5
+
+
+def test_who_waits_for_a_job_is_seen(shop: App) -> None:
+    first = work(shop)
+    waiting = [work(shop, n, after=[first]) for n in range(3)]
+    assert {job.id for job in shop.client.dependents(first)} == {job.id for job in waiting}
+    assert shop.client.dependents(waiting[0]) == []
+    assert len(shop.client.dependents(first, limit=2)) == 2
+
+
+# Workers
+
+
+def test_a_worker_is_seen_while_it_works_and_gone_once_it_has_stopped(shop: App) -> None:
+    with working(shop, concurrency=3, queues=["default", "mail"]) as worker:
+        until(lambda: shop.client.workers())
+        (seen,) = shop.client.workers()
+        assert (seen.name, seen.slots, seen.queues, seen.tasks) == (worker.id, 3, ("default", "mail"), ("work",))
+        assert (seen.lease, seen.lost, seen.stopping) == (1.0, False, False)
+        assert seen.serves("mail", "work")
+        assert not seen.serves("other", "work")
+    assert shop.client.workers() == []
+
+
+def test_a_worker_that_says_nothing_is_lost_and_forgotten_after_a_day(home: Home, shop: App) -> None:
+    facts = WorkerFacts("w", "host", 1, None, 2, ("work",), 30.0, "1")
+    shop.store().run(reports.report, facts, 1, False)
+    assert [(one.lost, one.running) for one in shop.client.workers()] == [(False, 1)]
+    ago = "seen_at - interval '20 seconds'" if home.is_postgres else "seen_at - 20"
+    run_sql(home, shop, f"update {{t}}workers set seen_at = {ago}")
+    assert [one.lost for one in shop.client.workers()] == [True]
+    long_ago = "seen_at - interval '2 days'" if home.is_postgres else "seen_at - 172800"
+    run_sql(home, shop, f"update {{t}}workers set seen_at = {long_ago}")
+    shop.client.prune()
+    assert shop.client.workers() == []
+
+
+def test_explain_tells_what_is_missing_of_workers(shop: App) -> None:
+    job = work(shop)
+    assert "no worker is there" in shop.client.explain(job)[0]
+
+    def there(queues: tuple[str, ...] | None, tasks: tuple[str, ...], running: int) -> str:
+        shop.store().run(reports.report, WorkerFacts("w", "host", 1, queues, 2, tasks, 30.0, "1"), running, False)
+        return shop.client.explain(job)[0]
+
+    assert "none of the 1 workers that are there is a worker that serves queue default" in there(
+        ("mail",), ("work",), 0
+    )
+    assert "none of the 1 workers" in there(None, ("other",), 0)
+    assert "waits for a free slot at one of 1 workers" in there(None, ("work",), 2)
+    assert "worker w has room" in there(None, ("work",), 1)
+
+
+# Statistics
+
+
+def test_what_a_worker_does_is_counted(shop: App) -> None:
+    jobs = [work(shop, n) for n in (1, 2, 3, -1)]
+    with working(shop):
+        over(shop, *jobs)
+    (total,) = shop.client.totals()
+    assert (total.queue, total.counts) == ("default", {"succeeded": 3, "failed": 1})
+    assert total.waits.number == total.starts.number == total.runs.number == 4
+    assert 0 <= total.runs.total < 4
+    points = shop.client.stats(since=datetime.now(UTC) - timedelta(hours=1))
+    assert sum(point.counts.get("succeeded", 0) for point in points) == 3
+    assert {point.step for point in points} == {60.0}
+    assert any("failed" in point.gauges for point in points), "jobs are counted as soon as a worker is there"
+
+
+def test_a_lost_attempt_is_counted_by_whoever_takes_it_back(shop: App) -> None:
+    job = work(shop, 5)
+    assert take(shop, seconds=0.2)
+    with working(shop):
+        over(shop, job)
+    (total,) = shop.client.totals()
+    assert total.counts == {"lost": 1, "succeeded": 1}
+
+
+def test_one_of_many_workers_counts_the_jobs_of_a_minute(shop: App) -> None:
+    work(shop)
+    store = shop.store()
+    taken = [store.run(stats.sample, now=T0 + seconds) for seconds in (0, 59, 60)]
+    assert taken == [True, False, True]
+    points = store.run(stats.stats, T0, T0 + 120, now=T0 + 120)
+    assert [(point.at.timestamp(), point.gauges["queued"]) for point in points] == [(T0, 1), (T0 + 60, 1)]
+
+
+def test_history_gets_coarser_with_age_and_loses_nothing_of_its_sums(shop: App) -> None:
+    store = shop.store()
+    for minute in range(120):
+        counts = [Count("q", "succeeded", 2), Count("q", "waits", 1, 3), Count("q", "gauge.queued", minute, peak=True)]
+        store.run(stats.add, counts, now=T0 + 60 * minute)
+    assert sum(point.counts["succeeded"] for point in store.run(stats.totals)) == 240
+
+    def steps(now: float, step: int) -> list[tuple[float, int, float]]:
+        store.run(stats.roll_up, now=now)
+        points = store.run(stats.stats, T0, now, step=step, now=now)
+        return [(point.at.timestamp() - T0, point.counts["succeeded"], point.gauges["queued"]) for point in points]
+
+    assert len(steps(T0 + 2 * HOUR, 60)) == 120
+    assert steps(T0 + 2 * HOUR, 600)[0] == (0, 20, 9), "finer steps are summed up, peaks are not"
+    after_a_day = steps(T0 + 24 * HOUR, 600)
+    assert (len(after_a_day), after_a_day[11]) == (12, (6600, 20, 119))
+    assert steps(T0 + 24 * HOUR, 60) == []
+    assert steps(T0 + 5 * 24 * HOUR, 3600) == [(0, 120, 59), (3600, 120, 119)]
+    assert steps(T0 + 100 * 24 * HOUR, 21600) == [(0, 240, 119)]
+    assert steps(T0 + 500 * 24 * HOUR, 21600) == []
+    (total,) = store.run(stats.totals)
+    assert (total.counts["succeeded"], total.waits.number) == (240, 120)
+
+
+def test_a_step_is_chosen_that_is_still_kept_and_not_too_short() -> None:
+    now = T0
+    assert step_for(now - HOUR, now, now) == 60
+    assert step_for(now - 24 * HOUR, now, now) == 600
+    assert step_for(now - 7 * 24 * HOUR, now, now) == 3600
+    assert step_for(now - 30 * 24 * HOUR, now, now) == 21600
+    assert step_for(now - 500 * 24 * HOUR, now, now) == 21600
+
+
+def test_quantiles_come_from_the_classes() -> None:
+    counts = [0] * (len(BOUNDS) + 1)
+    assert Histogram().quantile(0.5) is None
+    counts[BOUNDS.index(0.1)] = 100
+    histogram = Histogram(tuple(counts), 8.0)
+    assert histogram.quantile(0.5) == pytest.approx(0.075)
+    assert histogram.quantile(1.0) == pytest.approx(0.1)
+    counts[-1] = 1
+    assert Histogram(tuple(counts)).quantile(1.0) == BOUNDS[-1]
+    assert (histogram + histogram).number == 200
+
+
+# In bulk
+
+
+def test_what_is_done_in_bulk_is_done_to_all_that_match_and_to_no_other(shop: App) -> None:
+    jobs = shop.client.enqueue_many([shop.tasks["work"].using(queue="mail").draft(n) for n in range(250)])
+    spared = work(shop, queue="billing")
+    steps: list[int] = []
+    done = shop.client.bulk("pause", queue="mail", on_step=lambda so_far: steps.append(so_far.done))
+    assert (done.done, done.refused, steps) == (250, 0, [100, 200, 250])
+    assert shop.client.count(state="paused") == 250
+    assert shop.client.bulk("resume", state="paused", most=30).done == 30
+    assert shop.client.bulk("cancel", queue="mail", state="paused").done == 220
+    assert shop.client.bulk("delete", queue="mail").done == 250
+    assert [job.id for job in shop.client.jobs().jobs] == [spared.id]
+    assert shop.client.get(jobs[0]) is None
+
+
+def test_what_no_longer_allows_it_is_refused_and_the_rest_is_done(shop: App) -> None:
+    late, due = work(shop, delay=60), [work(shop, after=[work(shop)]) for _ in range(2)]
+    assert due
+    done = shop.client.bulk("run_now", state="pending")
+    assert (done.done, done.refused) == (1, 2), "two wait for others, not for their time"
+    assert shop.client.explain(late) == ["nothing holds it up: upkeep will promote it"]
+
+
+def test_bulk_wants_to_know_which_jobs(shop: App) -> None:
+    with pytest.raises(InvalidInput, match="bulk needs a filter"):
+        shop.client.bulk("delete")
+    with pytest.raises(InvalidInput, match="action must be one of"):
+        shop.client.bulk("explode", queue="mail")  # type: ignore[arg-type]
+
+
+# Who did what
+
+
+def test_what_is_done_in_somebodys_name_is_noted_with_it(shop: App) -> None:
+    ada = shop.client.acting_as("ada")
+    job = ada.enqueue(shop.tasks["work"].draft(1))
+    ada.pause(job)
+    shop.client.resume(job)
+    ada.cancel(job)
+    ada.pause_queue("mail")
+    ada.limit_queue("mail", max_running=3)
+    ada.bulk("delete", state="cancelled")
+    entries = ada.audit().entries
+    assert [(one.who, one.what, one.subject) for one in entries[1:]] == [
+        ("ada", "limit_queue", "mail"),
+        ("ada", "pause_queue", "mail"),
+        ("ada", "cancel", job.id),
+        ("ada", "pause", job.id),
+        ("ada", "enqueue", job.id),
+    ]
+    assert entries[0].what == "bulk delete"
+    assert entries[0].detail == {"filter": {"state": "cancelled"}, "jobs": 1}
+    assert entries[1].detail == {"max_running": 3}
+    page = ada.audit(limit=2)
+    assert [one.id for one in ada.audit(limit=2, before=page.next).entries] == [one.id for one in entries[2:4]]
+
+
+def test_what_was_refused_is_not_noted(shop: App) -> None:
+    ada = shop.client.acting_as("ada")
+    job = work(shop)
+    with pytest.raises(Exception, match="resume"):
+        ada.resume(job)
+    for verb in (ada.cancel, ada.delete):
+        with pytest.raises(Exception, match="no such job"):
+            verb(str(uuid.UUID(job.id[:-4] + "0000")))
+    assert ada.audit().entries == []
+
+
+def test_schedules_are_changed_in_somebodys_name_as_well(shop: App) -> None:
+    ada = shop.client.acting_as("ada")
+    ada.schedules.put("nightly", shop.tasks["work"].draft(1), "0 3 * * *")
+    ada.schedules.pause("nightly")
+    assert [(one.what, one.subject) for one in ada.audit().entries] == [
+        ("pause_schedule", "nightly"),
+        ("put_schedule", "nightly"),
+    ]
+
+
+def test_a_lease_that_was_renewed_says_when(shop: App) -> None:
+    done: list[Job[Any] | None] = []
+
+    @shop.task(max_attempts=2)
+    async def slow() -> None:
+        import asyncio
+
+        job = shop.client.jobs(state="running").jobs[0]
+        while job.renewed_at is None:
+            await asyncio.sleep(0.02)
+            job = shop.client.jobs(state="running").jobs[0]
+        done.append(job)
+        raise ValueError("once")
+
+    job = slow.enqueue()
+    with working(shop, lease=0.6):
+        until(lambda: done)
+        until(lambda: shop.client.attempts(job)[0].outcome == "retried")
+    (running,) = done[:1]
+    assert running is not None
+    assert running.renewed_at is not None
+    assert running.started_at is not None
+    assert running.expires_at is not None
+    assert running.started_at < running.renewed_at < running.expires_at
+    (first, *_) = shop.client.attempts(job)
+    assert first.renewed_at is not None
+    assert first.expires_at is not None
+    assert first.expires_at > first.renewed_at
+    assert shop.client.get(job).state in State  # type: ignore[union-attr]
