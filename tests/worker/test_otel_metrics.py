@@ -1,0 +1,241 @@
+"""What is counted and timed by OpenTelemetry; and that nothing which goes wrong there reaches a job."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from opentelemetry import propagate
+from opentelemetry.metrics import NoOpMeter
+from opentelemetry.sdk.trace import SpanProcessor
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
+
+from leasehold import App, Attempt, Backoff, JobNotFound, Snooze, State
+from leasehold.contrib.opentelemetry.measures import Measures
+from tests.pages import DOCS
+from tests.worker.tracing import Watched, watching
+from tests.worker.working import over, take, until, working
+
+QUEUE, TASK, ERROR = "messaging.destination.name", "leasehold.task", "error.type"
+OPERATION = "messaging.operation.name"
+TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+@pytest.fixture
+def watched(memory_app: App) -> Iterator[Watched]:
+    with watching(memory_app) as watched:
+        yield watched
+
+
+def test_messages_are_counted_where_they_are_sent_and_where_they_are_run(memory_app: App, watched: Watched) -> None:
+    @memory_app.task
+    def last() -> None: ...
+
+    @memory_app.task(queue="mail")
+    def work(attempt: Attempt) -> None:
+        return attempt.continue_with(last.draft())
+
+    with working(memory_app):
+        jobs = memory_app.client.enqueue_many([work.draft(), work.draft(), last.draft()])
+        over(memory_app, work.enqueue(), *jobs)
+        with pytest.raises(JobNotFound):
+            work.using(after=[work.draft().id]).enqueue()
+    assert watched.sums("messaging.client.sent.messages", OPERATION, QUEUE, ERROR) == {
+        ("enqueue", "mail", None): 3,
+        ("enqueue", "default", None): 1,
+        ("enqueue", "mail", "leasehold.core.errors.JobNotFound"): 1,
+        ("continue_with", "default", None): 3,
+    }
+    assert watched.sums("messaging.client.operation.duration", OPERATION, QUEUE, ERROR) == {
+        ("enqueue", None, None): 1,
+        ("enqueue", "mail", None): 1,
+        ("enqueue", "mail", "leasehold.core.errors.JobNotFound"): 1,
+    }
+    by_queue_and_task = {("process", "mail", "work"): 3, ("process", "default", "last"): 4}
+    assert watched.sums("messaging.client.consumed.messages", OPERATION, QUEUE, TASK) == by_queue_and_task
+    assert watched.sums("messaging.process.duration", OPERATION, QUEUE, TASK) == by_queue_and_task
+    assert watched.sums("leasehold.job.wait", OPERATION, QUEUE, TASK) == by_queue_and_task
+    bounds = watched.points("messaging.process.duration")[0].explicit_bounds
+    assert (bounds[0], bounds[-1]) == (0.005, 7200)
+    assert all(point.attributes["messaging.system"] == "leasehold" for point in watched.points("leasehold.attempts"))
+
+
+def test_attempts_are_counted_by_what_came_of_them(memory_app: App, watched: Watched) -> None:
+    @memory_app.task(max_attempts=2, backoff=Backoff(base=0, max=0))
+    def work(attempt: Attempt, how: str) -> None:
+        if how == "snooze" and attempt.version == 1:
+            raise Snooze(0)
+        if how == "fail":
+            raise ValueError("no")
+        if how == "wait":
+            until(lambda: attempt.aborted)
+            attempt.check()
+
+    with working(memory_app):
+        over(memory_app, work.enqueue("snooze"), work.enqueue("fail"))
+        held = [work.enqueue("wait") for _ in range(2)]
+        until(lambda: all(memory_app.client.get(job).state is State.RUNNING for job in held))  # type: ignore[union-attr]
+        until(lambda: watched.sums("leasehold.worker.slot.usage") == {(): 2})
+        assert watched.sums("leasehold.worker.slot.limit") == {(): 10}
+        memory_app.client.cancel(held[0])
+        memory_app.client.delete(held[1])
+        over(memory_app, held[0])
+        until(lambda: watched.sums("leasehold.worker.slot.usage") == {(): 0})
+        wanted = {("succeeded",): 1, ("snoozed",): 1, ("retried",): 1, ("failed",): 1, ("cancelled",): 1, ("lost",): 1}
+        until(lambda: watched.sums("leasehold.attempts", "leasehold.outcome") == wanted)
+    assert watched.sums("leasehold.lease.losses", QUEUE, "leasehold.reason") == {("default", "deleted"): 1}
+    assert watched.sums("leasehold.worker.slot.limit") == {(): 0}
+    assert watched.sums("messaging.process.duration", ERROR) == {(None,): 4, ("ValueError",): 2}
+
+
+def test_reaps_are_counted_by_who_reaps(memory_app: App, watched: Watched) -> None:
+    @memory_app.task
+    def work() -> None: ...
+
+    job = work.enqueue()
+    assert take(memory_app, seconds=0.1)
+    with working(memory_app):
+        over(memory_app, job)
+    assert watched.sums("leasehold.reaps", "leasehold.state") == {("queued",): 1}
+
+
+def test_what_a_job_has_waited_for_is_from_when_it_was_due(memory_app: App, watched: Watched) -> None:
+    @memory_app.task
+    def work() -> None: ...
+
+    with working(memory_app):
+        over(memory_app, work.using(delay=0.5).enqueue())
+    (point,) = watched.points("leasehold.job.wait")
+    assert 0 <= point.sum < 0.4
+
+
+def test_the_guide_names_all_of_them() -> None:
+    class Names(NoOpMeter):
+        """Notes what is made."""
+
+        def __getattribute__(self, name: str) -> Any:
+            if name.startswith("create_"):
+                return lambda what, *args, **kwargs: names.append(what)
+            return super().__getattribute__(name)
+
+    names: list[str] = []
+    Measures(Names("guide"))
+    text = (DOCS / "guides" / "telemetry.md").read_text()
+    assert len(names) == 10
+    assert [name for name in names if f"`{name}`" not in text] == []
+
+
+# Nothing of it reaches a job
+
+
+class Broken(SpanProcessor):
+    """Raises at every turn."""
+
+    def on_start(self, span: Any, parent_context: Any = None) -> None:
+        raise RuntimeError("broken at the start")
+
+    def on_end(self, span: Any) -> None:
+        raise RuntimeError("broken at the end")
+
+
+class EndsBroken(Broken):
+    def on_start(self, span: Any, parent_context: Any = None) -> None: ...
+
+
+class BrokenExporter(SpanExporter):
+    def export(self, spans: Any) -> SpanExportResult:
+        raise RuntimeError("nobody there")
+
+
+class BrokenPropagator:
+    fields: frozenset[str] = frozenset()
+
+    def inject(self, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError("cannot write")
+
+    def extract(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("cannot read")
+
+
+class OddPropagator(BrokenPropagator):
+    """What it writes, no store would take; what it reads is nonsense."""
+
+    def inject(self, carrier: Any, *args: Any, **kwargs: Any) -> None:
+        carrier.update(odd="a\x00b\ud800", big="x" * 100_000, traceparent=TRACEPARENT)
+
+    def extract(self, *args: Any, **kwargs: Any) -> Any:
+        return {"no": "context"}
+
+
+@pytest.mark.parametrize("broken", [Broken(), EndsBroken(), SimpleSpanProcessor(BrokenExporter())])
+def test_jobs_run_whatever_the_sdk_raises(
+    memory_app: App, watched: Watched, broken: SpanProcessor, caplog: pytest.LogCaptureFixture
+) -> None:
+    watched.tracers.add_span_processor(broken)
+    said = run_some(memory_app, caplog)
+    assert bool(said) == isinstance(broken, Broken)  # what an exporter raises, the SDK says itself
+
+
+@pytest.mark.parametrize("broken", [BrokenPropagator(), OddPropagator()])
+def test_jobs_run_whatever_the_propagator_raises(two_apps: App, broken: Any, caplog: pytest.LogCaptureFixture) -> None:
+    before = propagate.get_global_textmap()
+    propagate.set_global_textmap(broken)
+    try:
+        with watching(two_apps) as watched:
+            said = run_some(two_apps, caplog)
+    finally:
+        propagate.set_global_textmap(before)
+    assert bool(said) == (type(broken) is BrokenPropagator)
+    carried = {json.dumps({"traceparent": TRACEPARENT})} if type(broken) is OddPropagator else {None}
+    assert {job.context for job in two_apps.client.jobs(limit=100).jobs} == carried
+    assert len(watched.named("process default")) >= 21, "there are spans, if none that hang together"
+
+
+def test_jobs_run_whatever_the_meters_raise(
+    memory_app: App, watched: Watched, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken:
+        def add(self, *args: Any) -> None:
+            raise RuntimeError("cannot count")
+
+        record = add
+
+    measures: Any = memory_app.telemetry.measures  # type: ignore[union-attr]
+    for name in ("sent", "consumed", "operation", "process", "wait", "attempts", "losses", "reaps", "used", "slots"):
+        monkeypatch.setattr(measures, name, Broken())
+    assert run_some(memory_app, caplog)
+    assert len(watched.named("process default")) >= 21
+
+
+def run_some(app: App, caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Jobs of every kind come to their ends, and of each kind of trouble one line is written."""
+
+    @app.task
+    def last() -> str:
+        return "end"
+
+    @app.task
+    def plain(attempt: Attempt) -> str:
+        return attempt.continue_with(last.draft())
+
+    @app.task
+    async def on_loop() -> str:
+        await last.aenqueue()
+        return "end"
+
+    @app.task(max_attempts=1)
+    def fails() -> None:
+        raise ValueError("as it should")
+
+    with caplog.at_level(logging.ERROR, "leasehold.telemetry"), working(app):
+        for _ in range(3):
+            many = app.client.enqueue_many([plain.draft(), on_loop.draft()])
+            assert app.client.results([plain.enqueue(), on_loop.enqueue(), *many], timeout=20) == ["end"] * 4
+            assert over(app, fails.enqueue())[0].error.startswith("ValueError: as it should")  # type: ignore[union-attr]
+    said = [record.getMessage() for record in caplog.records if record.name == "leasehold.telemetry"]
+    assert len(said) == len(set(said))
+    assert not [record for record in caplog.records if record.name == "leasehold.events"]
+    return said
