@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from bench import bloat, chains, crash, facts, hands, latency, memory, places, prune, store, worker
+from bench import bloat, chains, crash, facts, hands, latency, memory, pages, places, prune, store, web, worker
 
 
 def main(given: Sequence[str] | None = None) -> None:
@@ -64,6 +64,8 @@ WORKERS = {
     "latency": ("an idle worker: how soon it begins, what it costs", "single jobs", 500),
     "crash": ("workers killed under a backlog: how soon their jobs run again", "the backlog", 100_000),
     "chains": ("chains of three, fan-in, fan-out and transactions beside plain jobs", "of each", 10_000),
+    "web": ("a worker beside twenty live pages, and alone", "jobs to a repetition", 100_000),
+    "pages": ("every view over a million finished jobs", "waiting jobs, of ten times as many", 100_000),
     "memory": ("whether a worker's memory grows", "jobs", 200_000),
 }
 
@@ -76,6 +78,10 @@ def with_workers(command: str, place: places.Place, some: hands.Hands, jobs: int
         latency.run(some, jobs)
     elif command == "chains":
         chains.run(place, some, jobs)
+    elif command == "pages":
+        pages.run(place, some, jobs, repeat)
+    elif command == "web":
+        web.run(place, some, jobs, repeat)
     elif command == "crash":
         crash.run(some, jobs, repeat)
     else:

@@ -1,0 +1,49 @@
+"""The HTTP API, whatever it is served by: a table of endpoints, and `answer`, which answers one of them.
+
+`find(ENDPOINTS, method, raw_path)` says which one is meant. Authentication, roles and sizes are for whoever serves it.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import quote
+
+from ..openapi import openapi
+from ..wire import Reply
+from . import bulk, chains, jobs, places, schedules, sights
+from .endpoint import Call, Endpoint, Limits, answer, at
+from .paths import Found, find, still_encoded
+
+__all__ = [
+    "ENDPOINTS",
+    "RESUME_AT_TARGET",
+    "Call",
+    "Endpoint",
+    "Found",
+    "Limits",
+    "Reply",
+    "answer",
+    "find",
+    "still_encoded",
+]
+
+
+@at("GET /openapi.json", "read", dict[str, Any], {200: "An OpenAPI 3.1 document"})
+def show_openapi(call: Call, _: None, __: None) -> dict[str, Any]:
+    """This API, described."""
+    return openapi(ENDPOINTS, root=quote(call.root, safe="/"), version=version("leasehold"), tasks=call.app.tasks)
+
+
+ENDPOINTS: list[Endpoint] = [
+    *jobs.ENDPOINTS,
+    *bulk.ENDPOINTS,
+    *chains.ENDPOINTS,
+    *places.ENDPOINTS,
+    *schedules.ENDPOINTS,
+    *sights.ENDPOINTS,
+    show_openapi,
+]
+
+#: The founding documents have it at `POST /targets/{target}/jobs/{id}/resume/`.
+RESUME_AT_TARGET: Endpoint = places.resume_target_job

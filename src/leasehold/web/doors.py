@@ -1,0 +1,364 @@
+"""The doors: whatever is asked comes through here, before anything else looks at it.
+
+    Host -> size -> credentials -> origin -> form token -> inside
+
+A page of somebody else's that an operator's browser has open can send requests here, and by rebinding its name even
+from what looks like the same place. So the name in `Host` must be ours, unsafe requests must come from our own pages,
+and a session is believed only together with a token that is written into our own forms.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import ipaddress
+import logging
+import secrets
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from typing import Any
+from urllib.parse import parse_qs, quote
+
+from ..core.errors import InvalidInput
+from .keys import Caller, Keys
+from .pages import STYLE, refused, sign_in
+from .problems import KINDS, Refusal, problem
+
+log = logging.getLogger("leasehold.web")
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+ASGI = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LOCAL = ("localhost", "127.0.0.1", "[::1]")
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+COOKIE = "leasehold_session"
+LARGEST_BODY = 1024 * 1024
+LONGEST_QUERY = 8192
+MOST_FIELDS = 5000
+BODY_WITHIN = 30.0  # seconds: a body that drips in holds a place that others wait for
+MOST_FAILURES = 20  # of one address, within a minute
+MOST_ADDRESSES = 10_000  # that are remembered
+A_MINUTE = 60.0
+
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",  # nothing to others; with "no-referrer" our own forms would come from "null"
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
+
+_STYLE_HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+LOGIN_POLICY = (
+    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+
+
+class Doors:
+    """An ASGI app around another: `inside` sees only what may come in, and finds who it is in the scope."""
+
+    def __init__(
+        self,
+        inside: ASGI,
+        keys: Keys,
+        *,
+        hosts: Iterable[str] = LOCAL,
+        open_paths: Iterable[str] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.inside = inside
+        self.keys = keys
+        self._hosts = tuple(_host(name) for name in hosts)
+        if not self._hosts:
+            raise InvalidInput("hosts must be the names by which browsers reach this, as in ['queue.example.com']")
+        self._open = frozenset(open_paths)
+        self._failures = Failures(clock)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request. What is no HTTP is not for us."""
+        if scope["type"] != "http":
+            await self._other(scope, receive, send)
+            return
+        secured = _Secured(send)
+        path, headers = _path(scope), _headers(scope)
+        try:
+            self._check_host(headers)
+            _check_size(scope, headers)
+            if path == "/login" and scope["method"] == "POST":
+                await self._log_in(scope, headers, receive, secured)
+                return
+            caller = self._caller(scope, headers) if path not in self._open else None
+            if caller is None and path not in self._open:
+                raise Refusal("unauthenticated", "send a token: Authorization: Bearer ...")
+            if scope["method"] not in SAFE:
+                _check_origin(headers)
+            body = await _body(receive)  # of every method: whoever reads it inside finds it within its bounds
+            if scope["method"] not in SAFE:
+                self._check_form(caller, headers, body)
+            scope["leasehold.caller"] = caller
+            scope["leasehold.form_token"] = "" if caller is None else self.keys.form_token(caller)
+            if path == "/logout" and scope["method"] == "POST":
+                await _redirect(secured, _root(scope) + "/", _cookie(scope, "", 0))
+                return
+            await self.inside(scope, _replay(body, receive), secured)
+        except Refusal as refusal:
+            await self._refuse(scope, headers, refusal, secured)
+        except Exception:
+            number = secrets.token_hex(4)
+            log.exception("a request to %r failed (%s)", path, number)
+            if secured.started:
+                raise
+            detail = f"something went wrong that should not; the log of the server tells more under {number}"
+            await self._refuse(scope, headers, Refusal("internal", detail), secured)
+
+    async def _other(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.inside(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+
+    def _check_host(self, headers: Mapping[str, str]) -> None:
+        given = _host(headers.get("host", ""))
+        if not any(allowed in ("*", given) or _is_below(given, allowed) for allowed in self._hosts):
+            known = ", ".join(self._hosts)
+            detail = f"this server is not known as {given!r}, only as {known}; add the name to hosts= (--host-name)"
+            raise Refusal("misdirected", detail)
+
+    def _caller(self, scope: Scope, headers: Mapping[str, str]) -> Caller | None:
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer":
+            return self._by_token(scope, token.strip())
+        session = _cookies(headers).get(COOKIE)
+        return None if session is None else self.keys.by_session(session)
+
+    def _by_token(self, scope: Scope, token: str) -> Caller | None:
+        address = _network(str((scope.get("client") or ("",))[0]))
+        if self._failures.too_many(address):
+            raise Refusal("too-many-requests", "too many wrong tokens: wait a minute", headers={"retry-after": "60"})
+        caller = self.keys.by_token(token)
+        if caller is None:
+            self._failures.add(address)
+        return caller
+
+    def _check_form(self, caller: Caller | None, headers: Mapping[str, str], body: bytes) -> None:
+        """A session alone is no proof that its owner wants this. A token in a header is: no page can make it up."""
+        if caller is None or caller.session is None:
+            return
+        shown = headers.get("x-csrf-token") or _form(headers, body).get("csrf", [""])[0]
+        if not self.keys.is_form_of(caller, shown):
+            detail = "the form's token is missing or of another session: reload the page and try again"
+            raise Refusal("forbidden", detail)
+
+    async def _log_in(self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send) -> None:
+        _check_origin(headers)
+        form = _form(headers, await _body(receive))
+        to = form.get("next", ["/"])[0]
+        local = to.startswith("/") and not to.startswith(("//", "/\\")) and to.isprintable()
+        scope["leasehold.next"] = to if local else "/"
+        caller = self._by_token(scope, form.get("token", [""])[0].strip())
+        if caller is None:
+            raise Refusal("unauthenticated", "that is none of the tokens of this server")
+        await _redirect(send, _root(scope) + _asked_for(scope), _cookie(scope, self.keys.open_session(caller)))
+
+    async def _refuse(self, scope: Scope, headers: Mapping[str, str], refusal: Refusal, send: Send) -> None:
+        who = {"www-authenticate": 'Bearer realm="leasehold"'} if refusal.kind == "unauthenticated" else {}
+        if "text/html" in headers.get("accept", "") and not _path(scope).startswith("/api/"):
+            await self._show(scope, refusal, who, send)
+            return
+        place = (_root(scope) + _path(scope))[:500]
+        reply = problem(refusal.kind, refusal.detail, instance=place, headers={**who, **refusal.headers})
+        await _answer(send, reply.status, reply.body, reply.media_type, reply.headers)
+
+    async def _show(self, scope: Scope, refusal: Refusal, who: Mapping[str, str], send: Send) -> None:
+        """A refusal as a page: the one that asks for a token, or one that says why."""
+        kind, root = KINDS[refusal.kind], _root(scope)
+        if who:
+            failed = refusal.detail if scope["method"] == "POST" else ""
+            page, more = sign_in(root, _asked_for(scope), failed), {"content-security-policy": LOGIN_POLICY}
+        else:
+            page, more = refused(root, kind.title, refusal.detail, status=kind.status), {}
+        said = {**who, **more, **refusal.headers}
+        await _answer(send, kind.status, page.encode(), "text/html; charset=utf-8", said)
+
+
+class Failures:
+    """Wrong tokens of late, by address."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._seen: dict[str, deque[float]] = {}  # the one that failed last stands last
+
+    def add(self, address: str) -> None:
+        """One more."""
+        now = self._clock()
+        times = self._seen.pop(address, None) or deque(maxlen=MOST_FAILURES)
+        times.append(now)
+        self._seen[address] = times
+        while len(self._seen) > MOST_ADDRESSES or next(iter(self._seen.values()))[-1] <= now - A_MINUTE:
+            del self._seen[next(iter(self._seen))]
+
+    def too_many(self, address: str) -> bool:
+        """Whether this address has to wait."""
+        times = self._seen.get(address, deque())
+        return len(times) == MOST_FAILURES and times[0] > self._clock() - A_MINUTE
+
+
+def _network(address: str) -> str:
+    """Who has one address of IPv6 has all of its network."""
+    try:
+        known = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    return address if known.version == 4 else str(ipaddress.ip_network((int(known), 64), strict=False))
+
+
+def _check_size(scope: Scope, headers: Mapping[str, str]) -> None:
+    if len(scope.get("query_string", b"")) > LONGEST_QUERY:
+        raise Refusal("too-large", f"the parameters of a URL are at most {LONGEST_QUERY} bytes")
+    length = headers.get("content-length", "0")
+    if not length.isdecimal() or int(length[:12]) > LARGEST_BODY:
+        raise Refusal("too-large", f"a request is at most {LARGEST_BODY} bytes; send less at once")
+    if headers.get("content-encoding", "identity") != "identity":
+        raise Refusal("unsupported-media-type", "send the request uncompressed")
+
+
+def _check_origin(headers: Mapping[str, str]) -> None:
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    ours = origin is None or origin.partition("://")[2] == headers.get("host")
+    if not ours or site not in (None, "same-origin", "none"):
+        raise Refusal("forbidden", "requests that change something come from this server's own pages only")
+
+
+async def _body(receive: Receive) -> bytes:
+    try:
+        async with asyncio.timeout(BODY_WITHIN):
+            return await _whole(receive)
+    except TimeoutError:
+        raise Refusal("malformed", f"the body of the request did not come within {BODY_WITHIN:g} s") from None
+
+
+async def _whole(receive: Receive) -> bytes:
+    parts, size, more = [], 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Refusal("malformed", "the request ended before its body did")
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > LARGEST_BODY:
+            raise Refusal("too-large", f"a request is at most {LARGEST_BODY} bytes; send less at once")
+        more = message.get("more_body", False)
+    return b"".join(parts)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """The body that was read, for whoever reads it next."""
+    sent = False
+
+    async def again() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+class _Secured:
+    """Sends answers. Each has the headers that keep browsers from mischief, unless it says otherwise."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.started = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            given = list(message.get("headers", ()))
+            there = {name.lower() for name, _ in given}
+            more = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in there]
+            message = {**message, "headers": [*given, *more]}
+        await self._send(message)
+
+
+async def _answer(send: Send, status: int, body: bytes, media_type: str, headers: Mapping[str, str]) -> None:
+    said = {"content-type": media_type, "content-length": str(len(body)), **headers}
+    listed = [(name.encode(), value.encode("latin-1", "replace")) for name, value in said.items()]
+    await send({"type": "http.response.start", "status": status, "headers": listed})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _redirect(send: Send, to: str, cookie: str) -> None:
+    place = quote(to, safe="/?&=%+:,;@!$'()*~.-_")
+    await _answer(send, 303, b"", "text/plain", {"location": place, "set-cookie": cookie})
+
+
+def _cookie(scope: Scope, value: str, seconds: int = 12 * 3600) -> str:
+    secure = "; Secure" if scope.get("scheme") == "https" else ""
+    return f"{COOKIE}={value}; Path={_root(scope) or '/'}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
+
+
+def _asked_for(scope: Scope) -> str:
+    """Where to go after signing in, also when that takes several tries."""
+    if "leasehold.next" in scope:
+        return str(scope["leasehold.next"])
+    query = scope.get("query_string", b"").decode("latin-1")
+    path = _path(scope)
+    return "/" if path in ("/login", "/logout") else path + (f"?{query}" if query else "")
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in ((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]):
+        # HTTP/2 sends cookies one by one. Of what should be there once only, the last counts.
+        found[name] = f"{found[name]}; {value}" if name == "cookie" and name in found else value
+    return found
+
+
+def _cookies(headers: Mapping[str, str]) -> dict[str, str]:
+    """The first of each name: browsers send that of the nearest path first, and another server's "/" is further."""
+    pairs = (part.strip().partition("=") for part in reversed(headers.get("cookie", "").split(";")))
+    return {name: value for name, _, value in pairs}
+
+
+def _form(headers: Mapping[str, str], body: bytes) -> dict[str, list[str]]:
+    if headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
+        return {}
+    try:
+        return parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise Refusal("too-large", f"a form has at most {MOST_FIELDS} fields") from None
+
+
+def _root(scope: Scope) -> str:
+    return str(scope.get("root_path", "")).rstrip("/")
+
+
+def _path(scope: Scope) -> str:
+    """The path below the place where we are mounted."""
+    path, root = str(scope["path"]), _root(scope)
+    return path[len(root) :] if root and f"{path}/".startswith(f"{root}/") else path
+
+
+def _host(name: str) -> str:
+    """A name without its port, as browsers compare names."""
+    name = name.strip().lower().rstrip(".")
+    if name.startswith("["):
+        return name.partition("]")[0] + "]"
+    return name.partition(":")[0]
+
+
+def _is_below(name: str, allowed: str) -> bool:
+    return allowed.startswith("*.") and name.endswith(allowed[1:])

@@ -1,0 +1,38 @@
+"""The first page: how the whole queue is doing."""
+
+from __future__ import annotations
+
+from ...core.job import State
+from . import figures, memory
+from .view import Page, View
+
+FEW = 6
+LIVE = (State.PENDING, State.QUEUED, State.RUNNING, State.PAUSED, State.FAILED)
+
+
+def overview(view: View) -> Page:
+    """Totals, charts, and what needs a person first."""
+    which = figures.range_of(view.query.get("range"))
+    past = memory.shared(view, which, which.step, lambda: figures.look_back(view, which))
+    queues = [one for one in view.client.queues() if one.queue != "*"]
+    workers = view.client.workers()
+    schedules = [one for one in view.client.schedules.all() if one.next_at is not None and not one.paused]
+    fields = ("pending", "queued", "running", "paused_jobs", "failed")
+    totals = {str(state): sum(getattr(one, name) for one in queues) for state, name in zip(LIVE, fields, strict=True)}
+    context = {
+        "which": which,
+        "ranges": figures.RANGES,
+        "totals": totals,
+        "past": past,
+        "queues": sorted(queues, key=lambda one: (-one.queued - one.running, one.queue))[:FEW],
+        "queues_left": max(len(queues) - FEW, 0),
+        "oldest": max((one.oldest for one in queues if one.oldest is not None), default=None),
+        "workers": sorted(workers, key=lambda one: (not one.lost, one.name))[:FEW],
+        "workers_left": max(len(workers) - FEW, 0),
+        "slots": sum(one.slots for one in workers if not one.lost),
+        "used": sum(one.running for one in workers if not one.lost),
+        "lost": sum(one.lost for one in workers),
+        "failures": view.client.failures(limit=FEW),
+        "schedules": sorted(schedules, key=lambda one: one.next_at or view.now)[:FEW],
+    }
+    return Page("Overview", "overview.html", context)

@@ -1,0 +1,268 @@
+"""What answers a request once it is inside: pages, the API, live views, metrics and health.
+
+Everything is asked of the client, in a few threads of its own; nothing here knows the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any, TypeVar
+from urllib.parse import SplitResult, parse_qs, quote, urlsplit
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
+
+from ..app import App
+from ..core.errors import LeaseholdError
+from ..threads import Threads
+from . import api, pages
+from .doors import MOST_FIELDS
+from .keys import Caller
+from .live import Live, TooMany
+from .metrics import content_type, exposition, wants_openmetrics
+from .pages import Page, View
+from .problems import Refusal
+from .redact import redactor, without_passwords
+
+T = TypeVar("T")
+Parameters = Mapping[str, str]
+
+TIME_LIMIT = 20.0  # seconds that an answer may take
+AT_ONCE = 4  # answers that are made at the same time: the web takes no more than that from the others
+LONGEST_PARAMETER = 2000
+SAID = "leasehold_said"
+MOST_PARAMETERS = 200
+FORM_TOKEN = secrets.token_urlsafe(16)  # stands in views that several sessions share; no job can know it
+IN_PATHS = "/:@!$&'()*+,;=~"  # what needs no quoting there
+FOR_EVER = "private, max-age=31536000, immutable"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Who asks for something to look at, and how."""
+
+    caller: Caller
+    root: str
+    path: str  # below the root, quoted
+    query: str
+    csrf: str = FORM_TOKEN
+
+
+class Site:
+    """What all requests share."""
+
+    def __init__(self, app: App, tenant: str | None, redact: Iterable[str]) -> None:
+        self.app = app
+        self.client = app.client if tenant is None else app.client.tenant(tenant)
+        self.redact = redactor(redact)
+        self._threads = Threads("leasehold-web")
+        self._room, self._live = asyncio.Semaphore(AT_ONCE), Live()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def call(self, work: Callable[..., T], *args: Any) -> T:
+        """Do something in a thread, not too many at once, and not for ever."""
+        self._be_in_this_loop()
+        try:
+            async with asyncio.timeout(TIME_LIMIT):
+                await self._room.acquire()
+                return await asyncio.shield(self._call(self._room, work, *args))
+        except TimeoutError:
+            detail = f"the store did not answer within {TIME_LIMIT:g} s; ask for less, or try again"
+            raise Refusal("too-slow", detail) from None
+
+    def _call(self, room: asyncio.Semaphore, work: Callable[..., T], *args: Any) -> asyncio.Task[T]:
+        """The room is taken until the thread is done, also if nobody waits for it any more: it still asks the store."""
+
+        def done(task: asyncio.Task[T]) -> None:
+            room.release()
+            if not task.cancelled():
+                task.exception()  # whoever still waits gets it
+
+        task = asyncio.create_task(self._threads.call(work, *args))
+        task.add_done_callback(done)
+        return task
+
+    def _be_in_this_loop(self) -> None:
+        """What is waited for belongs to a loop; tests, and servers that reload, have one after another."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop, self._room, self._live = loop, asyncio.Semaphore(AT_ONCE), Live()
+
+    # Pages
+
+    async def page(self, function: Callable[..., Page], request: Request) -> Response:
+        """A page of the dashboard, with what came of the action before it."""
+        asked = self._asked(request)
+        message, good = _said(request)
+        view = self.view(asked, message, good)
+        page, html = await self.call(_rendered, function, view, request.path_params, False)
+        response = Response(html, page.status, media_type="text/html")
+        if message:
+            response.delete_cookie(SAID, path=asked.root or "/")
+        return response
+
+    def look_at(self, function: Callable[..., Page], asked: Asked, parameters: Parameters) -> str:
+        """The inside of a page."""
+        return _rendered(function, self.view(asked), parameters, True)[1]
+
+    async def act(self, request: Request) -> Response:
+        """Do what a confirmation asked about. The page that comes next tells what came of it."""
+        asked = self._asked(request)
+        form = _fields((await request.body()).decode("utf-8", "replace"), MOST_FIELDS)
+        outcome = await self.call(pages.act, self.view(asked), request.path_params["action"], form)
+        if outcome.again is not None:
+            page, view = outcome.again
+            return Response(pages.render(page, view), page.status, media_type="text/html")
+        said = base64.urlsafe_b64encode(json.dumps([outcome.message[:400], outcome.good]).encode()).decode()
+        options: dict[str, Any] = {"path": asked.root or "/", "httponly": True, "samesite": "strict"}
+        response = RedirectResponse(asked.root + outcome.to, 303)
+        response.set_cookie(SAID, said, 30, **options, secure=request.url.scheme == "https")
+        return response
+
+    async def static(self, request: Request) -> Response:
+        """Stylesheet, script, icon: their address changes with them."""
+        files = {path.name: path for path in pages.STATIC.iterdir()}
+        path = files.get(request.path_params["name"])
+        if path is None:
+            raise Refusal("not-found", "there is no such file")
+        return FileResponse(path, headers={"cache-control": FOR_EVER})
+
+    def view(self, asked: Asked, message: str = "", good: bool = True) -> View:
+        """What a page is given."""
+        query = _fields(asked.query, MOST_PARAMETERS)
+        several = {name: [value[:LONGEST_PARAMETER] for value in values] for name, values in query.items()}
+        return View(
+            client=self.client.acting_as(f"web:{asked.caller.name}"),
+            query={name: values[-1] for name, values in several.items()},
+            several=several,
+            role=asked.caller.role,
+            who=asked.caller.name,
+            root=asked.root,
+            csrf=asked.csrf,
+            redact=self.redact,
+            now=datetime.now(UTC),
+            tasks=self.app.tasks,
+            message=message,
+            good=good,
+            here=asked.path + (f"?{asked.query}" if asked.query else ""),
+        )
+
+    # The API
+
+    async def answer(self, endpoint: api.Endpoint, request: Request) -> Response:
+        """An endpoint of the API."""
+        asked, body = self._asked(request), await request.body()
+        reply = await self.call(self._reply, endpoint, asked, request.path_params, body, dict(request.headers))
+        return Response(reply.body, reply.status, reply.headers, reply.media_type)
+
+    def look_up(self, endpoint: api.Endpoint, asked: Asked, parameters: Parameters) -> str:
+        """The answer of an endpoint that changes nothing."""
+        return self._reply(endpoint, asked, parameters, b"", {}).body.decode()
+
+    def _reply(
+        self, endpoint: api.Endpoint, asked: Asked, parameters: Parameters, body: bytes, headers: Mapping[str, str]
+    ) -> api.Reply:
+        call = api.Call(
+            app=self.app,
+            client=self.client.acting_as(f"web:{asked.caller.name}"),
+            path=dict(parameters),
+            query=[(name, value) for name, values in _fields(asked.query, MOST_PARAMETERS).items() for value in values],
+            body=body,
+            content_type=headers.get("content-type"),
+            redact=self.redact,
+            root=asked.root,
+        )
+        return api.answer(endpoint, call)
+
+    # Live views
+
+    async def live(self, find: Callable[[str], tuple[Callable[..., str], Parameters]], request: Request) -> Response:
+        """What a page shows, or an endpoint answers, sent again whenever it has changed."""
+        self._be_in_this_loop()
+        mine = self._asked(request)
+        wanted = _address(request.query_params.get("page", "/"))
+        shared = Asked(mine.caller, mine.root, wanted.path, wanted.query)
+        look, parameters = find(wanted.path)
+        key = (mine.caller.name, mine.root, wanted.path, wanted.query)
+        is_page = not wanted.path.startswith("/api/")
+
+        def dress(text: str) -> str:
+            return text.replace(FORM_TOKEN, mine.csrf)
+
+        try:
+            stream = self._live.stream(key, lambda: self.call(look, shared, parameters), "main" if is_page else "data")
+        except TooMany:
+            raise Refusal("too-many-requests", "too many pages are live: close some") from None
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        if request.method == "HEAD":
+            return Response(media_type="text/event-stream", headers=headers)
+        return StreamingResponse(_dressed(stream, dress), media_type="text/event-stream", headers=headers)
+
+    # For machines
+
+    async def health(self, request: Request) -> Response:
+        """Whether the store answers."""
+        try:
+            await self.call(self.client.workers)
+        except (LeaseholdError, Refusal) as error:
+            return PlainTextResponse(f"the store does not answer: {without_passwords(str(error))[:200]}\n", 503)
+        return PlainTextResponse("ok\n")
+
+    async def metrics(self, request: Request) -> Response:
+        """What Prometheus comes for."""
+        openmetrics = wants_openmetrics(request.headers.get("accept", ""))
+        text = await self.call(self._exposed, openmetrics)
+        return Response(text, headers={"content-type": content_type(openmetrics=openmetrics)})
+
+    def _exposed(self, openmetrics: bool) -> str:
+        client = self.client
+        seen = (client.totals(), client.queues(), client.workers())
+        return exposition(*seen, version=version("leasehold"), openmetrics=openmetrics)
+
+    def _asked(self, request: Request) -> Asked:
+        scope = request.scope
+        root = scope.get("root_path", "").rstrip("/")
+        path = quote(scope["path"][len(root) :] if scope["path"].startswith(root) else scope["path"], safe=IN_PATHS)
+        query = scope["query_string"].decode("latin-1")
+        return Asked(scope["leasehold.caller"], root, path, query, scope["leasehold.form_token"])
+
+
+def _rendered(function: Callable[..., Page], view: View, parameters: Parameters, only_main: bool) -> tuple[Page, str]:
+    page = pages.answer(function, view, **parameters)
+    return page, pages.render(page, view, only_main=only_main)
+
+
+def _said(request: Request) -> tuple[str, bool]:
+    """What came of the action before, as the answer to it left it in a cookie."""
+    with suppress(ValueError, TypeError, RecursionError):
+        message, good = json.loads(base64.urlsafe_b64decode(request.cookies.get(SAID, "")))
+        return str(message)[:400], bool(good)
+    return "", True
+
+
+def _fields(text: str, most: int) -> dict[str, list[str]]:
+    """What a query string or a form holds."""
+    try:
+        return parse_qs(text, keep_blank_values=True, max_num_fields=most)
+    except ValueError:
+        raise Refusal("too-large", f"there are at most {most} fields") from None
+
+
+def _address(text: str) -> SplitResult:
+    try:
+        return urlsplit(text)
+    except ValueError as error:
+        raise Refusal("malformed", f"page is no address: {error}") from None
+
+
+async def _dressed(stream: AsyncIterator[str], dress: Callable[[str], str]) -> AsyncIterator[bytes]:
+    async for event in stream:
+        yield dress(event).encode()

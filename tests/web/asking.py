@@ -1,0 +1,95 @@
+"""What the tests of the API share: an app with a few tasks, and somebody who asks over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from leasehold import App, Job
+from tests.conftest import PG_KINDS
+from tests.homes import Home, shared_schema
+
+OPERATE, READ = "o" * 32, "r" * 32
+
+
+@pytest.fixture(scope="module", params=["memory", PG_KINDS[0]])
+def _schema(request: pytest.FixtureRequest) -> Iterator[Home]:
+    if request.param == "memory":
+        yield Home("memory", "sqlite:///:memory:", "leasehold")
+    else:
+        yield from shared_schema(request)
+
+
+@pytest.fixture
+def home(_schema: Home) -> Iterator[Home]:
+    """One store of either kind: what is done there is tested elsewhere, on all of them."""
+    yield _schema
+    if _schema.is_postgres:
+        _schema.empty()
+
+
+@pytest.fixture
+def shop(home: Home) -> Iterator[App]:
+    """An app in an empty store."""
+    app = home.app()
+
+    @app.task(queue="billing", max_attempts=2)
+    def charge(account: str, cents: int, tags: tuple[str, ...] = ()) -> int:
+        """Take money from an account."""
+        return cents
+
+    @app.task
+    def total(*numbers: int, **names: str) -> int:
+        return sum(numbers)
+
+    app.store().ready()
+    yield app
+    app.close()
+
+
+class Asking:
+    """Somebody who asks the API, and gets JSON."""
+
+    def __init__(self, runner: asyncio.Runner, web: Any) -> None:
+        self._runner = runner
+        self._web = web
+
+    def request(self, method: str, path: str, **more: Any) -> Any:
+        """The bare answer, to a path with all of it."""
+        import httpx
+
+        async def asked() -> Any:
+            transport, headers = httpx.ASGITransport(self._web), {"authorization": f"Bearer {OPERATE}"}
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as client:
+                return await client.request(method, path, **more)
+
+        return self._runner.run(asked())
+
+    def __call__(self, method: str, path: str, body: Any = None, *, status: int = 200, **more: Any) -> Any:
+        sent = {"json": body} if body is not None else {}
+        answer = self.request(method, f"/api{path}", **sent, **more)
+        assert answer.status_code == status, f"{method} {path}: {answer.status_code} {answer.text}"
+        if status >= 400:
+            assert answer.headers["content-type"] == "application/problem+json"
+            assert answer.json()["status"] == status
+        return answer.json() if answer.content else None
+
+    def enqueue(self, **more: Any) -> Any:
+        asked = {"task": "charge", "payload": {"account": "acct-7", "cents": 500}, **more}
+        return self("POST", "/jobs", asked, status=201)
+
+
+@pytest.fixture
+def ask(shop: App) -> Iterator[Asking]:
+    """Somebody who may do everything."""
+    from leasehold.web import create_app
+
+    with asyncio.Runner() as runner:
+        yield Asking(runner, create_app(shop, operate={"ann": OPERATE}, read={"ben": READ}))
+
+
+def charge(app: App, cents: int = 500, **options: Any) -> Job[Any]:
+    return app.tasks["charge"].using(**options).enqueue("acct-7", cents)

@@ -1,0 +1,111 @@
+"""One browser for these tests, and for each a context of its own: no cookies, nothing remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from leasehold import App
+from tests.web import browser, scene
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+    from tests.web.watching import Watch
+
+
+@pytest.fixture(scope="package")
+def chromium() -> Iterator[Browser]:
+    """Closed when these tests are over: until then no other test could run an event loop of its own."""
+    if browser.where() is None:
+        pytest.skip(browser.HOW_TO_GET_ONE)
+    with browser.browsing() as found:
+        yield found
+
+
+@dataclass
+class Tab:
+    """A page that somebody has open, and what was wrong with it."""
+
+    page: Page
+    context: BrowserContext
+    watch: Watch
+    base: str
+
+    def go(self, address: str) -> Any:
+        return self.page.goto(self.base + address)
+
+    @property
+    def troubles(self) -> list[str]:
+        return self.watch.troubles
+
+
+Opens = Callable[..., Tab]
+
+
+@pytest.fixture
+def opens(chromium: Browser) -> Iterator[Opens]:
+    """Opens a tab in a context of its own: `token` signs in, `script=False` is a browser without JavaScript."""
+    with ExitStack() as stack:
+
+        def opened(base: str, token: str | None = browser.TOKEN, *, script: bool = True) -> Tab:
+            return stack.enter_context(_opened(chromium, base, token, script))
+
+        yield opened
+
+
+@contextmanager
+def _opened(chromium: Browser, base: str, token: str | None, script: bool) -> Iterator[Tab]:
+    from tests.web.watching import DESKTOP, Watch
+
+    with chromium.new_context(viewport=DESKTOP, reduced_motion="reduce", java_script_enabled=script) as context:
+        context.set_default_timeout(20_000)
+        if token is not None:
+            browser.come_in(context, base, token)
+        page = context.new_page()
+        yield Tab(page, context, Watch(page, base), base)
+
+
+@pytest.fixture(scope="package")
+def _operator(chromium: Browser, shop_base: str) -> Iterator[Tab]:
+    with _opened(chromium, shop_base, browser.TOKEN, True) as tab:
+        yield tab
+
+
+@pytest.fixture
+def operator(_operator: Tab) -> Tab:
+    """Who operates the shop of the scene, and only looks: one tab for all such tests, since each of them costs time."""
+    from tests.web.watching import DESKTOP
+
+    _operator.watch.troubles.clear()
+    _operator.page.set_viewport_size(DESKTOP)
+    _operator.page.emulate_media(color_scheme="light")
+    return _operator
+
+
+@pytest.fixture(scope="package")
+def shop_base(shop: App, chromium: Browser) -> Iterator[str]:
+    """The shop of the scene, served. Nobody changes it."""
+    with browser.serving(shop) as base:
+        yield base
+
+
+@pytest.fixture(scope="package")
+def hostile_base(hostile_shop: App, chromium: Browser) -> Iterator[str]:
+    """The store in which every text is an attack, served."""
+    with browser.serving(hostile_shop) as base:
+        yield base
+
+
+@pytest.fixture
+def counter(chromium: Browser) -> Iterator[tuple[App, str]]:
+    """A shop of which a test may change what it likes, served."""
+    app = scene.shop("sqlite:///:memory:")
+    app.client.migrate()
+    with browser.serving(app) as base:
+        yield app, base
+    app.close()

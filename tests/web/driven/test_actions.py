@@ -1,0 +1,274 @@
+"""What people do in the browser: each action asks first, does what it says, and is written down."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("playwright")
+pytest.importorskip("starlette")
+
+from leasehold import App, Client, Job
+from leasehold.core.job import Raised
+from tests.web import browser, scene
+from tests.web.driven.conftest import Opens, Tab
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+SOON = 10_000  # milliseconds in which something comes about
+
+
+@dataclass
+class Shop:
+    """A small shop, served: a job in each state that people act upon."""
+
+    app: App
+    base: str
+    jobs: dict[str, Job[Any]]
+
+    @property
+    def client(self) -> Client:
+        return self.app.client
+
+    def job(self, name: str) -> Job[Any]:
+        found = self.client.get(self.jobs[name])
+        assert found is not None
+        return found
+
+    def state(self, name: str) -> str:
+        return str(self.job(name).state)
+
+    def done(self) -> list[tuple[str, str]]:
+        """What was done, and by whom, the latest first."""
+        return [(one.who, one.what) for one in self.client.audit().entries]
+
+
+def _failed(stage: scene.Stage, task: str, using: dict[str, Any] | None = None, **arguments: Any) -> Job[Any]:
+    job = stage.put(task, 60, using, **arguments)
+    stage.promote(stage.now - 59)
+    claimed = stage.claim(job.queue, stage.now - 50, "shop-1:4711:a3f0")
+    stage.settle(claimed, Raised("shop.CardExpired: of account 7\n\nTraceback ...", fatal=True), stage.now - 40)
+    return job
+
+
+@pytest.fixture
+def shop(chromium: Browser) -> Iterator[Shop]:
+    app = scene.shop("sqlite:///:memory:")
+    app.client.migrate()
+    stage = scene.Stage(app, time.time(), random.Random(7))
+    jobs = {
+        name: _failed(stage, "charge", account=name, cents=1) for name in ("failed", "failed too", "failed as well")
+    }
+    jobs["other"] = _failed(stage, "refund", account="7", order="A-1")
+    jobs["holder"] = _failed(stage, "charge", {"target": "account/7"}, account="7", cents=1)
+    jobs["behind"] = stage.put("charge", 30, {"target": "account/7"}, account="7", cents=2)
+    jobs["queued"] = stage.put("send_receipt", 20, order="A-1", to="a@example.com")
+    jobs["later"] = stage.put("send_receipt", 10, {"delay": 3600.0}, order="A-2", to="b@example.com")
+    jobs["paused"] = app.client.pause(stage.put("resize_photo", 10, photo="1.jpg"))
+    app.client.schedules.put("stock", app.tasks["sync_stock"].draft("north"), every=3600)
+    with browser.serving(app) as base:
+        yield Shop(app, base, jobs)
+    app.close()
+
+
+def ask(tab: Tab, button: str | Locator, exact: bool = True) -> Locator:
+    """Choose an action; returns what asks for confirmation: a dialog, or without a script a page."""
+    found = tab.page.get_by_role("button", name=button, exact=exact).first if isinstance(button, str) else button
+    found.click()
+    box = tab.page.locator("dialog[open] .confirm-box, #main .confirm-box")
+    box.wait_for(timeout=SOON)
+    return box
+
+
+def say_yes(page: Page, box: Locator) -> str:
+    """Confirm; returns what the next page says of it."""
+    box.locator(".ends button").click()
+    flash = page.locator(".flash p")
+    flash.wait_for(timeout=SOON)
+    return flash.inner_text()
+
+
+@dataclass
+class Deed:
+    """An action: where it is, what it is called, the words that name what will happen, and what came of it."""
+
+    at: str  # names of jobs in braces become their ids
+    button: str
+    words: list[str]
+    fill: dict[str, str]
+    came: Callable[[Shop], object]
+    said: str
+    what: str
+
+
+def _queue(shop: Shop, name: str) -> Any:
+    return next(one for one in shop.client.queues() if one.queue == name)
+
+
+def _limits(shop: Shop) -> Any:
+    info = _queue(shop, "billing")
+    return info.max_running, [(one.rate, one.per) for one in info.rates]
+
+
+DEEDS: dict[str, Deed] = {
+    "cancel": Deed(
+        "/jobs/{queued}", "Cancel", ["Cancel send_receipt", "It is queued: it will not run any more", "not be resumed"],
+        {}, lambda shop: shop.state("queued") == "cancelled", "is cancelled", "cancel",
+    ),
+    "pause": Deed(
+        "/jobs/{queued}", "Pause", ["Pause send_receipt", "held back", "until somebody resumes it"],
+        {}, lambda shop: shop.state("queued") == "paused", "is paused", "pause",
+    ),
+    "resume": Deed(
+        "/jobs/{failed}", "Resume", ["It has failed after 1 attempt", "with 5 attempts anew", "shop.CardExpired"],
+        {}, lambda shop: shop.state("failed") in ("pending", "queued"), "goes on", "resume",
+    ),
+    "run now": Deed(
+        "/jobs/{later}", "Run now", ["It is pending, due", "it is due at once"],
+        {}, lambda shop: shop.job("later").run_at <= datetime.now(UTC), "is due now", "run_now",
+    ),
+    "complete": Deed(
+        "/jobs/{paused}", "Complete", ["it ends succeeded, with the result below"], {"result": '"1.webp"'},
+        lambda shop: (shop.state("paused"), shop.job("paused").result) == ("succeeded", '"1.webp"'),
+        "has succeeded", "complete",
+    ),
+    "delete": Deed(
+        "/jobs/{paused}", "Delete", ["the job and its history are removed for good"],
+        {}, lambda shop: shop.client.get(shop.jobs["paused"]) is None, "is deleted", "delete",
+    ),
+    "pause queue": Deed(
+        "/queues", "Pause", ["Pause queue billing?", "No worker claims from queue billing"],
+        {}, lambda shop: _queue(shop, "billing").paused, "Queue billing is paused", "pause_queue",
+    ),
+    "limit queue": Deed(
+        "/queues", "Limits", ["Limit queue billing", "Now: no limits"], {"max_running": "7", "rate": "50", "per": "10"},
+        lambda shop: _limits(shop) == (7, [(50, 10.0)]),
+        "the limits are set", "limit_queue",
+    ),
+    "pause schedule": Deed(
+        "/schedules", "Pause", ["Pause schedule stock?", "does not tick until it is resumed"],
+        {}, lambda shop: shop.client.schedules.all()[0].paused, "Schedule stock is paused", "pause_schedule",
+    ),
+    "run schedule": Deed(
+        "/schedules/stock", "Run now", ["A job of task sync_stock is enqueued now"],
+        {}, lambda shop: shop.client.count(task="sync_stock") == 1, "is enqueued, beside the ticks", "run_now_schedule",
+    ),
+    "resume the holder of a target": Deed(
+        "/targets?name=account%2F7", "Resume the holder", ["Resume charge", "It has failed after 1 attempt"],
+        {}, lambda shop: shop.state("holder") in ("pending", "queued"), "goes on", "resume",
+    ),
+    "resume a group of failures": Deed(
+        "/failures", "Resume all", ["Resume 4 jobs?", "failed jobs of task charge", "left alone"],
+        {}, lambda shop: shop.client.count(state="failed") == 1, "4 jobs: resumed.", "bulk resume",
+    ),
+    "resume all that match": Deed(
+        "/jobs?state=failed&task=charge", ".bulk a", ["Resume 4 jobs?", "failed jobs of task charge: 4 just now"],
+        {}, lambda shop: shop.client.count(state="failed") == 1, "4 jobs: resumed.", "bulk resume",
+    ),
+}  # fmt: skip
+WITHOUT_SCRIPT = ["cancel", "complete", "limit queue", "resume all that match"]
+
+
+@pytest.mark.parametrize(
+    ("name", "script"), [*((name, True) for name in DEEDS), *((name, False) for name in WITHOUT_SCRIPT)]
+)
+def test_an_action_asks_first_and_does_what_it_says(name: str, script: bool, shop: Shop, opens: Opens) -> None:
+    deed, tab = DEEDS[name], opens(shop.base, script=script)
+    tab.go(deed.at.format(**{name: job.id for name, job in shop.jobs.items()}))
+    before = shop.done()
+    button = deed.button if not deed.button.startswith(".") else tab.page.locator(deed.button).first
+    box = ask(tab, button)
+    for words in deed.words:
+        assert words in box.inner_text()
+    if script:
+        tab.page.keyboard.press("Escape")
+    else:
+        box.get_by_role("link", name=re.compile("ack$")).click()
+    box.wait_for(state="detached" if not script else "hidden")
+    assert (deed.came(shop), shop.done()) == (False, before), "whoever goes back has changed nothing"
+
+    box = ask(tab, button)
+    for field, value in deed.fill.items():
+        box.locator(f"[name={field}]").fill(value)
+    assert deed.said in say_yes(tab.page, box)
+    assert deed.came(shop)
+    assert shop.done()[0] == ("web:operator", deed.what)
+    assert tab.troubles == []
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_the_selected_are_resumed_and_no_others(script: bool, shop: Shop, opens: Opens) -> None:
+    tab = opens(shop.base, script=script)
+    tab.go("/jobs?state=failed")
+    for name in ("failed", "other"):
+        tab.page.locator(f"input[value='{shop.jobs[name].id}']").check()
+    if script:
+        assert tab.page.locator("[data-selected]").inner_text() == "2 selected"
+    box = ask(tab, tab.page.locator(".bulk button", has_text="Resume"))
+    assert "Resume 2 jobs?" in box.inner_text()
+    assert say_yes(tab.page, box) == "2 jobs: resumed."
+    assert "failed" not in (shop.state("failed"), shop.state("other"))
+    assert {shop.state(name) for name in ("failed too", "failed as well", "holder")} == {"failed"}
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_a_job_is_enqueued_from_a_form_that_says_what_is_wrong(script: bool, shop: Shop, opens: Opens) -> None:
+    tab = opens(shop.base, script=script)
+    tab.go("/jobs")
+    box = ask(tab, "Enqueue a job")
+    box.locator("[name=task]").select_option("charge")
+    box.locator(".ends button").click()
+    box = tab.page.locator(".confirm-box", has_text="Enqueue charge")
+    assert "charge(account: str, cents: int)" in box.inner_text()
+    box.locator("[name=payload]").fill('{"account": "acct-7", "cents": "much"}')
+    said = say_yes(tab.page, box)
+    assert said.startswith("Nothing was done: ")
+    assert "cents" in said
+    box = tab.page.locator("#main .confirm-box")
+    assert "much" in box.locator("[name=payload]").input_value(), "what was typed is still there"
+    box.locator("[name=payload]").fill('{"account": "acct-7", "cents": 500}')
+    box.locator("[name=priority]").fill("9")
+    box.locator("[name=target]").fill("account/9")
+    assert "is enqueued" in say_yes(tab.page, box)
+    (job,) = shop.client.jobs(task="charge", target="account/9").jobs
+    assert (job.priority, json.loads(job.payload)) == (9, {"account": "acct-7", "cents": 500})
+    assert tab.page.url.endswith(f"/jobs/{job.id}")
+    assert shop.done()[0] == ("web:operator", "enqueue")
+
+
+def test_an_old_confirmation_says_what_has_become_of_it(shop: Shop, opens: Opens) -> None:
+    tab = opens(shop.base)
+    tab.go(f"/confirm/cancel?job={shop.jobs['queued'].id}&back=/queues")
+    shop.client.complete(shop.jobs["queued"])
+    said = say_yes(tab.page, tab.page.locator("#main .confirm-box"))
+    assert said.startswith("Nothing was done: ")
+    assert "succeeded" in said
+    assert tab.page.url.endswith("/queues")
+
+    tab.go(f"/confirm/delete?job={shop.jobs['paused'].id}")
+    again = tab.context.new_page()
+    again.goto(tab.page.url)
+    assert say_yes(tab.page, tab.page.locator("#main .confirm-box")) == "The job is deleted."
+    said = say_yes(again, again.locator("#main .confirm-box"))
+    assert said.startswith("Nothing was done: ")
+    assert shop.jobs["paused"].id in said
+    assert [what for _, what in shop.done()].count("delete") == 1
+    tab.page.go_back()
+    assert "was deleted" in tab.page.inner_text("#main")
+
+
+def test_what_was_said_is_said_once(shop: Shop, opens: Opens) -> None:
+    tab = opens(shop.base)
+    tab.go("/queues")
+    say_yes(tab.page, ask(tab, "Pause"))
+    tab.page.reload()
+    assert tab.page.locator(".flash").count() == 0

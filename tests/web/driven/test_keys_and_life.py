@@ -1,0 +1,205 @@
+"""Without a mouse, and without a reload: keys, focus, and pages that change while they are looked at."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("playwright")
+pytest.importorskip("starlette")
+
+from leasehold import App
+from tests import homes
+from tests.web.driven.conftest import Opens, Tab
+from tests.web.driven.views import VIEWS
+
+SOON = 15_000  # milliseconds
+
+
+_FOCUS = """() => {
+  const one = document.activeElement, style = getComputedStyle(one), box = one.getBoundingClientRect();
+  const ring = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2 && style.outlineColor;
+  return [one.textContent.trim() || one.getAttribute("aria-label") || one.name || one.tagName,
+          Boolean(ring) && box.bottom > 0 && box.top < innerHeight];
+}"""
+
+
+def _tabbed(tab: Tab, times: int) -> list[tuple[str, bool]]:
+    """What the Tab key comes by, and whether one sees that it does."""
+    found = []
+    for _ in range(times):
+        tab.page.keyboard.press("Tab")
+        name, seen = tab.page.evaluate(_FOCUS)
+        found.append((name, seen))
+    return found
+
+
+def test_a_slash_goes_to_the_filter_and_letters_to_pages(operator: Tab) -> None:
+    tab = operator
+    tab.go("/queues")
+    tab.page.keyboard.press("/")
+    tab.page.wait_for_url("**/jobs")
+    tab.page.keyboard.press("/")
+    assert tab.page.evaluate("document.activeElement.name") == "task"
+    tab.page.keyboard.type("g/?")
+    assert tab.page.input_value("[name=task]") == "g/?", "in a field, letters are letters"
+    tab.page.keyboard.press("Control+a")
+    tab.page.keyboard.type("charge")
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_url("**/jobs?*task=charge*")
+    tab.page.keyboard.press("g")
+    tab.page.keyboard.press("w")
+    tab.page.wait_for_url("**/workers")
+    assert tab.troubles == []
+
+
+def test_a_question_mark_opens_the_help_and_escape_closes_it(operator: Tab) -> None:
+    tab = operator
+    tab.go("/")
+    tab.page.keyboard.press("?")
+    assert "Keyboard shortcuts" in tab.page.inner_text("dialog[open]")
+    tab.page.keyboard.press("Escape")
+    assert tab.page.locator("dialog[open]").count() == 0
+
+
+def test_rows_are_gone_through_and_chosen_by_keys(operator: Tab) -> None:
+    tab = operator
+    tab.go("/jobs?state=failed")
+    for key in ("j", "j", "x", "j", "k", "x", "j", "x"):
+        tab.page.keyboard.press(key)
+    boxes = tab.page.locator("td.check input")
+    assert [boxes.nth(n).is_checked() for n in range(3)] == [False, False, True]
+    assert tab.page.locator("[data-selected]").inner_text() == "1 selected"
+
+
+def test_the_tab_key_reaches_the_content_first_and_every_action_with_a_ring(shop: App, operator: Tab) -> None:
+    tab = operator
+    tab.go(VIEWS["failed job"][0](shop.client))
+    found = _tabbed(tab, 20)
+    names = [name for name, _ in found]
+    assert names[0] == "Skip to the content"
+    assert {"Queues", "Sign out", "Resume", "Cancel", "Delete"} <= {*names}
+    assert [name for name, seen in found if not seen] == []
+    tab.go(VIEWS["failed job"][0](shop.client))
+    _tabbed(tab, 1)
+    tab.page.keyboard.press("Enter")
+    assert _tabbed(tab, 1)[0][0] == "Resume", "past the navigation"
+
+
+def test_a_confirmation_takes_the_focus_and_gives_it_back(shop: App, operator: Tab) -> None:
+    tab = operator
+    tab.go(VIEWS["failed job"][0](shop.client))
+    button = tab.page.get_by_role("button", name="Cancel", exact=True)
+    button.focus()
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_selector("#confirm[open]")
+    for _ in range(4):
+        assert tab.page.evaluate("Boolean(document.activeElement.closest('dialog')) || document.activeElement.tagName")
+        tab.page.keyboard.press("Tab")
+    tab.page.keyboard.press("Escape")
+    assert button.evaluate("(one) => one === document.activeElement")
+
+
+def test_an_open_page_shows_what_changes_without_a_reload(counter: tuple[App, str], opens: Opens) -> None:
+    app, base = counter
+    job = app.tasks["charge"].enqueue("acct-7", 500)
+    tab = opens(base)
+    tab.go(f"/jobs/{job.id}")
+    tab.page.evaluate("window.sameDocument = true")
+    assert tab.page.locator(".tiles .state").first.inner_text() == "queued"
+    app.client.cancel(job)
+    tab.page.locator(".tiles .state", has_text="cancelled").wait_for(timeout=SOON)
+    assert tab.page.get_by_role("button", name="Cancel", exact=True).count() == 0
+    assert tab.page.evaluate("window.sameDocument")
+    assert tab.troubles == []
+
+
+class News:
+    """The live views that a tab has been sent."""
+
+    def __init__(self, tab: Tab) -> None:
+        self.tab, self.number = tab, 0
+        devtools = tab.context.new_cdp_session(tab.page)
+        devtools.send("Network.enable")
+        devtools.on("Network.eventSourceMessageReceived", self._count)
+
+    def _count(self, _: object) -> None:
+        self.number += 1
+
+    def wait(self, number: int) -> None:
+        """Until there have been so many, and the page has had time to deal with them."""
+        for _ in range(SOON // 100):
+            if self.number >= number:
+                break
+            self.tab.page.wait_for_timeout(100)
+        assert self.number >= number, "the news has come"
+        self.tab.page.wait_for_timeout(200)
+
+
+def test_nothing_is_replaced_under_the_hands_of_somebody_who_types(counter: tuple[App, str], opens: Opens) -> None:
+    app, base = counter
+    app.tasks["refund"].enqueue("acct-7", "A-1")
+    tab = opens(base)
+    news = News(tab)
+    tab.go("/jobs")
+    news.wait(1)
+    tab.page.focus("[name=task]")
+    tab.page.keyboard.type("char")
+    app.tasks["charge"].enqueue("acct-8", 500)
+    news.wait(2)
+    assert (tab.page.input_value("[name=task]"), tab.page.locator("tbody tr").count()) == ("char", 1)
+    tab.page.keyboard.type("ge")
+    tab.page.evaluate("document.activeElement.blur()")
+    tab.page.locator("tbody tr").nth(1).wait_for(timeout=SOON)
+    assert tab.page.input_value("[name=task]") == "charge", "what was typed stays, also when the list is renewed"
+
+
+def test_what_is_focused_open_or_chosen_stays_so_when_the_page_is_renewed(
+    counter: tuple[App, str], opens: Opens
+) -> None:
+    app, base = counter
+    jobs = sorted((app.tasks["refund"].enqueue("acct-7", f"A-{n}") for n in range(3)), key=lambda job: job.id)
+    tab = opens(base)
+    news = News(tab)
+    tab.go("/jobs")
+    tab.page.locator("summary").click()
+    tab.page.keyboard.press("j")
+    focused = "document.activeElement.closest('tr') && document.activeElement.getAttribute('href')"
+    here = tab.page.evaluate(focused)
+    assert here == f"/jobs/{jobs[2].id}"
+    news.wait(1)
+    app.client.cancel(jobs[0])
+    tab.page.locator("tr .state", has_text="cancelled").wait_for(timeout=SOON)
+    assert tab.page.evaluate(focused) == here
+    assert tab.page.locator("details[open]").count() == 1
+    tab.page.keyboard.press("x")
+    app.client.cancel(jobs[1])
+    news.wait(3)
+    assert tab.page.locator("tr .state", has_text="cancelled").count() == 1, "while jobs are chosen the list stands"
+    tab.page.keyboard.press("x")
+    tab.page.locator("tr .state", has_text="cancelled").nth(1).wait_for(timeout=SOON)
+
+
+def test_a_page_that_is_not_live_stays_as_it_is(counter: tuple[App, str], opens: Opens) -> None:
+    app, base = counter
+    job = app.tasks["charge"].enqueue("acct-7", 500)
+    tab = opens(base)
+    tab.go(f"/jobs/{job.id}")
+    tab.page.keyboard.press("l")
+    assert tab.page.locator("[data-live-word]").inner_text() == "not live"
+    app.client.cancel(job)
+    tab.page.wait_for_timeout(1600)
+    assert tab.page.locator(".tiles .state").first.inner_text() == "queued"
+    tab.page.keyboard.press("l")
+    tab.page.locator(".tiles .state", has_text="cancelled").wait_for(timeout=SOON)
+
+
+def test_leases_count_down(counter: tuple[App, str], opens: Opens) -> None:
+    app, base = counter
+    app.tasks["refund"].enqueue("acct-1", "A-1")
+    homes.claim(app, queue="billing")
+    tab = opens(base)
+    tab.go("/jobs?state=running")
+    left = "parseInt(document.querySelector('time[data-until]').textContent)"
+    first = tab.page.evaluate(left)
+    tab.page.wait_for_timeout(1600)
+    assert 0 < tab.page.evaluate(left) < first <= 30

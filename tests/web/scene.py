@@ -1,0 +1,407 @@
+"""A web shop's queue, an hour and a half into its day: what dashboards are looked at with.
+
+Everything is done by the flows that workers use, at moments of the past: each job lives its life to the end, one after
+the other, although their times overlap. Nothing here is random from run to run.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from leasehold import App, Attempt, Job
+from leasehold.core.ids import make_id
+from leasehold.core.job import Claimed, Draft, Outcome, Progress, Raised, Released, Snoozed, Succeeded
+from leasehold.core.schedule import define
+from leasehold.core.worker import WorkerFacts
+from leasehold.store.flows import enqueue, lease, promote, reports, schedules, stats, upkeep
+from leasehold.store.flows.scope import Scope
+from leasehold.store.flows.stats import Count
+
+LEASE = 30.0
+LOST = "media-2:318:e119"
+QUEUES = ("billing", "mail", "media", "reports")
+WORKERS = {
+    "shop-1:4711:a3f0": (("billing", "mail"), 8),
+    "shop-2:4802:77be": (None, 8),
+    "media-1:911:0d52": (("media", "reports"), 4),
+    "media-2:318:e119": (("media",), 4),
+}
+
+TRACEBACK = """shop.provider.ProviderError: 502 from payments.example: upstream timed out after 10 s (request 8f31c2)
+
+Traceback (most recent call last):
+  File "/srv/shop/billing.py", line 88, in charge
+    answer = provider.charge(account, cents, timeout=10)
+  File "/srv/shop/provider.py", line 41, in charge
+    raise ProviderError(response.status, response.text)
+shop.provider.ProviderError: 502 from payments.example: upstream timed out after 10 s (request 8f31c2)
+"""
+
+
+def shop(url: str) -> App:
+    """The shop's app. Its handlers are never run here."""
+    app = App(url)
+
+    @app.task(queue="billing", max_attempts=5)
+    def charge(attempt: Attempt, account: str, cents: int) -> str:
+        return account
+
+    @app.task(queue="billing")
+    def refund(account: str, order: str) -> None: ...
+
+    @app.task(queue="mail")
+    def send_receipt(order: str, to: str) -> None: ...
+
+    @app.task(queue="mail", priority=-10)
+    def send_newsletter(issue: int, to: str) -> None: ...
+
+    @app.task(queue="media", lease=60)
+    def resize_photo(photo: str, width: int = 1600) -> str:
+        return photo
+
+    @app.task(queue="media")
+    def transcode_video(video: str) -> str:
+        return video
+
+    @app.task(queue="reports")
+    def collect_sales(day: str, region: str) -> int:
+        return 0
+
+    @app.task(queue="reports")
+    def build_report(day: str) -> str:
+        return day
+
+    @app.task(queue="reports")
+    def publish_report(report: str) -> None: ...
+
+    @app.task(queue="reports")
+    def sync_stock(warehouse: str = "north") -> None: ...
+
+    return app
+
+
+@dataclass
+class Stage:
+    """The app, the moment that counts as now, and dice that always fall the same way."""
+
+    app: App
+    now: float
+    dice: random.Random
+
+    def run(self, flow: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return self.app.store().run(flow, *args, **kwargs)
+
+    def draft(self, task: str, at: float, using: dict[str, Any] | None = None, **arguments: Any) -> Draft[Any]:
+        """A draft whose id is of that moment."""
+        id = make_id(at, self.dice.randbytes(10))
+        return self.app.tasks[task].using(id=id, **(using or {})).draft(**arguments)
+
+    def enqueue(self, draft: Draft[Any], at: float) -> Job[Any]:
+        return self.run(enqueue.enqueue, [draft], now=at)[0]
+
+    def put(self, task: str, ago: float, using: dict[str, Any] | None = None, **arguments: Any) -> Job[Any]:
+        at = self.now - ago
+        return self.enqueue(self.draft(task, at, using, **arguments), at)
+
+    def claim(self, queue: str, at: float, worker: str, span: float = LEASE) -> Claimed:
+        how = {"want": 1, "lease": span, "random": self.dice.random, "now": at, "rescue": True}
+        token = str(uuid.UUID(bytes=self.dice.randbytes(16)))
+        return self.run(lease.claim, worker, token, [Scope(queue, 1)], sorted(self.app.tasks), **how).jobs[0]
+
+    def renew(self, worker: str, claimed: Claimed, at: float, span: float = LEASE) -> None:
+        self.run(lease.renew, worker, [claimed.lease], lease=span, now=at)
+
+    def settle(self, claimed: Claimed, outcome: Outcome, at: float, chance: float = 0.5) -> None:
+        self.run(lease.settle, [(claimed.lease, outcome)], lambda: chance, now=at)
+
+    def reap(self, at: float) -> None:
+        self.run(upkeep.beat, grace=0.0, every=-1e12, now=at)
+        self.run(lease.reap, self.dice.random, now=at)
+
+    def promote(self, at: float) -> None:
+        while self.run(promote.promote, now=at).more:
+            pass
+
+    def worker(self, queue: str) -> str:
+        serving = [name for name, (queues, _) in WORKERS.items() if queues is None or queue in queues]
+        return self.dice.choice(serving[:2])
+
+
+def build(url: str, now: float | None = None) -> App:
+    """Fill an empty store."""
+    app = shop(url)
+    app.client.migrate()
+    stage = Stage(app, time.time() if now is None else now, random.Random(7))
+    _schedules(stage)
+    _plain_jobs(stage)
+    _reports(stage)
+    _retried(stage)
+    _lost(stage)
+    _failed(stage)
+    _target(stage)
+    _stopped(stage)
+    _waiting(stage)
+    _running(stage)
+    _limits(stage)
+    _statistics(stage)
+    _workers(stage)
+    _people(stage)
+    return app
+
+
+def here_again(app: App) -> None:
+    """The workers of the scene say that they are there and renew, as real ones do every few seconds; one was killed."""
+    stage = Stage(app, time.time(), random.Random(7))
+    _workers(stage)
+    tick = sorted(app.tasks), lambda: make_id(stage.now, stage.dice.randbytes(10))
+    stage.run(schedules.tick, *tick, now=stage.now)
+    for number, worker in enumerate(WORKERS):
+        if worker != LOST:
+            held = stage.run(lease.renew, worker, [], lease=LEASE).strangers
+            stage.run(lease.renew, worker, held, lease=LEASE, now=stage.now - 2 - 2 * number)
+
+
+def _plain_jobs(stage: Stage) -> None:
+    """Most jobs simply succeed."""
+    for number in range(90):
+        ago = 5400 * (1 - number / 90) + 30
+        task, arguments = stage.dice.choice(
+            [
+                ("send_receipt", {"order": f"A-{20417 + number}", "to": f"customer{number}@example.com"}),
+                ("charge", {"account": f"acct-{number % 40}", "cents": stage.dice.randrange(499, 24999)}),
+                ("resize_photo", {"photo": f"products/{9000 + number}.jpg"}),
+            ]
+        )
+        job = stage.put(task, ago, **arguments)
+        at = stage.now - ago + stage.dice.uniform(0.02, 2)
+        claimed = stage.claim(job.queue, at, stage.worker(job.queue))
+        stage.settle(claimed, Succeeded('{"ok": true}'), at + stage.dice.uniform(0.1, 6))
+
+
+def _retried(stage: Stage) -> None:
+    """Two errors, then success; and one that is between two attempts."""
+    for ago, account in ((1900.0, "acct-3"), (21.0, "acct-9")):
+        job = stage.put("charge", ago, {"target": f"account/{account}"}, account=account, cents=12900)
+        at = stage.now - ago + 0.4
+        stage.promote(at)
+        for number, took in enumerate((10.2, 6.1)):
+            claimed = stage.claim(job.queue, at, stage.worker("billing"))
+            stage.settle(claimed, Raised(TRACEBACK, delay=8.0 * 2**number), at + took)
+            at += took + 8.0 * 2**number + 0.2
+            if at > stage.now:
+                break
+            stage.promote(at)
+        else:
+            stage.settle(stage.claim(job.queue, at, stage.worker("billing")), Succeeded('"paid"'), at + 2.4)
+
+
+def _lost(stage: Stage) -> None:
+    """A worker is killed; another takes over after the lease; the job has snoozed before."""
+    job = stage.put("transcode_video", 960, video="lookbook-autumn.mp4")
+    at = stage.now - 955
+    claimed = stage.claim("media", at, "media-1:911:0d52")
+    stage.settle(claimed, Snoozed(20.0), at + 3)
+    at += 24
+    stage.promote(at)
+    claimed = stage.claim("media", at, "media-2:318:e119")
+    for beat in (10, 20, 30, 40):
+        stage.renew("media-2:318:e119", claimed, at + beat)
+    stage.reap(at + 71)
+    stage.promote(at + 73)
+    claimed = stage.claim("media", at + 73, "media-1:911:0d52")
+    stage.settle(claimed, Succeeded(f'{{"video": "{job.id[-4:]}.webm", "seconds": 212}}'), at + 160)
+
+
+def _failed(stage: Stage) -> None:
+    errors = [
+        ("charge", {"cents": 4900}, TRACEBACK, 9),
+        ("send_receipt", {"order": "A-20111"}, "smtplib.SMTPRecipientsRefused: 550 mailbox {n} unavailable", 6),
+        ("resize_photo", {}, "PIL.UnidentifiedImageError: cannot identify image file 'products/{n}.jpg'", 4),
+        ("sync_stock", {}, "shop.stock.Mismatch: warehouse north counts {n} items less than we do", 1),
+    ]
+    for task, arguments, error, number in errors:
+        for place in range(number):
+            named = {"charge": {"account": f"acct-{place}"}, "send_receipt": {"to": f"old{place}@example.com"},
+                     "resize_photo": {"photo": f"products/{place}.jpg"}, "sync_stock": {}}[task]  # fmt: skip
+            ago = 4000.0 - 350 * place
+            job = stage.put(task, ago, **arguments, **named)
+            at = stage.now - ago + 1
+            for attempt in range(3):
+                claimed = stage.claim(job.queue, at, stage.worker(job.queue))
+                raised = Raised(error.replace("{n}", str(7301 + place)), delay=4.0, fatal=attempt == 2)
+                stage.settle(claimed, raised, at + 2)
+                at += 7
+                stage.promote(at)
+
+
+def _target(stage: Stage) -> None:
+    """An account whose charge has failed holds up what comes after it."""
+    for place, (task, arguments) in enumerate(
+        [("charge", {"account": "acct-17", "cents": 8900}), ("charge", {"account": "acct-17", "cents": 1200}),
+         ("refund", {"account": "acct-17", "order": "A-20202"}), ("charge", {"account": "acct-17", "cents": 4300})]
+    ):  # fmt: skip
+        stage.put(task, 1500.0 - 200 * place, {"target": "account/acct-17"}, **arguments)
+        stage.promote(stage.now - 1499 + 200 * place)
+    claimed = stage.claim("billing", stage.now - 1490, stage.worker("billing"))
+    stage.settle(
+        claimed, Raised("shop.provider.CardExpired: the card of acct-17 expired in 10/26", fatal=True), stage.now - 1488
+    )
+
+
+def _reports(stage: Stage) -> None:
+    """A report waits for the sales of three regions, is built, and published: one chain after three."""
+    for day, ago, done in (("2026-11-14", 4300.0, True), ("2026-11-15", 700.0, False)):
+        regions = [stage.put("collect_sales", ago, day=day, region=region) for region in ("north", "south", "west")]
+        draft = stage.draft("build_report", stage.now - ago + 1, {"after": [job.id for job in regions]}, day=day)
+        stage.enqueue(draft, stage.now - ago + 1)
+        at = stage.now - ago + 3
+        for _ in regions if done else regions[:2]:
+            claimed = stage.claim("reports", at, "media-1:911:0d52")
+            stage.settle(claimed, Succeeded(str(stage.dice.randrange(1000, 9000))), at + 14)
+            at += 6
+        stage.promote(at + 20)
+        if done:
+            claimed = stage.claim("reports", at + 21, "media-1:911:0d52")
+            after = stage.draft("publish_report", at + 50, report=f"sales-{day}.pdf")
+            stage.settle(claimed, Succeeded(f'"sales-{day}.pdf"', continue_with=after), at + 50)
+            claimed = stage.claim("reports", at + 51, "media-1:911:0d52")
+            stage.settle(claimed, Succeeded("null"), at + 53)
+        else:
+            claimed = stage.claim("reports", stage.now - 41, "media-1:911:0d52")
+            stage.renew("media-1:911:0d52", claimed, stage.now - 6)
+            stage.run(lease.progress, {claimed.lease: Progress(412, 980, "orders of the south west")})
+
+
+def _stopped(stage: Stage) -> None:
+    job = stage.put("send_newsletter", 2500, issue=61, to="list-b")
+    stage.app.client.pause(job)
+    job = stage.put("send_newsletter", 2600, issue=60, to="list-z")
+    stage.app.client.cancel(job)
+    claimed_job = stage.put("resize_photo", 1700, photo="products/77.tiff", width=4000)
+    claimed = stage.claim("media", stage.now - 1690, "media-1:911:0d52")
+    stage.settle(claimed, Released("shutdown"), stage.now - 1680)
+    stage.settle(stage.claim("media", stage.now - 1678, "shop-2:4802:77be"), Succeeded('"77.webp"'), stage.now - 1670)
+    assert claimed_job.queue == "media"
+
+
+def _waiting(stage: Stage) -> None:
+    for number in range(37):
+        stage.put("send_newsletter", 240 - number * 3, issue=62, to=f"list-{number}")
+    for number in range(11):
+        stage.put("resize_photo", 95 - number * 8, photo=f"products/{9200 + number}.jpg")
+    for number in range(6):
+        stage.put(
+            "send_receipt",
+            50 - number,
+            {"delay": 1800.0 + 600 * number},
+            order=f"A-205{number}",
+            to="later@example.com",
+        )
+
+
+def _running(stage: Stage) -> None:
+    for number in range(5):
+        stage.put("charge", 26 - number * 4, {"priority": 20}, account=f"acct-{50 + number}", cents=1900 + number)
+        worker = ("shop-1:4711:a3f0", "shop-2:4802:77be")[number % 2]
+        claimed = stage.claim("billing", stage.now - 25 + number * 4, worker)
+        stage.renew(worker, claimed, stage.now - 8 + number)
+    for number in range(3):
+        worker = ("media-1:911:0d52", "media-2:318:e119")[number == 2]
+        claimed = stage.claim("media", stage.now - 64 + 5 * number, worker, 60.0)
+        stage.renew(worker, claimed, stage.now - (34 if number == 2 else 5 - number), 60.0)
+        stage.run(lease.progress, {claimed.lease: Progress(number + 1, 4, "thumbnails")})
+
+
+def _limits(stage: Stage) -> None:
+    client = stage.app.client
+    client.limit_queue("billing", max_running=12, rate=100, per=60)
+    client.limit_queue("media", max_running=6, fair=True)
+    client.pause_queue("mail")
+
+
+def _schedules(stage: Stage) -> None:
+    tasks = stage.app.tasks
+    start = stage.now - 3 * 3600
+    for name, draft, cron, every in (
+        ("nightly report", tasks["build_report"].draft("yesterday"), "0 3 * * *", None),
+        ("stock of the north", tasks["sync_stock"].draft("north"), None, 1800.0),
+        ("newsletter", tasks["send_newsletter"].draft(63, "all"), "30 9 * * mon", None),
+        ("stock of the south", tasks["sync_stock"].draft("south"), "*/20 * * * *", None),
+    ):
+        stage.run(schedules.put, name, define(draft, cron, every, "Europe/Berlin", "once", "skip"), now=start)
+    for minute in range(0, 3 * 60 + 1, 10):
+        at = start + minute * 60
+        stage.run(schedules.tick, sorted(tasks), lambda at=at: make_id(at, stage.dice.randbytes(10)), now=at)
+        while True:
+            stage.promote(at)
+            try:
+                claimed = stage.claim("reports", at + 1, "media-1:911:0d52")
+            except IndexError:
+                break
+            stage.settle(claimed, Succeeded("null"), at + stage.dice.uniform(2, 9))
+    stage.app.client.schedules.pause("newsletter")
+
+
+def _statistics(stage: Stage) -> None:
+    for minute in range(30):
+        at = stage.now - 60 * minute
+        counts = [
+            Count(queue, *row)
+            for queue in QUEUES
+            for row in (("succeeded", 5 + minute % 7), ("retried", 1), ("waits", 3, 4), ("runs", 3, 7), ("failed", 1))
+        ]
+        counts += [Count(queue, "gauge.queued", 4 + minute, peak=True) for queue in QUEUES]
+        stage.run(stats.add, counts, now=at)
+
+
+def _workers(stage: Stage) -> None:
+    for number, (name, (queues, slots)) in enumerate(WORKERS.items()):
+        host, pid, _ = name.split(":")
+        facts = WorkerFacts(name, host, int(pid), queues, slots, tuple(sorted(stage.app.tasks)), LEASE, "0.1.0")
+        running = {0: 3, 1: 2, 2: 3, 3: 1}[number]
+        stage.run(reports.report, facts, running, False, now=stage.now - 86400 * (number + 1) / 3)
+        stage.run(reports.report, facts, running, number == 1, now=stage.now - (41 if number == 3 else 2))
+
+
+def _people(stage: Stage) -> None:
+    """What has been done by hand."""
+    desk, deploy = stage.app.client.acting_as("support-desk"), stage.app.client.acting_as("deploy")
+    page = stage.app.client.jobs(state="failed", task="sync_stock").jobs
+    desk.resume(page[0])
+    deploy.pause_queue("mail")
+    deploy.limit_queue("media", max_running=6)
+    desk.schedules.pause("newsletter")
+    for job in stage.app.client.jobs(state="pending", task="send_receipt", limit=2).jobs:
+        desk.cancel(job)
+
+
+def views(app: App) -> dict[str, str]:
+    """Where each view is to be seen at its best."""
+    client = app.client
+
+    def first(**which: Any) -> str:
+        return client.jobs(**which, limit=1).jobs[0].id
+
+    return {
+        "overview": "/",
+        "overview-month": "/?range=30d",
+        "queues": "/queues",
+        "jobs": "/jobs",
+        "job": f"/jobs/{first(task='transcode_video')}",
+        "job-running": f"/jobs/{first(task='collect_sales', state='running')}",
+        "job-failed": f"/jobs/{first(task='charge', state='failed')}",
+        "chain": f"/chains/{first(task='publish_report')}",
+        "targets": "/targets",
+        "target": "/targets?name=account/acct-17",
+        "workers": "/workers",
+        "schedules": "/schedules",
+        "schedule": "/schedules/stock%20of%20the%20south",
+        "failures": "/failures",
+        "audit": "/audit",
+        "confirm": f"/confirm/cancel?job={first(state='running')}",
+    }

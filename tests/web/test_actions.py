@@ -1,0 +1,201 @@
+"""Actions: what a confirmation says, and that the deed does it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import urlencode
+
+import pytest
+from markupsafe import escape
+
+from leasehold import App, State
+from leasehold.web.pages import DEEDS, QUESTIONS, Outcome, act, render
+from leasehold.web.pages.confirm import local
+from tests import homes
+from tests.web import scene
+from tests.web.conftest import ask, view_of
+from tests.web.test_views import read
+
+
+@pytest.fixture
+def app() -> Iterator[App]:
+    app = scene.shop("sqlite:///:memory:")
+    app.client.migrate()
+    yield app
+    app.close()
+
+
+def do(app: App, action: str, /, **form: str | list[str]) -> Outcome:
+    given = {name: [value] if isinstance(value, str) else value for name, value in form.items()}
+    return act(view_of(app), action, given)
+
+
+def asked(app: App, action: str, /, **query: str | list[str]) -> str:
+    """What the confirmation says."""
+    address = f"/confirm/{action}?{urlencode(query, doseq=True)}"
+    page, document = ask(app, "/confirm/{action}", address, {"action": action})
+    assert page.status == 200, page.context
+    return " ".join("".join(read(document).text).split())
+
+
+def test_every_question_has_a_deed() -> None:
+    assert QUESTIONS.keys() == DEEDS.keys()
+
+
+def test_cancelling_says_what_becomes_of_a_job_that_waits_and_of_one_that_runs(app: App) -> None:
+    waits = app.tasks["refund"].enqueue("acct-1", "A-1")
+    assert "it will not run any more, and ends cancelled" in asked(app, "cancel", job=waits.id)
+    (claimed,) = homes.claim(app, queue="billing", worker="w-17")
+    said = asked(app, "cancel", job=claimed.id)
+    assert "running at worker w-17: its handler is asked to stop" in said
+    assert "cannot be resumed" in said
+    outcome = do(app, "cancel", job=claimed.id, back="/jobs?state=running")
+    assert (outcome.to, outcome.good) == ("/jobs?state=running", True)
+    assert "asked to stop" in outcome.message
+    assert app.client.get(claimed.id).request == "cancel"  # type: ignore[union-attr]
+
+
+def test_a_job_is_paused_resumed_hastened_completed_and_deleted(app: App) -> None:
+    client = app.client
+    job = app.tasks["refund"].using(delay=900).enqueue("acct-1", "A-1")
+    for action, state in (("pause", "paused"), ("resume", "pending"), ("run-now", "pending")):
+        asked(app, action, job=job.id)
+        assert do(app, action, job=job.id).good, action
+        assert client.get(job).state == state  # type: ignore[union-attr]
+    asked(app, "complete", job=job.id)
+    assert do(app, "complete", job=job.id, result="null").good
+    assert client.get(job).state is State.SUCCEEDED  # type: ignore[union-attr]
+    asked(app, "delete", job=job.id)
+    assert do(app, "delete", job=job.id, back=f"/jobs/{job.id}").to == "/jobs"
+    assert client.get(job) is None
+
+
+def test_what_is_no_longer_possible_is_said_and_nothing_is_done(app: App) -> None:
+    job = app.tasks["refund"].enqueue("acct-1", "A-1")
+    app.client.cancel(job)
+    outcome = do(app, "pause", job=job.id, back="/jobs")
+    assert not outcome.good
+    assert outcome.message.startswith("Nothing was done: cannot pause job")
+    assert not do(app, "complete", job=job.id, result="{").good
+    assert not do(app, "nonsense").good
+
+
+def test_who_may_only_read_cannot_act(app: App) -> None:
+    job = app.tasks["refund"].enqueue("acct-1", "A-1")
+    assert not act(view_of(app, role="read"), "cancel", {"job": [job.id]}).good
+    assert app.client.get(job).state is State.QUEUED  # type: ignore[union-attr]
+
+
+def test_the_selected_jobs_are_changed_and_those_that_refuse_are_counted(app: App) -> None:
+    jobs = [app.tasks["refund"].enqueue(f"acct-{n}", "A") for n in range(4)]
+    app.client.cancel(jobs[0])
+    ids = [job.id for job in jobs[:3]]
+    assert "Pause 3 jobs?" in asked(app, "bulk", action="pause", job=ids)
+    outcome = do(app, "bulk", action="pause", job=ids)
+    assert outcome.message == "2 jobs: paused, or asked to stop. 1 job was left alone: their state did not allow it."
+    assert app.client.count(state="paused") == 2
+
+
+def test_all_that_match_are_counted_first_and_then_changed(app: App) -> None:
+    for number in range(7):
+        app.tasks["charge" if number < 5 else "refund"].enqueue(f"acct-{number}", 5 if number < 5 else "A")
+    said = asked(app, "bulk", action="cancel", state="queued", task="charge")
+    assert "All queued jobs of task charge: 5 just now." in said
+    outcome = do(app, "bulk", action="cancel", state="queued", task="charge")
+    assert outcome.message.startswith("5 jobs: cancelled")
+    assert app.client.count(state="queued") == 2
+
+
+def test_nothing_selected_and_no_filter_is_not_everything(app: App) -> None:
+    app.tasks["refund"].enqueue("acct-1", "A-1")
+    page, _ = ask(app, "/confirm/{action}", "/confirm/bulk?action=cancel", {"action": "bulk"})
+    assert page.status == 400
+    assert not do(app, "bulk", action="cancel").good
+    assert app.client.count(state="queued") == 1
+
+
+def test_queues_are_paused_resumed_and_limited(app: App) -> None:
+    asked(app, "pause-queue", queue="billing")
+    do(app, "pause-queue", queue="billing")
+    assert app.client.queues()[0].paused
+    do(app, "resume-queue", queue="billing")
+    assert not app.client.queues()[0].paused
+    do(
+        app,
+        "limit-queue",
+        queue="billing",
+        max_running="7",
+        rate="100",
+        per="60",
+        fair="yes",
+        key="vip",
+        key_rate="3",
+        key_per="1",
+    )
+    (info,) = app.client.queues()
+    assert (info.max_running, info.fair) == (7, True)
+    assert {(one.key, one.rate, one.per) for one in info.rates} == {(None, 100, 60.0), ("vip", 3, 1.0)}
+    assert "at most 7 run at once, 100 starts in 1 min" in asked(app, "limit-queue", queue="billing")
+    do(app, "limit-queue", queue="billing", max_running="", rate="", per="", key="vip")
+    (info,) = app.client.queues()
+    assert (info.max_running, info.fair, info.rates) == (None, False, ())
+    assert not do(app, "limit-queue", queue="billing", max_running="many").good
+
+
+def test_all_queues_together_are_limited(app: App) -> None:
+    assert do(app, "limit-queue", queue="*", max_running="40").good
+    assert "All queues together: at most 40 run at once" in ask(app, "/queues")[1]
+
+
+def test_schedules_are_paused_resumed_run_and_removed(app: App) -> None:
+    app.client.schedules.put("stock", app.tasks["sync_stock"].draft("north"), every=600)
+    for action in ("pause-schedule", "resume-schedule"):
+        asked(app, action, name="stock")
+        assert do(app, action, name="stock").good
+    outcome = do(app, "run-schedule", name="stock")
+    assert app.client.get(outcome.to.removeprefix("/jobs/")) is not None
+    assert do(app, "remove-schedule", name="stock").to == "/schedules"
+    assert app.client.schedules.all() == []
+
+
+def test_a_job_is_enqueued_from_a_form(app: App) -> None:
+    assert "charge" in asked(app, "enqueue")
+    assert "account: str, cents: int" in asked(app, "enqueue", task="charge").replace("'", "")
+    outcome = do(
+        app,
+        "enqueue",
+        task="charge",
+        payload='{"account": "acct-1", "cents": 5}',
+        target="acct-1",
+        priority="7",
+        delay="60",
+    )
+    job = app.client.get(outcome.to.removeprefix("/jobs/"))
+    assert job is not None
+    assert (job.target, job.priority, job.payload) == ("acct-1", 7, '{"account":"acct-1","cents":5}')
+
+
+@pytest.mark.parametrize("payload", ["{", "[1]", '{"account": 5, "cents": 5}', '{"nobody": 1}'])
+def test_a_form_that_is_refused_is_shown_again_with_what_was_typed(app: App, payload: str) -> None:
+    outcome = do(app, "enqueue", task="charge", payload=payload)
+    assert not outcome.good
+    assert "?" not in outcome.to, "what was typed is in no address"
+    assert outcome.again is not None
+    document = render(*outcome.again)
+    assert escape(payload) in document
+    assert "Nothing was done" in document
+    assert app.client.count() == 0
+
+
+def test_what_people_do_is_in_the_audit_trail(app: App) -> None:
+    do(app, "pause-queue", queue="billing")
+    document = ask(app, "/audit")[1]
+    assert "tester" in document
+    assert "pause queue" in document
+
+
+@pytest.mark.parametrize(
+    "back", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:x", "", "/a\nb"]
+)
+def test_where_to_go_back_to_is_always_a_page_of_ours(back: str) -> None:
+    assert local(back) == "/"

@@ -1,0 +1,219 @@
+"""What the API does not take: every answer says what is wrong, where, and what to do; none of them is a 500."""
+
+# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+pytest.importorskip("starlette")
+
+from leasehold import App, StoreBusy
+from leasehold.core.errors import SchemaMismatch
+from leasehold.web.api import ENDPOINTS, Call, answer, find, still_encoded
+from leasehold.web.problems import Refusal
+from tests.homes import Home
+from tests.web.asking import Asking, ask, charge, shop  # noqa: F401
+
+
+@pytest.fixture
+def home() -> Home:
+    """No store is asked for any of this."""
+    return Home("memory", "sqlite:///:memory:", "leasehold")
+
+
+CHARGE = {"task": "charge", "payload": {"account": "a", "cents": 5}}
+
+
+def faults(problem: dict[str, Any]) -> dict[str, str]:
+    return {fault["where"]: fault["what"] for fault in problem["errors"]}
+
+
+def test_all_that_is_wrong_is_told_at_once_with_its_place(ask: Asking) -> None:
+    body = {**CHARGE, "priority": 1000, "quue": "x", "after": ["no"], "backoff": {"base": -1, "bas": 0}, "delay": "1"}
+    told = faults(ask("POST", "/jobs", body, status=422))
+    assert set(told) == {
+        "body.quue", "body.priority", "body.after[0]", "body.backoff.base", "body.backoff.bas", "body.delay"
+    }  # fmt: skip
+    assert told["body.quue"].startswith("is not known here; there are task, payload, args, queue, priority,")
+    told = faults(ask("GET", "/jobs?limit=0&stat=failed&before=x&created_from=yesterday&limit=1", status=422))
+    assert set(told) == {"query.limit", "query.stat", "query.before"}
+    told = faults(ask("GET", "/jobs?created_from=yesterday", status=422))
+    assert told == {"query.created_from": "a moment is written like 2026-03-01T12:00:00Z, not 'yesterday'"}
+
+
+@pytest.mark.parametrize(
+    ("payload", "where", "what"),
+    [
+        ({"account": "a", "cents": "5"}, "body.payload.cents", "Expected `int`, got `str`"),
+        ({"account": "a", "cents": 5, "tags": ["a", 1]}, "body.payload.tags[1]", "Expected `str`, got `int`"),
+        ({"account": "a"}, "body.payload", "missing a required argument: 'cents'"),
+        ({"account": "a", "cents": 5, "cent": 6}, "body.payload.cent", "is no parameter of this task; it has account"),
+        ({"account": "a\0", "cents": 5}, "body.payload.account", "contains a NUL character"),
+        ({"account": "a", "cents": 2**70}, "body.payload.cents", "an integer of more than 64 bits"),
+        ({"account": "x" * 300_000, "cents": 5}, "body.payload", "the limit is 262,144"),
+    ],
+)
+def test_a_payload_is_checked_by_the_annotations_of_its_task(
+    ask: Asking, shop: App, payload: dict[str, Any], where: str, what: str
+) -> None:
+    told = faults(ask("POST", "/jobs", {"task": "charge", "payload": payload}, status=422))
+    assert list(told) == [where]
+    assert what in told[where]
+    assert shop.client.count() == 0
+
+
+def test_a_task_that_the_app_does_not_know_is_refused_with_those_that_are_near(ask: Asking) -> None:
+    problem = ask("POST", "/jobs", {"task": "chrage"}, status=422)
+    assert problem["type"] == "urn:leasehold:problem:unknown-task"
+    assert problem["detail"] == "this app has no task 'chrage'; did you mean charge?"
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        (b"", 400),
+        (b"{", 400),
+        (b'{"task": "charge", "payload": {"a": NaN}}', 400),
+        (b'{"task": "charge", "payload": {"a": "\\ud800"}}', 400),
+        (b'{"task": "\xff"}', 400),
+        (b'{"task": "charge", "payload": {"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}", 400),
+        (b'{"task": "charge", "payload": {"account": ' + b"[" * 70 + b"]" * 70 + b', "cents": 5}}', 422),
+        (b'{"task": "charge", "payload": {"account": "a", "cents": 1' + b"0" * 5000 + b"}}", 422),
+        (b'{"task": "charge", "payload": {"account": "a", "cents": 1e999}}', 422),
+        (b'{"task": "charge", "priority": 1' + b"0" * 400 + b"}", 422),
+        (b'["charge"]', 422),
+        (b"null", 422),
+    ],
+)
+def test_what_is_no_json_or_no_object_is_refused(ask: Asking, content: bytes, status: int) -> None:
+    ask("POST", "/jobs", status=status, content=content, headers={"content-type": "application/json"})
+
+
+@pytest.mark.parametrize(
+    "sent", [None, "text/plain", "application/x-www-form-urlencoded", "jsonapplication/json", "x" * 300]
+)
+def test_a_body_that_does_not_say_that_it_is_json_is_refused(ask: Asking, sent: str | None) -> None:
+    headers = {} if sent is None else {"content-type": sent}
+    problem = ask("POST", "/jobs", status=415, content=b'{"task": "total"}', headers=headers)
+    assert "Content-Type: application/json" in problem["detail"]
+    for good in ("application/json; charset=utf-8", "application/merge-patch+json"):
+        ask("POST", "/jobs", status=201, content=b'{"task": "total"}', headers={"content-type": good})
+
+
+def test_where_nothing_is_to_be_sent_nothing_is_taken(ask: Asking, shop: App) -> None:
+    job = charge(shop)
+    ask("POST", f"/jobs/{job.id}/cancel", {"chain": True}, status=422)
+    ask("POST", f"/jobs/{job.id}/cancel", {})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"delay": 5, "run_at": "2030-01-01T00:00:00Z"},
+        {"unique_for": 5},
+        {"replace": True},
+        {"run_at": "2130-01-01T00:00:00Z"},
+        {"run_at": "2030-01-01T00:00:00"},
+        {"run_at": "2030-02-30T00:00:00Z"},
+        {"target": "a\nb"},
+        {"target": "x" * 513},
+        {"queue": "a b"},
+        {"queue": "a\n"},
+        {"key": "*"},
+        {"payload": {}, "args": []},
+    ],
+)
+def test_options_that_do_not_fit_are_refused(ask: Asking, options: dict[str, Any]) -> None:
+    problem = ask("POST", "/jobs", {**CHARGE, **options}, status=422)
+    assert problem["errors"][0]["where"].startswith("body")
+
+
+def test_what_is_in_no_path_is_not_found_and_other_methods_are_named(ask: Asking) -> None:
+    ask("GET", "/nothing", status=404)
+    ask("GET", "/jobs/no-id", status=404)
+    ask("POST", "/queues/a%20b/pause", status=404)
+    ask("GET", "/targets/%FF", status=404)
+    for path, allowed in {"/jobs": "GET, POST", "/schedules/x": "DELETE, GET, PUT", "/jobs/bulk": "POST"}.items():
+        answer = ask.request("PATCH", f"/api{path}")
+        assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+    assert ask.request("HEAD", "/api/jobs").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "name", ["a/b", "ä", "100%", "?x", "..", ".", "%2F", "a b#c", "x/ticks", "pause", "/", "a//b", "+"]
+)
+def test_any_name_survives_its_way_through_a_path(ask: Asking, name: str) -> None:
+    from urllib.parse import quote
+
+    path = quote(name, safe="").replace(".", "%2E")  # browsers, and some others, take `..` for a way up
+    said = {"task": "charge", "args": ["a", 1], "every": 60}
+    assert ask("PUT", f"/schedules/{path}", said, status=201)["name"] == name
+    assert ask("GET", f"/schedules/{path}")["name"] == name
+    assert ask("GET", f"/targets/{path}")["target"] == name
+    ask("POST", f"/schedules/{path}/run-now", status=201)
+    assert len(ask("GET", f"/schedules/{path}/ticks")["ticks"]) == 1
+    ask("DELETE", f"/schedules/{path}", status=204)
+
+
+def test_a_path_that_was_decoded_on_the_way_is_understood_where_that_is_possible() -> None:
+    assert find(ENDPOINTS, "POST", "/queues/a/b/pause").path == {"queue": "a/b"}
+    assert find(ENDPOINTS, "POST", "/queues/a%2Fb/pause/").path == {"queue": "a/b"}
+    assert find(ENDPOINTS, "GET", "/jobs/count").endpoint.name == "count_jobs"
+    assert find(ENDPOINTS, "GET", "/targets/jobs/count").path == {"target": "jobs/count"}
+    with pytest.raises(Refusal):
+        find(ENDPOINTS, "GET", "/jobs//attempts")
+
+
+def test_a_path_is_taken_apart_before_it_is_decoded_wherever_the_api_is_mounted() -> None:
+    for sent, path, root in (
+        (b"/queues/a%2Fb/pause", "/queues/a/b/pause", ""),
+        (b"/o%20p/queues/a%2Fb/pause?x=1", "/o p/queues/a/b/pause", "/o p"),
+    ):
+        assert still_encoded(path, root, sent.partition(b"?")[0]) == "/queues/a%2Fb/pause"
+    assert still_encoded("/ops/queues/ä/pause", "/ops", None) == "/queues/%C3%A4/pause"
+    # Who changes the path, and not what was sent, means the path.
+    assert still_encoded("/queues/b/pause", "", b"/shop/queues/b/pause") == "/queues/b/pause"
+
+
+# What goes wrong behind the API
+
+
+class Broken:
+    """A client that cannot do anything."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def queues(self) -> Any:
+        raise self._error
+
+
+def queues(app: App, error: Exception) -> Any:
+    import msgspec
+
+    endpoint = find(ENDPOINTS, "GET", "/queues").endpoint
+    reply = answer(endpoint, Call(app, Broken(error)))  # type: ignore[arg-type]
+    return reply, msgspec.json.decode(reply.body)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"), [(StoreBusy("host 10.0.0.7"), "store-busy"), (SchemaMismatch("10.0.0.7"), "store-refused")]
+)
+def test_a_store_that_is_away_is_a_503_which_says_when_to_try_again(error: Exception, kind: str) -> None:
+    reply, problem = queues(App("sqlite:///:memory:"), error)
+    assert (reply.status, problem["type"]) == (503, f"urn:leasehold:problem:{kind}")
+    assert reply.headers["Retry-After"] == "1"
+    assert "10.0.0.7" not in problem["detail"]
+
+
+def test_what_nobody_foresaw_is_logged_under_an_id_and_tells_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR):
+        reply, problem = queues(App("sqlite:///:memory:"), RuntimeError("the password is hunter2"))
+    assert reply.status == 500
+    assert b"hunter2" not in reply.body
+    assert problem["id"] in caplog.text
+    assert "hunter2" in caplog.text

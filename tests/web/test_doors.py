@@ -1,0 +1,289 @@
+"""The doors: what comes in, who it is, and what stays outside, whatever lies behind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+import httpx
+import pytest
+
+pytest.importorskip("starlette")
+
+from leasehold import InvalidInput
+from leasehold.web.doors import HEADERS, LARGEST_BODY, LOCAL, MOST_FAILURES, Doors
+from leasehold.web.keys import SESSION_FOR, Keys
+from leasehold.web.redact import HIDDEN, redactor, without_passwords
+
+OPERATE, READ = "o" * 32, "r" * 32
+PAGE = {"accept": "text/html"}
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def inside(scope: Any, receive: Any, send: Any) -> None:
+    """Tells who is in, and repeats what was sent."""
+    if scope["path"].endswith("/breaks"):
+        raise ValueError("a secret detail")
+    body = b"" if scope["method"] == "GET" else (await receive())["body"]
+    text = f"{scope['leasehold.caller']} {scope['leasehold.form_token']} {len(body)}".encode()
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
+    await send({"type": "http.response.body", "body": text})
+
+
+class Visitor:
+    """Somebody who speaks HTTP to the doors."""
+
+    def __init__(self, *, hosts: Iterable[str] = LOCAL, open_paths: Iterable[str] = (), root: str = "") -> None:
+        self.clock = Clock()
+        self.keys = Keys(operate={"ada": OPERATE}, read=READ, clock=self.clock)
+        self.doors = Doors(inside, self.keys, hosts=hosts, open_paths=open_paths, clock=self.clock)
+        self.root = root
+
+    def ask(self, method: str = "GET", path: str = "/", **options: Any) -> httpx.Response:
+        async def asked() -> httpx.Response:
+            transport = httpx.ASGITransport(self.doors, root_path=self.root)
+            base = options.pop("base", "http://localhost:8470")
+            async with httpx.AsyncClient(transport=transport, base_url=base) as client:
+                return await client.request(method, self.root + path, **options)
+
+        return asyncio.run(asked())
+
+    def come_in(self, token: str = OPERATE) -> tuple[dict[str, str], str]:
+        """The cookie of a session, and the token of its forms."""
+        answer = self.ask("POST", "/login", data={"token": token})
+        assert answer.status_code == 303
+        cookie = {"cookie": answer.headers["set-cookie"].partition(";")[0]}
+        return cookie, self.ask(headers=cookie).text.split()[-2]
+
+
+@pytest.fixture
+def visitor() -> Visitor:
+    return Visitor()
+
+
+def bearer(token: str = OPERATE) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
+
+
+def test_who_has_no_token_stays_outside(visitor: Visitor) -> None:
+    for headers in ({}, bearer("wrong"), {"authorization": "Basic YTpi"}, {"cookie": "leasehold_session=x"}):
+        answer = visitor.ask(headers=headers)
+        assert (answer.status_code, answer.headers["content-type"]) == (401, "application/problem+json")
+        assert answer.headers["www-authenticate"].startswith("Bearer")
+    assert "Caller(name='ada', role='operate'" in visitor.ask(headers=bearer()).text
+    assert "Caller(name='read', role='read'" in visitor.ask(headers=bearer(READ)).text
+
+
+def test_a_browser_without_a_session_is_asked_for_a_token(visitor: Visitor) -> None:
+    answer = visitor.ask(path="/jobs?state=failed&x=%22%3E%3Cscript%3E", headers=PAGE)
+    assert answer.status_code == 401
+    assert 'action="/login"' in answer.text
+    assert "<script>" not in answer.text
+    assert "style-src 'sha256-" in answer.headers["content-security-policy"]
+
+
+def test_a_session_lasts_for_hours_and_not_longer(visitor: Visitor) -> None:
+    answer = visitor.ask("POST", "/login", data={"token": OPERATE, "next": "/jobs?state=failed"})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/jobs?state=failed")
+    cookie = answer.headers["set-cookie"]
+    assert all(word in cookie for word in ("HttpOnly", "SameSite=Strict", "Path=/;"))
+    assert "Secure" not in cookie
+    secure = visitor.ask("POST", "/login", data={"token": OPERATE}, base="https://localhost")
+    assert "; Secure" in secure.headers["set-cookie"]
+    headers = {"cookie": cookie.partition(";")[0]}
+    assert visitor.ask(headers=headers).status_code == 200
+    visitor.clock.now += SESSION_FOR + 1
+    assert visitor.ask(headers=headers).status_code == 401
+
+
+def test_a_session_that_was_tampered_with_is_none(visitor: Visitor) -> None:
+    cookie, _ = visitor.come_in(READ)
+    value = cookie["cookie"].partition("=")[2]
+    expires, nonce, name, signature = value.split(".")
+    operator = visitor.keys.open_session(visitor.keys.by_token(OPERATE))  # type: ignore[arg-type]
+    forged = [
+        f"{int(expires) + 1}.{nonce}.{name}.{signature}",
+        f"{expires}.{nonce}.{operator.split('.')[2]}.{signature}",
+        f"{expires}.{nonce}.{name}.{signature[:-1]}",
+        f"{expires}.{nonce}.!.{signature}",
+        "...",
+        "9" * 4000,
+        "ä.b.c.d",
+    ]
+    for one in forged:
+        assert visitor.keys.by_session(one) is None
+    another = Keys(operate={"ada": "n" * 32}, read=READ, clock=visitor.clock)
+    assert another.by_session(operator) is None, "a token that is changed takes its sessions with it"
+    assert another.by_session(value) is not None
+
+
+@pytest.mark.parametrize(
+    "to", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)", "/\n/x"]
+)
+def test_signing_in_leads_nowhere_else(visitor: Visitor, to: str) -> None:
+    answer = visitor.ask("POST", "/login", data={"token": OPERATE, "next": to})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+
+
+def test_a_wrong_token_is_told_so_and_too_many_have_to_wait(visitor: Visitor) -> None:
+    for _ in range(MOST_FAILURES):
+        answer = visitor.ask("POST", "/login", data={"token": "wrong"}, headers=PAGE)
+        assert (answer.status_code, "none of the tokens" in answer.text) == (401, True)
+    assert visitor.ask("POST", "/login", data={"token": OPERATE}).status_code == 429
+    assert visitor.ask(headers=bearer()).status_code == 429
+    visitor.clock.now += 61
+    assert visitor.ask(headers=bearer()).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "localhost.evil.example", "127.0.0.1.nip.io", "", "[::2]", "evil.example:8470"]
+)
+def test_a_name_that_is_not_ours_is_refused_even_with_a_token(visitor: Visitor, host: str) -> None:
+    """Rebinding: a page of evil.example, whose name now leads here."""
+    answer = visitor.ask(headers={**bearer(), "host": host})
+    assert answer.status_code == 421
+    assert "hosts=" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8470", "127.0.0.1:1", "[::1]:8470", "localhost."])
+def test_names_that_are_ours_come_in_on_any_port(visitor: Visitor, host: str) -> None:
+    assert visitor.ask(headers={**bearer(), "host": host}).status_code == 200
+
+
+def test_names_can_be_added() -> None:
+    visitor = Visitor(hosts=["queue.example.com", "*.internal"])
+    for host, status in {"queue.example.com": 200, "a.internal": 200, "internal": 421, "localhost": 421}.items():
+        assert visitor.ask(headers={**bearer(), "host": host}).status_code == status
+    with pytest.raises(InvalidInput, match="hosts"):
+        Visitor(hosts=[])
+
+
+ELSEWHERE = [
+    {"origin": "https://evil.example"},
+    {"origin": "null"},
+    {"origin": "http://localhost:9999"},
+    {"sec-fetch-site": "cross-site"},
+    {"sec-fetch-site": "same-site"},
+]
+
+
+@pytest.mark.parametrize("headers", ELSEWHERE)
+def test_a_request_from_elsewhere_changes_nothing_not_even_with_a_token(
+    visitor: Visitor, headers: dict[str, str]
+) -> None:
+    cookie, token = visitor.come_in()
+    for more in (bearer(), {**cookie, "x-csrf-token": token}):
+        assert visitor.ask("POST", headers={**more, **headers}).status_code == 403
+    assert visitor.ask("POST", "/login", data={"token": OPERATE}, headers=headers).status_code == 403
+
+
+def test_a_session_needs_the_token_of_its_own_forms(visitor: Visitor) -> None:
+    cookie, token = visitor.come_in()
+    _, of_another = visitor.come_in()
+    ours = {**cookie, "origin": "http://localhost:8470", "sec-fetch-site": "same-origin"}
+    assert visitor.ask("POST", headers=ours).status_code == 403
+    for method in ("POST", "PUT", "PATCH", "DELETE"):
+        assert visitor.ask(method, headers={**ours, "x-csrf-token": of_another}).status_code == 403
+        assert visitor.ask(method, headers={**ours, "x-csrf-token": token}).status_code == 200
+    assert visitor.ask("POST", headers=ours, data={"csrf": token}).status_code == 200
+    assert visitor.ask("POST", headers=ours, data={"csrf": of_another}).status_code == 403
+    assert (
+        visitor.ask("POST", headers={**ours, "content-type": "text/plain"}, content=f"csrf={token}").status_code == 403
+    )
+    assert visitor.ask("POST", headers=bearer()).status_code == 200, "no page can make up a token in a header"
+
+
+def test_signing_out_ends_the_session_in_the_browser(visitor: Visitor) -> None:
+    cookie, token = visitor.come_in()
+    answer = visitor.ask("POST", "/logout", headers=cookie, data={"csrf": token})
+    assert (answer.status_code, "Max-Age=0" in answer.headers["set-cookie"]) == (303, True)
+
+
+def test_what_is_too_large_is_not_read(visitor: Visitor) -> None:
+    async def chunks() -> Any:
+        for _ in range(5):
+            yield b"x" * (LARGEST_BODY // 4)
+
+    assert visitor.ask("POST", headers=bearer(), content=b"x" * (LARGEST_BODY + 1)).status_code == 413
+    assert visitor.ask("POST", headers=bearer(), content=chunks()).status_code == 413
+    assert visitor.ask("POST", headers=bearer(), content=b"x" * LARGEST_BODY).status_code == 200
+    assert visitor.ask(path="/?q=" + "x" * 9000, headers=bearer()).status_code == 413
+    assert visitor.ask("POST", headers={**bearer(), "content-encoding": "gzip"}, content=b"x").status_code == 415
+    assert visitor.ask("POST", headers={**bearer(), "content-length": "-1"}, content=b"x").status_code == 413
+
+
+def test_every_answer_keeps_browsers_from_mischief(visitor: Visitor) -> None:
+    answers = [
+        visitor.ask(headers=bearer()),
+        visitor.ask(),
+        visitor.ask(headers={"host": "evil.example"}),
+        visitor.ask(path="/breaks", headers=bearer()),
+        visitor.ask("POST", "/login", data={"token": OPERATE}),
+    ]
+    assert [answer.status_code for answer in answers] == [200, 401, 421, 500, 303]
+    for answer in answers:
+        for name, value in HEADERS.items():
+            assert answer.headers[name] == value
+
+
+def test_what_goes_wrong_inside_is_told_to_the_log_and_not_to_the_world(
+    visitor: Visitor, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = visitor.ask(path="/breaks", headers=bearer())
+    assert "secret" not in answer.text
+    number = answer.json()["detail"].split()[-1]
+    assert number in caplog.text
+    assert "a secret detail" in caplog.text
+
+
+def test_mounted_elsewhere_everything_stays_below_that_place() -> None:
+    visitor = Visitor(root="/queue")
+    answer = visitor.ask(path="/jobs", headers=PAGE)
+    assert 'action="/queue/login"' in answer.text
+    answer = visitor.ask("POST", "/login", data={"token": OPERATE, "next": "/jobs"})
+    assert (answer.headers["location"], "Path=/queue;" in answer.headers["set-cookie"]) == ("/queue/jobs", True)
+
+
+def test_an_open_path_is_open_and_the_others_are_not() -> None:
+    visitor = Visitor(open_paths=["/health"])
+    assert visitor.ask(path="/health").status_code == 200
+    assert visitor.ask(path="/health/").status_code == 401
+    assert visitor.ask(path="/metrics").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("tokens", "said"),
+    [
+        ({}, "a token is needed"),
+        ({"operate": "short"}, "too short"),
+        ({"operate": {"": "x" * 20}}, "a token's name"),
+        ({"operate": OPERATE, "read": OPERATE}, "each token one name"),
+        ({"operate": {"ada": OPERATE}, "read": {"ada": READ}}, "each name has one token"),
+    ],
+)
+def test_tokens_that_protect_nothing_are_refused(tokens: Any, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        Keys(**tokens)
+
+
+def test_values_of_secret_keys_are_hidden_wherever_they_stand() -> None:
+    redact = redactor()
+    text = '{"user": "ada", "dbPassword": "x", "headers": [{"X-Api-Key": {"deep": 1}}], "n": 12345678901234567890123}'
+    assert redact(text) == (
+        f'{{"user": "ada", "dbPassword": "{HIDDEN}", "headers": [{{"X-Api-Key": "{HIDDEN}"}}], '
+        '"n": 12345678901234567890123}'
+    )
+    plain = '{"a": 1.0, "b":[1e400]}'
+    assert redact(plain) == plain, "what has nothing to hide stays as it was stored"
+    assert redact('{"password": ' + "[" * 5000) == HIDDEN
+    assert redactor(["salary"])('{"salary": 1, "password": 2}') == f'{{"salary": "{HIDDEN}", "password": 2}}'
+    assert redactor([])('{"password": 2}') == '{"password": 2}'
+    assert without_passwords("no way to postgresql://ada:canary@db/x") == "no way to postgresql://ada:[hidden]@db/x"

@@ -1,0 +1,131 @@
+"""What strangers, slow senders and odd senders meet at the doors."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import Any
+
+import pytest
+
+pytest.importorskip("starlette")
+
+from leasehold.web import doors
+from leasehold.web.doors import LARGEST_BODY, MOST_ADDRESSES, MOST_FAILURES, Failures
+from leasehold.web.redact import HIDDEN, redactor
+from tests.web.test_doors import OPERATE, PAGE, Visitor, bearer
+
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+
+
+@pytest.fixture
+def visitor() -> Visitor:
+    return Visitor()
+
+
+def test_what_cannot_be_read_is_refused_and_is_no_failure_of_ours(
+    visitor: Visitor, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.ERROR):
+        assert visitor.ask("POST", "/login", headers={"origin": "http://["}).status_code == 403
+        assert visitor.ask("POST", "/login", headers=FORM, content=b"&a=1" * 6000).status_code == 413
+    assert not caplog.records, "strangers could fill the log"
+
+
+def test_a_body_is_bounded_whatever_the_method(visitor: Visitor) -> None:
+    async def endless() -> Any:
+        for _ in range(LARGEST_BODY // 65536 + 2):
+            yield b"x" * 65536
+
+    assert visitor.ask("GET", headers=bearer(), content=endless()).status_code == 413
+
+
+def test_a_body_that_drips_in_is_given_up(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doors, "BODY_WITHIN", 0.05)
+
+    began = time.monotonic()
+
+    async def ask() -> list[Any]:
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            await asyncio.sleep(0.02)
+            return {"type": "http.request", "body": b"x", "more_body": True}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        scope = {"type": "http", "method": "POST", "path": "/login", "headers": [(b"host", b"localhost")]}
+        await visitor.doors(scope, receive, send)
+        return sent
+
+    assert asyncio.run(ask())[0]["status"] == 400
+    assert time.monotonic() - began < 5
+
+
+def test_many_addresses_cost_no_more_than_few() -> None:
+    failures = Failures(lambda: 1000.0)
+    for number in range(3 * MOST_ADDRESSES):
+        failures.add(f"address {number}")
+    assert len(failures._seen) == MOST_ADDRESSES
+    for _ in range(MOST_FAILURES):
+        failures.add("one")
+    assert failures.too_many("one")
+    assert not failures.too_many(f"address {3 * MOST_ADDRESSES - 1}")
+
+
+def test_addresses_are_forgotten_after_a_minute_and_networks_count_as_one() -> None:
+    moment = [0.0]
+    failures = Failures(lambda: moment[0])
+    failures.add("one")
+    moment[0] = 61.0
+    failures.add("another")
+    assert list(failures._seen) == ["another"]
+    assert doors._network("2001:db8::1") == doors._network("2001:db8::ffff:2") != doors._network("2001:db8:0:1::1")
+    assert doors._network("10.0.0.1") == "10.0.0.1"
+    assert doors._network("") == ""
+
+
+def test_a_session_is_found_wherever_its_cookie_stands(visitor: Visitor) -> None:
+    cookie, _ = visitor.come_in()
+    there = cookie["cookie"]
+    several: list[list[tuple[str, str]]] = [
+        [("cookie", there), ("cookie", "theme=dark")],  # as HTTP/2 sends them
+        [("cookie", "theme=dark"), ("cookie", there)],
+        [("cookie", f"{there}; leasehold_session=of.another.server.here")],  # of a path that is further away
+    ]
+    for headers in several:
+        assert visitor.ask(headers=headers).status_code == 200, headers
+
+
+def test_what_only_begins_like_the_place_of_the_mount_is_outside_of_it() -> None:
+    visitor = Visitor(root="/queue", open_paths=["/health"])
+    scope = {"path": "/queue/health", "root_path": "/queue"}
+    assert doors._path(scope) == "/health"
+    assert doors._path(scope | {"path": "/queue"}) == ""
+    assert doors._path(scope | {"path": "/queues/health"}) == "/queues/health"
+    assert visitor.ask(path="/health").status_code == 200
+    assert visitor.ask(path="/", headers={**PAGE}).status_code == 401
+    assert OPERATE not in visitor.ask(path="/").text
+
+
+def test_a_secret_is_hidden_however_its_key_is_written() -> None:
+    redact = redactor()
+    assert redact(r'{"pass\u0077ord": "canary"}') == f'{{"password": "{HIDDEN}"}}'
+    assert redact('{"db": "postgresql://ada:canary@db/x"}') == '{"db": "postgresql://ada:[hidden]@db/x"}'
+    assert redact('{"pwd": "canary"}') == f'{{"pwd": "{HIDDEN}"}}'
+    assert redact(r'{"a": "\ud800", "token": 1}') == HIDDEN
+    assert redact('{"a": "caf\u00e9 :// @"}') == '{"a": "caf\u00e9 :// @"}'
+    own = redactor(["\u043f\u0430\u0440\u043e\u043b\u044c"])
+    assert own('{"a": 1}') == '{"a": 1}', "a key in another script is a key, not any key"
+    assert (
+        own('{"\u041f\u0430\u0440\u043e\u043b\u044c": 1}') == f'{{"\u041f\u0430\u0440\u043e\u043b\u044c": "{HIDDEN}"}}'
+    )
+
+
+def test_redaction_of_a_long_text_is_quick() -> None:
+    began = time.perf_counter()
+    for text in ("a" * 250_000, "a://" * 60_000, "a://b:" + "c" * 250_000, "x:" * 100_000):
+        redactor()(f'{{"text": "{text}"}}')
+    assert time.perf_counter() - began < 5

@@ -1,0 +1,195 @@
+"""Drawings: facts about their geometry."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markupsafe import Markup
+
+from leasehold.web.pages import charts, graph, timeline
+from leasehold.web.pages.charts import Chart, Series
+from leasehold.web.pages.graph import Edge, Node
+from leasehold.web.pages.timeline import Life, Run, Scale
+
+
+def parse(drawing: Markup) -> ElementTree.Element:
+    return ElementTree.fromstring(str(drawing))  # noqa: S314  # our own
+
+
+def share(element: ElementTree.Element, name: str) -> float:
+    return float(element.attrib[name].removesuffix("%"))
+
+
+def of_class(root: ElementTree.Element, word: str) -> list[ElementTree.Element]:
+    return [one for one in root.iter() if word in one.attrib.get("class", "").split()]
+
+
+@pytest.mark.parametrize(
+    ("most", "rounded"),
+    [(0, 1), (0.9, 1), (1.0, 1), (1.3, 1.6), (7, 8), (99, 100), (101, 120), (2500, 3000), (0.013, 0.016)],
+)
+def test_the_top_of_a_chart_is_a_round_number(most: float, rounded: float) -> None:
+    assert charts.round_up(most) == pytest.approx(rounded)
+
+
+@given(st.floats(min_value=1e-9, max_value=1e15))
+def test_the_top_of_a_chart_is_never_below_what_it_shows_nor_far_above(most: float) -> None:
+    assert most <= charts.round_up(most) * 1.000001 <= most * 2.1
+
+
+def test_bars_are_stacked_and_reach_as_high_as_their_sum() -> None:
+    series = [Series("succeeded", [30.0, 0.0], "succeeded"), Series("failed", [10.0, 40.0], "failed")]
+    root = parse(charts.draw(Chart("Throughput", [0.0, 60.0], 60, series, height=140)))
+    (lower,), (upper,) = of_class(root, "fill-succeeded"), of_class(root, "fill-failed")
+    # The plot is 100 high and ends at 40: the sum of each step touches its top.
+    assert re.findall(r"M[\d.]+ ([\d.]+)h", lower.attrib["d"]) == ["25.00"]
+    assert re.findall(r"M[\d.]+ ([\d.]+)h", upper.attrib["d"]) == ["0.00", "0.00"]
+    assert re.findall(r"v([\d.]+)", upper.attrib["d"]) == ["25.00", "100.00"]
+
+
+def test_a_line_has_a_gap_where_nothing_is_known() -> None:
+    series = [Series("p50", [1.0, 2.0, None, 1.0, 1.0, None, 2.0], "usual", line=True)]
+    (line,) = of_class(parse(charts.draw(Chart("Wait", [60.0 * n for n in range(7)], 60, series))), "line")
+    assert line.attrib["d"].count("M") == 3
+    assert line.attrib["d"].count("L") == 2
+
+
+def test_a_chart_says_in_words_what_it_shows() -> None:
+    chart = Chart("Backlog", [0.0, 60.0], 60, [Series("queued", [5.0, 3.0], "queued")])
+    assert "queued: at most 5, last 3" in parse(charts.draw(chart)).attrib["aria-label"]
+    empty = Chart("Backlog", [0.0], 60, [Series("queued", [None], "queued")])
+    assert "Nothing happened" in parse(charts.draw(empty)).attrib["aria-label"]
+
+
+@pytest.mark.parametrize(("span", "step"), [(3600, 60), (86400, 1200), (7 * 86400, 7200), (30 * 86400, 8 * 3600)])
+def test_a_chart_has_a_few_round_moments_below(span: int, step: int) -> None:
+    starts = [1_790_000_000.0 + step * number for number in range(span // step)]
+    root = parse(charts.draw(Chart("x", starts, step, [Series("a", [1.0] * len(starts), "queued")])))
+    moments = [one for one in of_class(root, "tick") if "text-anchor" in one.attrib]
+    assert 4 <= len(moments) <= 8
+
+
+def test_a_sparkline_is_as_high_as_its_greatest_value() -> None:
+    root = parse(charts.sparkline([0.0, 2.0, 4.0], "label", height=20))
+    heights = [float(one.attrib["height"]) for one in of_class(root, "spark")]
+    assert heights == [10.0, 19.0]
+
+
+RUNS = (
+    Run(1, 1, "w1", 100.0, 110.0, "retried", "ValueError: no"),
+    Run(2, 2, "w2", 130.0, 200.0, "lost", "worker lost", renewed=150.0, expires=180.0),
+    Run(3, 3, "w1", 201.0, None, "running", renewed=205.0, expires=235.0),
+)
+
+
+def test_time_never_runs_backwards_on_a_scale() -> None:
+    scale = timeline.scale_of(Life(90.0, 95.0, 210.0, RUNS))
+    places = [scale(float(moment)) for moment in range(90, 240)]
+    assert places == sorted(places)
+    assert (scale(90.0), scale(235.0)) == (0.0, pytest.approx(1.0))
+
+
+def test_attempts_are_to_scale_and_long_idle_times_are_cut_short() -> None:
+    day = 86400.0
+    runs = (Run(1, 1, "w", day, day + 2, "retried"), Run(2, 2, "w", day + 3, day + 7, "succeeded"))
+    scale = timeline.scale_of(Life(0.0, 0.0, day + 100, runs, ended=day + 7))
+    first, second = scale(day + 2) - scale(day), scale(day + 7) - scale(day + 3)
+    assert second == pytest.approx(2 * first)
+    assert scale.gaps() == [(0.0, day)]
+    assert scale(day) < 0.35
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=12), st.floats(0, 1e6))
+def test_every_moment_has_a_place_on_a_scale(moments: list[float], moment: float) -> None:
+    spans = [(moments[0], moments[0] + 5.0)]
+    assert 0.0 <= Scale(moments, spans)(moment) <= 1.0
+
+
+def test_every_attempt_is_a_bar_in_a_lane_of_its_own() -> None:
+    root = parse(timeline.draw(Life(90.0, 95.0, 210.0, RUNS)))
+    lanes = of_class(root, "lane")
+    assert len(lanes) == 1 + len(RUNS)
+    assert [len(of_class(lane, f"bar-{run.outcome}")) for lane, run in zip(lanes[1:], RUNS, strict=True)] == [1, 1, 1]
+    heights = [float(lane.attrib["y"]) for lane in lanes]
+    assert heights == sorted(set(heights))
+
+
+def test_of_a_lost_attempt_is_hatched_what_nobody_knows() -> None:
+    root = parse(timeline.draw(Life(90.0, 95.0, 210.0, RUNS)))
+    (known,), (unknown,) = of_class(root, "bar-lost"), of_class(root, "hatched")
+    scale = timeline.scale_of(Life(90.0, 95.0, 210.0, RUNS))
+    assert share(known, "x") + share(known, "width") == pytest.approx(share(unknown, "x"), abs=0.02)
+    assert share(unknown, "x") == pytest.approx(100 * scale(150.0), abs=0.02)
+    assert share(unknown, "x") + share(unknown, "width") == pytest.approx(100 * scale(200.0), abs=0.02)
+
+
+def test_the_lease_of_a_running_attempt_reaches_beyond_now() -> None:
+    root = parse(timeline.draw(Life(90.0, 95.0, 210.0, RUNS)))
+    lease, (now,) = of_class(root, "lease")[-1], of_class(root, "now")
+    assert share(lease, "x") + share(lease, "width") > share(now, "x1")
+
+
+def test_a_job_that_is_over_has_no_line_for_now() -> None:
+    over = Life(90.0, 95.0, 210.0, RUNS[:1], ended=110.0)
+    assert not of_class(parse(timeline.draw(over)), "now")
+
+
+def test_a_job_that_was_never_claimed_is_drawn_too() -> None:
+    for life in (Life(0.0, 0.0, 0.0), Life(0.0, 500.0, 10.0), Life(0.0, 0.0, 10.0, ended=10.0)):
+        assert len(of_class(parse(timeline.draw(life)), "lane")) == 1
+
+
+def test_of_very_many_attempts_the_latest_are_drawn() -> None:
+    runs = [Run(n, n, "w", 10.0 * n, 10.0 * n + 5, "retried") for n in range(1, 200)]
+    root = parse(timeline.draw(Life(0.0, 0.0, 3000.0, runs, ended=2000.0)))
+    assert len(of_class(root, "lane")) == 1 + timeline.MOST_RUNS
+    assert "159 earlier attempts are not drawn" in "".join(root.itertext())
+
+
+def test_what_a_job_says_is_text_in_a_drawing() -> None:
+    hostile = Run(1, 1, "<b>w</b>", 0.0, 1.0, "retried", "</text><script>alert(1)</script>\x1b\u202e")
+    drawing = str(timeline.draw(Life(0.0, 0.0, 2.0, [hostile])))
+    assert "<script" not in drawing
+    assert "<b>" not in drawing
+    assert "\u202e" not in drawing
+
+
+def node(id: str, **more: object) -> Node:
+    return Node(id, id, "succeeded", f"/jobs/{id}", **more)  # type: ignore[arg-type]
+
+
+def test_a_node_stands_right_of_what_it_waits_for() -> None:
+    nodes = [node("a", main=True), node("b", main=True), node("x"), node("y"), node("z")]
+    edges = [Edge("a", "b", "chain"), Edge("x", "a", "waits"), Edge("y", "b", "waits"), Edge("z", "y", "waits")]
+    plan = graph.layout(nodes, edges)
+    for edge in edges:
+        assert plan.places[edge.before][0] < plan.places[edge.after][0]
+    assert plan.places["a"][1] == plan.places["b"][1] == 0
+    assert all(plan.places[id][1] > 0 for id in "xyz")
+
+
+def test_no_two_nodes_stand_in_one_place() -> None:
+    nodes = [node(str(number), main=number < 5) for number in range(60)]
+    edges = [Edge(str(n), str(n + 1), "chain") for n in range(4)] + [
+        Edge(str(n), str(n % 5), "waits") for n in range(5, 60)
+    ]
+    plan = graph.layout(nodes, edges)
+    assert len(set(plan.places.values())) == 60
+
+
+def test_a_circle_does_not_hang_the_layout() -> None:
+    nodes = [node("a"), node("b"), node("c")]
+    plan = graph.layout(nodes, [Edge("a", "b", "waits"), Edge("b", "c", "waits"), Edge("c", "a", "waits")])
+    assert len(plan.places) == 3
+
+
+def test_a_graph_ends_at_its_limit_and_links_to_every_node_drawn() -> None:
+    nodes = [node(f"n{number}") for number in range(graph.MOST + 50)]
+    edges = [Edge(f"n{number}", f"n{number + 1}", "chain") for number in range(graph.MOST + 49)]
+    root = parse(graph.draw(nodes, edges, "many"))
+    links = [one.attrib["href"] for one in root.iter() if one.tag == "a"]
+    assert links == [f"/jobs/n{number}" for number in range(graph.MOST)]

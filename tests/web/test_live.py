@@ -1,0 +1,181 @@
+"""Live views: what is sent, to whom, how often, and what a store that does not answer does to it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("starlette")
+
+from leasehold import App
+from leasehold.web import create_app, live, site
+from leasehold.web.doors import Doors
+from leasehold.web.live import Live
+from leasehold.web.problems import Refusal
+
+TOKEN = "o" * 32
+BEARER = [(b"authorization", b"Bearer " + TOKEN.encode())]
+
+
+@pytest.fixture
+def app() -> Iterator[App]:
+    app = App("sqlite:///:memory:")
+    app.client.migrate()
+    yield app
+    app.close()
+
+
+class Stream:
+    """Somebody who looks at a page live, and leaves as soon as it was seen."""
+
+    def __init__(self, web: Doors, headers: list[tuple[bytes, bytes]] = BEARER) -> None:
+        self.web, self.headers = web, headers
+
+    async def ask(self, path: str, page: str = "", method: str = "GET") -> tuple[int, str]:
+        sent: list[Any] = []
+        seen, body = asyncio.Event(), [b""]
+
+        async def receive() -> Any:
+            if body:
+                body.pop()
+                return {"type": "http.request", "body": b"", "more_body": False}
+            await asyncio.wait_for(seen.wait(), 20)
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+            if b"event:" in message.get("body", b""):
+                seen.set()
+
+        scope = {
+            "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1",
+            "method": method, "scheme": "http", "path": path, "raw_path": path.encode(), "root_path": "",
+            "query_string": f"page={page}".encode(), "headers": [(b"host", b"localhost"), *self.headers],
+            "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
+        }  # fmt: skip
+        await asyncio.wait_for(self.web(scope, receive, send), 30)
+        return sent[0]["status"], b"".join(message.get("body", b"") for message in sent).decode()
+
+
+def test_a_page_and_its_live_view_are_of_the_same_target(app: App) -> None:
+    @app.task
+    def charge() -> None: ...
+
+    name = "100% of #7?"
+    app.client.enqueue(charge.using(target=name).draft())
+
+    async def look() -> None:
+        stream = Stream(create_app(app, operate=TOKEN))
+        _, page = await stream.ask(f"/targets/{name}")
+        address = page.split('data-live="')[1].split('"')[0].replace("&amp;", "&")
+        assert address.startswith("/live?page=")
+        _, events = await stream.ask("/live", address.removeprefix("/live?page="))
+        assert f"Target {name}" in events
+        assert "charge" in events
+
+    asyncio.run(look())
+
+
+def test_what_an_endpoint_answers_live_is_still_json(app: App) -> None:
+    @app.task
+    def charge(text: str) -> None: ...
+
+    text = "a\u2028b\x85c\u2029d\x1ee"
+    job = app.client.enqueue(charge.draft(text))
+
+    async def look() -> str:
+        return (await Stream(create_app(app, operate=TOKEN)).ask("/live", f"/api/jobs/{job.id}"))[1]
+
+    (event,) = [part for part in asyncio.run(look()).split("\n\n") if part.startswith("event:")]
+    lines = [line.removeprefix("data: ") for line in event.split("\n") if line.startswith("data: ")]
+    assert json.loads("\n".join(lines))["payload"]["text"] == text
+
+
+def test_what_is_no_address_is_refused(app: App) -> None:
+    async def look(page: str, method: str = "GET") -> tuple[int, str]:
+        return await Stream(create_app(app, operate=TOKEN)).ask("/live", page, method)
+
+    assert asyncio.run(look("http://["))[0] == 400
+    assert asyncio.run(look("/live"))[0] == 404
+    assert asyncio.run(look("/", "HEAD")) == (200, "")
+
+
+def test_a_store_that_was_slow_once_is_looked_at_again_before_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "AT_MOST_EVERY", 0.01)
+    monkeypatch.setattr(live, "AT_LEAST_EVERY", 0.2)
+    slow = [True]
+
+    async def look() -> str:
+        if slow.pop() if slow else False:
+            await asyncio.sleep(0.5)  # then it would rest for 12 seconds
+            raise TimeoutError
+        return "seen"
+
+    async def first() -> str:
+        async for event in Live().stream("key", look, "main"):
+            if event.startswith("event"):
+                return event
+        raise AssertionError
+
+    assert "seen" in asyncio.run(asyncio.wait_for(first(), 5))
+
+
+def test_calls_that_nobody_waits_for_any_more_still_take_their_room(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site, "TIME_LIMIT", 0.1)
+    stuck, running = threading.Event(), []
+
+    def work() -> None:
+        running.append(1)
+        stuck.wait(20)
+
+    async def ask() -> None:
+        place = site.Site(app, None, ())
+        for _ in range(3):
+            refused = await asyncio.gather(*[place.call(work) for _ in range(5)], return_exceptions=True)
+            assert all(isinstance(one, Refusal) for one in refused)
+        assert len(running) == site.AT_ONCE
+        stuck.set()
+        while len(running) < 2 * site.AT_ONCE:  # and there is room again
+            await asyncio.gather(place.call(work), return_exceptions=True)
+
+    asyncio.run(asyncio.wait_for(ask(), 20))
+
+
+def test_no_more_streams_than_there_may_be_from_the_first_on(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "MOST_STREAMS", 3)
+
+    async def open_many() -> list[int]:
+        web = create_app(app, operate=TOKEN)
+        statuses = []
+        tasks = []
+        for number in range(6):
+            started: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+            async def receive(first: list[int] = [1]) -> Any:  # noqa: B006
+                if first:
+                    first.pop()
+                    return {"type": "http.request", "body": b"", "more_body": False}
+                return await asyncio.sleep(60)
+
+            async def send(message: Any, started: asyncio.Future[int] = started) -> None:
+                if "status" in message and not started.done():
+                    started.set_result(message["status"])
+
+            scope = {
+                "type": "http", "method": "GET", "path": "/live", "query_string": f"page=/jobs?x={number}".encode(),
+                "headers": [(b"host", b"localhost"), *BEARER], "root_path": "", "scheme": "http", "asgi": {},
+            }  # fmt: skip
+            tasks.append(asyncio.create_task(web(scope, receive, send)))
+            statuses.append(await asyncio.wait_for(started, 20))
+            await asyncio.sleep(0.02)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return statuses
+
+    assert asyncio.run(open_many()) == [200] * 3 + [429] * 3

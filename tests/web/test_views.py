@@ -1,0 +1,262 @@
+"""Every view, over a full store, an empty one and a hostile one."""
+
+from __future__ import annotations
+
+import re
+import sys
+from datetime import timedelta
+from html.parser import HTMLParser
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import pytest
+
+from leasehold import App
+from leasehold.web.pages import PAGES, STYLE, answer, refused, render, sign_in
+from leasehold.web.pages.schedules import upcoming
+from leasehold.web.pages.words import visible
+from tests.web.conftest import ask, view_of, walk
+from tests.web.hostile import MARK
+
+VOID = {"meta", "link", "input", "path", "rect", "circle", "line", "img", "br", "option"}
+OURS = {"script", "title", "textarea"}
+
+
+class Reader(HTMLParser):
+    """Reads a document: its elements, its text, what does not close."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.crossed: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in VOID:
+            return
+        if self.open and self.open[-1] == tag:
+            self.open.pop()
+        else:
+            self.crossed.append(f"</{tag}> in {self.open[-3:]}")
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def read(document: str) -> Reader:
+    reader = Reader()
+    reader.feed(document)
+    reader.close()
+    return reader
+
+
+@pytest.fixture(scope="module")
+def documents(shop: App) -> dict[str, Reader]:
+    """Every view of the full store, read, by address. It is mounted at /queue."""
+    found = {}
+    for path, address, params in walk(shop):
+        page, document = ask(shop, path, address, params, root="/queue")
+        assert page.status == 200, address
+        found[f"{address} {params}"] = read(document)
+    return found
+
+
+def test_every_view_of_a_full_store_is_a_well_formed_document(documents: dict[str, Reader]) -> None:
+    for address, reader in documents.items():
+        assert (reader.crossed, reader.open) == ([], []), address
+        ids = [attributes["id"] for _, attributes in reader.elements if "id" in attributes]
+        assert len(ids) == len(set(ids)), address
+
+
+def test_every_view_of_an_empty_store_says_what_would_be_there(empty: App) -> None:
+    for path in ("/", "/queues", "/jobs", "/targets", "/workers", "/schedules", "/failures", "/audit"):
+        page, document = ask(empty, path)
+        assert page.status == 200
+        assert 'class="empty"' in document, path
+    assert "No job has failed." in ask(empty, "/failures")[1]
+    assert "No job has failed." in ask(empty, "/jobs", "/jobs?state=failed")[1]
+
+
+def test_nothing_is_inline_that_the_policy_forbids(documents: dict[str, Reader]) -> None:
+    """No style attributes, no handlers, no scripts but our own file."""
+    for address, reader in documents.items():
+        for tag, attributes in reader.elements:
+            assert not [name for name in attributes if name == "style" or name.startswith("on")], (address, tag)
+            assert tag != "style"
+            if tag == "script":
+                assert (attributes["src"] or "").startswith("/queue/static/")
+
+
+def test_a_hostile_store_is_shown_as_text(hostile_shop: App) -> None:
+    seen = 0
+    for path, address, params in walk(hostile_shop):
+        if "enqueue" in address:
+            continue
+        page, document = ask(hostile_shop, path, address, params)
+        reader = read(document)
+        assert page.status in (200, 400), address  # a queue of such a name can be shown, not acted on
+        assert (reader.crossed, reader.open) == ([], []), address
+        _is_harmless(reader, address)
+        assert "\u202e" not in document
+        assert "\x1b" not in document
+        assert len(document) < 500_000, address
+        seen += MARK in "".join(reader.text)
+    assert seen > 40
+
+
+def test_a_hostile_text_is_shown_to_the_letter(hostile_shop: App) -> None:
+    job = hostile_shop.client.jobs(state="failed", limit=1).jobs[0]
+    text = "".join(read(ask(hostile_shop, "/jobs/{id}", "/", {"id": job.id})[1]).text)
+    assert job.error is not None
+    assert visible(job.error)[:60_000] in text
+    assert visible(job.key or "") in text
+
+
+def _is_harmless(reader: Reader, address: str) -> None:
+    for tag, attributes in reader.elements:
+        assert tag not in ("img", "b") or (tag == "b" and not attributes), (address, tag)
+        assert not [name for name in attributes if name.startswith("on")], (address, tag)
+        for name in ("href", "action", "src", "formaction"):
+            assert (attributes.get(name) or "/").startswith(("/", "#main")), (address, attributes)
+            assert not (attributes.get(name) or "/").startswith("//"), (address, attributes)
+    scripts = [tag for tag, _ in reader.elements if tag == "script"]
+    assert len(scripts) == 1, address
+
+
+def test_a_hostile_text_in_the_url_is_shown_as_text(shop: App) -> None:
+    attack = "%3Cscript%3Ealert(1)%3C/script%3E%22%20onfocus=x"
+    for address in (
+        f"/jobs?task={attack}",
+        f"/jobs?state={attack}",
+        f"/jobs?from={attack}",
+        f"/?range={attack}",
+        f"/jobs?before={attack}",
+    ):
+        page, document = ask(shop, address.split("?")[0], address)
+        assert page.status in (200, 400)
+        _is_harmless(read(document), address)
+    for path, params in (
+        ("/jobs/{id}", {"id": "<b>"}),
+        ("/schedules/{name}", {"name": "<b>"}),
+        ("/confirm/{action}", {"action": "<b>"}),
+    ):
+        page, document = ask(shop, path, "/", params)
+        assert page.status == 404
+        _is_harmless(read(document), path)
+
+
+def test_who_may_only_read_sees_no_action(shop: App) -> None:
+    for path, address, params in walk(shop):
+        page, document = ask(shop, path, address, params, role="read")
+        reader = read(document)
+        if address.startswith("/confirm"):
+            assert page.status == 403
+        forms = [attributes for tag, attributes in reader.elements if tag == "form"]
+        assert [form["action"] for form in forms if form["method"] == "post"] == ["/logout"], address
+        assert not [a for _, a in reader.elements if "data-confirm" in a and a.get("id") != "chosen"], address
+        assert not [
+            a for tag, a in reader.elements if tag == "input" and a.get("type") == "checkbox" and a.get("name")
+        ], address
+        assert "/confirm/" not in document.replace('action="/confirm/bulk"', ""), address
+
+
+def test_all_links_begin_with_the_root(documents: dict[str, Reader]) -> None:
+    for address, reader in documents.items():
+        for tag, attributes in reader.elements:
+            for name in ("href", "action", "src", "data-live", "data-root"):
+                given = attributes.get(name)
+                assert not given or given.startswith(("/queue", "#")), (address, tag, given)
+
+
+def test_live_pages_are_sent_what_is_inside_of_main(shop: App) -> None:
+    view = view_of(shop, "/workers")
+    page = answer(dict(PAGES)["/workers"], view)
+    inside, whole = render(page, view, only_main=True), render(page, view)
+    assert "<main" not in inside
+    assert "<html" not in inside
+    assert [tag for tag, _ in read(inside).elements] == [tag for tag, _ in read(whole.split("<main")[1]).elements][
+        : len(read(inside).elements)
+    ]
+
+
+@pytest.mark.parametrize("path", ["/workers", "/queues", "/failures", "/schedules", "/audit", "/targets"])
+def test_what_live_pages_are_sent_is_the_same_while_nothing_happens(shop: App, path: str) -> None:
+    sent = []
+    for later in (0, 7):
+        view = view_of(shop, path)
+        view = view_of(shop, path, now=view.now + timedelta(seconds=later))
+        sent.append(render(answer(dict(PAGES)[path], view), view, only_main=True))
+    assert sent[0] == sent[1]
+
+
+def test_payloads_and_results_are_redacted_before_they_are_shown(shop: App) -> None:
+    job = shop.client.jobs(task="charge", state="succeeded", limit=1).jobs[0]
+    _, document = ask(shop, "/jobs/{id}", "/", {"id": job.id}, redact=lambda text: '{"account": "hidden"}')
+    assert "hidden" in document
+    assert "cents" not in document
+
+
+@pytest.mark.parametrize("path", ["/jobs/{id}", "/chains/{id}"])
+def test_a_job_that_is_not_there_is_a_404(shop: App, path: str) -> None:
+    page, document = ask(shop, path, "/", {"id": "01930000-0000-7000-8000-000000000000"})
+    assert page.status == 404
+    assert "There is no job" in document
+
+
+def test_a_job_view_tells_its_life_in_words_too(shop: App) -> None:
+    job = shop.client.jobs(task="transcode_video", limit=1).jobs[0]
+    document = ask(shop, "/jobs/{id}", "/", {"id": job.id})[1]
+    text = re.sub(r"\s+", " ", " ".join(read(document).text))
+    for word in ("snoozed", "lost", "succeeded", "media-2:318:e119", "worker lost"):
+        assert word in text
+
+
+def test_a_search_that_has_not_come_to_an_end_says_how_far_it_came(shop: App, monkeypatch: Any) -> None:
+    monkeypatch.setattr(sys.modules["leasehold.web.pages.jobs"], "SCAN", 5)
+    _, document = ask(shop, "/jobs", "/jobs?task=nothing-of-this-name")
+    assert "Searched back to" in document
+    assert "before=" in document
+
+
+def test_a_schedule_tells_its_next_ticks(shop: App) -> None:
+    info = shop.client.schedules.get("stock of the south")
+    assert info is not None
+    ticks = upcoming(info)
+    assert len(ticks) == 5
+    assert {(later - earlier).total_seconds() for earlier, later in pairwise(ticks)} == {1200.0}
+    assert upcoming(msgspec.structs.replace(info, paused=True)) == []
+    assert upcoming(msgspec.structs.replace(info, timezone="Nowhere/Land")) == ticks[:1]
+
+
+def test_who_is_outside_is_told_so_in_safe_words() -> None:
+    attack = '"><script>alert(1)</script>'
+    for document in (sign_in("/queue", attack, attack), refused("/queue", attack, attack, attack)):
+        reader = read(document)
+        assert (reader.crossed, reader.open) == ([], [])
+        assert [a.get("src", "") for tag, a in reader.elements if tag == "script" and "src" not in a] == []
+        assert attack in "".join(reader.text)
+    assert STYLE in sign_in("", "/")  # to the letter: the policy allows it by its hash
+
+
+def test_a_job_is_found_by_its_id(shop: App) -> None:
+    job = shop.client.jobs(limit=1).jobs[0]
+    assert ask(shop, "/jobs", f"/jobs?id={job.id}")[0].template == "job.html"
+    assert ask(shop, "/jobs", "/jobs?id=nonsense")[0].status == 404
+
+
+def test_names_with_slashes_and_dots_have_links_that_browsers_leave_alone(shop: App) -> None:
+    view = view_of(shop)
+    assert view.target_link("a/b") == "/targets?name=a%2Fb"
+    assert view.target_link("..") == "/targets?name=.."
+    assert view.target_link("acct 7") == "/targets/acct%207"
+    assert "account/acct-17" in ask(shop, "/targets", "/targets?name=account/acct-17")[1]

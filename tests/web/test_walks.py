@@ -1,0 +1,107 @@
+"""Walks over every route there is: nobody comes in without a token, and who may only read changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+pytest.importorskip("starlette")
+
+from leasehold import App
+from leasehold.web import create_app
+from leasehold.web.api import ENDPOINTS, RESUME_AT_TARGET
+from leasehold.web.app import Paths
+
+OPERATE, READ = "o" * 32, "r" * 32
+AN_ID = "0192f3a0-7c1e-7b3a-9d1f-2f6f5a1c0de1"
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[App]:
+    app = App(f"sqlite:///{tmp_path / 'jobs.db'}")
+
+    @app.task
+    def greet(name: str) -> str:
+        return name
+
+    yield app
+    app.close()
+
+
+def routes(web: Any) -> list[tuple[str, str]]:
+    """Every method and path, with something in place of what varies."""
+    assert isinstance(web.inside, Paths)
+    there = [(method, route.path) for route in web.inside.routes for method in sorted(route.methods or ())]
+    there += [(one.method, f"/api{one.template}") for one in ENDPOINTS]
+    there += [("POST", f"{RESUME_AT_TARGET.template}/")]
+    found = [(method, re.sub(r"\{\w+\}", "some", path.replace("{id}", AN_ID))) for method, path in there]
+    return [*found, ("POST", "/login"), ("POST", "/logout"), ("GET", "/nothing"), ("DELETE", "/"), ("OPTIONS", "/jobs")]
+
+
+def walk(web: Any, headers: dict[str, str]) -> dict[tuple[str, str], httpx.Response]:
+    async def all_of_them() -> dict[tuple[str, str], httpx.Response]:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(web), base_url="http://localhost") as client:
+            return {
+                (method, path): await client.request(method, path, headers=headers)
+                for method, path in routes(web)
+                if path != "/live"
+            } | {("GET", "/live"): await _begin_of(client, headers)}
+
+    return asyncio.run(all_of_them())
+
+
+async def _begin_of(client: httpx.AsyncClient, headers: dict[str, str]) -> httpx.Response:
+    """A live view has no end of its own: of one that is let in nothing is asked here."""
+    return await client.get("/live", params={"page": "/nothing"}, headers=headers)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"authorization": "Bearer " + "x" * 32}, {"cookie": "leasehold_session=1.2.3.4"}, {"accept": "text/html"}],
+)
+def test_every_route_answers_401_without_credentials(app: App, headers: dict[str, str]) -> None:
+    web = create_app(app, operate=OPERATE, read=READ)
+    answers = walk(web, headers)
+    assert len(answers) > 50
+    limited = [answer for answer in answers.values() if answer.status_code == 429]
+    assert not limited or headers.get("authorization"), "wrong tokens are counted, and then not even compared"
+    assert {answer.status_code for answer in answers.values()} - {429} == {401}
+
+
+def test_who_may_only_read_is_refused_wherever_something_changes(app: App) -> None:
+    web = create_app(app, operate=OPERATE, read=READ)
+    answers = walk(web, {"authorization": f"Bearer {READ}"})
+    for (method, path), answer in answers.items():
+        if path in ("/login", "/logout", "/nothing", "/") or method == "OPTIONS":
+            continue
+        if method in ("GET", "HEAD") and not path.startswith("/confirm/"):
+            assert answer.status_code in (200, 400, 404, 422), (method, path, answer.status_code)
+        else:
+            assert answer.status_code == 403, (method, path, answer.status_code)
+
+
+def test_health_is_open_only_where_that_was_asked_for(app: App) -> None:
+    assert walk(create_app(app, operate=OPERATE), {})["GET", "/health"].status_code == 401
+    answers = walk(create_app(app, operate=OPERATE, open_health=True), {})
+    assert answers["GET", "/health"].text == "ok\n"
+    assert {answer.status_code for (_, path), answer in answers.items() if path != "/health"} == {401}
+
+
+def test_a_token_is_made_and_printed_once_where_none_is_given(
+    app: App, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LEASEHOLD_WEB_TOKEN", "LEASEHOLD_WEB_READ_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    web = create_app(app)
+    token = capsys.readouterr().err.split()[-1]
+    assert len(token) >= 32
+    assert web.keys.by_token(token)
+    monkeypatch.setenv("LEASEHOLD_WEB_TOKEN", OPERATE)
+    assert create_app(app).keys.by_token(OPERATE)
+    assert capsys.readouterr().err == ""
