@@ -34,7 +34,9 @@ for line in sys.stdin:
     if os.fork() == 0:
         os.chdir(place)
         said = os.open("said", os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
-        os.dup2(said, 1), os.dup2(said, 2)
+        piped = os.open("piped" if os.path.exists("piped") else os.devnull, os.O_RDONLY)
+        os.dup2(piped, 0), os.dup2(said, 1), os.dup2(said, 2)
+        sys.stdin = open(0)
         sys.argv = ["leasehold", *arguments]
         main(arguments)
     print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
@@ -54,11 +56,11 @@ class CommandLine:
         print(json.dumps([str(place), *arguments]), file=self._process.stdin, flush=True)
         return int(self._process.stdout.readline()), (place / "said").read_text()
 
-    def refusal(self, place: Path, *arguments: str) -> str:
+    def refusal(self, place: Path, *arguments: str, codes: tuple[int, ...] = (1, 2)) -> str:
         """The sentence after which it gave up; what was logged before that is not looked at."""
         code, said = self(place, *arguments)
         lines = [line for line in said.splitlines() if not TEXT_LINE.fullmatch(line)]
-        assert code in (1, 2), said
+        assert code in codes, said
         assert lines[0].startswith("leasehold: "), said
         assert all(line.startswith("\t") for line in lines[1:]), said  # the database's own words may go on
         return lines[0]
@@ -179,7 +181,7 @@ def test_version_and_help(typed: CommandLine, place: Path) -> None:
     assert (code, "worker" in said, "migrate" in said) == (0, True, True)
     code, said = typed(place, "worker", "--help")
     assert code == 0
-    options = ("--queue", "--concurrency", "--processes", "--tenant", "--max-jobs", "--max-rss", "--json", "exit codes")
+    options = ("--queue", "--concurrency", "--processes", "--tenant", "--max-jobs", "--log-format", "exit codes")
     assert [word for word in options if word not in said] == []
     assert "--leash" not in said
 
@@ -253,7 +255,7 @@ def test_logs_are_lines_to_read(shop: Shop) -> None:
 
 
 def test_json_logs_tell_the_job_of_each_record_of_a_handler(shop: Shop) -> None:
-    worker = shop.start("--json")
+    worker = shop.start("--log-format", "json")
     text = 'one "line"\nand ünother'
     jobs = {task: shop.one(task, text) for task in ("say", "say_on_loop", "say_in_process")}
     shop.over("succeeded")
@@ -266,6 +268,8 @@ def test_json_logs_tell_the_job_of_each_record_of_a_handler(shop: Shop) -> None:
         assert heard[task]["job_id"] == job.id
         assert heard[task]["attempt"] == 1
         assert heard[task]["message"] == f"heard: {text}"
+        assert heard[task]["queue"] == "default"
+    assert len({record["worker"] for record in records if "worker" in record}) == 1
     stopped = [record for record in records if record["message"].endswith("stopped")]
     assert stopped
     assert "job_id" not in stopped[-1]

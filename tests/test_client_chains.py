@@ -24,7 +24,6 @@ from leasehold import (
 from leasehold.store.flows import lease
 from leasehold.tasks import PlainTask
 from tests.homes import (  # noqa: F401
-    EMPTIED,
     _any_schema,
     app,
     claim,
@@ -35,6 +34,7 @@ from tests.homes import (  # noqa: F401
     promote_all,
     succeed,
 )
+from tests.schemas import EMPTIED
 
 
 @pytest.fixture

@@ -155,7 +155,7 @@ def test_awkward_names_are_found(app: App, task: PlainTask[..., Any]) -> None:
 def test_a_queued_job_waits_for_a_worker(app: App, task: PlainTask[..., Any]) -> None:
     job = task.enqueue()
     assert app.client.explain(job) == [
-        "nothing holds it up: it waits for a worker that serves queue default and knows task work"
+        "nothing holds it up, but no worker is there: start a worker that serves queue default and knows task work"
     ]
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
 import difflib
+import getpass
 import importlib
 import os
+import socket
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from .. import logs
 from ..app import App
 from ..client import Client
 from ..core.errors import LeaseholdError
@@ -41,9 +47,26 @@ def load_app(given: str) -> App:
     return _app_of(module, module_name, attribute)
 
 
-def client_of(app: App, tenant: str | None) -> Client:
-    """The client of the app, or of a tenant of it."""
-    return app.client if tenant is None else app.client.tenant(tenant)
+@contextmanager
+def opened(options: argparse.Namespace) -> Iterator[tuple[App, Client]]:
+    """The app that was named, and a client of it whose changes are put down to whoever typed the command."""
+    logs.configure("error", as_json=False)
+    app = load_app(options.app)
+    try:
+        client = app.client if options.tenant is None else app.client.tenant(options.tenant)
+        yield app, client.acting_as(who())
+    finally:
+        app.close()
+
+
+def who() -> str:
+    """Who is at the keyboard, for the audit trail."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container may have no name for its user
+        user = str(os.getuid())
+    name = f"cli:{user}@{socket.gethostname()}"
+    return "".join(letter if letter.isprintable() else "?" for letter in name)[:512]
 
 
 def _app_of(module: object, module_name: str, attribute: str) -> App:

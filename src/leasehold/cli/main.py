@@ -3,37 +3,94 @@
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import NoReturn
 
-from ..core.errors import InvalidInput, LeaseholdError, SchemaMismatch
-from . import demo, jobs, migrate, schedules, worker
+from ..core.errors import InvalidInput, LeaseholdError, SchemaMismatch, UnknownTask
+from . import (
+    completion,
+    demo,
+    doctor,
+    enqueue,
+    history,
+    jobs,
+    migrate,
+    prune,
+    queues,
+    schedules,
+    show,
+    targets,
+    top,
+    web,
+    worker,
+    workers,
+)
 from .load import Wrong
+
+COMMANDS = (
+    worker, enqueue, jobs, queues, workers, targets, schedules, history, top, web, doctor, prune, migrate,
+    completion, demo,
+)  # fmt: skip
+
+INTERRUPTED = 130
+NOBODY_READS = 141
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Parse, run, exit: 0 if all went well, 1 with a sentence if not, 2 if the arguments make no sense."""
+    _write_anything()
+    options = parse(arguments)
+    try:
+        code = options.run(options)
+        sys.stdout.flush()
+    except (Wrong, LeaseholdError) as error:
+        print(f"leasehold: {show.lines(_worded(error, options))}", file=sys.stderr)
+        code = 2 if isinstance(error, InvalidInput | UnknownTask) else 1
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BrokenPipeError:  # `leasehold jobs shop:app | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it ends
+        code = NOBODY_READS
+    sys.exit(code)
+
+
+def build() -> argparse.ArgumentParser:
+    """All commands and their arguments."""
     parser = argparse.ArgumentParser(prog="leasehold", description="A job queue whose jobs live in your own database.")
     parser.add_argument("--version", action="version", version=f"leasehold {version('leasehold')}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (worker, jobs, schedules, migrate, demo):
+    for command in COMMANDS:
         command.add_to(commands)
-    options = parser.parse_args(arguments)
-    try:
-        code = options.run(options)
-    except (Wrong, LeaseholdError) as error:
-        print(f"leasehold: {_worded(error, options)}", file=sys.stderr)
-        code = 2 if isinstance(error, InvalidInput) else 1
-    except KeyboardInterrupt:
-        code = 130
-    sys.exit(code)
+    for subparser in commands.choices.values():
+        subparser.set_defaults(parser=subparser)
+    return parser
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """As `parse_args`, but words may also stand behind options: `jobs shop:app --queue mail resume`."""
+    options, rest = build().parse_known_args(arguments)
+    if rest and (not hasattr(options, "words") or any(word.startswith("-") and word != "-" for word in rest)):
+        options.parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        options.words = [*options.words, *rest]
+    return options
+
+
+def _write_anything() -> None:
+    """A terminal that cannot show a letter gets a question mark, not an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _worded(error: Exception, options: argparse.Namespace) -> str:
     """What went wrong, in the words of the command line where they differ from those of a program."""
     if not isinstance(error, SchemaMismatch):
         return str(error)
-    tenants = "".join(f" --tenant {name.partition('=')[0]}" for name in getattr(options, "tenant", None) or ())
+    given = getattr(options, "tenant", None) or ()
+    tenants = "".join(f" --tenant {name.partition('=')[0]}" for name in ([given] if isinstance(given, str) else given))
     return str(error).replace("app.client.migrate()", f"leasehold migrate {options.app}{tenants}")

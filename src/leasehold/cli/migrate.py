@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from . import show, work
 from .load import load_app
 
 
@@ -13,16 +14,34 @@ def add_to(commands: Any) -> None:
     parser: argparse.ArgumentParser = commands.add_parser(
         "migrate", help="bring the store's schema up to date", description="Bring the store's schema up to date."
     )
-    parser.add_argument("app", help="where the app is, as in shop:app")
-    parser.add_argument("--tenant", action="append", default=[], metavar="NAME", help="that tenant's store; repeatable")
+    add = parser.add_argument
+    add("app", metavar="APP", help="where the app is, as in shop:app")
+    add("--tenant", action="append", default=[], metavar="NAME", help="that tenant's store; repeatable")
+    add("--json", action="store_true", help="print JSON, one document")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Safe when many do it at once."""
     app = load_app(options.app)
-    for client in [app.client.tenant(name) for name in options.tenant] or [app.client]:
-        applied = client.migrate()
-        done = f"applied {', '.join(map(str, applied))}" if applied else "is up to date"
-        print(f"{client.store.where}: {done}")
+    clients = [app.client.tenant(name) for name in options.tenant] or [app.client]
+    done: list[dict[str, object]] = []
+    try:
+        with work.bar("migrate", len(clients)) as advance:
+            for client in clients:
+                done.append({"store": client.store.where, "applied": client.migrate()})
+                advance(len(done))
+    finally:
+        app.close()
+        if options.json:
+            show.as_json({"stores": done})
+        else:
+            _tell(done)
     return 0
+
+
+def _tell(done: list[dict[str, object]]) -> None:
+    for one in done:
+        applied = one["applied"]
+        numbers = ", ".join(map(str, applied)) if isinstance(applied, list) else ""
+        print(show.plain(f"{one['store']}: {f'applied {numbers}' if numbers else 'is up to date'}"))

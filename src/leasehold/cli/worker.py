@@ -56,14 +56,15 @@ def add_to(commands: Any) -> None:
     add("--max-rss", type=int, metavar="MIB", help="replace a process once it holds so much memory")
     add("--until-idle", action="store_true", help="stop once nothing is left that could run now")
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"), help="(default info)")
-    add("--json", action="store_true", help="log JSON, a line for each record")
+    add("--log-format", default="text", choices=("text", "json"), help="lines to read, or a JSON object a line "
+        "(default text)")  # fmt: skip
     add("--leash", type=int, help=argparse.SUPPRESS)  # a file descriptor: when it ends, the supervisor is gone
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """One worker here, or several under a supervisor; that also replaces one that has done its share."""
-    logs.configure(options.log_level, as_json=options.json)
+    logs.configure(options.log_level, as_json=options.log_format == "json")
     signals = SignalPipe() if options.leash is not None else None  # before the user's modules, which may take a while
     app = load_app(options.app)
     worker = make_worker(app, options)

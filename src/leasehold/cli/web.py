@@ -1,0 +1,86 @@
+"""`leasehold web`: the HTTP API and the dashboard, served alone."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import socket
+import sys
+from importlib.util import find_spec
+from typing import Any
+
+from ..core.errors import InvalidInput
+from .load import Wrong, load_app
+
+TOKEN = "LEASEHOLD_WEB_TOKEN"  # noqa: S105
+READ_TOKEN = "LEASEHOLD_WEB_READ_TOKEN"  # noqa: S105
+
+
+def add_to(commands: Any) -> None:
+    """The arguments of the command."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "web",
+        help="serve the dashboard and the HTTP API",
+        description="Serve the dashboard and the HTTP API of an app.",
+        epilog=f"A token is always needed. Set {TOKEN} (may change things) and {READ_TOKEN} (may only look) in the "
+        "environment; without them one is made and printed once.",
+    )
+    parser.add_argument("app", metavar="APP", help="where the app is, as in shop:app")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default %(default)s)")
+    parser.add_argument("--port", type=int, default=8470, help="port to listen at (default %(default)s)")
+    parser.add_argument(
+        "--host-name", action="append", default=[], metavar="NAME",
+        help="name by which browsers reach it, beside localhost; may be given several times",
+    )  # fmt: skip
+    parser.add_argument("--open-health", action="store_true", help="/health answers without a token")
+    parser.add_argument("--tenant", metavar="NAME", help="whose jobs are meant")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until told to stop."""
+    if find_spec("uvicorn") is None or find_spec("starlette") is None:
+        raise InvalidInput("the web needs some packages more: pip install 'leasehold[web]'")
+    import uvicorn
+
+    from ..web import create_app
+    from ..web.doors import LOCAL
+
+    app = load_app(options.app)
+    (app.client if options.tenant is None else app.client.tenant(options.tenant)).count(most=1)  # or say why not
+    operate, read = os.environ.get(TOKEN), os.environ.get(READ_TOKEN)
+    made = None if operate or read else secrets.token_urlsafe(24)
+    web = create_app(
+        app,
+        operate=operate or made,
+        read=read,
+        hosts=[*LOCAL, options.host, *options.host_name],
+        open_health=options.open_health,
+        tenant=options.tenant,
+    )
+    with _listening(options.host, options.port) as door:
+        print(f"leasehold web: http://{_shown(options.host)}:{options.port}/", file=sys.stderr)
+        if made is not None:
+            print(f"leasehold web: the token of this start is {made}", file=sys.stderr, flush=True)
+        config = uvicorn.Config(
+            web, log_level="warning", server_header=False, access_log=False, limit_concurrency=500,
+            timeout_graceful_shutdown=3,
+        )  # fmt: skip
+        uvicorn.Server(config).run(sockets=[door])
+    return 0
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    door = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        door.bind((host, port))
+    except (OSError, OverflowError) as error:
+        door.close()
+        raise Wrong(f"nobody can listen at {_shown(host)}:{port} ({error}); choose another --host or --port") from None
+    return door
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,101 @@
+"""Text from jobs is shown as text: nothing in it reaches a terminal as a command, or rich as markup."""
+
+# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from leasehold.core.job import Progress
+from leasehold.store.flows import lease
+from tests.homes import claim, fail, promote_all
+from tests.ptys import OnTerminal
+from tests.shops import CliShop, a_cli_shop, shop  # noqa: F401
+from tests.test_cli import CommandLine, typed  # noqa: F401
+
+#: Clears the screen, sets the title, writes backwards, returns the carriage, in C1 as well; and markup of rich.
+EVIL = "\x1b[2J\x1b]0;owned\x07\u202eback\x9b31mred\r over \x08\x7f [bold red]loud[/] [/nosuch] \u2028"
+PRINTABLE_EVIL = "[red]a[/] [/nosuch] ]8;; 'quoted' \\[x]"
+COMMANDS = (
+    ("jobs", "shop:app"), ("jobs", "shop:app", "show", "JOB"), ("explain", "shop:app", "JOB"),
+    ("jobs", "shop:app", "attempts", "JOB"), ("jobs", "shop:app", "chain", "JOB"), ("jobs", "shop:app", "wait", "DONE"),
+    ("jobs", "shop:app", "DONE"), ("jobs", "shop:app", "show", "RUNNING"), ("jobs", "shop:app", "blockers", "LAST"),
+    ("queues", "shop:app"), ("targets", "shop:app"), ("targets", "shop:app", PRINTABLE_EVIL), ("failures", "shop:app"),
+    ("audit", "shop:app"), ("schedules", "shop:app"), ("schedules", "shop:app", "show", PRINTABLE_EVIL),
+    ("top", "shop:app", "--once"), ("workers", "shop:app", EVIL), ("enqueue", "shop:app", EVIL),
+    ("enqueue", "shop:app", "charge", "--payload", EVIL), ("jobs", "shop:app", EVIL),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def evil_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CliShop, dict[str, str]]]:
+    """A shop whose jobs say something that they should not in every field that is free."""
+    place = tmp_path_factory.mktemp("evil")
+    with a_cli_shop(place, f"sqlite:///{place / 'jobs.db'}") as shop:
+        client = shop.client.acting_as(PRINTABLE_EVIL)
+        using = shop.charge.using(target=PRINTABLE_EVIL, key=PRINTABLE_EVIL, unique=PRINTABLE_EVIL)
+        failed = client.enqueue(using.draft(EVIL))
+        promote_all(shop.app)
+        (claimed,) = claim(shop.app, queue="billing", worker=PRINTABLE_EVIL)
+        fail(shop.app, claimed, f"{EVIL}\n{EVIL}")
+        done = client.enqueue(shop.charge.draft(EVIL))
+        client.complete(done, EVIL)
+        running = client.enqueue(shop.charge.draft(EVIL))
+        (claimed,) = claim(shop.app, queue="billing", worker=PRINTABLE_EVIL)
+        shop.app.store().run(lease.progress, {claimed.lease: Progress(1, 2, EVIL)})
+        client.schedules.put(PRINTABLE_EVIL, shop.charge.draft(EVIL), every=60)
+        last = client.enqueue(shop.sweep.using(after=[done, failed]).draft())
+        client.limit_queue("billing", rate=5, per=60, key=PRINTABLE_EVIL)
+        yield shop, {"JOB": failed.id, "DONE": done.id, "RUNNING": running.id, "LAST": last.id}
+
+
+def is_harmless(text: str) -> bool:
+    return all(letter.isprintable() or letter in "\n\t" for letter in text)
+
+
+@pytest.mark.parametrize(
+    "command", COMMANDS, ids=lambda command: " ".join(command)[:40].encode("ascii", "ignore").decode()
+)
+def test_nothing_that_a_terminal_obeys_is_printed(
+    typed: CommandLine, evil_shop: tuple[CliShop, dict[str, str]], command: tuple[str, ...]
+) -> None:
+    shop, ids = evil_shop
+    _, said = typed(shop.place, *(ids.get(word, word) for word in command))
+    assert said.strip()
+    assert is_harmless(said)
+
+
+def test_markup_is_shown_as_it_is(typed: CommandLine, evil_shop: tuple[CliShop, dict[str, str]]) -> None:
+    shop, ids = evil_shop
+    assert "[bold red]loud[/] [/nosuch]" in typed(shop.place, "jobs", "shop:app", ids["JOB"])[1]
+    assert PRINTABLE_EVIL in typed(shop.place, "targets", "shop:app")[1]
+
+
+def test_json_is_left_as_it_is(typed: CommandLine, evil_shop: tuple[CliShop, dict[str, str]]) -> None:
+    shop, ids = evil_shop
+    shown = json.loads(typed(shop.place, "jobs", "shop:app", ids["JOB"], "--json")[1])
+    assert shown["job"]["error"].splitlines()[0] == EVIL.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("jobs", "shop:app", "--state", "failed"), ("failures", "shop:app"), ("targets", "shop:app"), ("top", "shop:app")],
+    ids=" ".join,
+)
+def test_what_rich_draws_is_harmless_as_well(
+    evil_shop: tuple[CliShop, dict[str, str]], command: tuple[str, ...]
+) -> None:
+    shop, _ = evil_shop
+    with OnTerminal(shop.place, *command, size=(200, 40)) as terminal:
+        if command[0] == "top":
+            terminal.shows("FAILED 1", "[bold red]loud[/]")
+            terminal.press("q")
+        assert terminal.code() == 0
+        drawn = terminal.all_drawn
+    assert "\x1b[" in drawn, "nothing was drawn by rich"
+    for part in ("\x1b[2J", "\x1b]0;", "\x9b", "\u202e", "\x08"):
+        assert part not in drawn
+    assert command[0] == "jobs" or "[/nosuch]" in drawn

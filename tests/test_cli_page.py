@@ -1,0 +1,53 @@
+"""The commands of the guide to the command line, typed one after another as they stand there."""
+
+# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from leasehold.cli.completion import commands_of
+from leasehold.cli.main import build
+from tests.pages import DOCS, SHELL, blocks
+from tests.test_cli import CommandLine, typed  # noqa: F401
+
+PAGE = DOCS / "guides" / "cli.md"
+LINE = re.compile(
+    r"(?:printf '(?P<form>[^']*)' (?P<values>[^|]*)\| )?"
+    r"(?:(?P<name>\w+)=\$\()?leasehold (?P<words>.*?)\)?(?:\s+# .*)?"
+)
+NOT_RUN = {"top": "--once", "completion": "", "demo": "", "web": ""}  # but with this, if anything, they are
+
+
+def lines() -> list[re.Match[str]]:
+    found = [line for block in SHELL.finditer(PAGE.read_text()) for line in block["code"].splitlines()]
+    matches = [LINE.fullmatch(line) for line in found]
+    assert all(matches), [line for line, match in zip(found, matches, strict=True) if match is None]
+    return [match for match in matches if match is not None]
+
+
+def test_all_commands_of_the_page_do_what_they_should(typed: CommandLine, tmp_path: Path) -> None:
+    (program,) = (block.code for block in blocks(PAGE) if block.code.startswith("# shop.py\n"))
+    (tmp_path / "shop.py").write_text(program)
+    known: dict[str, str] = {}
+    for line in lines():
+        words = [known.get(word.removeprefix("$"), word) for word in shlex.split(line["words"])]
+        if NOT_RUN.get(words[0], words[-1]) != words[-1]:
+            continue
+        values = (line["values"] or "").split()
+        (tmp_path / "piped").write_text("".join((line["form"] or "").replace("\\n", "\n") % value for value in values))
+        code, said = typed(tmp_path, *words)
+        assert code == 0 or words[0] == "doctor", f"leasehold {' '.join(words)}\n{said}"
+        if line["name"]:
+            known[line["name"]] = said.strip()
+
+
+@pytest.mark.parametrize("command", commands_of(build()), ids=lambda command: command.name)
+def test_the_page_has_an_example_of_every_command_and_verb(command: object) -> None:
+    text = PAGE.read_text()
+    assert f"leasehold {command.name}" in text  # type: ignore[attr-defined]
+    assert [verb for verb in command.verbs if not re.search(rf"\b{verb}\b", text)] == []  # type: ignore[attr-defined]

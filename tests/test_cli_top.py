@@ -1,0 +1,239 @@
+"""`leasehold top`, on a real terminal of this machine; and what its keys and its page mean, without one."""
+
+# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
+
+from __future__ import annotations
+
+import io
+import signal
+import sqlite3
+from contextlib import closing
+
+import pytest
+from rich.console import Console
+
+from leasehold.cli.top.desk import TABLES, Desk
+from leasehold.cli.top.feed import Looker, Said
+from leasehold.cli.top.screen import frame, share
+from leasehold.cli.top.terminal import keys_of
+from tests.homes import claim
+from tests.ptys import ALTERNATE, CURSOR_SHOWN, ORDINARY, OnTerminal
+from tests.shops import CliShop, _schema_of_shops, any_shop, shop  # noqa: F401
+from tests.test_cli import CommandLine, typed  # noqa: F401
+from tests.worker.programs import until
+
+
+@pytest.fixture
+def busy(shop: CliShop) -> CliShop:
+    """Two failed jobs, one that runs, three that wait."""
+    return made_busy(shop)
+
+
+def made_busy(shop: CliShop) -> CliShop:
+    shop.many(6)
+    shop.failed(2, "ValueError: no money")
+    claim(shop.app, queue="billing", worker="host:1:a")
+    return shop
+
+
+def queue_is(shop: CliShop, *, paused: bool) -> None:
+    until(lambda: shop.client.queues()[0].paused is paused, lambda: f"paused is not {paused}")
+
+
+def as_before(terminal: OnTerminal) -> bool:
+    drawn = terminal.all_drawn
+    left = drawn.rindex(ORDINARY) > drawn.rindex(ALTERNATE) and drawn.rindex(CURSOR_SHOWN) > drawn.rindex(ALTERNATE)
+    return left and terminal.modes() == terminal.modes_before
+
+
+def test_it_draws_steers_and_leaves_the_terminal_as_it_was(any_shop: CliShop) -> None:
+    shop = made_busy(any_shop)
+    with OnTerminal(shop.place, "top", "shop:app") as terminal:
+        page = terminal.shows("▸ QUEUES 1", "WORKERS 0", "RUNNING 1", "FAILED 2", "ValueError: no money", "q quit")
+        assert len(page.splitlines()) == 24
+        assert max(len(line) for line in page.splitlines()) <= 80
+        assert terminal.modes() != terminal.modes_before
+        terminal.press("p")
+        terminal.shows("pause queue billing? nothing is claimed from it; what runs goes on  y/n")
+        terminal.press("n")
+        terminal.shows("nothing was changed")
+        assert not shop.client.queues()[0].paused
+        terminal.press("py")
+        terminal.shows("queue billing is paused")
+        queue_is(shop, paused=True)
+        terminal.press("py")
+        queue_is(shop, paused=False)
+        terminal.press("\t\t")
+        terminal.shows("▸ RUNNING 1")
+        terminal.press("c")
+        terminal.shows("cancel charge", "it is asked to end  y/n")
+        terminal.press("y")
+        terminal.shows("is running, asked to cancel", "cancel asked")
+        terminal.press("\t\x1b[B\r")
+        terminal.shows("why", "it has failed after 1 of 2 attempts: ValueError: no money", "ATTEMPT", "esc back")
+        terminal.press("ry")
+        terminal.shows("is pending")
+        terminal.press("\x1b")
+        terminal.shows("FAILED 1")
+        terminal.resize(60, 16)
+        terminal.draws(lambda page: "▸ FAILED" in page and len(page.splitlines()) == 16, "16 lines")
+        terminal.press("q")
+        assert terminal.code() == 0
+        assert as_before(terminal)
+    assert {"pause_queue", "resume_queue", "cancel", "resume"} == {one.what for one in shop.client.audit().entries}
+    assert all(one.who.startswith("cli:") for one in shop.client.audit().entries)
+
+
+@pytest.mark.parametrize(("how", "code"), [("\x03", 130), (signal.SIGTERM, 143)])
+def test_however_it_is_stopped_the_terminal_is_as_it_was(busy: CliShop, how: str | signal.Signals, code: int) -> None:
+    with OnTerminal(busy.place, "top", "shop:app") as terminal:
+        terminal.shows("QUEUES 1")
+        if isinstance(how, str):
+            terminal.press(how)
+        else:
+            terminal.process.send_signal(how)
+        assert terminal.code() == code
+        assert as_before(terminal)
+
+
+#: Something goes wrong that nobody has thought of, once it is on the screen.
+BROKEN = """
+import sys
+from leasehold.cli import main
+from leasehold.cli.top.feed import Looker
+look = Looker.look
+def once(self, watched=None):
+    Looker.look = lambda self, watched=None: 1 / 0
+    return look(self, watched)
+Looker.look = once
+main(sys.argv[1:])
+"""
+
+
+def test_after_an_error_the_terminal_is_as_it_was_and_the_error_is_shown(busy: CliShop) -> None:
+    with OnTerminal(busy.place, "top", "shop:app", program=("-c", BROKEN)) as terminal:
+        assert terminal.code() == 1
+        assert as_before(terminal)
+        assert "ZeroDivisionError" in terminal.all_drawn.rpartition(ORDINARY)[2]
+
+
+def test_without_a_terminal_it_prints_a_page_and_ends(typed: CommandLine, busy: CliShop) -> None:
+    code, said = typed(busy.place, "top", "shop:app")
+    assert code == 0
+    heads = [line.split()[:2] for line in said.splitlines() if line.split()[0].lower() in TABLES]
+    assert heads == [["QUEUES", "1"], ["WORKERS", "0"], ["RUNNING", "1"], ["FAILED", "2"]]
+    assert "q quit" not in said
+
+
+def test_a_store_that_goes_away_is_said_and_comes_back(busy: CliShop) -> None:
+    with OnTerminal(busy.place, "top", "shop:app") as terminal:
+        terminal.shows("FAILED 2")
+        with closing(sqlite3.connect(busy.place / "jobs.db")) as other:
+            other.execute("alter table leasehold_jobs rename to away")
+            terminal.shows("nothing seen for", "leasehold_jobs", "FAILED 2")
+            other.execute("alter table away rename to leasehold_jobs")
+            terminal.draws(lambda page: "FAILED 2" in page and "nothing seen" not in page, "the store again")
+        terminal.press("q")
+        assert terminal.code() == 0
+
+
+# Without a terminal
+
+
+@pytest.fixture
+def desk(busy: CliShop) -> Desk:
+    return Desk(Looker(busy.client).look())
+
+
+def drawn(desk: Desk, width: int = 80, height: int = 24) -> list[str]:
+    console = Console(file=io.StringIO(), width=width, height=height, color_system=None)
+    console.print(frame(desk, width, height))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (200, 60), (40, 10), (20, 9), (132, 24)])
+def test_a_page_is_as_large_as_the_terminal(desk: Desk, width: int, height: int) -> None:
+    for key in ("", "p", "n", "/", "esc", "tab", "tab", "enter"):
+        desk.press(key)
+        lines = drawn(desk, width, height)
+        assert len(lines) == height
+        assert max(map(len, lines)) <= width
+
+
+def test_the_selection_stays_with_what_it_is(desk: Desk, busy: CliShop) -> None:
+    for key in ("tab", "tab", "tab", "down"):
+        desk.press(key)
+    before = desk.lines("failed")[1].id
+    busy.many(1)
+    busy.client.resume_queue("billing")
+    busy.failed(10)
+    desk.hear(Looker(busy.client).look())
+    at = desk.chosen("failed")
+    assert at is not None
+    assert len(desk.lines("failed")) > 2
+    assert desk.lines("failed")[at].id == before
+
+
+def test_a_filter_is_typed_kept_and_dropped(desk: Desk) -> None:
+    for key in ("/", *"NO moneX", "backspace", "y"):
+        desk.press(key)
+    assert [len(desk.lines(table)) for table in TABLES] == [0, 0, 0, 2]
+    assert "/NO money" in "\n".join(drawn(desk))
+    desk.press("enter")
+    assert desk.filter == "NO money"
+    desk.press("esc")
+    assert len(desk.lines("queues")) == 1
+
+
+def test_keys_that_mean_nothing_here_say_so(desk: Desk) -> None:
+    desk.press("c")
+    assert desk.question is None
+    assert desk.said == Said("c does nothing here", bad=True)
+
+
+def test_a_store_that_is_away_is_said_and_forgotten_when_it_is_back(desk: Desk) -> None:
+    desk.hear(Said("cannot connect", bad=True, down=True))
+    assert drawn(desk)[-2].startswith("nothing seen for ")
+    desk.press("j")
+    assert "cannot connect" in drawn(desk)[-2]
+    desk.hear(desk.snapshot)
+    assert not drawn(desk)[-2].strip()
+
+
+def test_all_failed_jobs_of_a_queue_go_on(desk: Desk, busy: CliShop) -> None:
+    desk.press("r")
+    assert "let all 2 failed jobs of queue billing go on?" in "\n".join(drawn(desk))
+    desk.press("y")
+    (do,) = desk.take_asked()
+    assert do(busy.client) == "2 jobs of queue billing go on, 0 were refused"
+    assert desk.take_asked() == []
+    assert busy.client.count(state="failed") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("jk", ["j", "k"]),
+        ("\x1b[A\x1bOB", ["up", "down"]),
+        ("\x1b", ["esc"]),
+        ("\x1b[Z\t\r", ["back-tab", "tab", "enter"]),
+        ("\x1b[1;5Cq", ["q"]),
+        ("ü", ["ü"]),
+    ],
+)
+def test_keys_are_recognised(text: str, keys: list[str]) -> None:
+    assert keys_of(text) == keys
+
+
+@pytest.mark.parametrize(
+    ("room", "wanted", "first", "given"),
+    [
+        (15, [1, 1, 1, 1], 0, [1, 1, 1, 1]),
+        (12, [100, 1, 100, 1], 2, [5, 1, 5, 1]),
+        (5, [9, 9, 9, 9], 3, [1, 1, 1, 2]),
+        (0, [9, 9, 9, 9], 0, [0, 0, 0, 0]),
+    ],
+)
+def test_room_is_shared(room: int, wanted: list[int], first: int, given: list[int]) -> None:
+    assert share(room, wanted, first) == given
