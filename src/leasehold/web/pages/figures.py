@@ -142,7 +142,7 @@ def _backlog(found: Sequence[Step], which: Range) -> Figure:
 
 
 def _waits(found: Sequence[Step], which: Range) -> Figure:
-    return _quantiles("Waiting time", "from due to claimed", found, which, [step.waits for step in found])
+    return _quantiles("Waiting time", "from due to started", found, which, [step.waits for step in found])
 
 
 def _runs(found: Sequence[Step], which: Range) -> Figure:
