@@ -102,9 +102,9 @@ def test_a_session_is_found_wherever_its_cookie_stands(visitor: Visitor) -> None
 def test_what_only_begins_like_the_place_of_the_mount_is_outside_of_it() -> None:
     visitor = Visitor(root="/queue", open_paths=["/health"])
     scope = {"path": "/queue/health", "root_path": "/queue"}
-    assert doors._path(scope) == "/health"
-    assert doors._path(scope | {"path": "/queue"}) == ""
-    assert doors._path(scope | {"path": "/queues/health"}) == "/queues/health"
+    assert doors.path_of(scope) == "/health"
+    assert doors.path_of(scope | {"path": "/queue"}) == ""
+    assert doors.path_of(scope | {"path": "/queues/health"}) == "/queues/health"
     assert visitor.ask(path="/health").status_code == 200
     assert visitor.ask(path="/", headers={**PAGE}).status_code == 401
     assert OPERATE not in visitor.ask(path="/").text

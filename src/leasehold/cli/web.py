@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import secrets
 import socket
 import sys
 from importlib.util import find_spec
@@ -13,9 +11,6 @@ from typing import Any
 from ..core.errors import InvalidInput
 from .load import Wrong, load_app
 
-TOKEN = "LEASEHOLD_WEB_TOKEN"  # noqa: S105
-READ_TOKEN = "LEASEHOLD_WEB_READ_TOKEN"  # noqa: S105
-
 
 def add_to(commands: Any) -> None:
     """The arguments of the command."""
@@ -23,8 +18,8 @@ def add_to(commands: Any) -> None:
         "web",
         help="serve the dashboard and the HTTP API",
         description="Serve the dashboard and the HTTP API of an app.",
-        epilog=f"A token is always needed. Set {TOKEN} (may change things) and {READ_TOKEN} (may only look) in the "
-        "environment; without them one is made and printed once.",
+        epilog="A token is always needed. Set LEASEHOLD_WEB_TOKEN (may change things) and LEASEHOLD_WEB_READ_TOKEN "
+        "(may only look) in the environment; without them one is made and printed once.",
     )
     parser.add_argument("app", metavar="APP", help="where the app is, as in shop:app")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default %(default)s)")
@@ -49,20 +44,14 @@ def run(options: argparse.Namespace) -> int:
 
     app = load_app(options.app)
     (app.client if options.tenant is None else app.client.tenant(options.tenant)).count(most=1)  # or say why not
-    operate, read = os.environ.get(TOKEN), os.environ.get(READ_TOKEN)
-    made = None if operate or read else secrets.token_urlsafe(24)
-    web = create_app(
-        app,
-        operate=operate or made,
-        read=read,
-        hosts=[*LOCAL, options.host, *options.host_name],
-        open_health=options.open_health,
-        tenant=options.tenant,
-    )
     with _listening(options.host, options.port) as door:
         print(f"leasehold web: http://{_shown(options.host)}:{options.port}/", file=sys.stderr)
-        if made is not None:
-            print(f"leasehold web: the token of this start is {made}", file=sys.stderr, flush=True)
+        web = create_app(
+            app,
+            hosts=[*LOCAL, options.host, *options.host_name],
+            open_health=options.open_health,
+            tenant=options.tenant,
+        )
         config = uvicorn.Config(
             web, log_level="warning", server_header=False, access_log=False, limit_concurrency=500,
             timeout_graceful_shutdown=3,

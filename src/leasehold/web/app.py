@@ -18,7 +18,7 @@ from starlette.routing import Match, Route, Router
 
 from ..app import App
 from . import api, pages
-from .doors import LOCAL, Doors, Receive, Scope, Send
+from .doors import LOCAL, Doors, Receive, Scope, Send, root_of
 from .keys import Keys, Role, Tokens
 from .problems import Refusal
 from .redact import KEYS
@@ -81,7 +81,7 @@ class Paths:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request that has come through the doors."""
         if scope["type"] == "http":
-            path = api.still_encoded(scope["path"], _root(scope), scope.get("raw_path"))
+            path = api.still_encoded(scope["path"], root_of(scope), scope.get("raw_path"))
             found = _endpoint(path, scope["method"])
             if found is not None:
                 await self._api(found, scope, receive, send)
@@ -146,7 +146,3 @@ async def _guarded(handler: Handler, role: Role, request: Request) -> Response:
     response = await handler(request)
     response.headers["server-timing"] = f"total;dur={1000 * (time.perf_counter() - began):.1f}"
     return response
-
-
-def _root(scope: Scope) -> str:
-    return str(scope.get("root_path", "")).rstrip("/")

@@ -91,7 +91,7 @@ class Doors:
             await self._other(scope, receive, send)
             return
         secured = _Secured(send)
-        path, headers = _path(scope), _headers(scope)
+        path, headers = path_of(scope), _headers(scope)
         try:
             self._check_host(headers)
             _check_size(scope, headers)
@@ -109,7 +109,7 @@ class Doors:
             scope["leasehold.caller"] = caller
             scope["leasehold.form_token"] = "" if caller is None else self.keys.form_token(caller)
             if path == "/logout" and scope["method"] == "POST":
-                await _redirect(secured, _root(scope) + "/", _cookie(scope, "", 0))
+                await _redirect(secured, root_of(scope) + "/", _cookie(scope, "", 0))
                 return
             await self.inside(scope, _replay(body, receive), secured)
         except Refusal as refusal:
@@ -169,20 +169,20 @@ class Doors:
         caller = self._by_token(scope, form.get("token", [""])[0].strip())
         if caller is None:
             raise Refusal("unauthenticated", "that is none of the tokens of this server")
-        await _redirect(send, _root(scope) + _asked_for(scope), _cookie(scope, self.keys.open_session(caller)))
+        await _redirect(send, root_of(scope) + _asked_for(scope), _cookie(scope, self.keys.open_session(caller)))
 
     async def _refuse(self, scope: Scope, headers: Mapping[str, str], refusal: Refusal, send: Send) -> None:
         who = {"www-authenticate": 'Bearer realm="leasehold"'} if refusal.kind == "unauthenticated" else {}
-        if "text/html" in headers.get("accept", "") and not _path(scope).startswith("/api/"):
+        if "text/html" in headers.get("accept", "") and not path_of(scope).startswith("/api/"):
             await self._show(scope, refusal, who, send)
             return
-        place = (_root(scope) + _path(scope))[:500]
+        place = (root_of(scope) + path_of(scope))[:500]
         reply = problem(refusal.kind, refusal.detail, instance=place, headers={**who, **refusal.headers})
         await _answer(send, reply.status, reply.body, reply.media_type, reply.headers)
 
     async def _show(self, scope: Scope, refusal: Refusal, who: Mapping[str, str], send: Send) -> None:
         """A refusal as a page: the one that asks for a token, or one that says why."""
-        kind, root = KINDS[refusal.kind], _root(scope)
+        kind, root = KINDS[refusal.kind], root_of(scope)
         if who:
             failed = refusal.detail if scope["method"] == "POST" else ""
             page, more = sign_in(root, _asked_for(scope), failed), {"content-security-policy": LOGIN_POLICY}
@@ -307,7 +307,7 @@ async def _redirect(send: Send, to: str, cookie: str) -> None:
 
 def _cookie(scope: Scope, value: str, seconds: int = 12 * 3600) -> str:
     secure = "; Secure" if scope.get("scheme") == "https" else ""
-    return f"{COOKIE}={value}; Path={_root(scope) or '/'}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
+    return f"{COOKIE}={value}; Path={root_of(scope) or '/'}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
 
 
 def _asked_for(scope: Scope) -> str:
@@ -315,7 +315,7 @@ def _asked_for(scope: Scope) -> str:
     if "leasehold.next" in scope:
         return str(scope["leasehold.next"])
     query = scope.get("query_string", b"").decode("latin-1")
-    path = _path(scope)
+    path = path_of(scope)
     return "/" if path in ("/login", "/logout") else path + (f"?{query}" if query else "")
 
 
@@ -342,13 +342,14 @@ def _form(headers: Mapping[str, str], body: bytes) -> dict[str, list[str]]:
         raise Refusal("too-large", f"a form has at most {MOST_FIELDS} fields") from None
 
 
-def _root(scope: Scope) -> str:
+def root_of(scope: Scope) -> str:
+    """Where we are mounted."""
     return str(scope.get("root_path", "")).rstrip("/")
 
 
-def _path(scope: Scope) -> str:
+def path_of(scope: Scope) -> str:
     """The path below the place where we are mounted."""
-    path, root = str(scope["path"]), _root(scope)
+    path, root = str(scope["path"]), root_of(scope)
     return path[len(root) :] if root and f"{path}/".startswith(f"{root}/") else path
 
 

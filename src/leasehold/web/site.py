@@ -24,7 +24,7 @@ from ..app import App
 from ..core.errors import LeaseholdError
 from ..threads import Threads
 from . import api, pages
-from .doors import MOST_FIELDS
+from .doors import MOST_FIELDS, path_of, root_of
 from .keys import Caller
 from .live import Live, TooMany
 from .metrics import content_type, exposition, wants_openmetrics
@@ -229,10 +229,8 @@ class Site:
 
     def _asked(self, request: Request) -> Asked:
         scope = request.scope
-        root = scope.get("root_path", "").rstrip("/")
-        path = quote(scope["path"][len(root) :] if scope["path"].startswith(root) else scope["path"], safe=IN_PATHS)
-        query = scope["query_string"].decode("latin-1")
-        return Asked(scope["leasehold.caller"], root, path, query, scope["leasehold.form_token"])
+        path, query = quote(path_of(scope), safe=IN_PATHS), scope["query_string"].decode("latin-1")
+        return Asked(scope["leasehold.caller"], root_of(scope), path, query, scope["leasehold.form_token"])
 
 
 def _rendered(function: Callable[..., Page], view: View, parameters: Parameters, only_main: bool) -> tuple[Page, str]:

@@ -41,9 +41,9 @@ class Filter:
         return [*live, "over"] if any(over) and self.error is None else live
 
     @property
-    def rare(self) -> State | None:
+    def rare(self) -> str | None:
         """The one state that is asked for, if such jobs are few among many, and can be found at once."""
-        return self.states[0] if self.states in ((State.FAILED,), (State.RUNNING,)) else None
+        return str(self.states[0]) if self.states in ((State.FAILED,), (State.RUNNING,)) else None
 
     @property
     def lowest(self) -> str | None:
@@ -76,10 +76,9 @@ def jobs(which: Filter, *, limit: int, before: str | None = None, scan: int | No
     reached = yield from _reached(which, before, scan)
     span = {"lowest": reached or which.lowest, "before": before, "most": limit + 1}
     found: dict[str, Job[Any]] = {}
-    if which.rare is State.FAILED:
-        found |= {row[0]: rows.job(row) for row in (yield read("jobs_failed", **which.params("live"), **span))}
-    elif which.rare is State.RUNNING:
-        found |= {row[0]: rows.job(row) for row in (yield read("jobs_running", **which.params("live"), **span))}
+    if which.rare:
+        rare = yield read("jobs_rare", state=which.rare, **which.params("live"), **span)
+        found |= {row[0]: rows.job(row) for row in rare}
     elif "live" in which.places:
         found |= {row[0]: rows.job(row) for row in (yield read("jobs_live", **which.params("live"), **span))}
     if "over" in which.places:
@@ -96,10 +95,8 @@ def count(which: Filter, *, most: int | None = None, scan: int | None = None) ->
     before = which.before(None)
     span = {"lowest": (yield from _reached(which, before, scan)) or which.lowest, "before": before}
     live = over = 0
-    if which.rare is State.FAILED:
-        ((live,),) = yield read("count_failed", **which.params("live"), **span, most=most)
-    elif which.rare is State.RUNNING:
-        ((live,),) = yield read("count_running", **which.params("live"), **span, most=most)
+    if which.rare:
+        ((live,),) = yield read("count_rare", state=which.rare, **which.params("live"), **span, most=most)
     elif "live" in which.places:
         ((live,),) = yield read("count_live", **which.params("live"), **span, most=most)
     if "over" in which.places:

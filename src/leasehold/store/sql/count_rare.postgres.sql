@@ -1,9 +1,9 @@
--- count_failed: how many jobs that have failed, counted no further than asked.
+-- count_rare: how many jobs that have failed, or that are running, counted no further than asked.
 select count(*) from (
     select 1 from {schema}.jobs
     where id >= coalesce(:lowest::text, '00000000-0000-0000-0000-000000000000')::uuid
       and id < coalesce(:before::text, 'ffffffff-ffff-ffff-ffff-ffffffffffff')::uuid
-      and state = 'failed'
+      and state = :state::text
       and (:queue::text is null or queue = :queue::text)
       and (:task::text is null or task = :task::text)
       and (:target::text is null or target = :target::text)

@@ -1,8 +1,11 @@
--- count_failed: how many jobs that have failed, counted no further than asked.
+-- count_rare: how many jobs that have failed, or that are running, counted no further than asked.
 select count(*) from (
-    select 1 from {schema}.jobs indexed by {schema}.jobs_failed
-    where state = 'failed'
-      and id >= coalesce(:lowest, '')
+    select 1 from (
+        select * from {schema}.jobs indexed by {schema}.jobs_failed where state = 'failed' and :state = 'failed'
+        union all
+        select * from {schema}.jobs indexed by {schema}.jobs_leased where expires_at is not null and :state = 'running'
+    )
+    where id >= coalesce(:lowest, '')
       and id < coalesce(:before, 'g')
       and (:queue is null or queue = :queue)
       and (:task is null or task = :task)
