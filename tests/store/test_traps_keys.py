@@ -47,6 +47,14 @@ def test_a_window_whose_job_is_gone_gives_an_answer_and_not_a_crash(b: Bench, go
     assert made.existing == (made.id == job.id)
 
 
+@pytest.mark.parametrize("end", ["complete", "cancel", "delete"])
+def test_a_key_taken_after_a_window_does_not_go_to_the_job_whose_window_it_was(b: Bench, end: str) -> None:
+    old = b.add(unique="k", unique_for=20.0)
+    (new,) = b.later(30).enqueue(draft(unique="k", after=(old,)))
+    b.run(getattr(steer, end), new.id, *([None, None] if end == "complete" else []), now=b.now)
+    assert b.count("keys") == 0
+
+
 def test_a_retaken_key_makes_resume_an_error_that_names_the_holder(b: Bench) -> None:
     old = b.take(unique="k")
     b.fail(old)

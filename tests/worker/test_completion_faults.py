@@ -139,11 +139,11 @@ def _where_they_died(theatre: Theatre) -> dict[str, int]:
 def test_a_worker_killed_at_any_point_has_moved_the_money_once_or_not_at_all_and_its_heir_sees_to_the_rest(
     theatre: Theatre, bank: Bank
 ) -> None:
-    """Each of them alone in a worker of its own."""
+    """Each of them alone in a worker of its own: twelve that start at once may not lose a lease before they begin."""
     ways = (teller.transaction, teller.atransaction, teller.own)
     deaths = {f"{task.name}-{point}": (task, point) for task in ways for point in teller.POINTS}
     jobs = theatre.enqueue(*(task.using(queue=queue).draft(7, point) for queue, (task, point) in deaths.items()))
-    theatre.program("tests.worker.nest", "--again", *deaths)
+    theatre.program("tests.worker.nest", "--again", "--lease", "4", *deaths)
     for job, (_, point) in zip(jobs, deaths.values(), strict=True):
         done = theatre.wait(job)
         _crashed_once(theatre, done, point)
