@@ -24,6 +24,7 @@ from leasehold.core.worker import WorkerFacts
 from leasehold.store.flows import reports, stats
 from leasehold.store.flows.stats import Count
 from leasehold.store.postgres import PostgresStore
+from leasehold.tasks import new_id
 from leasehold.web import create_app
 
 TOKEN = "for-the-benchmark-only"  # noqa: S105
@@ -109,7 +110,7 @@ def fill(place: Place, waiting: int) -> dict[str, str]:
     _insert(place, "jobs", JOBS, live)
     for number in range(20):
         facts = WorkerFacts(f"host-{number}:1", f"host-{number}", 1, None, 10, ("noop",), 30.0, "1")
-        place.store.run(reports.report, facts, 3, False)
+        place.store.run(reports.report, new_id(), facts, 3, False)
     for minute in range(180):
         counts = [Count(queue, "succeeded", 100) for queue in QUEUES] + [
             Count(queue, "gauge.queued", minute, peak=True) for queue in QUEUES

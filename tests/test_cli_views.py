@@ -21,6 +21,7 @@ from leasehold.cli import show
 from leasehold.core.worker import WorkerFacts
 from leasehold.store.flows import reports
 from leasehold.store.flows.stats import Count
+from leasehold.tasks import new_id
 from tests.homes import claim, promote_all
 from tests.ptys import OnTerminal
 from tests.shops import CliShop, _schema_of_shops, any_shop, shop, still_shop  # noqa: F401
@@ -70,9 +71,9 @@ def test_who_did_it_is_in_the_audit_trail(typed: CommandLine, any_shop: CliShop)
 
 def test_workers_are_listed_and_shown_with_what_they_hold(typed: CommandLine, shop: CliShop) -> None:
     facts = WorkerFacts("box:1:a", "box", 1, ("billing", "mail"), 4, ("charge",), 30.0, "0.1.0")
-    shop.app.store().run(reports.report, facts, 1, False)
+    shop.app.store().run(reports.report, new_id(), facts, 1, False)
     gone = WorkerFacts("old:2:b", "old", 2, None, 8, (), 30.0, "0.1.0")
-    shop.app.store().run(reports.report, gone, 0, False, now=time.time() - 60)
+    shop.app.store().run(reports.report, new_id(), gone, 0, False, now=time.time() - 60)
     shop.many(1)
     (held,) = claim(shop.app, queue="billing", worker="box:1:a")
     heads, *lines = typed(shop.place, "workers", "shop:app")[1].splitlines()
@@ -121,7 +122,7 @@ def test_failures_are_grouped_and_found(typed: CommandLine, any_shop: CliShop) -
 def test_statistics_are_shown_over_time_and_in_all(typed: CommandLine, shop: CliShop) -> None:
     facts = WorkerFacts("box:1:a", "box", 1, None, 4, ("charge",), 30.0, "0.1.0")
     counts = [Count("billing", "succeeded", 7), Count("billing", "snoozed", 2), Count("billing", "runs", 9, 5)]
-    shop.app.store().run(reports.report, facts, 0, False, counts)
+    shop.app.store().run(reports.report, new_id(), facts, 0, False, counts)
     heads, line = typed(shop.place, "stats", "shop:app")[1].splitlines()
     assert heads.split()[:7] == ["FROM", "(UTC)", "QUEUE", "SUCCEEDED", "FAILED", "RETRIED", "SNOOZED"]
     assert line.split()[2:8] == ["billing", "7", "0", "0", "2", "0"]

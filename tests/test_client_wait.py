@@ -102,7 +102,8 @@ def test_whoever_waits_is_woken(app: App, meanwhile: Later, task: PlainTask[...,
 
     meanwhile(end)
     assert app.client.result(job, timeout=10) == "done"
-    assert time.monotonic() - ended[0] < SOON
+    woken = time.monotonic()
+    assert not ended or woken - ended[0] < SOON  # it may well be woken before the other one knows that it is done
 
 
 def test_many_who_wait_are_all_woken(app: App, meanwhile: Later, task: PlainTask[..., Any]) -> None:

@@ -15,6 +15,7 @@ from leasehold.core.stats import BOUNDS, Histogram, step_for
 from leasehold.core.worker import WorkerFacts
 from leasehold.store.flows import reports, stats
 from leasehold.store.flows.stats import Count
+from leasehold.tasks import new_id
 from tests.homes import Home, _any_schema, app, home  # noqa: F401
 from tests.worker.working import over, run_sql, take, until, working
 
@@ -161,7 +162,7 @@ def test_a_worker_is_seen_while_it_works_and_gone_once_it_has_stopped(shop: App)
 
 def test_a_worker_that_says_nothing_is_lost_and_forgotten_after_a_day(home: Home, shop: App) -> None:
     facts = WorkerFacts("w", "host", 1, None, 2, ("work",), 30.0, "1")
-    shop.store().run(reports.report, facts, 1, False)
+    shop.store().run(reports.report, new_id(), facts, 1, False)
     assert [(one.lost, one.running) for one in shop.client.workers()] == [(False, 1)]
     ago = "seen_at - interval '20 seconds'" if home.is_postgres else "seen_at - 20"
     run_sql(home, shop, f"update {{t}}workers set seen_at = {ago}")
@@ -177,7 +178,8 @@ def test_explain_tells_what_is_missing_of_workers(shop: App) -> None:
     assert "no worker is there" in shop.client.explain(job)[0]
 
     def there(queues: tuple[str, ...] | None, tasks: tuple[str, ...], running: int) -> str:
-        shop.store().run(reports.report, WorkerFacts("w", "host", 1, queues, 2, tasks, 30.0, "1"), running, False)
+        facts = WorkerFacts("w", "host", 1, queues, 2, tasks, 30.0, "1")
+        shop.store().run(reports.report, new_id(), facts, running, False)
         return shop.client.explain(job)[0]
 
     assert "none of the 1 workers that are there is a worker that serves queue default" in there(
@@ -189,6 +191,14 @@ def test_explain_tells_what_is_missing_of_workers(shop: App) -> None:
 
 
 # Statistics
+
+
+def test_a_report_whose_answer_was_lost_is_said_again_and_counted_once(shop: App) -> None:
+    facts = WorkerFacts("w", "host", 1, None, 2, ("work",), 30.0, "1")
+    first, second = new_id(), new_id()
+    for id in (first, first, second, second):
+        shop.store().run(reports.report, id, facts, 1, False, [Count("mail", "succeeded", 2)])
+    assert [one.counts for one in shop.client.totals()] == [{"succeeded": 4}]
 
 
 def test_what_a_worker_does_is_counted(shop: App) -> None:

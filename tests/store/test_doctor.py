@@ -15,6 +15,7 @@ from leasehold import App, Finding
 from leasehold.core.worker import WorkerFacts
 from leasehold.store import migrate
 from leasehold.store.flows import lease, reports
+from leasehold.tasks import new_id
 from tests.homes import Home, beat, claim, promote_all
 from tests.store.patients import found, make_app, the
 
@@ -50,7 +51,7 @@ WORKER = WorkerFacts("w1", "north", 42, None, 10, ("work",), 30.0, "1.0")
 def workers(app: App, *facts: WorkerFacts, now: float | None = None) -> Iterator[None]:
     """Workers that have said that they are there."""
     for one in facts:
-        app.store().run(reports.report, one, 3, False, now=now)
+        app.store().run(reports.report, new_id(), one, 3, False, now=now)
     try:
         yield
     finally:

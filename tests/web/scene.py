@@ -21,6 +21,7 @@ from leasehold.core.worker import WorkerFacts
 from leasehold.store.flows import enqueue, lease, promote, reports, schedules, stats, upkeep
 from leasehold.store.flows.scope import Scope
 from leasehold.store.flows.stats import Count
+from leasehold.tasks import new_id
 
 LEASE = 30.0
 LOST = "media-2:318:e119"
@@ -364,8 +365,8 @@ def _workers(stage: Stage) -> None:
         host, pid, _ = name.split(":")
         facts = WorkerFacts(name, host, int(pid), queues, slots, tuple(sorted(stage.app.tasks)), LEASE, "0.1.0")
         running = {0: 3, 1: 2, 2: 3, 3: 1}[number]
-        stage.run(reports.report, facts, running, False, now=stage.now - 86400 * (number + 1) / 3)
-        stage.run(reports.report, facts, running, number == 1, now=stage.now - (41 if number == 3 else 2))
+        stage.run(reports.report, new_id(), facts, running, False, now=stage.now - 86400 * (number + 1) / 3)
+        stage.run(reports.report, new_id(), facts, running, number == 1, now=stage.now - (41 if number == 3 else 2))
 
 
 def _people(stage: Stage) -> None:

@@ -16,7 +16,10 @@ from typing import Any
 
 import pytest
 
-from leasehold import App, InvalidInput, Job, SchemaMismatch, StoreUnavailable, Worker, events
+from leasehold import App, Attempt, Backoff, InvalidInput, Job, SchemaMismatch, StoreUnavailable, Worker, events
+from leasehold.core.job import Outcome
+from leasehold.worker import upkeep
+from leasehold.worker.run import Run
 from tests.homes import _any_schema, app, home  # noqa: F401
 from tests.servers import Server
 from tests.worker.programs import PATIENCE, pg_server, until  # noqa: F401
@@ -66,6 +69,57 @@ def leasehold_threads() -> list[str]:
     lasting = ("leasehold-slot", "leasehold-child", "leasehold-listener", "leasehold-client")
     names = [thread.name for thread in threading.enumerate() if thread.name.startswith("leasehold")]
     return [name for name in names if not name.startswith(lasting)]
+
+
+def test_until_idle_waits_for_what_is_due_however_long_it_takes_to_be_let_go(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "LOOK_GAP", 0.8)  # as on a machine that has much else to do
+
+    @app.task(backoff=Backoff(base=0, max=0))
+    def second_time_lucky(attempt: Attempt) -> int:
+        if attempt.job.attempt == 1:
+            raise ConnectionError
+        return attempt.job.attempt
+
+    app.client.migrate()
+    job = second_time_lucky.enqueue()
+    asyncio.run(worker_of(app).run(until_idle=True))
+    assert app.client.result(job, timeout=0) == 2
+
+
+def test_a_worker_does_not_leave_while_an_outcome_is_on_its_way_to_the_settler(
+    memory_app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, verdict = memory_app, Run.verdict
+
+    def slow(self: Run, outcome: Outcome) -> Outcome | None:
+        time.sleep(1.0)
+        return verdict(self, outcome)
+
+    monkeypatch.setattr(Run, "verdict", slow)
+    begun = threading.Event()
+
+    @app.task
+    def work(attempt: Attempt) -> str:
+        begun.set()
+        return "done"
+
+    app.client.migrate()
+    job = work.enqueue()
+
+    async def main() -> Worker:
+        worker = worker_of(app)
+        running = asyncio.create_task(worker.run())
+        await asyncio.to_thread(begun.wait, PATIENCE)
+        worker.stop()
+        worker.stop()
+        await running
+        return worker
+
+    worker = asyncio.run(main())
+    assert app.client.result(job, timeout=0) == "done"
+    assert worker.left_behind == 0
 
 
 def test_a_worker_runs_beside_other_things_on_a_loop_until_told_to_stop(app: App) -> None:

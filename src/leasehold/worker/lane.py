@@ -95,6 +95,7 @@ class Lane:
         self._full = False  # the claiming thread waits for room
         self.claiming = False
         self.idle_since: float | None = None  # since when claims have found nothing
+        self.last_in_vain = 0.0  # when the last of those was sent
 
     # Claiming
 
@@ -106,9 +107,11 @@ class Lane:
         """Claim what there is room for, or sleep until there is room, or news, or it is time to look."""
         self._sleeper.clear()
         self._give_back_stale()
+        begin = time.monotonic()
         found, all_of_it = self._claim_some()
         if found is not None and not found.jobs:
             self.idle_since = self.idle_since or time.monotonic()
+            self.last_in_vain = begin
         if found is None:
             self._sleeper.wait(STALE / 2)
         elif found.lonely and self._solitude.claim_alone(self):

@@ -11,6 +11,7 @@ import random
 import socket
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from importlib.metadata import version
 
@@ -134,8 +135,8 @@ class Reporter:
 
     def report(self) -> None:
         """Say that the worker is there, and what it has counted."""
-        counts = self._meter.take()
-        self._link.run(self._halt, reports.report, self._facts, self._running(), self.stopping, counts)
+        said = (str(uuid.uuid4()), self._facts, self._running(), self.stopping, self._meter.take())
+        self._link.run(self._halt, reports.report, *said)
 
     def stop(self) -> None:
         """No more."""
@@ -149,7 +150,8 @@ class Reporter:
 
     def _forget(self) -> None:
         try:
-            counts = self._meter.take()
-            self._link.store.run_with(Limited(FAREWELL), reports.forget, self._facts.name, counts)
+            last = (str(uuid.uuid4()), self._facts, 0, True, self._meter.take())
+            self._link.store.run_with(Limited(FAREWELL), reports.report, *last)
+            self._link.store.run_with(Limited(FAREWELL), reports.forget, self._facts.name)
         except LeaseholdError as error:
             log.info("the store does not hear that this worker has stopped: %s", error)

@@ -74,13 +74,6 @@ class Settler:
         """How many are not settled yet."""
         return len(self._waiting) + self._busy + len(self._open)
 
-    def flush(self, seconds: float) -> int:
-        """Wait until all is settled, but not for longer than this; returns what is left."""
-        give_up = time.monotonic() + seconds
-        while self.left and time.monotonic() < give_up:
-            time.sleep(0.005)
-        return self.left
-
     def stop(self) -> None:
         """No more: what is not settled by now will not be."""
         self._halt.set()

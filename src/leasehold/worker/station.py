@@ -122,6 +122,18 @@ class Station:
         quiet = [lane.idle_since for lane in self.lanes]
         return self.is_empty and all(one is not None and time.monotonic() - one >= seconds for one in quiet)
 
+    def has_nothing_left(self, halt: threading.Event) -> bool:
+        """Nothing is there to be let go; and a claim that was sent when that was known has found nothing."""
+        if not self.upkeep.has_nothing_to_let_go(halt):
+            return False
+        since = time.monotonic()
+        for lane in self.lanes:
+            lane.wake()
+        while self.has_been_idle_for(0.0) and not halt.wait(0.005):
+            if all(lane.last_in_vain > since for lane in self.lanes):
+                return True
+        return False
+
     def stop(self) -> None:
         """End everything."""
         self.drain()

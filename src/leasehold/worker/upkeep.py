@@ -22,7 +22,7 @@ from ..store.flows import lease, look, schedules, stats, upkeep
 from ..store.flows.promote import promote
 from ..tasks import new_id
 from .held import Held
-from .link import GRACE_AT_LEAST, Link, for_ever
+from .link import GRACE_AT_LEAST, Halted, Link, for_ever
 from .reporter import Meter
 
 log = logging.getLogger("leasehold.worker")
@@ -114,6 +114,14 @@ class Upkeep:
             next_tick = self.tick()
         latest = LOOK_EVERY * random.uniform(0.8, 1.0)  # noqa: S311
         return min(max(one, LOOK_GAP) for one in (latest, next_due, next_tick) if one is not None)
+
+    def has_nothing_to_let_go(self, halt: threading.Event) -> bool:
+        """Whether all that could run now is queued."""
+        try:
+            outlook = self._link.run(halt, upkeep.outlook)
+        except Halted:
+            return False
+        return not outlook.nudged and (outlook.next_due is None or outlook.next_due > 0)
 
     def reap(self) -> None:
         """Take what dead workers have left."""

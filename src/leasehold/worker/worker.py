@@ -43,7 +43,8 @@ JOIN_FOR = 1.0  # seconds that threads have to end
 FLUSH_FOR = 2.0  # seconds that the last settles have
 MOST_CONNECTIONS = 30
 CHILD_STARTS_WITHIN = 30.0  # seconds that do not count against a timeout
-IDLE_FOR = 0.2  # seconds: whatever the last job has set free is promoted by then
+IDLE_FOR = 0.2  # seconds: what is that near counts as now
+IDLE_AT_MOST = 5.0  # seconds: then what is due and cannot be had, as somebody has it locked, is not waited for
 MIB = 1024 * 1024
 
 
@@ -170,7 +171,7 @@ class Worker:
             self._start()
             while not self._stopping.wait(IDLE_FOR / 4 if until_idle else 1.0):
                 self._look_at_memory()
-                if until_idle and all(station.has_been_idle_for(IDLE_FOR) for station in self._stations):
+                if until_idle and self._is_idle():
                     break
             self._drain()
         except BaseException as error:
@@ -182,6 +183,14 @@ class Worker:
                 self.finished.set()
                 with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                     tell()
+
+    def _is_idle(self) -> bool:
+        """Nothing was found for a while; and, as a while is nothing on a busy machine, the store says so too."""
+        stations = self._stations
+        if not all(station.has_been_idle_for(IDLE_FOR) for station in stations):
+            return False
+        halt = self._stopping
+        return all(station.has_been_idle_for(IDLE_AT_MOST) or station.has_nothing_left(halt) for station in stations)
 
     def _start(self) -> None:
         solitude = Solitude()
@@ -285,8 +294,8 @@ class Worker:
             if not run.ended and not run.settling:
                 log.warning("%s %s: given back, as it does not end", run.task.name, run.job.id, extra=run.marks)
                 run.lane.settle(run, Released())
-        give_up = time.monotonic() + FLUSH_FOR
-        self.left_behind = sum(s.settler.flush(max(give_up - time.monotonic(), 0.0)) for s in self._stations)
+        self._wait_until_empty(FLUSH_FOR)
+        self.left_behind = sum(len(station.runs()) for station in self._stations)
         if self.left_behind:
             log.error("%d jobs could not be settled: their leases will run out", self.left_behind)
 

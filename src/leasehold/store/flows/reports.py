@@ -11,18 +11,16 @@ from .stats import Count
 
 
 def report(
-    facts: WorkerFacts, running: int, stopping: bool, counts: Sequence[Count] = (), *, now: float | None = None
+    id: str, facts: WorkerFacts, running: int, stopping: bool, counts: Sequence[Count] = (), *, now: float | None = None
 ) -> Flow[None]:
-    """A worker is there. With it goes what it has counted since it last said so."""
+    """A worker is there. With it goes what it has counted since it last said so; said again, it is counted once."""
     yield BEGIN
     about = as_json(facts)
     said = {"name": facts.name, "host": facts.host, "pid": facts.pid, "running": running, "stopping": stopping}
-    yield write("see_worker", **said, about=about, now=now)
-    yield from stats.add(counts, now=now)
+    if (yield write("see_worker", **said, report=id, about=about, now=now)):
+        yield from stats.add(counts, now=now)
 
 
-def forget(name: str, counts: Sequence[Count] = (), *, now: float | None = None) -> Flow[None]:
+def forget(name: str) -> Flow[None]:
     """A worker has stopped in good order."""
-    yield BEGIN
     yield write("forget_worker", name=name)
-    yield from stats.add(counts, now=now)

@@ -225,6 +225,7 @@ create table {schema}.workers (
     about       json not null,  -- what it can do: queues, slots, tasks, lease, version
     running     integer not null,
     stopping    boolean not null,
+    report      uuid not null,  -- the last: what is said again is counted once
     started_at  timestamptz not null,
     seen_at     timestamptz not null
 ) with (fillfactor = 50);

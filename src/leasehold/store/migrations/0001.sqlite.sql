@@ -221,6 +221,7 @@ create table {schema}.workers (
     about       text not null,  -- what it can do: queues, slots, tasks, lease, version
     running     integer not null,
     stopping    integer not null,
+    report      text not null,  -- the last: what is said again is counted once
     started_at  real not null,
     seen_at     real not null
 );
