@@ -31,7 +31,7 @@ def add_to(commands: Any) -> None:
     add = stats.add_argument
     add("--since", type=moment, default="1h", metavar="WHEN", help="from then on: 2h, 3d, 2026-11-16 (default 1h)")
     add("--until", type=moment, metavar="WHEN", help="until then (default now)")
-    add("--step", type=duration, metavar="S", help="in steps of 1m, 10m or 1h (default: so that it is readable)")
+    add("--step", type=duration, metavar="S", help="in steps of 1m, 10m, 1h or 6h (default: so that it is readable)")
     add("--queue", metavar="NAME", help="of this queue")
     add("--totals", action="store_true", help="over all time, one line for each queue")
     stats.set_defaults(run=run_stats)

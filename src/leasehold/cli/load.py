@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from .. import logs
 from ..app import App
 from ..client import Client
-from ..core.errors import LeaseholdError
 
 
 class Wrong(Exception):
@@ -40,9 +39,7 @@ def load_app(given: str) -> App:
                 "looks there first: is the name right, and is this the right directory?"
             ) from None
         raise Wrong(_failed(module_name, error)) from None
-    except (LeaseholdError, SystemExit) as error:
-        raise Wrong(_failed(module_name, error)) from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Wrong(_failed(module_name, error)) from None
     return _app_of(module, module_name, attribute)
 

@@ -26,6 +26,7 @@ from . import (
     targets,
     top,
     web,
+    work,
     worker,
     workers,
 )
@@ -36,7 +37,6 @@ COMMANDS = (
     completion, demo,
 )  # fmt: skip
 
-INTERRUPTED = 130
 NOBODY_READS = 141
 
 
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         print(f"leasehold: {show.lines(_worded(error, options))}", file=sys.stderr)
         code = 2 if isinstance(error, InvalidInput | UnknownTask) else 1
     except KeyboardInterrupt:
-        code = INTERRUPTED
+        code = work.INTERRUPTED
     except BrokenPipeError:  # `leasehold jobs shop:app | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it ends
         code = NOBODY_READS

@@ -17,7 +17,6 @@ from .given import decode, filters, read, told
 
 VERBS = ("cancel", "pause", "resume", "run-now", "complete", "delete")
 IN_BULK = ("cancel", "pause", "resume", "run-now", "delete")
-INTERRUPTED = 130
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +63,7 @@ def _each(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
     refused: list[dict[str, str]] = []
     verb = _verb(client, options)
     try:
-        with work.stoppable() as check, work.bar(f"{options.verb}", len(ids)) as advance:
+        with work.stoppable() as check, work.bar(options.verb, len(ids)) as advance:
             for job_id in ids:
                 check()
                 try:
@@ -78,7 +77,7 @@ def _each(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
                 advance(len(done) + len(refused))
     except KeyboardInterrupt:
         print(f"leasehold: stopped; {len(done)} of {len(ids)} done, {len(refused)} refused", file=sys.stderr)
-        return INTERRUPTED
+        return work.INTERRUPTED
     if options.json:
         show.as_json({"done": done, "refused": refused})
     for one in () if options.json else done:
@@ -130,7 +129,7 @@ def _bulk(client: Client, options: argparse.Namespace, which: dict[str, Any]) ->
             done, refused = ended.done, ended.refused
     except KeyboardInterrupt:
         print(f"leasehold: stopped; {done} of {number} done, {refused} refused", file=sys.stderr)
-        return INTERRUPTED
+        return work.INTERRUPTED
     return _said(options, number, done, refused)
 
 

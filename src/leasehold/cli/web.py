@@ -36,7 +36,7 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Serve until told to stop."""
     if find_spec("uvicorn") is None or find_spec("starlette") is None:
-        raise InvalidInput("the web needs some packages more: pip install 'leasehold[web]'")
+        raise InvalidInput("the web needs some more packages: pip install 'leasehold[web]'")
     import uvicorn
 
     from ..web import create_app

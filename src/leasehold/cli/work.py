@@ -12,6 +12,8 @@ from . import show
 
 Advance = Callable[[int], None]
 
+INTERRUPTED = 130  # the exit code after Ctrl-C
+
 
 @contextmanager
 def bar(what: str, total: int | None) -> Iterator[Advance]:

@@ -14,13 +14,13 @@ LeaseholdError
 ├── JobFailed, JobCancelled            what `result` raises for a job that did not succeed
 ├── WaitTimeout (TimeoutError)
 ├── SignalTimeout (TimeoutError)       raised in a handler: the signal did not come in time
-└── StoreError
-    ├── StoreUnavailable               cannot be reached, or was lost in the middle
-    ├── StoreBusy                      a lock was not to be had in time
-    ├── StoreRefused                   read-only, full, no permission
-    └── SchemaMismatch                 the store's schema is not the one this version works with
+├── StoreError
+│   ├── StoreUnavailable               cannot be reached, or was lost in the middle
+│   ├── StoreBusy                      a lock was not to be had in time
+│   ├── StoreRefused                   read-only, full, no permission
+│   └── SchemaMismatch                 the store's schema is not the one this version works with
+└── Snooze, Retry, Fail                raised by a handler to say how its attempt ends
 
-Snooze, Retry, Fail                    raised by a handler to say how its attempt ends
 Suspended (BaseException)              raised by `Attempt.sleep` and `Attempt.wait_for`
 Aborted (BaseException)                raised by `Attempt.check` once the attempt is over
 """
@@ -35,7 +35,7 @@ AbortReason = Literal["lease_lost", "completed", "deleted", "cancelled", "paused
 
 
 class LeaseholdError(Exception):
-    """Base of everything that Leasehold raises, apart from `Aborted`."""
+    """Base of everything that Leasehold raises, apart from `Aborted` and `Suspended`."""
 
 
 class InvalidInput(LeaseholdError, ValueError):

@@ -33,7 +33,7 @@ def _verb(sources: set[State], targets: set[State], who: Literal["anyone", "upke
 _ASKED = {CANCELLED, PAUSED}
 
 TRANSITIONS: dict[str, Transition] = {
-    # verb             from                                        to                                   who
+    # verb: from, to, who may say it
     "enqueue": _verb(set(), {QUEUED, PENDING}, "anyone"),
     "promote": _verb({PENDING}, {QUEUED}, "upkeep"),
     "claim": _verb({QUEUED}, {RUNNING}, "worker"),

@@ -73,7 +73,7 @@ def _watch(ours: App, story: Story, a: WorkerProcess, b: WorkerProcess, show: Sh
         if a.killed_at is None and time.monotonic() - story.begun > KILL_AFTER and story.running.get("A"):
             _kill(ours, story, a)
         if a.killed_at is not None:
-            _follow(ours, story, a, b)
+            _follow(ours, story, a)
         show()
         time.sleep(0.1)
 
@@ -98,7 +98,7 @@ def _kill(ours: App, story: Story, a: WorkerProcess) -> None:
     story.say(f"worker A (process {a.process.pid}) is killed with -9 while it runs {len(held)} jobs; nobody is told")
 
 
-def _follow(ours: App, story: Story, a: WorkerProcess, b: WorkerProcess) -> None:
+def _follow(ours: App, story: Story, a: WorkerProcess) -> None:
     """What becomes of the jobs that the dead one held."""
     for job_id, before in story.orphans.items():
         job = ours.client.get(job_id)

@@ -1,8 +1,9 @@
 """Statements: their names, their texts, and how a text is rendered for a driver.
 
-A flow yields `Query("claim", worker=..., ...)`. Its text is `sql/claim.postgres.sql` or `sql/claim.sqlite.sql`: the
-same `:name` parameters in both. `{schema}` and `{now}` are the only words replaced in a text. Lists and batches travel
-as one JSON parameter, so that every driver binds the same few types: text, numbers, booleans, null.
+A flow yields `write("claim", worker=..., ...)`, or `read`. The text of it is `sql/claim.postgres.sql` or
+`sql/claim.sqlite.sql`: the same `:name` parameters in both. `{schema}` and `{now}` are the only words replaced in a
+text. Lists and batches travel as one JSON parameter, so that every driver binds the same few types: text, numbers,
+booleans, null.
 """
 
 from __future__ import annotations

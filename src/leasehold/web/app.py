@@ -27,8 +27,6 @@ from .site import Parameters, Site
 Handler = Callable[[Request], Awaitable[Response]]
 Look = Callable[..., str]
 
-API = "/api"  # names in paths may hold slashes: `find` takes these apart before they are decoded
-
 
 def create_app(
     app: App,
@@ -125,7 +123,7 @@ _WRONG = {
 def _endpoint(path: str, method: str) -> api.Found | None:
     if path.startswith("/api/"):
         return api.find(api.ENDPOINTS, method, path.removeprefix("/api"))
-    if path.startswith("/targets/") and path.endswith("/resume/"):  # where the first clients know it
+    if path.startswith("/targets/") and path.endswith("/resume/"):  # see `RESUME_AT_TARGET`
         return api.find([api.RESUME_AT_TARGET], method, path)
     return None
 

@@ -106,9 +106,7 @@ class Filter(Struct, kw_only=True, forbid_unknown_fields=True):
     task: Text | UnsetType = UNSET
     target: Text | UnsetType = UNSET
     worker: Text | UnsetType = UNSET
-    error: (
-        Annotated[Text, Meta(description="A text in the error, in capitals or not, of jobs not over")] | UnsetType
-    ) = UNSET
+    error: ErrorText | UnsetType = UNSET
     created_from: When | UnsetType = UNSET
     created_to: When | UnsetType = UNSET
 

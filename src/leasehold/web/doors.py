@@ -22,7 +22,7 @@ from typing import Any
 from urllib.parse import parse_qs, quote
 
 from ..core.errors import InvalidInput
-from .keys import Caller, Keys
+from .keys import COOKIE, Caller, Keys
 from .pages import STYLE, refused, sign_in
 from .problems import KINDS, Refusal, problem
 
@@ -36,7 +36,6 @@ ASGI = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOCAL = ("localhost", "127.0.0.1", "[::1]")
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-COOKIE = "leasehold_session"
 LARGEST_BODY = 1024 * 1024
 LONGEST_QUERY = 8192
 MOST_FIELDS = 5000

@@ -21,6 +21,7 @@ from ..core.errors import InvalidInput
 Role = Literal["read", "operate"]
 Tokens = str | Mapping[str, str]
 
+COOKIE = "leasehold_session"
 SHORTEST = 16
 SESSION_FOR = 12 * 3600.0
 

@@ -103,7 +103,7 @@ def _attempts(page: _Page, totals: Sequence[StatPoint], names: Mapping[str, str]
         "Leases that ran out, and whose jobs were reaped: taken from workers that were gone.", lost,
     )  # fmt: skip
     timed = {
-        "leasehold_job_wait_seconds": ("From when a job was due to when a worker claimed it.", "waits"),
+        "leasehold_job_wait_seconds": ("From when a job was due to when its handler started.", "waits"),
         "leasehold_job_start_seconds": ("From when a job was claimed to when its handler started.", "starts"),
         "leasehold_job_duration_seconds": ("How long handlers took.", "runs"),
     }

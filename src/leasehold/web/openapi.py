@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from . import asks
+from .keys import COOKIE
 from .problems import KINDS, MEDIA_TYPE, Problem
 from .wire import JSON
 
 if TYPE_CHECKING:
     from .api.endpoint import Endpoint
 
-COOKIE = "leasehold_session"
 REF = "#/components/schemas/{name}"
 
 _PATH_TYPES: dict[str, Any] = {"id": asks.Id, "queue": asks.Name, "target": asks.Text, "name": asks.Text}
@@ -29,9 +29,7 @@ Whatever is refused is answered with a problem document (RFC 9457): `detail` say
 Moments are those of RFC 3339, durations are seconds. What is changed is noted in the audit trail (`/audit`)."""
 
 
-def openapi(
-    endpoints: Sequence[Endpoint], *, root: str, version: str, cookie: str = COOKIE, tasks: Iterable[str] = ()
-) -> dict[str, Any]:
+def openapi(endpoints: Sequence[Endpoint], *, root: str, version: str, tasks: Iterable[str] = ()) -> dict[str, Any]:
     """An OpenAPI 3.1 document. `root`: where the web app is mounted. `tasks`: what can be enqueued."""
     schemas, components = _schemas(endpoints)
     _name_tasks(components, sorted(tasks))
@@ -49,7 +47,7 @@ def openapi(
             "responses": _problems(),
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer", "description": "A token with the role read or operate"},
-                "cookie": {"type": "apiKey", "in": "cookie", "name": cookie, "description": "A session of the browser"},
+                "cookie": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "A session of the browser"},
             },
         },
     }

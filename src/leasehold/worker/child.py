@@ -78,7 +78,6 @@ class Child:
         self._lock = threading.Lock()
         self._jobs: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self._attempt: Attempt | None = None
-        self._aborting = False
 
     def work(self) -> None:
         """One job after another, in the main thread: signals are delivered there."""

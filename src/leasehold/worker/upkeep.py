@@ -21,6 +21,7 @@ from ..events import Cancelled, Enqueued, Events, Promoted, Reaped
 from ..store.flows import lease, look, schedules, stats, upkeep
 from ..store.flows.promote import promote
 from ..tasks import new_id
+from .heartbeat import BEATS_PER_LEASE
 from .held import Held
 from .link import GRACE_AT_LEAST, Halted, Link, for_ever
 from .reporter import Meter
@@ -58,7 +59,7 @@ class Upkeep:
         self._link, self._held, self._events, self._meter, self._tenant = link, held, events, meter, tenant
         self._tasks, self._schedules = tasks, schedules
         self._puzzles: dict[str, float] = {}  # definitions that cannot be understood here, and until when to pass over
-        self._grace = max(lease / 3, GRACE_AT_LEAST)
+        self._grace = max(lease / BEATS_PER_LEASE, GRACE_AT_LEAST)
         self._keep = (finished_for, failed_for)
         self._halt = threading.Event()
         self._stack = ExitStack()

@@ -56,7 +56,7 @@ class Worker:
     unless its task says otherwise. `grace`: seconds that running jobs have to end after `stop`. `delay`: seconds that a
     slot rests between two jobs. `tenants`: slots by tenant, in place of `concurrency`. `max_jobs`, `max_rss`: stop
     after so many jobs, or MiB of memory. `poll`: how often to look when nothing is heard. `finished_for`,
-    `failed_for`: how long jobs that are over are kept.
+    `failed_for`: how long jobs that are over are kept. `name`: what its id begins with, by default the host's.
     """
 
     def __init__(

@@ -83,7 +83,7 @@ class Desk:
             self._answer(key)
         elif self.typing is not None:
             self._type(key)
-        elif key == "q" or (key == "Q"):
+        elif key in ("q", "Q"):
             return "quit"
         elif self.watched is not None and key in ("esc", "enter", "left", "backspace"):
             self.watched = None

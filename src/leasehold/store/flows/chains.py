@@ -59,7 +59,7 @@ def _hold(chains: Iterable[str], now: float | None) -> Flow[list[Row]]:
     while True:
         locked = yield write("lock_chains", chains=_list(chains), now=now)
         ends = pairs((yield read("chain_ends", chains=_list(chains))))
-        if {row[11] for row in locked} >= {chain for chain, state in ends.items() if not State(state).over}:
+        if {chain for *_, chain, _ in locked} >= {chain for chain, state in ends.items() if not State(state).over}:
             return locked
 
 

@@ -144,9 +144,9 @@ def add_successors(given: Sequence[Successor], *, now: float | None = None) -> F
             raise InvalidInput(f"continue_with: job {one.draft.id} exists already")
 
 
-def _parts(items: Sequence[T], most: int = MOST) -> Iterator[tuple[int, Sequence[T]]]:
+def _parts(items: Sequence[T]) -> Iterator[tuple[int, Sequence[T]]]:
     """What one statement carries of many, and where that begins."""
-    return ((start, items[start : start + most]) for start in range(0, len(items), most))
+    return ((start, items[start : start + MOST]) for start in range(0, len(items), MOST))
 
 
 def _refuse_twins(drafts: Batch) -> bool:

@@ -20,6 +20,7 @@ from ...core.machine import Change
 from ..query import BEGIN, Flow, Row, Wake, as_json, pairs, read, write
 from . import rows
 from .lease import apply
+from .look import ended
 
 MOST = 1000
 
@@ -187,7 +188,7 @@ def _open_edges(scans: Nudges, most: int) -> Flow[tuple[dict[tuple[str, str], li
 
 
 def _ended(state: str | None) -> bool:
-    return state is None or state == State.FAILED or State(state).over
+    return state is None or ended(state)
 
 
 def _unblock(decided: Counter[str], waiting: dict[str, Row]) -> Flow[None]:

@@ -45,5 +45,5 @@ ENDPOINTS: list[Endpoint] = [
     show_openapi,
 ]
 
-#: The founding documents have it at `POST /targets/{target}/jobs/{id}/resume/`.
+#: Also answered outside of the API, at `POST /targets/{target}/jobs/{id}/resume/`.
 RESUME_AT_TARGET: Endpoint = places.resume_target_job

@@ -48,14 +48,14 @@ def answer(function: Callable[..., Page], view: View, **parameters: Any) -> Page
     try:
         return function(view, **parameters)
     except (NotThere, JobNotFound, ScheduleNotFound) as error:
-        return missing(view, error)
+        return missing(error)
     except InvalidInput as error:
         return problem("That cannot be", str(error), status=400)
 
 
-def problem(title: str, said: str, advice: str = "", *, status: int = 500) -> Page:
+def problem(title: str, said: str, *, status: int) -> Page:
     """A page that says what went wrong."""
-    return Page(title, "problem.html", {"said": said, "advice": advice}, status=status, live=False)
+    return Page(title, "problem.html", {"said": said, "advice": ""}, status=status, live=False)
 
 
 __all__ = [

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ...core.errors import InvalidInput
-from ...core.job import State
 
 TEXTS = ("queue", "task", "target", "worker", "error")
 MOMENTS = {"from": "created_from", "to": "created_to"}
@@ -55,6 +54,3 @@ def in_words(filters: Mapping[str, str]) -> str:
             said = f"\u201c{filters[name]}\u201d" if name == "error" else filters[name]
             words += f" {preposition} {said}"
     return words
-
-
-STATES = tuple(str(state) for state in State)

@@ -93,7 +93,7 @@ def life(found: Job[Any], attempts: list[AttemptRecord], now: float) -> timeline
     return timeline.Life(created, due, now, runs, ended, ahead)
 
 
-def missing(view: View, error: Exception) -> Page:
+def missing(error: Exception) -> Page:
     """What is shown where something does not exist."""
     said = f"There is no job {', '.join(error.ids)}." if isinstance(error, JobNotFound) else str(error)
     advice = "It may have been deleted, or pruned since it was over."

@@ -66,15 +66,13 @@ def environment() -> Environment:
         "iso": _iso,
     }
     for name in made.list_templates():
-        made.get_template(name)  # all at once, so that no visitor waits for it
+        made.get_template(name)  # compiled now, and kept
     return made
 
 
 def warm_up() -> None:
-    """Compile all templates: else the first who looks waits for it."""
-    made = environment()
-    for name in made.list_templates():
-        made.get_template(name)
+    """Else the first who looks waits for the templates to be compiled."""
+    environment()
 
 
 @cache

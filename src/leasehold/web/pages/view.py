@@ -38,7 +38,7 @@ class View:
         return self.role == "operate"
 
     def link(self, path: str, /, **parameters: str | Sequence[str] | None) -> str:
-        """The address of a page. What comes from a job goes into `parameters`, or through `segment`."""
+        """The address of a page. What comes from a job goes into `parameters`; names have links below."""
         given = {name: value for name, value in parameters.items() if value}
         return self.root + path + (f"?{urlencode(given, doseq=True)}" if given else "")
 

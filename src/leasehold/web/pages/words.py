@@ -147,11 +147,3 @@ def clock(moment: datetime | None, *, fraction: bool = False) -> str:
         return "\u2013"
     text = moment.strftime("%Y-%m-%d %H:%M:%S")
     return f"{text}.{moment.microsecond // 1000:03d} UTC" if fraction else f"{text} UTC"
-
-
-def seconds_left(moment: datetime | None, now: datetime) -> str:
-    """12 s; overdue."""
-    if moment is None:
-        return "\u2013"
-    left = (moment - now).total_seconds()
-    return f"{left:.0f} s" if left > 0 else "run out"
