@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from .job import Job
+from .job import Job, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,17 @@ class QueueInfo:
     fair: bool = False  # keys are served in turn
     rates: tuple[RateInfo, ...] = ()
     oldest: float | None = None  # for how many seconds the longest queued job has been due
+
+
+def by_state(queue: QueueInfo) -> dict[State, int]:
+    """How many jobs of a queue are in each of the states that are not over."""
+    return {
+        State.PENDING: queue.pending,
+        State.QUEUED: queue.queued,
+        State.RUNNING: queue.running,
+        State.PAUSED: queue.paused_jobs,
+        State.FAILED: queue.failed,
+    }
 
 
 @dataclass(frozen=True, slots=True)

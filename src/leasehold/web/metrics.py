@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
-from ..core.sight import QueueInfo
+from ..core.sight import QueueInfo, by_state
 from ..core.stats import BOUNDS, Histogram, StatPoint
 from ..core.worker import WorkerInfo
 
@@ -66,19 +66,12 @@ def _jobs(page: _Page, queues: Sequence[QueueInfo], names: Mapping[str, str]) ->
         found = [(one.queue, getattr(one, number)) for one in queues]
         return [("", {"queue": names[queue]}, value) for queue, value in found if value is not None]
 
-    states = {
-        "pending": "pending",
-        "queued": "queued",
-        "running": "running",
-        "paused": "paused_jobs",
-        "failed": "failed",
-    }
-    by_state: list[Sample] = [
-        ("", {"queue": names[one.queue], "state": state}, getattr(one, field))
+    jobs: list[Sample] = [
+        ("", {"queue": names[one.queue], "state": state}, number)
         for one in queues
-        for state, field in states.items()
+        for state, number in by_state(one).items()
     ]
-    page.add("leasehold_jobs", "gauge", "Jobs that are not over, by state.", by_state)
+    page.add("leasehold_jobs", "gauge", "Jobs that are not over, by state.", jobs)
     oldest: list[Sample] = [("", {"queue": names[one.queue]}, one.oldest or 0.0) for one in queues]
     page.add(
         "leasehold_queue_oldest_seconds", "gauge", "For how long the job that is queued longest has been due.", oldest

@@ -9,6 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ...core.job import State
+from ...core.sight import by_state
 from .. import show
 from ..queues import limits_of
 from ..workers import queues_of, state_of
@@ -17,7 +19,6 @@ from .feed import Detail, Snapshot, Watched
 
 KEYS = "tab table  j/k line  enter more  p pause  c cancel  r retry  / filter  q quit"
 KEYS_IN_DETAIL = "esc back  j/k scroll  p pause  c cancel  r retry  q quit"
-STATES = ("pending", "queued", "running", "paused", "failed")
 ALWAYS = 5  # lines of the head and the foot
 
 Cells = list[str | Text]
@@ -49,10 +50,9 @@ def _head(desk: Desk, width: int) -> list[RenderableType]:
 
 
 def _totals(seen: Snapshot) -> Text:
-    names = {"paused": "paused_jobs"}
     text = Text()
-    for state in STATES:
-        number = sum(getattr(queue, names.get(state, state)) for queue in seen.queues)
+    for state in (one for one in State if not one.over):
+        number = sum(by_state(queue)[state] for queue in seen.queues)
         text.append(f"{number:,}", style=f"bold {show.STYLES[state]}" if number else "dim")
         text.append(f" {state}   ")
     return text

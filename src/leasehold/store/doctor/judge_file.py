@@ -8,9 +8,8 @@ from typing import NamedTuple
 from ...core.finding import Finding, listed, size
 from ..sqlite import FIXED_WAL_RESET, NETWORK
 
-WAL_GROWN = (
-    32_000_000  # it is copied back, and begun anew, from 4 MB on: eight times that means that somebody prevents it
-)
+# It is copied back, and begun anew, from 4 MB on: eight times that means that somebody prevents it.
+WAL_GROWN = 32_000_000
 FREE_WORTH_WHILE = 256_000_000
 MOST_CHECKED = 200_000_000  # bytes: a second or two
 DISK_WARN, DISK_ERROR = 500_000_000, 50_000_000

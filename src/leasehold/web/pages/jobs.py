@@ -8,6 +8,7 @@ from typing import Any
 from ...core.errors import InvalidInput
 from ...core.ids import id_time
 from ...core.job import State
+from ...core.sight import QueueInfo, by_state
 from . import filters
 from .job import job
 from .view import Page, View
@@ -55,14 +56,5 @@ def _cheap(given: dict[str, str]) -> bool:
     return bool(states) and states <= {"pending", "queued", "running", "paused", "failed"}
 
 
-def _tabs(queues: list[Any]) -> list[tuple[str, int | None]]:
-    fields = {
-        "pending": "pending",
-        "queued": "queued",
-        "running": "running",
-        "paused": "paused_jobs",
-        "failed": "failed",
-    }
-    return [
-        (str(state), sum(getattr(one, fields[state]) for one in queues) if state in fields else None) for state in State
-    ]
+def _tabs(queues: list[QueueInfo]) -> list[tuple[str, int | None]]:
+    return [(str(state), None if state.over else sum(by_state(one)[state] for one in queues)) for state in State]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ...core.job import State
+from ...core.sight import by_state
 from . import figures, memory
 from .view import Page, View
 
 FEW = 6
-LIVE = (State.PENDING, State.QUEUED, State.RUNNING, State.PAUSED, State.FAILED)
 
 
 def overview(view: View) -> Page:
@@ -17,8 +17,7 @@ def overview(view: View) -> Page:
     queues = [one for one in view.client.queues() if one.queue != "*"]
     workers = view.client.workers()
     schedules = [one for one in view.client.schedules.all() if one.next_at is not None and not one.paused]
-    fields = ("pending", "queued", "running", "paused_jobs", "failed")
-    totals = {str(state): sum(getattr(one, name) for one in queues) for state, name in zip(LIVE, fields, strict=True)}
+    totals = {str(state): sum(by_state(one)[state] for one in queues) for state in State if not state.over}
     context = {
         "which": which,
         "ranges": figures.RANGES,

@@ -9,8 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ...core.job import State
-from ...core.sight import QueueInfo
+from ...core.sight import QueueInfo, by_state
 from ...core.stats import StatPoint
 from . import figures, memory
 from .charts import share_bar, sparkline
@@ -48,13 +47,7 @@ def limits(info: QueueInfo) -> list[str]:
 
 
 def _row(info: QueueInfo, lately: Sequence[float]) -> dict[str, Any]:
-    counts = {
-        State.PENDING: info.pending,
-        State.QUEUED: info.queued,
-        State.RUNNING: info.running,
-        State.PAUSED: info.paused_jobs,
-        State.FAILED: info.failed,
-    }
+    counts = by_state(info)
     shares = [(str(state), str(state), float(value)) for state, value in counts.items()]
     said = ", ".join(f"{number(value)} {state}" for state, value in counts.items())
     return {
