@@ -30,7 +30,7 @@ from tests.store.subjects import Subject, check_invariants, expected, subjects_o
 BASE = 1_767_225_600.0  # the moment in the ids below
 THOROUGH = os.environ.get("LEASEHOLD_HYPOTHESIS") == "thorough"
 SETTINGS = settings(
-    max_examples=2000 if THOROUGH else 50,
+    max_examples=2000 if THOROUGH else 30,
     derandomize=not THOROUGH,  # what chance finds is for those who search, not for everybody who runs the tests
     stateful_step_count=60 if THOROUGH else 40,
     deadline=None,

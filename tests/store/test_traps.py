@@ -189,8 +189,8 @@ def test_renewal_of_many_against_settle_of_many_never_deadlocks(pg: Bench) -> No
 
     def settle() -> None:
         session = pg.session()
-        end = time.monotonic() + 12
-        while time.monotonic() < end and rounds[1] < 2000:
+        end = time.monotonic() + 50
+        while time.monotonic() < end and min(rounds) < 500:
             some = [(one, random.choice([Succeeded("1"), Raised("x")])) for one in random.sample(leases, 20)]
             session.leave_open(lease.settle(some, half, now=pg.now))
             session.roll_back()
@@ -200,7 +200,7 @@ def test_renewal_of_many_against_settle_of_many_never_deadlocks(pg: Bench) -> No
     threads = [Background(beat), Background(beat), Background(settle)]
     for thread in threads:
         thread.result(60)  # raises what a deadlock would have raised
-    assert min(rounds) > 200
+    assert min(rounds) >= 500
 
 
 def test_two_settles_of_overlapping_batches_never_deadlock(pg: Bench) -> None:

@@ -66,8 +66,8 @@ def _others(connection: sqlite3.Connection) -> None:
     connection.execute("update leasehold_audit set what = ?, detail = ?", (ATTACK, json.dumps({ATTACK: LINK})))
     connection.execute("update leasehold_stats set queue = queue || ?", (ATTACK,))
     about = {"name": ATTACK, "host": ATTACK, "pid": 1, "queues": [ATTACK], "slots": 3, "tasks": [ATTACK], "lease": 30.0}
-    row = (ATTACK, ATTACK, 1, json.dumps(about | {"version": ATTACK}), 2, 0, time.time(), time.time())
-    connection.execute("insert into leasehold_workers values (?, ?, ?, ?, ?, ?, ?, ?)", row)
+    row = (ATTACK, ATTACK, 1, json.dumps(about | {"version": ATTACK}), 2, 0, "of late", time.time(), time.time())
+    connection.execute("insert into leasehold_workers values (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
     (text,) = connection.execute("select definition from leasehold_schedules limit 1").fetchone()
     definition = json.loads(text)
     definition["draft"] |= {"task": ATTACK, "queue": ATTACK, "payload": json.dumps([ATTACK])}

@@ -84,7 +84,7 @@ def config(*, coverage: bool) -> schemathesis.Config:
         {
             "seed": 20260301,
             "headers": {"Authorization": f"Bearer {TOKEN}"},
-            "generation": {"max-examples": 4 if coverage else 6, "deterministic": True, "database": "none"},
+            "generation": {"max-examples": 4, "deterministic": True, "database": "none"},
             "checks": refused,
             "operations": [
                 {"include-operation-id": SAYS_MORE, "checks": fair | refused},
@@ -96,7 +96,7 @@ def config(*, coverage: bool) -> schemathesis.Config:
             ],
             "phases": {
                 "coverage": {"enabled": coverage},
-                "stateful": {"max-steps": 6, "generation": {"max-examples": 4}},
+                "stateful": {"max-steps": 6, "generation": {"max-examples": 3}},
             },
         }
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -213,10 +213,19 @@ def _run(stage: Stage, sql: str) -> None:
 def reap(stage: Stage, attempt: Attempt) -> None:
     """Take the job away from its owner, who does not know. Whoever comes by may do it as well."""
     app, home = stage.app, stage.home
-    past = "now() - interval '1 hour'" if home.is_postgres else "1"
-    run_sql(
-        home, app, f"update {{t}}pulse set grace_until = {past}",  # the store is new: nobody would reap yet
-        f"update {{t}}jobs set expires_at = {past} where id = '{attempt.job.id}'",
-    )  # fmt: skip
-    app.store().run(lease.reap, random.random)
-    until(lambda: app.store().run(lease.heed, [attempt.job.lease]).lost)
+    past, now = ("now() - interval '1 hour'", "now()") if home.is_postgres else ("1", "unixepoch()")
+
+    def taken() -> bool:
+        return bool(app.store().run(lease.heed, [attempt.job.lease]).lost)
+
+    for _ in range(10):
+        run_sql(
+            # The store is new, or a loaded machine has missed some beats: nobody would reap yet.
+            home, app, f"update {{t}}pulse set grace_until = {past}, touched_at = {now}",
+            f"update {{t}}jobs set expires_at = {past} where id = '{attempt.job.id}' and version = {attempt.version}",
+        )  # fmt: skip
+        app.store().run(lease.reap, random.random)
+        with suppress(AssertionError):
+            until(taken, seconds=2.0)
+            return
+    raise AssertionError("nobody has reaped it")
