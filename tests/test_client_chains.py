@@ -120,6 +120,26 @@ def test_a_chain_is_completed_by_the_name_of_any_of_its_jobs(app: App, task: Pla
         app.client.complete(grown[0], "again", chain=True)
 
 
+def test_a_chain_goes_by_its_id_though_its_first_jobs_are_gone(app: App, task: PlainTask[..., Any]) -> None:
+    """They are pruned after a week; a chain may go on for longer."""
+    grown = grow(app, task, 4)
+    for id in grown[:2]:
+        app.client.delete(id)
+    assert (app.client.get(grown[0]), app.client.chain(grown[0]).id) == (None, grown[0])
+    assert ids(list(app.client.chain(grown[0]))) == grown[2:]
+    waiting = task.using(after=[grown[0]]).enqueue()
+    assert ids(app.client.dependents(grown[0])) == [waiting.id]
+    with pytest.raises(HasDependents):
+        app.client.delete(grown[0], chain=True)
+    assert app.client.complete(grown[0], "end", chain=True).id == grown[3]
+    assert app.client.result(grown[0], timeout=5) == "end"
+    assert promote_all(app) == [waiting.id]
+    app.client.delete(grown[0], chain=True)
+    for verb in (app.client.chain, app.client.wait, app.client.dependents):
+        with pytest.raises(JobNotFound):
+            verb(grown[0])
+
+
 def test_the_result_must_fit_the_task_that_the_chain_has_come_to(app: App, task: PlainTask[..., Any]) -> None:
     @app.task
     def count() -> int:

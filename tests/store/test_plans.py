@@ -62,6 +62,7 @@ INTENDED = {
     "lock": {"jobs_pkey"},
     "request": {"jobs_pkey"},
     "find_chains": {"jobs_pkey", "finished_pkey"},
+    "find_headless": {"jobs_chain", "finished_chain"},
     "drop_revived": {"jobs_pkey", "finished_pkey", "edges_pkey", "edges_open"},
     "get": {"jobs_pkey", "finished_pkey"},
     "jobs_live": {"jobs_pkey"},
@@ -331,6 +332,7 @@ def _chains(on: Explainer, finished: list[str]) -> None:
     on.run(steer.complete, blocker.id, None, following, chain=True)
     assert len(on.run(chains.delete_chain, blocker.id, dependents=True)) == 3
     assert len(on.run(look.ends, finished).ended) == len(finished)
+    assert on.run(look.chains_of, [draft().id]) == {}
 
 
 def _look(on: Explainer, finished: str) -> None:

@@ -161,6 +161,17 @@ def test_two_successors_with_one_key_in_a_batch_make_one_job(b: Bench) -> None:
     assert sorted(str(state) for state in states) == ["pending", "succeeded"]
 
 
+def test_two_successors_with_one_id_in_a_batch_do_not_both_go_on(b: Bench) -> None:
+    b.enqueue(draft(), draft())
+    jobs = b.claim()
+    following = draft()
+    states = b.settle(*((job.lease, Succeeded(None, continue_with=following)) for job in jobs))
+    assert sorted(str(state) for state in states) == ["pending", "succeeded"]
+    refused = b.get(jobs[states.index(State.PENDING)].id)
+    assert refused is not None
+    assert f"job {following.id} exists already" in (refused.error or "")
+
+
 def test_a_key_freed_by_failing_is_taken_again_only_once(b: Bench) -> None:
     """Of two failed jobs that had one key after each other, one can be resumed."""
     first = b.take(unique="k")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from ...core.errors import HasDependents, JobNotFound
 from ...core.job import State
 from ..query import BEGIN, Flow, Row, Wake, as_json, pairs, read, write
-from . import promote
+from . import look, promote
 
 
 def delete_chain(
@@ -21,12 +21,12 @@ def delete_chain(
     yield BEGIN
     yield write("patience")
     yield write("promoter")
-    found = yield read("find_chains", ids=as_json([job_id]))
+    found = yield from look.chains_of([job_id])
     if not found:
         if again:
             return []
         raise JobNotFound(job_id)
-    ((_, root),) = found
+    root = found[job_id]
     held = yield from _hold([root], now)
     yield from promote.announce(root, now)  # if it is over, whoever waited for it has its result, and waits no more
     chains = {root}

@@ -13,8 +13,8 @@ from msgspec import structs
 
 from ...core.errors import InvalidInput, JobNotFound, KeyTaken, LeaseholdError, StoreBusy
 from ...core.job import Draft, Job
-from ..query import BEGIN, Flow, Wake, as_json, pairs, read, write
-from . import keys, replacing, rows
+from ..query import BEGIN, Flow, Wake, as_json, read, write
+from . import keys, look, replacing, rows
 
 Batch = Sequence[Draft[Any]]
 
@@ -82,12 +82,15 @@ def refuse_successors(given: dict[str, tuple[Draft[Any], str]], now: float | Non
     known = yield from _load(draft.id for draft, _ in given.values())
     named = yield from _find({id for draft, _ in given.values() for id in draft.after})
     errors: dict[str, LeaseholdError] = {}
+    made: set[str] = set()  # by others of the batch
     for job, (draft, _) in given.items():
         unknown = [id for id in draft.after if id not in named]
-        if draft.id in known:
+        if draft.id in known or draft.id in made:
             errors[job] = InvalidInput(f"job {draft.id} exists already")
         elif unknown:
             errors[job] = JobNotFound(*unknown)
+        else:
+            made.add(draft.id)
     waiting = {
         chain: {named[id] for id in d.after} for job, (d, chain) in given.items() if d.after and job not in errors
     }
@@ -173,7 +176,7 @@ def _find(ids: set[str]) -> Flow[dict[str, str]]:
     """The chains of those jobs that exist."""
     found: dict[str, str] = {}
     for _, some in _parts(sorted(ids)):
-        found |= pairs((yield read("find_chains", ids=as_json(some))))
+        found |= yield from look.chains_of(some)
     return found
 
 

@@ -48,6 +48,16 @@ def attempts(job_id: str) -> Flow[list[AttemptRecord]]:
 
 
 @look
+def chains_of(job_ids: Sequence[str]) -> Flow[dict[str, str]]:
+    """The chain of each job that is known. A chain goes by the id of its first job, also once that one was pruned."""
+    found: dict[str, str] = pairs((yield read("find_chains", ids=as_json(job_ids))))
+    missing = [id for id in job_ids if id not in found]
+    if missing:
+        found |= pairs((yield read("find_headless", ids=as_json(missing))))
+    return found
+
+
+@look
 def chain(job_id: str) -> Flow[Chain]:
     """The chain that a job belongs to."""
     found = yield read("chain", id=job_id)
@@ -81,10 +91,10 @@ def blockers(job_id: str) -> Flow[list[BlockerInfo]]:
 @look
 def dependents(job_id: str, *, limit: int) -> Flow[list[Job[Any]]]:
     """Jobs that wait for the chain of this one."""
-    chains = [chain for _, chain in (yield read("find_chains", ids=as_json([job_id])))]
+    chains = yield from chains_of([job_id])
     if not chains:
         raise JobNotFound(job_id)
-    edges = yield read("edges_on_chains", batch=as_json([{"key": chains[0], "beyond": None}]), most=limit)
+    edges = yield read("edges_on_chains", batch=as_json([{"key": chains[job_id], "beyond": None}]), most=limit)
     return list((yield from get_many([job for job, _ in edges])).values())
 
 

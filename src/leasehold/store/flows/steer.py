@@ -14,7 +14,7 @@ from ...core import machine
 from ...core.errors import InvalidTransition, JobNotFound, KeyTaken
 from ...core.job import Draft, Job, Request, State, Wait
 from ...core.machine import Change
-from ..query import BEGIN, Flow, Row, Wake, as_json, pairs, read, write
+from ..query import BEGIN, Flow, Row, Wake, as_json, read, write
 from . import chains, enqueue, keys, look, promote, rows
 
 
@@ -188,7 +188,7 @@ def signal(job_id: str, name: str, value: str | None, *, now: float | None = Non
 
 def watch(job_ids: Sequence[str]) -> Flow[dict[str, str]]:
     """Somebody waits for these jobs' chains: whoever ends them shall say so. Returns the chain of each."""
-    chains = pairs((yield read("find_chains", ids=as_json(job_ids))))
+    chains = yield from look.chains_of(job_ids)
     unknown = [id for id in job_ids if id not in chains]
     if unknown:
         raise JobNotFound(*unknown)
@@ -248,8 +248,8 @@ def _lock_one(job_id: str, now: float | None) -> Flow[list[Row]]:
 
 def _lock_live_of_chain(job_id: str, now: float | None) -> Flow[list[Row]]:
     """The one job of the chain that is not over. None if the chain is over, or went on while we waited for the lock."""
-    chains = [chain for _, chain in (yield read("find_chains", ids=as_json([job_id])))]
-    return (yield write("lock_chains", chains=as_json(chains), now=now))
+    chains = yield from look.chains_of([job_id])
+    return (yield write("lock_chains", chains=as_json(list(chains.values())), now=now))
 
 
 def _continued_by(job_id: str) -> Flow[Job[Any] | None]:

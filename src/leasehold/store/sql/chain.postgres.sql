@@ -1,5 +1,7 @@
--- chain: all jobs of the chain that a job belongs to.
-with c as materialized (select chain from {schema}.all_jobs where id = :id::text::uuid)
+-- chain: all jobs of the chain that a job belongs to, or that goes by its id, though the job is gone.
+with c as materialized (
+    select coalesce((select chain from {schema}.all_jobs where id = :id::text::uuid), :id::text::uuid) as chain
+)
 select id::text, task, queue, state, priority, payload::text, attempt, max_attempts, losses, version, chain::text, "position",
        extract(epoch from created_at)::float8, extract(epoch from run_at)::float8, extract(epoch from started_at)::float8,
        extract(epoch from finished_at)::float8, wait, target, holds, unique_key, worker,
