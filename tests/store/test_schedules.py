@@ -408,6 +408,23 @@ def test_a_definition_that_is_no_definition_is_a_puzzle_as_well(b: Bench) -> Non
     assert found.puzzles == ['["a later format"]']
 
 
+def test_a_definition_that_cannot_be_read_hides_no_other_and_can_be_steered(b: Bench) -> None:
+    put(b, "plain", every=60)
+    put(b, "strange", every=60)
+    b.query("update {s}schedules set definition = '[\"a later format\"]' where name = 'strange'")
+    plain, strange = b.run(schedules.schedules)
+    assert (plain.problem, strange.name, strange.task) == (None, "strange", "t")
+    assert "this release cannot read" in (strange.problem or "")
+    assert repr(strange) == "<schedule strange (cannot be read here) of t>"
+    assert b.run(schedules.pause, "strange", now=b.now).paused
+    for verb in (schedules.resume, schedules.run_now):
+        with pytest.raises(InvalidInput, match="schedule strange .* cannot read: .*; put it anew, or remove it"):
+            b.run(verb, "strange", *([draft().id] if verb is schedules.run_now else []), now=b.now)
+    assert put(b, "strange", every=60).problem is None
+    b.run(schedules.remove, "strange")
+    assert [one.name for one in b.run(schedules.schedules)] == ["plain"]
+
+
 # Many, and old
 
 

@@ -102,7 +102,7 @@ def _list(schedules: Schedules, json: bool) -> int:
     show.table(
         heads,
         [
-            (one.name, one.cron or f"every {one.every:g} s", one.timezone, one.task,
+            (one.name, one.when, one.timezone, one.task,
              "paused" if one.paused else one.next_at, one.last_at, one.missed, one.overlap)
             for one in found
         ],
@@ -120,7 +120,7 @@ def _show(schedules: Schedules, name: str, json: bool) -> int:
     show.facts(
         [
             ("name", one.name), ("task", one.task), ("queue", one.queue), ("payload", one.payload),
-            ("when", one.cron or f"every {one.every:g} s"), ("zone", one.timezone), ("missed", one.missed),
+            ("when", one.problem or one.when), ("zone", one.timezone), ("missed", one.missed),
             ("overlap", one.overlap), ("next", "paused" if one.paused else one.next_at),
             ("declared in code", "yes" if one.declared else "no"),
         ]

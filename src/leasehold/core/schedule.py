@@ -87,10 +87,17 @@ class ScheduleInfo(msgspec.Struct, frozen=True):
     last_at: datetime | None
     last_job: str | None
     declared: bool  # in code
+    problem: str | None = None  # why this release cannot read what was stored; then of the rest little is known
+
+    @property
+    def when(self) -> str:
+        """How often, in words."""
+        if self.problem is not None:
+            return "cannot be read here"
+        return self.cron or f"every {self.every:g} s"
 
     def __repr__(self) -> str:
-        when = self.cron or f"every {self.every:g} s"
-        return f"<schedule {self.name} ({when}) of {self.task}{', paused' if self.paused else ''}>"
+        return f"<schedule {self.name} ({self.when}) of {self.task}{', paused' if self.paused else ''}>"
 
 
 def define(

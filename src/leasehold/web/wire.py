@@ -181,7 +181,7 @@ class TargetOut(Struct):
 
 
 class ScheduleOut(Struct):
-    """What is enqueued on a clock. `declared`: in code."""
+    """What is enqueued on a clock. `declared`: in code. `problem`: why this release cannot read what was stored."""
 
     name: str
     task: str
@@ -197,6 +197,7 @@ class ScheduleOut(Struct):
     last_at: Moment | None
     last_job: str | None
     declared: bool
+    problem: str | None
 
 
 class SchedulesOut(Struct):

@@ -191,7 +191,13 @@ def _lock(name: str) -> Flow[Definition]:
     found = yield write("lock_schedule", name=name)
     if not found:
         raise ScheduleNotFound(name)
-    return _definitions.decode(found[0][0])
+    try:
+        return _definitions.decode(found[0][0])
+    except msgspec.DecodeError as error:
+        raise InvalidInput(f"schedule {name} {_UNREADABLE}: {error}; put it anew, or remove it") from None
+
+
+_UNREADABLE = "is stored in a way that this release cannot read"
 
 
 def _one(name: str) -> Flow[ScheduleInfo]:
@@ -202,12 +208,16 @@ def _one(name: str) -> Flow[ScheduleInfo]:
 
 
 def _info(row: Row) -> ScheduleInfo:
-    name, text, paused, next_at, declared, last_at, last_job = row
-    definition = _definitions.decode(text)
+    """One that cannot be read is shown as that: it must not hide the others."""
+    name, text, paused, next_at, declared, last_at, last_job, task = row
+    now = (bool(paused), maybe_utc(None if paused else next_at), maybe_utc(last_at), last_job, bool(declared))
+    try:
+        definition = _definitions.decode(text)
+    except msgspec.DecodeError as error:
+        unknown = ("", "null", None, None, "UTC", "once", "allow")
+        return ScheduleInfo(name, task, *unknown, *now, problem=f"it {_UNREADABLE}: {error}")  # type: ignore[arg-type]
     draft = definition.draft
-    next_at = None if paused else next_at
     return ScheduleInfo(
-        name, draft.task, draft.queue, draft.payload, definition.cron, definition.every, definition.timezone,
-        definition.missed, definition.overlap, bool(paused), maybe_utc(next_at), maybe_utc(last_at), last_job,
-        bool(declared),
+        name, task, draft.queue, draft.payload, definition.cron, definition.every, definition.timezone,
+        definition.missed, definition.overlap, *now,
     )  # fmt: skip

@@ -16,7 +16,7 @@ def overview(view: View) -> Page:
     past = memory.shared(view, which, which.step, lambda: figures.look_back(view, which))
     queues = [one for one in view.client.queues() if one.queue != "*"]
     workers = view.client.workers()
-    schedules = [one for one in view.client.schedules.all() if one.next_at is not None and not one.paused]
+    schedules = [one for one in view.client.schedules.all() if one.next_at and not (one.paused or one.problem)]
     totals = {str(state): sum(by_state(one)[state] for one in queues) for state in State if not state.over}
     context = {
         "which": which,

@@ -59,4 +59,4 @@ def upcoming(info: ScheduleInfo) -> list[datetime]:
 
 def rhythm(info: ScheduleInfo) -> str:
     """How often, in the words that it was given in."""
-    return info.cron if info.cron is not None else f"every {duration(info.every)}"
+    return info.when if info.every is None else f"every {duration(info.every)}"
