@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 from .attempt import Attempt, Continuation
 from .core import names, payload
 from .core.drafts import check_drafts, spend
-from .core.errors import InvalidInput, LeaseLost, SignalTimeout, Suspended
+from .core.errors import InvalidInput, InvalidTransition, LeaseLost, SignalTimeout, Suspended
 from .core.job import Draft, Job, Succeeded
 from .signature import converter, plain_value, result_converter
 from .store.callers import arun_on, run_on
@@ -85,9 +85,14 @@ class StoreBacking:
 
     def completion(self, done: Succeeded) -> Flow[None]:
         """Complete the job. From here on whoever settles must reckon with the handler's transaction."""
+        yield from handler.check_successor(self.lease, self._attempt.job.chain, done)
         self._completing()
-        self._attempt._completed = done.result or ""
-        yield from handler.succeed(self.lease, self._attempt.job.chain, done)
+        before, self._attempt._completed = self._attempt._completed, done.result or ""
+        try:
+            yield from handler.succeed(self.lease, done)
+        except InvalidTransition:
+            self._attempt._completed = before  # which stands
+            raise
 
     # Once, over all attempts
 

@@ -418,7 +418,7 @@ def test_a_definition_that_cannot_be_read_hides_no_other_and_can_be_steered(b: B
     assert repr(strange) == "<schedule strange (cannot be read here) of t>"
     assert b.run(schedules.pause, "strange", now=b.now).paused
     for verb in (schedules.resume, schedules.run_now):
-        with pytest.raises(InvalidInput, match="schedule strange .* cannot read: .*; put it anew, or remove it"):
+        with pytest.raises(InvalidInput, match=r"schedule strange .* cannot read: .*; put it anew, or remove it"):
             b.run(verb, "strange", *([draft().id] if verb is schedules.run_now else []), now=b.now)
     assert put(b, "strange", every=60).problem is None
     b.run(schedules.remove, "strange")

@@ -105,6 +105,24 @@ def test_a_successor_that_cannot_be_is_an_error_in_the_handler_and_nothing_is_wr
         assert f"job {existing.id} exists already" in (job.error or "")
 
 
+def test_a_handler_whose_successor_is_refused_may_end_otherwise(stage: Stage) -> None:
+    @stage.app.task
+    def end() -> None: ...
+
+    existing = end.using(delay=600).enqueue()
+
+    async def scene(attempt: Attempt, begin: Begin) -> str:
+        async with begin() as tx:
+            await tx.write("a")
+            with pytest.raises(InvalidInput, match="exists already"):
+                await tx.succeed(attempt.continue_with(end.using(id=existing.id).draft()))
+        return "without it"
+
+    for _, job in stage.play(scene):
+        assert (job.state, job.attempt, stage.written(job)) == (State.SUCCEEDED, 1, ["a"])
+        assert stage.app.client.result(job) == "without it"
+
+
 def test_stages_read_in_one_transaction_work_outside_of_any_and_complete_in_another(stage: Stage) -> None:
     async def scene(attempt: Attempt, begin: Begin) -> str:
         async with begin() as tx:
@@ -289,7 +307,7 @@ def test_what_is_returned_again_or_not_at_all_is_no_warning(stage: Stage, caplog
 # Twice
 
 
-def test_a_completion_is_made_once(stage: Stage) -> None:
+def test_a_completion_is_made_once(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
     """A second one is an error, in the same transaction and in another."""
     errors: list[str] = []
 
@@ -313,6 +331,7 @@ def test_a_completion_is_made_once(stage: Stage) -> None:
         said = f"cannot succeed job {job.id}: it is over: this attempt has completed it already"
         assert errors.count(said) == 2
     assert len(errors) == 8
+    assert "returned something else" not in caplog.text
 
 
 def test_once_the_job_is_completed_nothing_more_is_written_in_its_name(stage: Stage) -> None:

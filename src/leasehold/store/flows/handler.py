@@ -14,13 +14,18 @@ from ..query import BEGIN, Flow, as_json, look, read, write
 from . import enqueue, lease
 
 
-def succeed(held: Lease, chain: str, done: Succeeded, *, now: float | None = None) -> Flow[None]:
-    """Complete the job, and go on with its chain, in a transaction that is the handler's to commit."""
+def check_successor(held: Lease, chain: str, done: Succeeded, *, now: float | None = None) -> Flow[None]:
+    """Raise what stands against going on with the chain. Nothing is completed by then: the handler may do without."""
     yield BEGIN  # what is looked at first belongs to it
     if done.continue_with is not None:
         refused = yield from enqueue.refuse_successors({held.id: (done.continue_with, chain)}, now)
         if refused:
             raise refused[held.id]
+
+
+def succeed(held: Lease, done: Succeeded, *, now: float | None = None) -> Flow[None]:
+    """Complete the job, and go on with its chain, in a transaction that is the handler's to commit."""
+    yield BEGIN
     gone = yield from lease.succeed_and_go_on({held: done}, now)
     if not gone:
         yield from _refuse(held, "succeed")
