@@ -154,6 +154,34 @@ def test_a_handler_that_has_its_own_row_locked_does_not_hold_up_the_leases_of_ot
         assert app.client.get(one).version == 1  # type: ignore[union-attr]
 
 
+def test_a_caller_who_has_a_successors_key_in_hand_holds_up_that_chain_alone(pg_home: Home, pg_app: App) -> None:
+    """Two transactions of callers are open, and each has taken a key that a chain would go on with."""
+    app = pg_app
+
+    @app.task
+    def end(value: int) -> int:
+        return value
+
+    @app.task(lease=1.5)
+    def begin(attempt: Attempt, key: str, value: int) -> int:
+        return attempt.continue_with(end.using(unique=key).draft(value))
+
+    with closing(connect(pg_home, app)) as one, closing(connect(pg_home, app)) as two, working(app):
+        for key, connection in (("one", one), ("two", two)):
+            end.using(unique=key, connection=connection).enqueue(0)
+        held = [begin.enqueue("one", 1), begin.enqueue("two", 2)]
+        until(lambda: app.client.count(state="running") == 2)
+        free = [end.enqueue(3), begin.enqueue("another", 4)]
+        assert app.client.results(free, timeout=20) == [3, 4]
+        two.rollback()
+        assert app.client.result(held[1], timeout=20) == 2
+        time.sleep(1.6)  # longer than the lease: it is renewed, though the handler has ended
+        assert state(app, held[0]) is State.RUNNING
+        one.rollback()
+        assert app.client.result(held[0], timeout=20) == 1
+    assert [app.client.get(job).version for job in held] == [1, 1]  # type: ignore[union-attr]
+
+
 def test_a_job_that_runs_alone_waits_until_the_others_are_settled(tmp_path: Path) -> None:
     """Were it to take the worker down now, the one that has just ended would lose its attempt with it."""
     home = Home("sqlite", f"sqlite:///{tmp_path / 'leasehold.db'}", "leasehold")

@@ -50,11 +50,22 @@ class Link:
 
     def run(self, halt: Halt, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a flow, for as long as it takes. An error that would come again is raised; Halted if told to stop."""
+        return self._run(_Persistent(self, halt), halt, flow, *args, **kwargs)
+
+    def run_unless_busy(self, halt: Halt, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+        """The same; but StoreBusy is raised: somebody has a lock, and it is better to come again than to wait."""
+        return self._run(_Hasty(self, halt), halt, flow, *args, **kwargs)
+
+    def _run(
+        self, patience: _Persistent, halt: Halt, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
         failures = 0
         while True:
             try:
-                result = self.store.run_with(_Persistent(self, halt), flow, *args, **kwargs)
+                result = self.store.run_with(patience, flow, *args, **kwargs)
             except (StoreUnavailable, StoreBusy, StoreRefused, SchemaMismatch) as error:
+                if isinstance(error, StoreBusy) and isinstance(patience, _Hasty):
+                    raise
                 failures += 1
                 self.down(error)
                 if halt.is_set() or halt.wait(pause_after(failures, LONGEST_PAUSE)):
@@ -96,6 +107,13 @@ class _Persistent:
         if isinstance(error.shown, StoreUnavailable) and failures > 1:  # the first may be one stale connection
             self._link.down(error.shown)
         return not self._halt.wait(pause_after(failures, LONGEST_PAUSE))
+
+
+class _Hasty(_Persistent):
+    """No patience with a store that is busy."""
+
+    def again(self, error: Transient, failures: int) -> bool:
+        return not isinstance(error.shown, StoreBusy) and super().again(error, failures)
 
 
 def for_ever(name: str, step: Callable[[], None], halt: Halt) -> threading.Thread:

@@ -9,6 +9,7 @@ import time
 from collections import deque
 from itertools import islice
 
+from ..core.errors import StoreBusy
 from ..core.job import Outcome, Raised, Released, Snoozed, State, Succeeded
 from ..events import Cancelled, Ended, Events, Paused
 from ..events import Failed as FailedEvent
@@ -55,6 +56,7 @@ class Settler:
         self._news = threading.Event()
         self._asleep = False
         self._open: list[Item] = []  # completed in transactions of their handlers' own, which are not over yet
+        self._put_off: list[Item] = []  # their successors' keys are in the hands of somebody whose transaction is open
         self._pause = FIRST_PAUSE
         self._busy = 0  # how many are in the settle that is under way
         self._halt = threading.Event()
@@ -72,7 +74,12 @@ class Settler:
     @property
     def left(self) -> int:
         """How many are not settled yet."""
-        return len(self._waiting) + self._busy + len(self._open)
+        return len(self._waiting) + self._busy + self._aside
+
+    @property
+    def _aside(self) -> int:
+        """How many wait for transactions of others; asked for again, less and less often."""
+        return len(self._open) + len(self._put_off)
 
     def stop(self) -> None:
         """No more: what is not settled by now will not be."""
@@ -84,26 +91,36 @@ class Settler:
         self._news.clear()
         self._asleep = True
         if not self._waiting:
-            self._news.wait(self._pause if self._open else None)
+            self._news.wait(self._pause if self._aside else None)
         self._asleep = False
+        aside = self._aside
         batch = list(islice(self._waiting, MOST))
         self._busy = len(batch)
         for _ in batch:
             self._waiting.popleft()
         try:
-            self._settle([item for item in batch if not item[0].may_be_open])
+            ended = [item for item in batch if not item[0].may_be_open]
+            self._settle([item for item in ended if not lease.takes_key(item[1])])
+            self._settle([item for item in ended if lease.takes_key(item[1])])
+            self._settle_put_off()
             self._settle_open(self._open + [item for item in batch if item[0].may_be_open])
         finally:
             self._busy = 0
+        self._pause = min(self._pause * 1.5, LONGEST_PAUSE) if self._aside == aside else FIRST_PAUSE
 
     def _settle(self, batch: list[Item], *, refused: bool = False) -> None:
         if not batch:
             return
         try:
             outcomes = [(run.lease, outcome) for run, outcome in batch]
-            answers = self._link.run(self._halt, lease.settle, outcomes, random.random)
+            hasty = any(lease.takes_key(outcome) for _, outcome in outcomes)
+            settle = self._link.run_unless_busy if hasty else self._link.run
+            answers = settle(self._halt, lease.settle, outcomes, random.random)
         except Halted:
             raise
+        except StoreBusy:
+            self._put_off += batch
+            return
         except Exception as error:
             # One of them is refused: the others shall not wait for it.
             if len(batch) > 1:
@@ -117,9 +134,17 @@ class Settler:
             self._held.drop(run)
             self._tell(run, outcome, answer.state)
 
+    def _settle_put_off(self) -> None:
+        """One by one, up to the first that has to wait: nobody else's outcome shall wait for more than that."""
+        settled = True
+        while self._put_off and settled:
+            number = len(self._put_off)
+            self._settle(self._put_off[:1])  # if it is put off again, it is the last by then
+            del self._put_off[0]
+            settled = len(self._put_off) < number
+
     def _settle_open(self, items: list[Item]) -> None:
         """Those whose handlers may have completed them by themselves, and mostly have."""
-        before = len(self._open)
         leases = [run.lease for run, _ in items]
         done = self._link.run(self._halt, lease.settled_before, leases) if items else {}
         still_open = []
@@ -133,8 +158,7 @@ class Settler:
             else:
                 self._held.drop(run)
                 self._tell(run, outcome, state)
-        self._open = still_open  # asked for again, less and less often
-        self._pause = min(self._pause * 1.5, LONGEST_PAUSE) if len(still_open) == before else FIRST_PAUSE
+        self._open = still_open
 
     def _settle_unless_open(self, run: Run, outcome: Outcome) -> tuple[State | None, bool]:
         try:

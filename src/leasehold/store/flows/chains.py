@@ -9,6 +9,8 @@ from ...core.job import State
 from ..query import BEGIN, Flow, Row, Wake, as_json, pairs, read, write
 from . import look, promote
 
+PATIENCE = 2.0  # of people, in seconds
+
 
 def delete_chain(
     job_id: str, *, dependents: bool = False, now: float | None = None, again: bool = False
@@ -19,7 +21,7 @@ def delete_chain(
     those of all that wait for them. The promoter's lock comes first: nobody else decides meanwhile who waits for what.
     """
     yield BEGIN
-    yield write("patience")
+    yield write("patience", seconds=PATIENCE)
     yield write("promoter")
     found = yield from look.chains_of([job_id])
     if not found:

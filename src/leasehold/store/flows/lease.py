@@ -23,6 +23,7 @@ from .scope import Scope as Scope
 
 PULSE_GAP = 3.0
 MOST_REAPED = 100
+KEY_PATIENCE = 0.05  # for somebody who takes a successor's unique key just now; then it is to be settled another time
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,7 @@ def settle_unless_open(
     In this order: what is free is settled; what then still runs is held by a transaction; what does not was completed.
     """
     yield BEGIN
+    yield from _be_quick(outcomes)
     mine = _mine((yield write("mine_if_free", batch=_shown([lease for lease, _ in outcomes]))))
     states = yield from _settle_locked(mine, outcomes, random, now)
     rest = [lease for lease, _ in outcomes if lease not in states]
@@ -219,8 +221,19 @@ def _settle_mixed(
 ) -> Flow[dict[Lease, State]]:
     """All rows are locked first, in one order, whatever is to become of them."""
     yield BEGIN
+    yield from _be_quick(outcomes)
     mine = _mine((yield write("mine", batch=_shown([lease for lease, _ in outcomes]))))
     return (yield from _settle_locked(mine, outcomes, random, now))
+
+
+def takes_key(outcome: Outcome) -> bool:
+    """Whether settling it may have to wait for a transaction of a caller's: StoreBusy is raised then."""
+    return isinstance(outcome, Succeeded) and outcome.continue_with is not None and bool(outcome.continue_with.unique)
+
+
+def _be_quick(outcomes: Sequence[tuple[Lease, Outcome]]) -> Flow[None]:
+    if any(takes_key(outcome) for _, outcome in outcomes):
+        yield write("patience", seconds=KEY_PATIENCE)
 
 
 Mine = dict[Lease, tuple[Running, str]]  # what a decision needs, and the chain

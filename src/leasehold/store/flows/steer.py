@@ -17,6 +17,8 @@ from ...core.machine import Change
 from ..query import BEGIN, Flow, Row, Wake, as_json, read, write
 from . import chains, enqueue, keys, look, promote, rows
 
+PATIENCE = chains.PATIENCE
+
 
 @dataclass(frozen=True, slots=True)
 class _Locked:
@@ -147,7 +149,7 @@ def complete(
 def delete(job_id: str, *, now: float | None = None, again: bool = False) -> Flow[bool]:
     """Remove a job and its history, whatever its state. False: there was none."""
     yield BEGIN
-    yield write("patience")
+    yield write("patience", seconds=PATIENCE)
     running = any(row[1] == State.RUNNING for row in (yield write("lock", ids=as_json([job_id]), now=now)))
     there = [rows.job(row) for row in (yield read("get", ids=as_json([job_id])))]
     if there and there[0].state.over:
@@ -227,7 +229,7 @@ def name_keyless(queue: str, *, most: int = 1000) -> Flow[bool]:
 def _lock(job_id: str, verb: str, now: float | None, again: bool, chain: bool = False) -> Flow[_Locked | Job[Any]]:
     """The job, locked, if the table allows the verb. The job itself if an earlier try has already done it."""
     yield BEGIN
-    yield write("patience")
+    yield write("patience", seconds=PATIENCE)
     while True:
         found = yield from _lock_live_of_chain(job_id, now) if chain else _lock_one(job_id, now)
         if found and not (again and machine.done_already(verb, State(found[0][1]))):

@@ -1,2 +1,2 @@
 -- patience: the transaction was waited for already.
-select 1;
+select :seconds;
