@@ -75,6 +75,7 @@ INTENDED = {
     "queue_names": {"jobs_claim"},
     "lock_chains": {"jobs_pkey", "jobs_chain"},
     "waiting": {"edges_open", "jobs_pkey"},
+    "awaited": {"edges_open"},
     "reached": {"jobs_pkey", "jobs_chain", "edges_pkey"},
     "chain_ids": {"jobs_pkey", "jobs_chain", "finished_pkey", "finished_chain"},
     "ends": {"jobs_pkey", "jobs_chain", "finished_pkey", "finished_chain"},
@@ -330,6 +331,7 @@ def _chains(on: Explainer, finished: list[str]) -> None:
     on.run(enqueue.enqueue, [Draft(draft().id, "race", "{}", after=(blocker.id,))])
     following: Draft[Any] = Draft(draft().id, "race", "{}", after=(other.id,))
     on.run(steer.complete, blocker.id, None, following, chain=True)
+    on.run(promote.promote)
     assert len(on.run(chains.delete_chain, blocker.id, dependents=True)) == 3
     assert len(on.run(look.ends, finished).ended) == len(finished)
     assert on.run(look.chains_of, [draft().id]) == {}

@@ -175,6 +175,40 @@ def test_two_of_one_batch_that_close_a_circle_together_do_not_both_go_on(b: Benc
     assert sorted(states) == [State.PENDING, State.SUCCEEDED]
 
 
+@pytest.mark.parametrize("between", [0, 1])
+def test_two_that_close_a_circle_at_the_same_moment_do_not_wait_for_ever(pg: Bench, between: int) -> None:
+    """Neither sees the other: promote sees both. One of them is cancelled, and says why."""
+    one, two = pg.take(), pg.take()
+    end = pg.add(after=(one.id,), queue="waiting") if between else one.id
+    mine, theirs = draft(after=(two.id,), queue="waiting"), draft(after=(end,), queue="waiting")
+    handler = pg.session()
+    handler.leave_open(lease.settle([(one.lease, Succeeded(None, mine))], half))
+    assert pg.succeed(two, continue_with=theirs) is State.SUCCEEDED
+    pg.promote()
+    handler.commit()
+    pg.settle_down()
+    states = {job.id: pg.state(job.id) for job in (mine, theirs)}
+    assert sorted(map(str, states.values())) == ["cancelled", "pending"]
+    cancelled = pg.get(next(id for id, state in states.items() if state is State.CANCELLED))
+    assert cancelled is not None
+    assert "it waited for its own chain" in (cancelled.error or "")
+
+
+def test_two_circles_that_share_a_chain_are_both_broken(pg: Bench) -> None:
+    jobs = one, two, three = pg.take(), pg.take(), pg.take()
+    after = ((two.id, three.id), (one.id,), (one.id,))
+    following = [draft(after=ids, queue="waiting") for ids in after]
+    sessions = [pg.session() for _ in jobs]
+    for session, job, next_one in zip(sessions, jobs, following, strict=True):
+        session.leave_open(lease.settle([(job.lease, Succeeded(None, next_one))], half))
+    for session in sessions:
+        session.commit()
+    pg.settle_down()
+    first, *others = (pg.state(job.id) for job in following)
+    assert first is State.CANCELLED or others == [State.CANCELLED] * 2
+    assert State.PENDING in (first, *others), "no more are cancelled than must be"
+
+
 def test_what_was_decided_long_ago_closes_no_circle(b: Bench) -> None:
     """Whoever has been freed does not wait any more."""
     first, second = b.take(), b.take()

@@ -49,7 +49,7 @@ def enqueue(drafts: Batch, *, now: float | None = None, again: bool = False) -> 
     # Somebody may still wait for a job of a known id that was deleted, and waits for the new one then.
     if chains and (yield from _awaited([draft.id for draft in todo if not draft.fresh])):
         links = {draft.id: {chains[id] for id in draft.after} for draft in todo if draft.after}
-        if (yield from _circles(links)):
+        if (yield from circles(links)):
             raise InvalidInput(_CIRCLE)
     holders, existing, heirs = yield from _take_keys(todo, now)
     # Whoever waits for a draft whose key is taken waits for the job that has it.
@@ -94,8 +94,8 @@ def refuse_successors(given: dict[str, tuple[Draft[Any], str]], now: float | Non
     waiting = {
         chain: {named[id] for id in d.after} for job, (d, chain) in given.items() if d.after and job not in errors
     }
-    circles = yield from _circles(waiting)
-    errors |= {job: InvalidInput(_CIRCLE) for job, (_, chain) in given.items() if chain in circles}
+    circling = yield from circles(waiting)
+    errors |= {job: InvalidInput(_CIRCLE) for job, (_, chain) in given.items() if chain in circling}
     heirs = {draft.id: job for job, (draft, _) in given.items() if job not in errors}
     taken = yield from keys.take([draft for draft, _ in given.values() if draft.id in heirs], now, heirs)
     return errors | {heirs[id]: KeyTaken(*holder) for id, holder in taken.items()}
@@ -104,11 +104,11 @@ def refuse_successors(given: dict[str, tuple[Draft[Any], str]], now: float | Non
 _CIRCLE = "the draft waits for its own chain, or for one that waits for it: they would wait for ever"
 
 
-def _circles(waiting: dict[str, set[str]]) -> Flow[set[str]]:
+def circles(waiting: dict[str, set[str]]) -> Flow[set[str]]:
     """Which chains would wait for themselves, in however many steps, if they were to wait for these. Of several of one
     batch that close a circle only together, the last."""
     reached: dict[str, set[str]] = {}
-    circles: set[str] = set()
+    circling: set[str] = set()
     sought = as_json(sorted(waiting))
     for chain, blockers in waiting.items():
         # A chain that nobody waits for is in no circle, unless one of this batch is to wait for it.
@@ -122,10 +122,10 @@ def _circles(waiting: dict[str, set[str]]) -> Flow[set[str]]:
                 seen.add(one)
                 ahead += reached.get(one, ())
         if chain in seen:
-            circles.add(chain)
+            circling.add(chain)
         else:
             reached[chain] = seen
-    return circles
+    return circling
 
 
 def _awaited(chains: Sequence[str]) -> Flow[bool]:

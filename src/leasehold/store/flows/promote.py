@@ -18,7 +18,7 @@ from ...core.errors import StoreBusy
 from ...core.job import OnBlockerFailure, State, Wait
 from ...core.machine import Change
 from ..query import BEGIN, Flow, Row, Wake, as_json, pairs, read, write
-from . import rows
+from . import enqueue, rows
 from .lease import apply
 from .look import ended
 
@@ -140,7 +140,7 @@ def _decide_dependencies(scans: Nudges, plan: _Plan, most: int, now: float | Non
     ends = pairs((yield read("chain_ends", chains=_list(blockers))))
     waiting = {row[0]: row for row in (yield write("dependents", ids=_list({job for job, _ in edges})))}
     decided: list[tuple[str, str, str]] = []
-    doomed: dict[str, str] = {}
+    doomed = yield from _break_circles(found, waiting, plan)
     put_off: set[Edge] = set()
     for job, blocker in edges:
         end = ends.get(blocker, "deleted")
@@ -162,6 +162,22 @@ def _decide_dependencies(scans: Nudges, plan: _Plan, most: int, now: float | Non
     cut = {nudge: beyond for nudge, beyond in cut.items() if nudge[0] == "after" or _ended(ends.get(nudge[1]))}
     plan.rest |= {nudge: beyond for nudge, beyond in (unreached | cut).items() if nudge not in plan.again}
     return list(doomed)
+
+
+def _break_circles(
+    found: dict[tuple[str, str], list[Edge]], waiting: dict[str, Row], plan: _Plan
+) -> Flow[dict[str, str]]:
+    """Chains that went on at the same moment may wait for each other: none of them saw that when it asked. The one
+    whose edges come last is judged here with all of them in sight. Returns one job to be cancelled, and why."""
+    jobs = {waiting[job][4]: job for kind, job in found if kind == "after" and job in waiting and waiting[job][4]}
+    if not jobs:
+        return {}
+    awaited = {row[0] for row in (yield read("awaited", chains=_list(jobs)))}
+    links = {chain: {blocker for _, blocker in found["after", jobs[chain]]} for chain in sorted(awaited)}
+    circling = sorted(jobs[chain] for chain in (yield from enqueue.circles(links)))
+    last = [job for job in circling if waiting[job][1]][-1:]
+    plan.again |= {("after", job): None for job in circling if job not in last}  # without that one it may be no circle
+    return dict.fromkeys(last, "it waited for its own chain, or for one that waits for it: they would wait for ever")
 
 
 def _open_edges(scans: Nudges, most: int) -> Flow[tuple[dict[tuple[str, str], list[Edge]], Nudges, Nudges]]:
