@@ -134,9 +134,20 @@ class AsyncClient:
         return await _call(self._plain.run_now, job)
 
     async def complete(
-        self, job: AnyJob, result: Any = None, /, *, continue_with: Draft[Any] | None = None, chain: bool = False
+        self,
+        job: AnyJob,
+        result: Any = None,
+        /,
+        *,
+        continue_with: Draft[Any] | None = None,
+        chain: bool = False,
+        connection: Any = None,
     ) -> Job[Any]:
-        return await _call(self._plain.complete, job, result, continue_with=continue_with, chain=chain)
+        if connection is None:
+            return await _call(self._plain.complete, job, result, continue_with=continue_with, chain=chain)
+        job_id, text, said = self._plain._completion(job, result, continue_with, chain)
+        await _call(self._plain._prepare_to_complete, job_id, chain)
+        return await arun_on(self.store, connection, steer.complete, job_id, text, **said, theirs=True)
 
     async def delete(self, job: AnyJob, /, *, chain: bool = False, dependents: bool = False) -> None:
         await _call(self._plain.delete, job, chain=chain, dependents=dependents)

@@ -6,6 +6,7 @@ Each method checks what it is given and runs one flow.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal, ParamSpec, TypeVar, Unpack, cast, overload
 from uuid import UUID
@@ -171,17 +172,25 @@ class Client(Sights):
         return self._told(events.Hastened, self._change("run_now", job, steer.run_now, id_of(job)))
 
     def complete(
-        self, job: AnyJob, result: Any = None, /, *, continue_with: Draft[Any] | None = None, chain: bool = False
+        self,
+        job: AnyJob,
+        result: Any = None,
+        /,
+        *,
+        continue_with: Draft[Any] | None = None,
+        chain: bool = False,
+        connection: Any = None,
     ) -> Job[Any]:
         """Succeed a job from outside, with this result, or by going on with another job of its chain.
 
-        With `chain`, that job of its chain which is not over yet. Returns the job that was meant.
+        With `chain`, that job of its chain which is not over yet. With `connection`, in your transaction: it has
+        succeeded when you commit; not one that runs. Returns the job that was meant.
         """
-        if continue_with is not None:
-            check_drafts([continue_with])
-        text, fits = self._encode(result)
-        done = self._change("complete", job, steer.complete, id_of(job), text, continue_with, chain=chain, fits=fits)
-        return self._told(events.Completed, done)
+        job_id, text, said = self._completion(job, result, continue_with, chain)
+        if connection is not None:
+            self._prepare_to_complete(job_id, chain)
+            return run_on(self.store, connection, steer.complete, job_id, text, **said, theirs=True)
+        return self._told(events.Completed, self._change("complete", job, steer.complete, job_id, text, **said))
 
     def delete(self, job: AnyJob, /, *, chain: bool = False, dependents: bool = False) -> None:
         """Remove a job and its history, whatever its state.
@@ -314,6 +323,20 @@ class Client(Sights):
             tenant = self._tenant if tenant is None else tenant
             self._tasks.events.tell(kind(job_id=job.id, state=job.state, task=job.task, queue=job.queue, tenant=tenant))
         return job
+
+    def _completion(
+        self, job: AnyJob, result: Any, continue_with: Draft[Any] | None, chain: bool
+    ) -> tuple[str, str | None, dict[str, Any]]:
+        """What `complete` was given, checked, as the flow wants it."""
+        if continue_with is not None:
+            check_drafts([continue_with])
+        text, fits = self._encode(result)
+        return id_of(job), text, {"continue_with": continue_with, "chain": chain, "fits": fits}
+
+    def _prepare_to_complete(self, job_id: str, chain: bool) -> None:
+        """See to it that a job which is old can end in a transaction that cannot be repeated."""
+        with suppress(JobNotFound):  # of a transaction that is open, and then it is not old
+            self.store.prepare_to_finish(self.chain(job_id).last.id if chain else job_id)
 
     def _encode(self, result: Any) -> tuple[str | None, Callable[[str], object] | None]:
         """A result as it is stored, nothing for None; and what refuses it where its task's annotation would later."""

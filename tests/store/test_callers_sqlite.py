@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
-from leasehold import App, InvalidInput, SchemaMismatch, StoreBusy, StoreError
+from leasehold import App, InvalidInput, InvalidTransition, SchemaMismatch, State, StoreBusy, StoreError
 from leasehold.core.ids import make_id
 from leasehold.tasks import PlainTask
 from tests.homes import claim, inventory
@@ -106,6 +106,34 @@ def test_what_is_there_already_is_found(app: App, task: PlainTask[..., Any], way
 
     asyncio.run(main())
     assert app.client.count() == 2
+
+
+@pytest.mark.parametrize("name", ["sqlite3-row", "sqlalchemy-aiosqlite-session"])
+def test_jobs_are_completed_from_outside_when_the_caller_commits(
+    app: App, task: PlainTask[..., Any], name: str, path: Path
+) -> None:
+    """With their chains, and unless they run: whoever owns them would wait for the caller."""
+
+    async def main(*, commit: bool) -> None:
+        async with SQLITE_WAYS[name](f"sqlite:///{path}") as caller:
+            await caller.do(f"insert into {OWN} values (1)")
+            assert (await caller.complete(app, job, 5)).state is State.SUCCEEDED
+            assert (await caller.complete(app, other, continue_with=task.draft(), chain=True)).continued
+            with pytest.raises(InvalidTransition, match="it is running; in a transaction of yours"):
+                await caller.complete(app, held.id, 7)
+            assert [one.state for one in map(app.client.get, (job, other)) if one] == [State.QUEUED] * 2
+            await caller.end(commit=commit)
+
+    task.enqueue()
+    (held,) = claim(app)
+    job, other = task.enqueue(), task.enqueue()
+    before = inventory(app.store())
+    asyncio.run(main(commit=False))
+    assert inventory(app.store()) == before
+    asyncio.run(main(commit=True))
+    assert app.client.result(job, timeout=5) == 5
+    assert [one.state for one in app.client.chain(other)] == [State.SUCCEEDED, State.QUEUED]
+    assert (inventory(app.store())[OWN], app.client.get(held.id).state) == (1, State.RUNNING)  # type: ignore[union-attr]
 
 
 def test_the_callers_factories_are_as_they_were(app: App, task: PlainTask[..., Any], path: Path) -> None:

@@ -42,6 +42,11 @@ class Transaction:
             return await app.aclient.enqueue_many(drafts, connection=self.connection)
         return app.client.enqueue_many(drafts, connection=self.connection)
 
+    async def complete(self, app: App, job: Any, *result: Any, **options: Any) -> Job[Any]:
+        if self.is_async:
+            return await app.aclient.complete(job, *result, connection=self.connection, **options)
+        return app.client.complete(job, *result, connection=self.connection, **options)
+
     async def do(self, sql: str) -> None:
         await _awaited(self.execute(sql))
 

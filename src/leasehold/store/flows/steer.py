@@ -117,20 +117,24 @@ def complete(
     *,
     chain: bool = False,
     fits: Callable[[str], object] | None = None,
+    theirs: bool = False,
     now: float | None = None,
     again: bool = False,
 ) -> Flow[Job[Any]]:
     """Succeed a job from outside. A running owner finds that its lease is gone.
 
-    `fits` is given the task of the job, and raises if the result is not one of that task.
+    `fits` is given the task of the job, and raises if the result is not one of that task. `theirs`: the transaction is
+    a caller's, and may stay open. It waits for locks as its owner likes, and no owner of a job must wait for it.
     """
     if again and chain and continue_with is not None:
         done = yield from _continued_by(continue_with.id)
         if done is not None:
             return done  # what is live in the chain now is the successor itself
-    job = yield from _lock(job_id, "complete", now, again, chain)
+    job = yield from _lock(job_id, "complete", now, again, chain, patient=theirs)
     if isinstance(job, Job):
         return job
+    if theirs and job.state is State.RUNNING:
+        raise InvalidTransition(job.id, "complete", job.state, "in a transaction of yours it must not be")
     if fits is not None:
         fits(job.task)
     if continue_with is not None:
@@ -226,10 +230,13 @@ def name_keyless(queue: str, *, most: int = 1000) -> Flow[bool]:
     return len((yield write("name_keyless", queue=queue, most=most))) == most
 
 
-def _lock(job_id: str, verb: str, now: float | None, again: bool, chain: bool = False) -> Flow[_Locked | Job[Any]]:
+def _lock(
+    job_id: str, verb: str, now: float | None, again: bool, chain: bool = False, *, patient: bool = False
+) -> Flow[_Locked | Job[Any]]:
     """The job, locked, if the table allows the verb. The job itself if an earlier try has already done it."""
     yield BEGIN
-    yield write("patience", seconds=PATIENCE)
+    if not patient:
+        yield write("patience", seconds=PATIENCE)
     while True:
         found = yield from _lock_live_of_chain(job_id, now) if chain else _lock_one(job_id, now)
         if found and not (again and machine.done_already(verb, State(found[0][1]))):
