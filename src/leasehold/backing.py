@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar, cast
@@ -18,14 +19,14 @@ from typing import Any, TypeVar, cast
 from .attempt import Attempt, Continuation
 from .core import names, payload
 from .core.drafts import check_drafts, spend
-from .core.errors import InvalidInput, InvalidTransition, LeaseLost, SignalTimeout, Suspended
+from .core.errors import InvalidInput, LeaseLost, SignalTimeout, StoreBusy, Suspended
 from .core.job import Draft, Job, Succeeded
 from .signature import converter, plain_value, result_converter
 from .store.callers import arun_on, run_on
 from .store.flows import enqueue, handler, look
 from .store.flows.handler import Kept
-from .store.query import Flow
-from .store.store import AsyncOpened, Opened, Store
+from .store.query import Flow, write
+from .store.store import PATIENCE, AsyncOpened, Opened, Store
 from .tasks import Task
 from .telemetry import sending
 from .threads import Threads
@@ -34,6 +35,11 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 _call = Threads("leasehold-handler").call
+
+LOCK_NOT_AVAILABLE = "55P03"
+
+#: Whose transaction is open where we are, in this thread or async task.
+_open_here: ContextVar[StoreBacking | None] = ContextVar("leasehold_transaction", default=None)
 
 
 class StoreBacking:
@@ -61,7 +67,12 @@ class StoreBacking:
     # Completion in a transaction
 
     def transaction(self) -> Opening:
-        """One of the store's own."""
+        """One of the store's own. Within another it would wait for what that one has locked, for ever."""
+        if _open_here.get() is self:
+            raise InvalidInput(
+                f"{self._task.name}: attempt.transaction() is open here already; use that one, with savepoints of your "
+                "driver for its parts, or leave its block first"
+            )
         return Opening(self)
 
     def succeed(self, result: object, connection: Any) -> None:
@@ -86,13 +97,26 @@ class StoreBacking:
     def completion(self, done: Succeeded) -> Flow[None]:
         """Complete the job. From here on whoever settles must reckon with the handler's transaction."""
         yield from handler.check_successor(self.lease, self._attempt.job.chain, done)
-        self._completing()
-        before, self._attempt._completed = self._attempt._completed, done.result or ""
-        try:
-            yield from handler.succeed(self.lease, done)
-        except InvalidTransition:
-            self._attempt._completed = before  # which stands
-            raise
+        before = self._attempt._completed
+        with _patience(before):
+            if before is not None:
+                yield write("patience", seconds=PATIENCE)
+            self._completing()
+            self._attempt._completed = done.result or ""
+            try:
+                yield from handler.succeed(self.lease, done)
+            except Exception:
+                if before is not None:
+                    self._attempt._completed = before  # that one may stand
+                raise
+
+    def fence(self, *, completes: bool) -> Flow[None]:
+        """What is about to be committed must be an owner's."""
+        before = None if completes else self._attempt._completed
+        with _patience(before):
+            if before is not None:
+                yield write("patience", seconds=PATIENCE)
+            yield from handler.fence(self.lease, completes=completes)
 
     # Once, over all attempts
 
@@ -228,12 +252,30 @@ async def _atransaction(backing: StoreBacking) -> AsyncIterator[OpenAsyncTransac
 
 
 @contextmanager
+def _patience(completed: str | None) -> Iterator[None]:
+    """Where the job was completed before, that may be in a transaction which is still open: it is not waited for for
+    ever, as it may be the very one who waits that would have to end it."""
+    try:
+        yield
+    except Exception as error:
+        cause = getattr(error, "orig", None) or error
+        if completed is not None and getattr(cause, "sqlstate", None) == LOCK_NOT_AVAILABLE:
+            raise StoreBusy(
+                "this attempt has completed its job in a transaction that is still open: end it first"
+            ) from error
+        raise
+
+
+@contextmanager
 def _counted(backing: StoreBacking) -> Iterator[None]:
+    around = _open_here.get()
+    _open_here.set(backing)
     backing.transactions += 1
     try:
         yield
     finally:
         backing.transactions -= 1
+        _open_here.set(around)
 
 
 class OpenTransaction:
@@ -273,7 +315,7 @@ class OpenTransaction:
     def fence(self) -> None:
         """What is about to be committed must be an owner's."""
         self._opened.check()
-        self._opened.run(handler.fence, self._backing.lease, completes=self._completes)
+        self._opened.run(self._backing.fence, completes=self._completes)
 
 
 class OpenAsyncTransaction:
@@ -313,4 +355,4 @@ class OpenAsyncTransaction:
     async def fence(self) -> None:
         """What is about to be committed must be an owner's."""
         self._opened.check()
-        await self._opened.run(handler.fence, self._backing.lease, completes=self._completes)
+        await self._opened.run(self._backing.fence, completes=self._completes)

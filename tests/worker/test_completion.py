@@ -23,6 +23,8 @@ from leasehold import (
     Retry,
     Snooze,
     State,
+    StoreBusy,
+    backing,
 )
 from tests.homes import claim
 from tests.worker.completing import FENCED, WAYS, Begin, Stage, Undo
@@ -344,6 +346,40 @@ def test_once_the_job_is_completed_nothing_more_is_written_in_its_name(stage: St
 
     for _, job in stage.play(scene, FENCED):
         assert (job.state, job.attempt, stage.written(job)) == (State.SUCCEEDED, 1, [])
+
+
+def test_a_transaction_within_another_is_refused_before_it_can_wait_for_that_one(stage: Stage) -> None:
+    async def scene(attempt: Attempt, begin: Begin) -> str:
+        async with begin() as tx:
+            await tx.write("a")
+            await tx.succeed("done")
+            with pytest.raises(InvalidInput, match="open here already; use that one"):
+                await begin().__aenter__()
+        with pytest.raises(InvalidTransition):  # but one after another
+            async with begin() as tx:
+                await tx.write("b")
+        return "done"
+
+    for _, job in stage.play(scene, FENCED):
+        assert (job.state, job.attempt, stage.written(job)) == (State.SUCCEEDED, 1, ["a"])
+
+
+def test_a_completion_in_a_transaction_that_is_still_open_is_not_waited_for_for_ever(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not stage.home.is_postgres:
+        pytest.skip("SQLite has one writer, and says so by itself")
+    monkeypatch.setattr(backing, "PATIENCE", 0.2)
+
+    async def scene(attempt: Attempt, begin: Begin) -> str:
+        async with begin() as tx, begin() as other:
+            await tx.succeed("done")
+            with pytest.raises(StoreBusy, match="completed its job in a transaction that is still open"):
+                await other.succeed("done")
+        return "done"
+
+    for _, job in stage.play(scene, ["own", "aown"]):
+        assert (job.state, job.attempt) == (State.SUCCEEDED, 1)
 
 
 # Savepoints, and errors that are swallowed
