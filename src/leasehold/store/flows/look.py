@@ -194,8 +194,8 @@ def _queued(job: Job[Any]) -> Flow[list[str]]:
     for one in (yield from limits.used_up(job.queue, job.key)):
         whose = {"": "", "*": f" of key {job.key}"}.get(one.key, f" of key {one.key}")
         place = "all queues" if one.queue == "*" else f"queue {one.queue}"
-        room = f"; there is room in {one.again_in:.1f} s" if one.rate else ""
-        reasons.append(f"{place} may start {one.rate} jobs{whose} in {one.per:g} s, and has{room}")
+        room = f" in {one.per:g} s, and has; there is room in {one.again_in:.1f} s" if one.rate else ""
+        reasons.append(f"{place} may start {one.rate or 'no'} jobs{whose}{room}")
     return reasons or [(yield from _unserved(job))]
 
 
