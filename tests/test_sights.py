@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -213,6 +214,7 @@ def test_what_a_worker_does_is_counted(shop: App) -> None:
     assert sum(point.counts.get("succeeded", 0) for point in points) == 3
     assert {point.step for point in points} == {60.0}
     assert any("failed" in point.gauges for point in points), "jobs are counted as soon as a worker is there"
+    assert [point.queue for point in points] == ["default"] * len(points), "all together are no queue of their own"
 
 
 def test_a_lost_attempt_is_counted_by_whoever_takes_it_back(shop: App) -> None:
@@ -243,6 +245,8 @@ def test_history_gets_coarser_with_age_and_loses_nothing_of_its_sums(shop: App) 
     def steps(now: float, step: int) -> list[tuple[float, int, float]]:
         store.run(stats.roll_up, now=now)
         points = store.run(stats.stats, T0, now, step=step, now=now)
+        together = store.run(stats.stats, T0, now, step=step, queue="*", now=now)
+        assert [replace(point, queue="q") for point in together] == points
         return [(point.at.timestamp() - T0, point.counts["succeeded"], point.gauges["queued"]) for point in points]
 
     assert len(steps(T0 + 2 * HOUR, 60)) == 120
@@ -255,6 +259,22 @@ def test_history_gets_coarser_with_age_and_loses_nothing_of_its_sums(shop: App) 
     assert steps(T0 + 500 * 24 * HOUR, 21600) == []
     (total,) = store.run(stats.totals)
     assert (total.counts["succeeded"], total.waits.number) == (240, 120)
+
+
+def test_all_queues_together_are_counted_beside_them(shop: App) -> None:
+    store = shop.store()
+    shop.client.limit_queue(None, max_running=5)  # which makes it no queue
+    for queue in ("mail", "billing"):
+        work(shop, queue=queue)
+        store.run(stats.add, [Count(queue, "succeeded", 2), Count(queue, "runs", 2, 3)], now=T0)
+    assert store.run(stats.sample, now=T0)
+    (point,) = store.run(stats.stats, T0, T0 + 60, queue="*", now=T0)
+    assert (point.queue, point.counts, point.runs.number, point.gauges["queued"]) == ("*", {"succeeded": 4}, 4, 2)
+    assert [one.queue for one in store.run(stats.totals)] == ["billing", "mail"]
+    found = store.run(stats.stats, T0, T0 + 60, only="succeeded", now=T0)
+    assert [(one.queue, one.counts, one.gauges) for one in found] == [
+        (q, {"succeeded": 2}, {}) for q in ("billing", "mail")
+    ]
 
 
 def test_a_step_is_chosen_that_is_still_kept_and_not_too_short() -> None:
@@ -335,6 +355,19 @@ def test_what_is_done_in_somebodys_name_is_noted_with_it(shop: App) -> None:
     assert entries[1].detail == {"max_running": 3}
     page = ada.audit(limit=2)
     assert [one.id for one in ada.audit(limit=2, before=page.next).entries] == [one.id for one in entries[2:4]]
+    ada.prune(finished_for=5, failed_for=6)
+    assert [(one.what, one.detail) for one in ada.audit(limit=1).entries] == [
+        ("prune", {"finished_for": 5, "failed_for": 6})
+    ]
+
+
+def test_a_schema_that_is_made_in_somebodys_name_begins_with_a_note_of_it(app: App) -> None:
+    deploy = app.client.tenant("acme").acting_as("deploy")
+    applied = deploy.migrate()
+    assert deploy.migrate() == []
+    assert [(one.who, one.what, one.detail) for one in deploy.audit().entries] == [
+        ("deploy", "migrate", {"versions": applied})
+    ]
 
 
 def test_what_was_refused_is_not_noted(shop: App) -> None:

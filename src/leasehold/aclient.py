@@ -206,9 +206,15 @@ class AsyncClient:
         return await _call(self._plain.failures, limit=limit)
 
     async def stats(
-        self, *, since: datetime, until: datetime | None = None, step: int | None = None, queue: str | None = None
+        self,
+        *,
+        since: datetime,
+        until: datetime | None = None,
+        step: int | None = None,
+        queue: str | None = None,
+        only: str | None = None,
     ) -> list[StatPoint]:
-        return await _call(self._plain.stats, since=since, until=until, step=step, queue=queue)
+        return await _call(self._plain.stats, since=since, until=until, step=step, queue=queue, only=only)
 
     async def totals(self) -> list[StatPoint]:
         return await _call(self._plain.totals)

@@ -11,6 +11,9 @@ from contextlib import closing
 from leasehold.core.stats import BOUNDS, class_of
 from tests.web.scene import QUEUES
 
+TOGETHER = """insert into leasehold_stats
+    select -step, at, '*', name, bucket, peak, sum(number) from leasehold_stats group by step, at, name, bucket, peak"""
+
 
 def write(path: str, now: float) -> None:
     """Write them as the store keeps them: the older the coarser."""
@@ -28,6 +31,7 @@ def write(path: str, now: float) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("delete from leasehold_stats")
         connection.executemany("insert or replace into leasehold_stats values (?, ?, ?, ?, ?, ?, ?)", rows)
+        connection.execute(TOGETHER)
 
 
 def _one_step(queue: str, at: int, step: int, now: float, dice: random.Random) -> Iterator[tuple[str, int, int, float]]:

@@ -11,6 +11,7 @@ from ..query import BEGIN, Flow, Row, as_json, look, read, write
 from . import look as looks
 
 HISTOGRAMS = ("waits", "starts", "runs")
+TOGETHER = "*"  # all queues: counted beside them, as summing up a hundred of them for each look would take seconds
 GAUGES = ("pending", "queued", "running", "paused_jobs", "failed")
 
 
@@ -26,9 +27,19 @@ class Count(NamedTuple):
 
 def add(counts: Iterable[Count], *, now: float | None = None) -> Flow[None]:
     """Count these towards the minute that it is now."""
-    batch = [count._asdict() for count in counts]
-    if batch:
+    found = list(counts)
+    if found:
+        batch = [count._asdict() for count in (*found, *_together(found))]
         yield write("add_stats", batch=as_json(batch), now=now)
+
+
+def _together(counts: Sequence[Count]) -> list[Count]:
+    """The same of all queues together. How long the oldest waits is no sum."""
+    sums: dict[tuple[str, int, bool], float] = {}
+    for _, name, number, bucket, peak in counts:
+        before = sums.get((name, bucket, peak), 0.0)
+        sums[name, bucket, peak] = max(before, number) if name == "gauge.oldest" else before + number
+    return [Count(TOGETHER, name, number, bucket, peak) for (name, bucket, peak), number in sums.items()]
 
 
 def sample(*, now: float | None = None) -> Flow[bool]:
@@ -38,6 +49,8 @@ def sample(*, now: float | None = None) -> Flow[bool]:
         return False
     counts = []
     for info in (yield from looks.queues(now=now)):
+        if info.queue == TOGETHER:  # limits of all queues; no jobs of its own
+            continue
         counts += [Count(info.queue, f"gauge.{name}", getattr(info, name), peak=True) for name in GAUGES]
         counts.append(Count(info.queue, "gauge.oldest", info.oldest or 0.0, peak=True))
     yield from add(counts, now=now)
@@ -50,20 +63,27 @@ def roll_up(*, now: float | None = None) -> Flow[None]:
     lengths = [*STEPS, None]
     for step, longer in zip(STEPS, lengths[1:], strict=True):
         yield write("roll_up", step=step, longer=longer, seconds=STEPS[step], now=now)
+        yield write("roll_up", step=-step, longer=None if longer is None else -longer, seconds=STEPS[step], now=now)
 
 
 @look
 def stats(
-    since: float, until: float | None, *, step: int | None = None, queue: str | None = None, now: float | None = None
+    since: float,
+    until: float | None,
+    *,
+    step: int | None = None,
+    queue: str | None = None,
+    only: str | None = None,
+    now: float | None = None,
 ) -> Flow[list[StatPoint]]:
-    """What was counted in a time, by step and queue; queue "*": of all queues together."""
+    """What was counted in a time, by step and queue; queue "*": of all queues together. `only`: just this count."""
     moment = (yield read("clock", now=now))[0][0]
     until = moment + 60 if until is None else until
     step = step or step_for(since, until, moment)
     first = since // step * step
-    span = {"since": first, "until": until, "step": step}
-    together = queue == "*"
-    found = (yield read("stats_together", **span)) if together else (yield read("stats", **span, queue=queue))
+    which = {"since": first, "until": until, "step": step, "only": only}
+    together = queue == TOGETHER
+    found = (yield read("stats_together", **which)) if together else (yield read("stats", **which, queue=queue))
     return _points(found, float(step))
 
 
@@ -83,17 +103,19 @@ def _points(found: Sequence[Row], step: float) -> list[StatPoint]:
 def _point(at: float, queue: str, step: float, rows: list[Row]) -> StatPoint:
     counts: dict[str, int] = {}
     gauges: dict[str, float] = {}
-    classes = {name: [0] * (len(BOUNDS) + 1) for name in HISTOGRAMS}
-    sums = dict.fromkeys(HISTOGRAMS, 0.0)
+    classes: dict[str, list[int]] = {}
+    sums: dict[str, float] = {}
     for _, _, name, bucket, number in rows:
         kind, _, rest = name.partition(".")
         if kind == "gauge":
             gauges[rest.removesuffix("_jobs")] = number
-        elif kind in classes and rest == "sum":
+        elif kind in HISTOGRAMS and rest == "sum":
             sums[kind] = number
-        elif kind in classes:
-            classes[kind][bucket] += int(number)
+        elif kind in HISTOGRAMS:
+            classes.setdefault(kind, [0] * (len(BOUNDS) + 1))[bucket] += int(number)
         else:
             counts[name] = int(number)
-    waits, starts, runs = (Histogram(tuple(classes[name]), sums[name]) for name in HISTOGRAMS)
+    waits, starts, runs = (
+        Histogram(tuple(classes[name]), sums.get(name, 0.0)) if name in classes else Histogram() for name in HISTOGRAMS
+    )
     return StatPoint(utc(at), step, queue, counts, waits, starts, runs, gauges)

@@ -231,6 +231,7 @@ create table {schema}.workers (
 ) with (fillfactor = 50);
 
 -- What happened, counted: in steps of 60, 600, 3600 and 21600 seconds, the older the coarser; step 0 is all that ever happened.
+-- What is of all queues together stands beside it: queue *, and the steps are below 0.
 create table {schema}.stats (
     step    integer not null,
     at      timestamptz not null,

@@ -6,7 +6,7 @@ with gone as (
     returning s.*
 ),
 sums as (
-    select to_timestamp(floor(extract(epoch from at) / :longer::integer) * :longer::integer) as at,
+    select to_timestamp(floor(extract(epoch from at) / abs(:longer::integer)) * abs(:longer::integer)) as at,
            queue, name, bucket, peak, case when peak then max(number) else sum(number) end as number
     from gone
     where :longer::integer is not null

@@ -1,6 +1,6 @@
 -- roll_up: what is old enough is counted in longer steps; what is older than that is forgotten.
 insert into {schema}.stats as s (step, at, queue, name, bucket, peak, number)
-select :longer, cast(at / :longer as integer) * :longer as moment, queue, name, bucket, peak,
+select :longer, cast(at / abs(:longer) as integer) * abs(:longer) as moment, queue, name, bucket, peak,
        case when peak then max(number) else sum(number) end
 from {schema}.stats
 where step = :step and at < cast(({now} - :seconds) / 3600 as integer) * 3600 and :longer is not null

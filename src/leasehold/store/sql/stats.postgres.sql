@@ -5,5 +5,6 @@ from {schema}.stats
 where step = any(array[60, 600, 3600, 21600]) and step <= :step::integer
   and at >= to_timestamp(:since::float8) and at < to_timestamp(:until::float8)
   and (:queue::text is null or queue = :queue::text) and name <> 'sampled'
+  and (:only::text is null or name = :only::text)
 group by 1, queue, name, bucket
 order by 1, queue
