@@ -69,6 +69,11 @@ class Hand:
         flows: Callable[..., Flow[R]] = audit.noted
         return self._store.run(flows, note, flow, *args, **kwargs)
 
+    def note(self, said: Said) -> None:
+        """Note something that does not fit into one transaction."""
+        if self._who is not None:
+            self.change(said, audit.nothing)
+
 
 def bulk(
     hand: Hand,

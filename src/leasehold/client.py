@@ -295,7 +295,8 @@ class Client(Sights):
         """Remove jobs that have been over for longer than this, in small steps; `on_step` is told how far it is."""
         names.seconds("finished_for", finished_for)
         names.seconds("failed_for", failed_for)
-        return _prune(self.store, finished_for, failed_for, on_step)
+        said = Said("prune", "jobs", {"finished_for": finished_for, "failed_for": failed_for})
+        return _prune(self.store, self._hand, said, finished_for, failed_for, on_step)
 
     def doctor(self) -> list[Finding]:
         """Look at the store for what may hurt: each finding says what was seen, and what to do.
@@ -307,7 +308,10 @@ class Client(Sights):
 
     def migrate(self) -> list[int]:
         """Bring the store's schema up to date; returns the versions applied. Safe when many do it at once."""
-        return self.store.migrate()
+        applied = self.store.migrate()
+        if applied:
+            self._hand.note(Said("migrate", "schema", {"versions": applied}))
+        return applied
 
     @property
     def _hand(self) -> Hand:
@@ -399,8 +403,16 @@ def _limits(
     return given
 
 
-def _prune(store: Store, finished_for: float, failed_for: float, on_step: Callable[[Pruned], object] | None) -> Pruned:
+def _prune(
+    store: Store,
+    hand: Hand,
+    said: Said,
+    finished_for: float,
+    failed_for: float,
+    on_step: Callable[[Pruned], object] | None,
+) -> Pruned:
     finished = failed = keys = 0
+    hand.note(said)  # before anything is gone: it takes many transactions, and may be ended between two of them
     store.run(upkeep.make_partitions)
     store.run(stats.roll_up)
     dropped = store.drop_old(finished_for)

@@ -134,13 +134,23 @@ def test_signing_in_leads_nowhere_else(visitor: Visitor, to: str) -> None:
 
 
 def test_a_wrong_token_is_told_so_and_too_many_have_to_wait(visitor: Visitor) -> None:
-    for _ in range(MOST_FAILURES):
-        answer = visitor.ask("POST", "/login", data={"token": "wrong"}, headers=PAGE)
+    for number in range(MOST_FAILURES):
+        answer = visitor.ask("POST", "/login", data={"token": f"wrong {number}"}, headers=PAGE)
         assert (answer.status_code, "none of the tokens" in answer.text) == (401, True)
     assert visitor.ask("POST", "/login", data={"token": OPERATE}).status_code == 429
     assert visitor.ask(headers=bearer()).status_code == 429
     visitor.clock.now += 61
     assert visitor.ask(headers=bearer()).status_code == 200
+
+
+def test_a_program_that_goes_on_with_an_old_token_keeps_nobody_else_out(visitor: Visitor) -> None:
+    """Behind a proxy everybody may come from one address. The same token again is no new guess."""
+    for _ in range(3 * MOST_FAILURES):
+        assert visitor.ask(headers=bearer("an-old-token-of-a-scraper")).status_code == 401
+    assert visitor.ask(headers=bearer()).status_code == 200
+    for number in range(MOST_FAILURES - 1):
+        assert visitor.ask(headers=bearer(f"a guess {number}")).status_code == 401
+    assert visitor.ask(headers=bearer()).status_code == 429
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
 from typing import Any
@@ -67,10 +68,11 @@ def test_a_body_that_drips_in_is_given_up(visitor: Visitor, monkeypatch: pytest.
 def test_many_addresses_cost_no_more_than_few() -> None:
     failures = Failures(lambda: 1000.0)
     for number in range(3 * MOST_ADDRESSES):
-        failures.add(f"address {number}")
+        failures.add(f"address {number}", "wrong")
     assert len(failures._seen) == MOST_ADDRESSES
-    for _ in range(MOST_FAILURES):
-        failures.add("one")
+    for number in range(3 * MOST_FAILURES):
+        failures.add("one", f"wrong {number}")
+    assert len(failures._seen["one"]) == MOST_FAILURES
     assert failures.too_many("one")
     assert not failures.too_many(f"address {3 * MOST_ADDRESSES - 1}")
 
@@ -78,9 +80,9 @@ def test_many_addresses_cost_no_more_than_few() -> None:
 def test_addresses_are_forgotten_after_a_minute_and_networks_count_as_one() -> None:
     moment = [0.0]
     failures = Failures(lambda: moment[0])
-    failures.add("one")
+    failures.add("one", "wrong")
     moment[0] = 61.0
-    failures.add("another")
+    failures.add("another", "wrong")
     assert list(failures._seen) == ["another"]
     assert doors._network("2001:db8::1") == doors._network("2001:db8::ffff:2") != doors._network("2001:db8:0:1::1")
     assert doors._network("10.0.0.1") == "10.0.0.1"
@@ -117,6 +119,16 @@ def test_a_secret_is_hidden_however_its_key_is_written() -> None:
     assert redact('{"pwd": "canary"}') == f'{{"pwd": "{HIDDEN}"}}'
     assert redact(r'{"a": "\ud800", "token": 1}') == HIDDEN
     assert redact('{"a": "caf\u00e9 :// @"}') == '{"a": "caf\u00e9 :// @"}'
+    inner = r'{"body": "{\"user\": \"ada\", \"list\": [\"{\\\"api_key\\\": \\\"canary\\\"}\"], \"pwd\": \"canary\"}"}'
+    shown = redact(inner)
+    assert "canary" not in shown, "a text may be JSON itself"
+    assert json.loads(json.loads(shown)["body"]) == {
+        "user": "ada",
+        "list": [f'{{"api_key": "{HIDDEN}"}}'],
+        "pwd": HIDDEN,
+    }
+    for text in ('{ "token" is no JSON', '["of a token", 1.50]'):
+        assert json.loads(redact(json.dumps({"said": text})))["said"] == text, "what hides nothing stays as it is"
     own = redactor(["\u043f\u0430\u0440\u043e\u043b\u044c"])
     assert own('{"a": 1}') == '{"a": 1}', "a key in another script is a key, not any key"
     assert (

@@ -117,7 +117,7 @@ def test_a_store_that_was_slow_once_is_looked_at_again_before_long(monkeypatch: 
         return "seen"
 
     async def first() -> str:
-        async for event in Live().stream("key", look, "main"):
+        async for event in Live().stream("ada", "key", look, "main"):
             if event.startswith("event"):
                 return event
         raise AssertionError

@@ -18,7 +18,7 @@ import uvicorn
 
 from leasehold import App
 from leasehold.web import create_app
-from leasehold.web.live import MOST_STREAMS, SHARE, Live, TooMany
+from leasehold.web.live import MOST_OF_ONE, MOST_STREAMS, SHARE, Live, TooMany
 from tests.test_cli_web import free_port
 
 OPERATE, READ = "o" * 32, "r" * 32
@@ -104,7 +104,7 @@ def test_however_many_look_at_one_view_it_is_made_once_and_rarely() -> None:
 
     async def read(live: Live) -> list[str]:
         found = []
-        async for event in live.stream("the same", look, "main"):
+        async for event in live.stream("ada", "the same", look, "main"):
             if event.startswith("event"):
                 found.append(event)
             if len(found) == 2:
@@ -127,14 +127,19 @@ def test_nothing_is_left_of_those_who_have_gone_and_too_many_are_refused() -> No
 
     async def crowd() -> None:
         live = Live()
-        streams: list[Any] = [live.stream(f"view {n}", look, "main") for n in range(MOST_STREAMS)]
-        for stream in streams:
-            assert await anext(stream) == "retry: 3000\n\n"
+        people = [f"person {n}" for n in range(MOST_STREAMS // MOST_OF_ONE)]
+        streams: list[Any] = []
+        for who in people:
+            for n in range(MOST_OF_ONE):
+                streams.append(live.stream(who, f"view {n}", look, "main"))
+                assert await anext(streams[-1]) == "retry: 3000\n\n"
+            with pytest.raises(TooMany):
+                live.stream(who, "one more", look, "main")
         with pytest.raises(TooMany):
-            live.stream("one more", look, "main")
+            live.stream("somebody else", "one more", look, "main")
         for stream in streams:
             await stream.aclose()
         assert live._watched == {}
-        assert await anext(live.stream("one more", look, "main")) == "retry: 3000\n\n"
+        assert await anext(live.stream("ada", "one more", look, "main")) == "retry: 3000\n\n"
 
     asyncio.run(crowd())

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from . import show, work
-from .load import load_app
+from .load import load_app, who
 
 
 def add_to(commands: Any) -> None:
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         with work.bar("migrate", len(clients)) as advance:
             for client in clients:
-                done.append({"store": client.store.where, "applied": client.migrate()})
+                done.append({"store": client.store.where, "applied": client.acting_as(who()).migrate()})
                 advance(len(done))
     finally:
         app.close()

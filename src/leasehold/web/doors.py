@@ -16,7 +16,6 @@ import ipaddress
 import logging
 import secrets
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from typing import Any
 from urllib.parse import parse_qs, quote
@@ -147,7 +146,7 @@ class Doors:
             raise Refusal("too-many-requests", "too many wrong tokens: wait a minute", headers={"retry-after": "60"})
         caller = self.keys.by_token(token)
         if caller is None:
-            self._failures.add(address)
+            self._failures.add(address, token)
         return caller
 
     def _check_form(self, caller: Caller | None, headers: Mapping[str, str], body: bytes) -> None:
@@ -192,25 +191,30 @@ class Doors:
 
 
 class Failures:
-    """Wrong tokens of late, by address."""
+    """Wrong tokens of late, by address. The same one again is no new guess: a program with an old token may knock for
+    ever, and keeps nobody out who comes from the same address."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._seen: dict[str, deque[float]] = {}  # the one that failed last stands last
+        self._seen: dict[str, dict[bytes, float]] = {}  # the one that failed last stands last, within and without
 
-    def add(self, address: str) -> None:
+    def add(self, address: str, token: str) -> None:
         """One more."""
         now = self._clock()
-        times = self._seen.pop(address, None) or deque(maxlen=MOST_FAILURES)
-        times.append(now)
-        self._seen[address] = times
-        while len(self._seen) > MOST_ADDRESSES or next(iter(self._seen.values()))[-1] <= now - A_MINUTE:
+        guesses = self._seen.pop(address, {})
+        guess = hashlib.sha256(token.encode("utf-8", "replace")).digest()
+        guesses.pop(guess, None)
+        guesses[guess] = now
+        if len(guesses) > MOST_FAILURES:
+            del guesses[next(iter(guesses))]
+        self._seen[address] = guesses
+        while len(self._seen) > MOST_ADDRESSES or max(next(iter(self._seen.values())).values()) <= now - A_MINUTE:
             del self._seen[next(iter(self._seen))]
 
     def too_many(self, address: str) -> bool:
         """Whether this address has to wait."""
-        times = self._seen.get(address, deque())
-        return len(times) == MOST_FAILURES and times[0] > self._clock() - A_MINUTE
+        guesses = self._seen.get(address, {})
+        return len(guesses) == MOST_FAILURES and min(guesses.values()) > self._clock() - A_MINUTE
 
 
 def _network(address: str) -> str:

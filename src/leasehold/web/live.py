@@ -21,6 +21,7 @@ AT_MOST_EVERY = 1.0
 AT_LEAST_EVERY = 60.0  # beside the round itself: a store that was slow once is not left alone for hours
 KEEP_ALIVE = 15.0
 MOST_STREAMS = 200
+MOST_OF_ONE = 100  # streams of one token: nobody shuts the others out
 LONGEST = 3600.0  # seconds: then the browser comes again, and shows that it still may
 
 _LINE_END = re.compile(r"\r\n|\r|\n")  # what ends a line of an event, and nothing else that Python takes for one
@@ -38,6 +39,7 @@ class _Watched:
     """One distinct view, and those who see it."""
 
     look: Look
+    who: str
     streams: set[News] = field(default_factory=set)
     last: str | None = None
 
@@ -49,15 +51,19 @@ class Live:
         self._watched: dict[object, _Watched] = {}
         self._task: asyncio.Task[None] | None = None
 
-    def stream(self, key: object, look: Look, name: str) -> AsyncIterator[str]:
-        """Events of this name for one page. `key` tells which pages show the same."""
-        if sum(len(watched.streams) for watched in self._watched.values()) >= MOST_STREAMS:
+    def stream(self, who: str, key: object, look: Look, name: str) -> AsyncIterator[str]:
+        """Events of this name for one page of somebody's. `key` tells which of their pages show the same."""
+        if self._open() >= MOST_STREAMS or self._open(who) >= MOST_OF_ONE:
             raise TooMany
-        return self._events(key, look, name)
+        return self._events(who, (who, key), look, name)
 
-    async def _events(self, key: object, look: Look, name: str) -> AsyncIterator[str]:
+    def _open(self, who: str | None = None) -> int:
+        """How many streams there are, of one or of all."""
+        return sum(len(watched.streams) for watched in self._watched.values() if who in (None, watched.who))
+
+    async def _events(self, who: str, key: object, look: Look, name: str) -> AsyncIterator[str]:
         news: News = asyncio.Queue(maxsize=1)
-        watched = self._watched.setdefault(key, _Watched(look))
+        watched = self._watched.setdefault(key, _Watched(look, who))
         watched.streams.add(news)
         if watched.last is not None:
             _put(news, watched.last)  # the page may be older than that

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 KEYS = (
@@ -21,17 +22,27 @@ _CREDENTIALS = re.compile(  # with bounds: it goes over whole payloads
 def redactor(keys: Iterable[str] = KEYS) -> Callable[[str], str]:
     """A function that hides the values of these keys in a JSON text. Case, dashes and words beside them do not matter:
     "X-Api-Key" and "dbPassword" are meant as well."""
-    words = [re.escape(plain) for plain in map(_plain, keys) if plain]
-    if not words:
+    meant = [re.escape(plain) for plain in map(_plain, keys) if plain]
+    if not meant:
         return lambda text: text
-    key_of = re.compile("|".join(words))
+    key_of = re.compile("|".join(meant))
 
     def walk(value: Any) -> Any:
         if isinstance(value, dict):
             return {name: HIDDEN if key_of.search(_plain(name)) else walk(inner) for name, inner in value.items()}
         if isinstance(value, list):
             return [walk(inner) for inner in value]
-        return without_passwords(value) if isinstance(value, str) else value
+        return words(value) if isinstance(value, str) else value
+
+    def words(text: str) -> str:
+        """A text may be JSON itself, such as a body that was received. What holds nothing to hide stays as it is."""
+        if text.lstrip()[:1] in ("{", "[", '"') and (key_of.search(_plain(text)) or "\\u" in text):
+            with suppress(ValueError, RecursionError):
+                inner = json.loads(text)
+                shown = walk(inner)
+                if shown != inner:
+                    return json.dumps(shown, ensure_ascii=False)
+        return without_passwords(text)
 
     def redact(text: str) -> str:
         # A letter may be written as \u0077 as well: such a text is read before it is judged.

@@ -191,14 +191,15 @@ class Site:
         wanted = _address(request.query_params.get("page", "/"))
         shared = Asked(mine.caller, mine.root, wanted.path, wanted.query)
         look, parameters = find(wanted.path)
-        key = (mine.caller.name, mine.root, wanted.path, wanted.query)
+        who, key = mine.caller.name, (mine.root, wanted.path, wanted.query)
         is_page = not wanted.path.startswith("/api/")
 
         def dress(text: str) -> str:
             return text.replace(FORM_TOKEN, mine.csrf)
 
         try:
-            stream = self._live.stream(key, lambda: self.call(look, shared, parameters), "main" if is_page else "data")
+            name = "main" if is_page else "data"
+            stream = self._live.stream(who, key, lambda: self.call(look, shared, parameters), name)
         except TooMany:
             raise Refusal("too-many-requests", "too many pages are live: close some") from None
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}

@@ -38,6 +38,11 @@ def noted(note: Note, flow: Callable[..., Flow[R]], *args: Any, again: bool = Fa
     return result
 
 
+def nothing() -> Flow[None]:
+    """What is only to be noted."""
+    yield BEGIN
+
+
 @look
 def actions(*, limit: int, before: str | None = None) -> Flow[AuditPage]:
     """A page of what was done, the latest first."""
