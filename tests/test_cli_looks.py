@@ -116,7 +116,7 @@ def test_schedules_are_listed_and_steered(typed: CommandLine, shop: Path) -> Non
     assert typed(shop, "schedules", "shop:app", "run", "nightly")[1].startswith("<job ")
     assert "paused" not in typed(shop, "schedules", "shop:app", "resume", "nightly")[1]
     assert typed(shop, "schedules", "shop:app", "remove", "hourly") == (0, "removed hourly\n")
-    (left,) = json.loads(typed(shop, "schedules", "shop:app", "--json")[1])
+    (left,) = json.loads(typed(shop, "schedules", "shop:app", "--json")[1])["schedules"]
     assert (left["name"], left["timezone"]) == ("nightly", "Europe/Berlin")
     assert typed(shop, "schedules", "shop:app", "show", "nightly")[1].splitlines()[0].split() == ["name", "nightly"]
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import io
+import json
 import signal
 import sqlite3
 from contextlib import closing
@@ -123,6 +124,9 @@ def test_without_a_terminal_it_prints_a_page_and_ends(typed: CommandLine, busy: 
     heads = [line.split()[:2] for line in said.splitlines() if line.split()[0].lower() in TABLES]
     assert heads == [["QUEUES", "1"], ["WORKERS", "0"], ["RUNNING", "1"], ["FAILED", "2"]]
     assert "q quit" not in said
+    seen = json.loads(typed(busy.place, "top", "shop:app", "--json")[1])
+    assert [one["queue"] for one in seen["queues"]] == ["billing"]
+    assert (len(seen["running"]), len(seen["failed"]), seen["workers"], seen["rates"]) == (1, 2, [], {})
 
 
 def test_a_store_that_goes_away_is_said_and_comes_back(busy: CliShop) -> None:

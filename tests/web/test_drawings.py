@@ -148,6 +148,7 @@ def test_of_very_many_attempts_the_latest_are_drawn() -> None:
     root = parse(timeline.draw(Life(0.0, 0.0, 3000.0, runs, ended=2000.0)))
     assert len(of_class(root, "lane")) == 1 + timeline.MOST_RUNS
     assert "159 earlier attempts are not drawn" in "".join(root.itertext())
+    assert "waited" not in "".join(root.itertext()), "the first that is drawn is not the first that there was"
 
 
 def test_what_a_job_says_is_text_in_a_drawing() -> None:

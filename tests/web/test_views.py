@@ -13,6 +13,9 @@ import msgspec
 import pytest
 
 from leasehold import App
+from leasehold.core.worker import WorkerFacts
+from leasehold.store.flows import reports
+from leasehold.store.flows.stats import Count
 from leasehold.web.pages import PAGES, STYLE, answer, refused, render, sign_in
 from leasehold.web.pages.schedules import upcoming
 from leasehold.web.pages.words import visible
@@ -226,6 +229,17 @@ def test_a_search_that_has_not_come_to_an_end_says_how_far_it_came(shop: App, mo
     _, document = ask(shop, "/jobs", "/jobs?task=nothing-of-this-name")
     assert "Searched back to" in document
     assert "before=" in document
+
+
+def test_what_there_is_no_room_for_is_said_and_not_left_out(empty: App) -> None:
+    facts = WorkerFacts("w:1:a", "w", 1, tuple(f"queue-{n}" for n in range(30)), 4, ("charge",), 30.0, "1")
+    empty.store().run(reports.report, facts, 0, False, [Count("mail", "succeeded", 12_345_678)])
+    assert "and 18 more" in ask(empty, "/workers")[1]
+    assert '<strong title="12,345,678">12.3M</strong>' in ask(empty, "/")[1]
+
+
+def test_how_far_a_job_says_that_it_is_stands_in_the_list(shop: App) -> None:
+    assert "25 % <bdi>thumbnails" in re.sub(r"\s+", " ", ask(shop, "/jobs", "/jobs?state=running&queue=media")[1])
 
 
 def test_a_schedule_tells_its_next_ticks(shop: App) -> None:

@@ -76,7 +76,7 @@ def _run(app: App, schedules: Schedules, verb: str, names: list[str], options: a
         return _show(schedules, names[0], options.json)
     done = _put(app, schedules, names[0], names[1], options) if verb == "put" else VERBS[verb](schedules, names[0])
     if options.json:
-        show.as_json(done)
+        show.as_json({"removed": names[0]} if done is None else done)
     else:
         print(show.plain(f"removed {names[0]}" if done is None else repr(done)))
     return 0
@@ -96,7 +96,7 @@ def _no_file() -> dict[str, Any]:
 def _list(schedules: Schedules, json: bool) -> int:
     found = schedules.all()
     if json:
-        show.as_json(found)
+        show.as_json({"schedules": found})
         return 0
     heads = ("NAME", "WHEN", "ZONE", "TASK", "NEXT (UTC)", "LAST (UTC)", "MISSED", "OVERLAP")
     show.table(

@@ -61,6 +61,7 @@ def _each(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
     """Those that are named, one by one; the others are not kept from it by one that is refused."""
     done: list[dict[str, object]] = []
     refused: list[dict[str, str]] = []
+    shown: list[str] = []
     verb = _verb(client, options)
     try:
         with work.stoppable() as check, work.bar(options.verb, len(ids)) as advance:
@@ -73,15 +74,16 @@ def _each(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
                 except LeaseholdError as error:
                     refused.append({"id": job_id, "why": str(error)})
                 else:
-                    done.append({"id": job_id, "state": None if job is None else show.state(job)})
+                    done.append({"id": job_id, "state": None if job is None else str(job.state)})
+                    shown.append(f"{job_id}  {'deleted' if job is None else show.state(job)}")
                 advance(len(done) + len(refused))
     except KeyboardInterrupt:
         print(f"leasehold: stopped; {len(done)} of {len(ids)} done, {len(refused)} refused", file=sys.stderr)
         return work.INTERRUPTED
     if options.json:
         show.as_json({"done": done, "refused": refused})
-    for one in () if options.json else done:
-        print(f"{one['id']}  {one['state'] or 'deleted'}")
+    for line in () if options.json else shown:
+        print(line)
     for two in refused:
         print(f"leasehold: {show.plain(two['why'])}", file=sys.stderr)
     return 1 if refused else 0

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import fields
 from typing import Any
 
 from ...client import Client
+from .. import show
 from ..given import add_app
 from ..load import Wrong, opened
 
@@ -20,7 +22,7 @@ KEYS = """\
 keys: tab and shift-tab go from table to table, arrows or j and k to a line; enter shows more of it; p pauses or resumes
 a queue or a job, c cancels a job, r lets failed jobs go on; each of them asks first. / filters, q quits.
 
-Without a terminal it prints what it would show, once."""
+Without a terminal it prints what it would show, once; so does --once, and --json for programs."""
 
 
 def add_to(commands: Any) -> None:
@@ -32,13 +34,16 @@ def add_to(commands: Any) -> None:
         epilog=KEYS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_app(parser, json=False)
+    add_app(parser)
     parser.add_argument("--once", action="store_true", help="print it once and end")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Live on a terminal, else once."""
+    if options.json:
+        with opened(options) as (_, client):
+            return _as_json(client)
     try:
         import rich  # noqa: F401
     except ImportError:
@@ -58,6 +63,14 @@ def _once(client: Client) -> int:
 
     console = Console()
     console.print(page(Desk(Looker(client).look()), console.width))
+    return 0
+
+
+def _as_json(client: Client) -> int:
+    from .feed import Looker
+
+    seen = Looker(client).look()
+    show.as_json({field.name: getattr(seen, field.name) for field in fields(seen) if field.name != "detail"})
     return 0
 
 

@@ -14,10 +14,11 @@ from itertools import pairwise
 from markupsafe import Markup, escape
 
 from .svg import Value, element, percent, text, title
-from .words import cut, duration, middle, one_line, visible
+from .words import cut, duration, many, middle, one_line, visible
 
 LANE, BAR, HEAD, FOOT = 46, 14, 24, 24  # pixels
 MOST_RUNS = 40
+EDGE = 0.014  # room for half of a point, on a phone
 LEASED = ("running", "lost")  # outcomes of attempts whose leases are drawn: of the others they tell nothing
 LONG, SHORT = 1.2, 0.5  # an idle time longer than this part of all attempts is cut to that
 
@@ -112,14 +113,15 @@ def _waiting(life: Life, scale: Scale, hidden: int) -> list[Markup]:
     first = life.runs[0].started if life.runs else (life.ended or life.now)
     due = min(max(life.due, life.created), first if life.runs or life.ended else max(life.due, life.now))
     said = [f"due after {duration(due - life.created)}"] if due - life.created > 0.5 else ["due at once"]
-    if first > due:
+    waited = first > due and not hidden
+    if waited:
         said.append(f"waited {duration(first - due)}")
     if hidden:
-        said.append(f"{hidden} earlier attempts are not drawn")
+        said.append(f"{many(hidden, 'earlier attempt is', 'earlier attempts are')} not drawn")
     parts = [_label("Created", "", ", ".join(said))]
     if due > life.created:
         parts.append(_dots(scale(life.created), scale(due)))
-    if first > due:
+    if waited:
         hint = f"waited {duration(first - due)} until a worker claimed it"
         parts.append(_bar(scale(due), scale(first), "waited", hint, thin=True))
     parts.append(_point(scale(life.created), "point"))
@@ -181,10 +183,11 @@ def _where(run: Run) -> str:
 
 
 def _label(strong: str, then: str, rest: str) -> Markup:
-    said = [element("tspan", escape(cut(strong, 24)), class_="strong")]
-    said += [element("tspan", escape(f" {then}"))] if then else []
-    said += [element("tspan", escape(f"  {visible(rest)}"), class_="quiet")]
-    return element("text", *said, x=0, y=14)
+    """Words above a bar, as HTML: on a phone they are cut with dots, which text in a drawing cannot be."""
+    said = [element("span", escape(cut(strong, 24)), class_="strong")]
+    said += [element("span", escape(f" {then}"))] if then else []
+    said += [element("span", escape(f" {visible(rest)}"), class_="quiet")]
+    return element("foreignObject", element("div", *said, class_="said"), x=0, y=0, width="100%", height=18)
 
 
 def _bar(start: float, end: float, kind: str, hint: str, *, thin: bool = False, hatched: bool = False) -> Markup:
@@ -201,7 +204,7 @@ def _dots(start: float, end: float) -> Markup:
 
 
 def _point(at: float, kind: str) -> Markup:
-    return element("circle", class_=kind, cx=percent(min(max(at, 0.006), 0.994)), cy=27, r=4)
+    return element("circle", class_=kind, cx=percent(min(max(at, EDGE), 1 - EDGE)), cy=27, r=4)
 
 
 def _group(parts: Sequence[Markup]) -> Markup:
@@ -235,7 +238,7 @@ def _moments(life: Life, scale: Scale, height: int) -> list[Markup]:
     for run in reversed(life.runs):
         candidates += [run.started, *([run.ended] if run.ended else [])]
     span = max(candidates) - min(candidates)
-    room = 0.2 if 10 <= span < 86400 else 0.28
+    room = 0.25 if 10 <= span < 86400 else 0.34  # of a phone's width
     placed: list[tuple[float, float]] = []
     for moment in candidates:
         share = scale(moment)
