@@ -105,3 +105,23 @@ def test_a_token_is_made_and_printed_once_where_none_is_given(
     monkeypatch.setenv("LEASEHOLD_WEB_TOKEN", OPERATE)
     assert create_app(app).keys.by_token(OPERATE)
     assert capsys.readouterr().err == ""
+
+
+def test_a_store_that_is_away_is_said_everywhere_and_not_where_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    away = App("postgresql://ada:canary@127.0.0.1:1/shop?connect_timeout=2")
+    web = create_app(away, operate=OPERATE, open_health=True)
+    page = {"authorization": f"Bearer {OPERATE}", "accept": "text/html"}
+    for path, headers in (("/", page), ("/jobs", page), ("/metrics", page | {"accept": "*/*"}), ("/health", {})):
+        answer = asyncio.run(_get(web, path, headers))
+        assert answer.status_code == 503, f"{path}: {answer.text}"
+        assert "the store cannot be reached just now" in answer.text.lower()
+        assert "127.0.0.1" not in answer.text
+        assert "ada" not in answer.text
+    assert "127.0.0.1" in caplog.text
+    assert "Traceback" not in caplog.text
+    assert "canary" not in caplog.text
+
+
+async def _get(web: Any, path: str, headers: dict[str, str]) -> httpx.Response:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(web), base_url="http://localhost") as client:
+        return await client.get(path, headers=headers)

@@ -76,7 +76,9 @@ def plain(value: object) -> str:
         return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
     if isinstance(value, float):
         return f"{value:g}"
-    return "".join(letter if letter.isprintable() else "\ufffd" for letter in str(value).replace("\n", " "))
+    return "".join(
+        letter if letter.isprintable() else "\ufffd" for letter in str(value).replace("\n", " ").replace("\t", " ")
+    )
 
 
 def lines(text: str) -> str:

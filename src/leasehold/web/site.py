@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import logging
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
@@ -29,8 +30,10 @@ from .keys import Caller
 from .live import Live, TooMany
 from .metrics import content_type, exposition, wants_openmetrics
 from .pages import Page, View
-from .problems import Refusal
+from .problems import Refusal, refusal_of
 from .redact import redactor, without_passwords
+
+log = logging.getLogger("leasehold.web")
 
 T = TypeVar("T")
 Parameters = Mapping[str, str]
@@ -74,6 +77,12 @@ class Site:
             async with asyncio.timeout(TIME_LIMIT):
                 await self._room.acquire()
                 return await asyncio.shield(self._call(self._room, work, *args))
+        except LeaseholdError as error:
+            refusal = refusal_of(error)
+            if refusal is None:
+                raise
+            log.warning("%s: %s", type(error).__name__, without_passwords(str(error)))
+            raise refusal from None
         except TimeoutError:
             detail = f"the store did not answer within {TIME_LIMIT:g} s; ask for less, or try again"
             raise Refusal("too-slow", detail) from None
@@ -213,8 +222,8 @@ class Site:
         """Whether the store answers."""
         try:
             await self.call(self.client.workers)
-        except (LeaseholdError, Refusal) as error:
-            return PlainTextResponse(f"the store does not answer: {without_passwords(str(error))[:200]}\n", 503)
+        except Refusal as refusal:  # why is in the log: whoever may ask for health need not know where the store is
+            return PlainTextResponse(f"the store does not answer: {refusal.detail}\n", 503)
         return PlainTextResponse("ok\n")
 
     async def metrics(self, request: Request) -> Response:

@@ -38,5 +38,5 @@ def sign_in(root: str, to: str, failed: str = "") -> str:
 
 def refused(root: str, title: str, said: str, advice: str = "", *, status: int = 400) -> str:
     """A page that says why there is no other. It asks nothing of the store, which may be away."""
-    view = View(cast(Any, None), {}, "read", "", root, "", str, datetime.now(UTC))
+    view = View(cast(Any, None), {}, "read", "", root, "", str, datetime.now(UTC), here="")
     return render(Page(title, "problem.html", {"said": said, "advice": advice}, status, live=False), view)

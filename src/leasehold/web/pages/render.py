@@ -64,6 +64,7 @@ def environment() -> Environment:
         "about": words.about,
         "clock": words.clock,
         "iso": _iso,
+        "sentence": words.sentence,
     }
     for name in made.list_templates():
         made.get_template(name)  # compiled now, and kept

@@ -92,6 +92,11 @@ def capped(value: int, most: int = 10_000) -> str:
     return f"{most:,}+" if value > most else f"{value:,}"
 
 
+def sentence(text: str) -> str:
+    """The same with a capital at its beginning."""
+    return text[:1].upper() + text[1:]
+
+
 def many(value: int, one: str, several: str = "") -> str:
     """1 job, 2 jobs."""
     return f"{value:,} {one if value == 1 else several or one + 's'}"
