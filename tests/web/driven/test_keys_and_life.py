@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 pytest.importorskip("playwright")
@@ -11,6 +13,9 @@ from leasehold import App
 from tests import homes
 from tests.web.driven.conftest import Opens, Tab
 from tests.web.driven.views import VIEWS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Route
 
 SOON = 15_000  # milliseconds
 
@@ -171,9 +176,16 @@ def test_what_is_focused_open_or_chosen_stays_so_when_the_page_is_renewed(
     tab.page.locator("tr .state", has_text="cancelled").wait_for(timeout=SOON)
     assert tab.page.evaluate(focused) == here
     assert tab.page.locator("details[open]").count() == 1
+    app.tasks["refund"].enqueue("acct-7", "A-9")
+    tab.page.locator("tbody tr").nth(3).wait_for(timeout=SOON)
+    assert tab.page.evaluate(focused) == here, "a row that comes in above does not put the focus on another job"
+    row = "row => [row.querySelector('a').href, row.querySelector('input').value]"
+    rows = f"[...document.querySelectorAll('tbody tr')].map({row})"
+    assert all(link.endswith(value) for link, value in tab.page.evaluate(rows)), "a box chooses the job of its row"
     tab.page.keyboard.press("x")
+    assert tab.page.locator("td.check input:checked").get_attribute("value") == jobs[2].id
     app.client.cancel(jobs[1])
-    news.wait(3)
+    news.wait(4)
     assert tab.page.locator("tr .state", has_text="cancelled").count() == 1, "while jobs are chosen the list stands"
     tab.page.keyboard.press("x")
     tab.page.locator("tr .state", has_text="cancelled").nth(1).wait_for(timeout=SOON)
@@ -191,6 +203,29 @@ def test_a_page_that_is_not_live_stays_as_it_is(counter: tuple[App, str], opens:
     assert tab.page.locator(".tiles .state").first.inner_text() == "queued"
     tab.page.keyboard.press("l")
     tab.page.locator(".tiles .state", has_text="cancelled").wait_for(timeout=SOON)
+
+
+def test_a_page_whose_live_view_was_refused_asks_again(counter: tuple[App, str], opens: Opens) -> None:
+    app, base = counter
+    job = app.tasks["charge"].enqueue("acct-7", 500)
+    tab = opens(base)
+    tab.page.clock.install()
+    refused: list[str] = []
+
+    def answer(route: Route) -> None:
+        if refused:
+            route.continue_()
+        else:
+            refused.append(route.request.url)
+            route.fulfill(status=429)
+
+    tab.page.route("**/live?*", answer)
+    tab.page.goto(f"{base}/jobs/{job.id}")
+    tab.page.locator("[data-live-word]", has_text="reconnecting").wait_for(timeout=SOON)
+    app.client.cancel(job)
+    tab.page.clock.fast_forward(20_000)
+    tab.page.locator(".tiles .state", has_text="cancelled").wait_for(timeout=SOON)
+    assert tab.page.locator("[data-live-word]").inner_text() == "live"
 
 
 def test_leases_count_down(counter: tuple[App, str], opens: Opens) -> None:

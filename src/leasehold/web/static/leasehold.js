@@ -7,6 +7,7 @@
 
   const $ = (query, from = document) => from.querySelector(query);
   const $$ = (query, from = document) => [...from.querySelectorAll(query)];
+  const AGAIN = 15000; // milliseconds
   let skew = 0; // seconds that the server's clock is ahead of ours
   let live = true;
   let source = null;
@@ -54,7 +55,11 @@
   }
 
   // Live pages: what has changed is changed in place, so that focus, selection and open details stay
-  const KEPT = { DETAILS: ["open"], INPUT: ["checked", "value"], BUTTON: ["hidden", "aria-pressed"] };
+  // The value of a box is the job of its row, and goes with it; that of a field is what somebody has typed.
+  const KEPT = { DETAILS: ["open"], INPUT: ["value"], BUTTON: ["hidden", "aria-pressed"] };
+  function kept(node) {
+    return node.matches("input[type=checkbox], input[type=hidden]") ? ["checked"] : KEPT[node.nodeName] || [];
+  }
   function named(node) { // not node.id: that of a form may be a field of this name
     return node.nodeType === Node.ELEMENT_NODE ? node.getAttribute("id") : null;
   }
@@ -67,15 +72,18 @@
     if (old.matches("time[data-when], time[data-until], time[data-since]") && old.dateTime === fresh.dateTime) return;
     if (old.hasAttribute("data-live-switch")) return;
     if (old.matches("progress[data-until]")) { old.dataset.until = fresh.dataset.until; old.max = fresh.max; return; }
-    const kept = KEPT[old.nodeName] || [];
-    for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && !kept.includes(name)) old.removeAttribute(name);
-    for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value && !kept.includes(name)) old.setAttribute(name, value);
+    const stays = kept(old);
+    for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && !stays.includes(name)) old.removeAttribute(name);
+    for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value && !stays.includes(name)) old.setAttribute(name, value);
     const before = told(old), after = told(fresh);
     after.forEach((child, place) => (before[place] ? morph(before[place], child) : old.append(child)));
     before.slice(after.length).forEach((child) => child.remove());
   }
   function told(node) { // blanks between elements are of no account
     return [...node.childNodes].filter((child) => child.nodeType !== Node.TEXT_NODE || child.nodeValue.trim());
+  }
+  function subject(node) { // what a link or a box is about
+    return node.getAttribute("href") || node.value;
   }
   function busy() {
     const focus = document.activeElement;
@@ -90,7 +98,12 @@
     const main = $("#main"), flash = $(".flash", main);
     if (flash && !$(".flash", fresh)) fresh.prepend(flash.cloneNode(true));
     for (const attribute of [...main.attributes]) fresh.setAttribute(attribute.name, attribute.value);
+    const held = document.activeElement, what = held.closest("main") && subject(held);
     morph(main, fresh);
+    if (what && subject(document.activeElement) !== what) { // rows have moved: the focus goes with what it was on
+      const again = $$("main a, main td.check input").find((one) => subject(one) === what);
+      if (again) again.focus({ preventScroll: true });
+    }
     reveal();
     tick();
   }
@@ -105,7 +118,13 @@
     source = new EventSource(address);
     source.addEventListener("main", (event) => { said("live"); show(event.data); });
     source.addEventListener("open", () => said("live"));
-    source.addEventListener("error", () => { if (source) said("reconnecting"); });
+    source.addEventListener("error", () => {
+      if (!source) return;
+      said("reconnecting");
+      if (source.readyState !== EventSource.CLOSED) return; // it comes again by itself
+      hush(); // it was refused: the session is over, or there are too many
+      setTimeout(listen, AGAIN);
+    });
   }
   function hush() { if (source) { source.close(); source = null; } }
   function said(word) { for (const one of $$("[data-live-word]")) one.textContent = word; }
