@@ -19,6 +19,7 @@ from leasehold.store.flows.stats import Count
 from leasehold.web.pages import PAGES, STYLE, answer, refused, render, sign_in
 from leasehold.web.pages.schedules import upcoming
 from leasehold.web.pages.words import visible
+from tests.homes import claim, fail
 from tests.web.conftest import ask, view_of, walk
 from tests.web.hostile import MARK
 
@@ -240,6 +241,16 @@ def test_what_there_is_no_room_for_is_said_and_not_left_out(empty: App) -> None:
 
 def test_how_far_a_job_says_that_it_is_stands_in_the_list(shop: App) -> None:
     assert "25 % <bdi>thumbnails" in re.sub(r"\s+", " ", ask(shop, "/jobs", "/jobs?state=running&queue=media")[1])
+
+
+def test_what_is_done_to_all_of_a_group_is_not_done_to_others(empty: App) -> None:
+    for error in ("TimeoutError: 30 s", "TimeoutError: no route to db", "ValueError: 5"):
+        empty.tasks["sync_stock"].enqueue()
+        (job,) = claim(empty, queue="reports")
+        fail(empty, job, error)
+    rows = ask(empty, "/failures")[1].split("<tr>")[2:]
+    shown = {re.search(r"\w+Error: [\w …]*", row)[0]: "Cancel all" in row for row in rows}  # type: ignore[index]
+    assert shown == {"TimeoutError: … s": False, "TimeoutError: no route to db": True, "ValueError: …": True}
 
 
 def test_a_schedule_tells_its_next_ticks(shop: App) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...core.sight import FailureGroup
 from .view import Page, View
 
 MOST = 100
@@ -10,5 +11,13 @@ MOST = 100
 def failures(view: View) -> Page:
     """Groups of failed jobs, the largest first."""
     groups = sorted(view.client.failures(limit=MOST), key=lambda one: (-one.number, one.task))
-    context = {"groups": groups, "total": sum(one.number for one in groups), "cut": len(groups) >= MOST}
+    alone = [
+        one for one in groups if one.search and not any(_finds(one, other) for other in groups if other is not one)
+    ]
+    context = {"groups": groups, "total": sum(one.number for one in groups), "cut": len(groups) >= MOST, "alone": alone}
     return Page("Failures", "failures.html", context)
+
+
+def _finds(one: FailureGroup, other: FailureGroup) -> bool:
+    """Whether the words that find one group find another as well: then nothing is to be done with "all" of it."""
+    return one.task == other.task and one.search.casefold() in other.error.casefold()
