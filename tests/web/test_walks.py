@@ -17,6 +17,7 @@ from leasehold import App
 from leasehold.web import create_app
 from leasehold.web.api import ENDPOINTS, RESUME_AT_TARGET
 from leasehold.web.app import Paths
+from tests.homes import claim, fail, promote_all
 
 OPERATE, READ = "o" * 32, "r" * 32
 AN_ID = "0192f3a0-7c1e-7b3a-9d1f-2f6f5a1c0de1"
@@ -125,3 +126,20 @@ def test_a_store_that_is_away_is_said_everywhere_and_not_where_it_is(caplog: pyt
 async def _get(web: Any, path: str, headers: dict[str, str]) -> httpx.Response:
     async with httpx.AsyncClient(transport=httpx.ASGITransport(web), base_url="http://localhost") as client:
         return await client.get(path, headers=headers)
+
+
+def test_a_password_in_a_url_is_shown_nowhere(app: App) -> None:
+    """Those that cannot connect like to tell where to, in their errors too."""
+    place = "postgresql://ada:canary@db/x"
+    job = app.tasks["greet"].using(target="t", max_attempts=1).enqueue(place)
+    promote_all(app)
+    (claimed,) = claim(app)
+    fail(app, claimed, f"OperationalError: no answer from {place}\n\nTraceback ... {place}")
+    web = create_app(app, operate=OPERATE)
+    pages = ["", "jobs", f"jobs/{job.id}", "failures", "targets/t", f"confirm/resume?job={job.id}"]
+    paths = ["jobs", f"jobs/{job.id}", f"jobs/{job.id}/explain", f"jobs/{job.id}/attempts", "failures", "targets"]
+    for path in (*pages, *[f"api/{path}" for path in paths]):
+        answer = asyncio.run(_get(web, f"/{path}", {"authorization": f"Bearer {OPERATE}"}))
+        assert answer.status_code == 200, path
+        assert "canary" not in answer.text, path
+        assert ("…db/x" if path in ("", "failures", "api/failures") else "ada:[hidden]@db/x") in answer.text, path

@@ -7,7 +7,7 @@ of any size arrive as they were stored. They go through `redact` first. What can
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -19,6 +19,7 @@ from ..core.schedule import Missed, Overlap, ScheduleInfo, Tick
 from ..core.sight import AuditEntry, FailureGroup, QueueInfo, TargetInfo, TargetView
 from ..core.stats import Histogram, StatPoint
 from ..core.worker import WorkerInfo
+from .redact import without_passwords
 
 Moment = Annotated[datetime, Meta(tz=True)]
 Redact = Callable[[str], str]
@@ -319,7 +320,22 @@ def jobs_out(jobs: Iterable[Job[Any]], redact: Redact) -> list[JobOut]:
 
 def _job_fields(job: Job[Any], redact: Redact) -> dict[str, Any]:
     texts = {name: raw(getattr(job, name), redact) for name in ("payload", "result", "context")}
-    return {name: getattr(job, name) for name in _SAME} | texts
+    return {name: getattr(job, name) for name in _SAME} | texts | {"error": said(job.error)}
+
+
+def said(text: str | None) -> str | None:
+    """What an error says, without passwords: those that cannot connect like to tell where to."""
+    return None if text is None else without_passwords(text)
+
+
+def attempts_out(attempts: Iterable[AttemptRecord]) -> list[AttemptRecord]:
+    """Attempts, in their order."""
+    return [replace(one, error=said(one.error)) for one in attempts]
+
+
+def reasons_out(reasons: Iterable[str]) -> list[str]:
+    """Why a job does not run."""
+    return [without_passwords(reason) for reason in reasons]
 
 
 def job_view(
@@ -333,10 +349,10 @@ def job_view(
     """A job with all that was found about it."""
     return JobView(
         **_job_fields(job, redact),
-        attempts=attempts,
+        attempts=attempts_out(attempts),
         blockers=[BlockerOut(one.chain, one.state, raw(one.result, redact), one.task) for one in blockers],
         dependents=jobs_out(dependents, redact),
-        explain=explain,
+        explain=reasons_out(explain),
     )
 
 

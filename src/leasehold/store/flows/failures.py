@@ -11,7 +11,8 @@ from ..query import Flow, Row, look, read
 MOST = 10_000  # failed jobs that are looked at, the latest first
 
 _ID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
-_VARIES = re.compile(rf"{_ID}|0x[0-9a-fA-F]+|\b(?=[0-9a-fA-F]*\d)[0-9a-fA-F]{{6,}}\b|\d+(?:\.\d+)?")
+_WHO = r"(?<=://)[^\s/@]{1,300}@"  # in a URL, where a password may stand: nothing to search for
+_VARIES = re.compile(rf"{_WHO}|{_ID}|0x[0-9a-fA-F]+|\b(?=[0-9a-fA-F]*\d)[0-9a-fA-F]{{6,}}\b|\d+(?:\.\d+)?")
 PLACEHOLDER = "…"
 _UNPRINTABLE = re.compile(r"[^ -~\xa1-\uffff]+")
 

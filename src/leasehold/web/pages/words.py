@@ -6,6 +6,8 @@ import json
 import unicodedata
 from datetime import datetime
 
+from ..redact import without_passwords
+
 LINE = 120  # characters of a text that stands in a list
 WHOLE = 64 * 1024  # characters of a text that has room of its own
 
@@ -42,7 +44,7 @@ def one_line(text: str | None, most: int = LINE) -> str:
     """The first line that says something, cut to what a list has room for."""
     for line in (text or "")[: most * 20].splitlines():
         if line.strip():
-            return cut(visible(line.strip()), most)
+            return cut(visible(without_passwords(line.strip())), most)
     return ""
 
 
@@ -62,8 +64,8 @@ def middle(text: str, most: int) -> str:
 def whole(text: str, most: int = WHOLE) -> str:
     """A text with room of its own; a very long one says how much is missing."""
     if len(text) <= most:
-        return visible(text)
-    return f"{visible(text[:most])}\n\u2026 {len(text) - most:,} more characters are not shown"
+        return visible(without_passwords(text))
+    return f"{visible(without_passwords(text[:most]))}\n\u2026 {len(text) - most:,} more characters are not shown"
 
 
 def pretty(text: str) -> str:
