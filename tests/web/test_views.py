@@ -16,6 +16,7 @@ from leasehold import App
 from leasehold.core.worker import WorkerFacts
 from leasehold.store.flows import reports
 from leasehold.store.flows.stats import Count
+from leasehold.tasks import new_id
 from leasehold.web.pages import PAGES, STYLE, answer, refused, render, sign_in
 from leasehold.web.pages.schedules import upcoming
 from leasehold.web.pages.words import visible
@@ -234,7 +235,7 @@ def test_a_search_that_has_not_come_to_an_end_says_how_far_it_came(shop: App, mo
 
 def test_what_there_is_no_room_for_is_said_and_not_left_out(empty: App) -> None:
     facts = WorkerFacts("w:1:a", "w", 1, tuple(f"queue-{n}" for n in range(30)), 4, ("charge",), 30.0, "1")
-    empty.store().run(reports.report, facts, 0, False, [Count("mail", "succeeded", 12_345_678)])
+    empty.store().run(reports.report, new_id(), facts, 0, False, [Count("mail", "succeeded", 12_345_678)])
     assert "and 18 more" in ask(empty, "/workers")[1]
     assert '<strong title="12,345,678">12.3M</strong>' in ask(empty, "/")[1]
 

@@ -222,7 +222,8 @@ def reap(stage: Stage, attempt: Attempt) -> None:
         run_sql(
             # The store is new, or a loaded machine has missed some beats: nobody would reap yet.
             home, app, f"update {{t}}pulse set grace_until = {past}, touched_at = {now}",
-            f"update {{t}}jobs set expires_at = {past} where id = '{attempt.job.id}' and version = {attempt.version}",
+            f"update {{t}}jobs set expires_at = {past} where id = '{attempt.job.id}' and token = '{attempt.job.token}'"
+            " and state = 'running'",
         )  # fmt: skip
         app.store().run(lease.reap, random.random)
         with suppress(AssertionError):

@@ -187,13 +187,15 @@ def test_requests_reach_jobs_that_were_taken_in_advance(app: App) -> None:
     quick = [note.draft(n) for n in range(5)]
     waiting = {verb: note.draft(100 + n) for n, verb in enumerate(REASONS)}
     app.client.enqueue_many([*quick, block.draft(), *waiting.values(), note.draft(999)])
-    with working(app, concurrency=1, lease=30.0):
+    with working(app, concurrency=1, lease=30.0) as worker:
         assert running.wait(20)
         for verb, draft in waiting.items():
             found = app.client.get(draft.id)
             assert found is not None
             say(app, verb, found)
-        time.sleep(0.1)
+        told = {draft.id for draft in waiting.values()}
+        held = worker._stations[0].held
+        until(lambda: not [run for run in held.runs() if run.job.id in told and run.attempt.aborted is None])
         go_on.set()
         until(lambda: 999 in ran)
         until_state(app, waiting["cancel"].id, State.CANCELLED)

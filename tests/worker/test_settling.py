@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from leasehold import App, Attempt, State
+from leasehold.worker.run import Run
 from tests.homes import Home, beat
 from tests.worker.working import connect, never_reap, over, run_sql, state, until, until_state, working
 
@@ -38,6 +42,26 @@ def refusing_some(home: Home, app: App) -> Iterator[None]:
     finally:
         if home.is_postgres:
             run_sql(home, app, "drop function {t}refuse() cascade")
+
+
+def test_a_handler_that_ends_while_its_outcome_is_sorted_does_not_lose_it(
+    memory_app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Settled without it, and so taken for one that may be open; then it ends, and is not any more."""
+    looks: Counter[str] = Counter()
+
+    def may_be_open(run: Run) -> bool:
+        looks[run.job.id] += 1
+        return looks[run.job.id] == 1
+
+    monkeypatch.setattr(Run, "may_be_open", property(may_be_open))
+
+    @memory_app.task
+    def work() -> str:
+        return "done"
+
+    with working(memory_app, lease=30.0):
+        assert memory_app.client.result(work.enqueue(), timeout=10) == "done"
 
 
 def test_one_outcome_that_the_database_refuses_does_not_hold_up_the_others(home: Home, app: App) -> None:

@@ -99,11 +99,11 @@ class Settler:
         for _ in batch:
             self._waiting.popleft()
         try:
-            ended = [item for item in batch if not item[0].may_be_open]
-            self._settle([item for item in ended if not lease.takes_key(item[1])])
-            self._settle([item for item in ended if lease.takes_key(item[1])])
+            plain, keyed, may_be_open = _sorted(batch)
+            self._settle(plain)
+            self._settle(keyed)
             self._settle_put_off()
-            self._settle_open(self._open + [item for item in batch if item[0].may_be_open])
+            self._settle_open(self._open + may_be_open)
         finally:
             self._busy = 0
         self._pause = min(self._pause * 1.5, LONGEST_PAUSE) if self._aside == aside else FIRST_PAUSE
@@ -218,6 +218,20 @@ def _line(error: str) -> str:
     first = error.partition("\n")[0]
     short = first if len(first) <= 300 else f"{first[:300]}..."
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in short)
+
+
+def _sorted(batch: list[Item]) -> tuple[list[Item], list[Item], list[Item]]:
+    """Those that settle at once, those that may meet somebody who takes the same key, those that may be open.
+
+    Each is looked at once: a handler that was settled without it may end at any moment, and is not open from then on.
+    """
+    plain: list[Item] = []
+    keyed: list[Item] = []
+    may_be_open: list[Item] = []
+    for item in batch:
+        run, outcome = item
+        (may_be_open if run.may_be_open else keyed if lease.takes_key(outcome) else plain).append(item)
+    return plain, keyed, may_be_open
 
 
 def _event(outcome: Outcome, state: State) -> type[Ended | Cancelled | Paused]:
