@@ -68,7 +68,7 @@ class StoreBacking:
 
     def transaction(self) -> Opening:
         """One of the store's own. Within another it would wait for what that one has locked, for ever."""
-        if _open_here.get() is self:
+        if _open_here.get() is self and self.transactions:  # a task begun in a block may outlive it
             raise InvalidInput(
                 f"{self._task.name}: attempt.transaction() is open here already; use that one, with savepoints of your "
                 "driver for its parts, or leave its block first"

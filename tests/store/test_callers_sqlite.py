@@ -19,11 +19,11 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
-from leasehold import App, InvalidInput, InvalidTransition, SchemaMismatch, State, StoreBusy, StoreError
+from leasehold import App, InvalidInput, SchemaMismatch, StoreBusy, StoreError
 from leasehold.core.ids import make_id
 from leasehold.tasks import PlainTask
 from tests.homes import claim, inventory
-from tests.store.test_callers import drafts_of_all_kinds
+from tests.store.test_callers import complete_from_outside, drafts_of_all_kinds
 from tests.store.transactions import OWN, SQLITE_WAYS, Way, alchemy_url
 from tests.test_client import AWKWARD
 
@@ -113,27 +113,9 @@ def test_jobs_are_completed_from_outside_when_the_caller_commits(
     app: App, task: PlainTask[..., Any], name: str, path: Path
 ) -> None:
     """With their chains, and unless they run: whoever owns them would wait for the caller."""
-
-    async def main(*, commit: bool) -> None:
-        async with SQLITE_WAYS[name](f"sqlite:///{path}") as caller:
-            await caller.do(f"insert into {OWN} values (1)")
-            assert (await caller.complete(app, job, 5)).state is State.SUCCEEDED
-            assert (await caller.complete(app, other, continue_with=task.draft(), chain=True)).continued
-            with pytest.raises(InvalidTransition, match="it is running; in a transaction of yours"):
-                await caller.complete(app, held.id, 7)
-            assert [one.state for one in map(app.client.get, (job, other)) if one] == [State.QUEUED] * 2
-            await caller.end(commit=commit)
-
-    task.enqueue()
-    (held,) = claim(app)
-    job, other = task.enqueue(), task.enqueue()
-    before = inventory(app.store())
-    asyncio.run(main(commit=False))
-    assert inventory(app.store()) == before
-    asyncio.run(main(commit=True))
-    assert app.client.result(job, timeout=5) == 5
-    assert [one.state for one in app.client.chain(other)] == [State.SUCCEEDED, State.QUEUED]
-    assert (inventory(app.store())[OWN], app.client.get(held.id).state) == (1, State.RUNNING)  # type: ignore[union-attr]
+    writes = f"insert into {OWN} values (1)"
+    complete_from_outside(app, task, lambda: SQLITE_WAYS[name](f"sqlite:///{path}"), writes)
+    assert inventory(app.store())[OWN] == 1
 
 
 def test_the_callers_factories_are_as_they_were(app: App, task: PlainTask[..., Any], path: Path) -> None:
