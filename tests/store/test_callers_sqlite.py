@@ -222,7 +222,7 @@ def test_jobs_in_memory_are_nobody_elses(path: Path) -> None:
         with pytest.raises(InvalidInput, match="the jobs live in sqlite:///:memory:"):
             work.using(connection=connection).enqueue()
     with (
-        create_engine("sqlite://").connect() as alchemy,
+        create_engine("sqlite://", poolclass=NullPool).connect() as alchemy,
         pytest.raises(InvalidInput, match="the jobs live in sqlite:///:memory:"),
     ):
         work.using(connection=alchemy).enqueue()
