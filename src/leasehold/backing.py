@@ -98,25 +98,19 @@ class StoreBacking:
         """Complete the job. From here on whoever settles must reckon with the handler's transaction."""
         yield from handler.check_successor(self.lease, self._attempt.job.chain, done)
         before = self._attempt._completed
-        with _patience(before):
+        self._completing()
+        self._attempt._completed = done.result or ""
+        try:
+            yield from _patiently(before, handler.succeed(self.lease, done))
+        except Exception:
             if before is not None:
-                yield write("patience", seconds=PATIENCE)
-            self._completing()
-            self._attempt._completed = done.result or ""
-            try:
-                yield from handler.succeed(self.lease, done)
-            except Exception:
-                if before is not None:
-                    self._attempt._completed = before  # that one may stand
-                raise
+                self._attempt._completed = before  # that one may stand
+            raise
 
     def fence(self, *, completes: bool) -> Flow[None]:
         """What is about to be committed must be an owner's."""
         before = None if completes else self._attempt._completed
-        with _patience(before):
-            if before is not None:
-                yield write("patience", seconds=PATIENCE)
-            yield from handler.fence(self.lease, completes=completes)
+        yield from _patiently(before, handler.fence(self.lease, completes=completes))
 
     # Once, over all attempts
 
@@ -251,15 +245,18 @@ async def _atransaction(backing: StoreBacking) -> AsyncIterator[OpenAsyncTransac
         await transaction.fence()
 
 
-@contextmanager
-def _patience(completed: str | None) -> Iterator[None]:
+def _patiently(completed: str | None, flow: Flow[None]) -> Flow[None]:
     """Where the job was completed before, that may be in a transaction which is still open: it is not waited for for
     ever, as it may be the very one who waits that would have to end it."""
+    if completed is None:
+        yield from flow
+        return
+    yield write("patience", seconds=PATIENCE)
     try:
-        yield
+        yield from flow
     except Exception as error:
         cause = getattr(error, "orig", None) or error
-        if completed is not None and getattr(cause, "sqlstate", None) == LOCK_NOT_AVAILABLE:
+        if getattr(cause, "sqlstate", None) == LOCK_NOT_AVAILABLE:
             raise StoreBusy(
                 "this attempt has completed its job in a transaction that is still open: end it first"
             ) from error

@@ -101,19 +101,19 @@ class Settler:
         try:
             plain, keyed, may_be_open = _sorted(batch)
             self._settle(plain)
-            self._settle(keyed)
+            self._settle(keyed, hasty=True)
             self._settle_put_off()
             self._settle_open(self._open + may_be_open)
         finally:
             self._busy = 0
         self._pause = min(self._pause * 1.5, LONGEST_PAUSE) if self._aside == aside else FIRST_PAUSE
 
-    def _settle(self, batch: list[Item], *, refused: bool = False) -> None:
+    def _settle(self, batch: list[Item], *, hasty: bool = False, refused: bool = False) -> None:
+        """Hasty: what meets somebody who takes the same key is put off."""
         if not batch:
             return
         try:
             outcomes = [(run.lease, outcome) for run, outcome in batch]
-            hasty = any(lease.takes_key(outcome) for _, outcome in outcomes)
             settle = self._link.run_unless_busy if hasty else self._link.run
             answers = settle(self._halt, lease.settle, outcomes, random.random)
         except Halted:
@@ -125,8 +125,8 @@ class Settler:
             # One of them is refused: the others shall not wait for it.
             if len(batch) > 1:
                 half = len(batch) // 2
-                self._settle(batch[:half])
-                self._settle(batch[half:])
+                self._settle(batch[:half], hasty=hasty)
+                self._settle(batch[half:], hasty=hasty)
             else:
                 self._refused(batch[0][0], error, again=refused)
             return
@@ -139,7 +139,7 @@ class Settler:
         settled = True
         while self._put_off and settled:
             number = len(self._put_off)
-            self._settle(self._put_off[:1])  # if it is put off again, it is the last by then
+            self._settle(self._put_off[:1], hasty=True)  # if it is put off again, it is the last by then
             del self._put_off[0]
             settled = len(self._put_off) < number
 

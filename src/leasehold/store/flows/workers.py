@@ -21,7 +21,7 @@ _facts = msgspec.json.Decoder(WorkerFacts)
 
 
 def _worker(row: Row) -> WorkerInfo:
-    _, _, _, about, running, stopping, started, seen, silent = row
+    about, running, stopping, started, seen, silent = row
     facts = _facts.decode(about)
     return WorkerInfo(
         name=facts.name,
