@@ -414,6 +414,7 @@ def test_instrumenting_twice_traces_once_and_uninstrumenting_ends_it(memory_app:
     with working(memory_app):
         over(memory_app, work.enqueue())
         assert len(watched.named("process default", 1)) == 1
+        until(lambda: watched.sums("leasehold.attempts", "leasehold.outcome"))  # counted after the span has ended
         assert watched.sums("leasehold.attempts", "leasehold.outcome") == {("succeeded",): 1}
         uninstrument(memory_app)
         job = work.enqueue()
