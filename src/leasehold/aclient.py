@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Literal, TypeVar, Unpack, overload
 from uuid import UUID
 
-from .acting import Action, BulkDone
+from .acting import Action, BulkDone, IdempotencyKey
 from .client import DAY, Client, signal_of
 from .core import names
 from .core.drafts import check_drafts, spend
@@ -45,22 +45,28 @@ class AsyncClient:
         store: Callable[[str | None], Store],
         tenant: str | None = None,
         who: str | None = None,
+        key: IdempotencyKey | None = None,
     ) -> None:
-        self._plain = Client(tasks, store, tenant, who)
+        self._plain = Client(tasks, store, tenant, who, key)
         self._tasks = tasks
         self._store_of = store
         self._tenant = tenant
         self._who = who
+        self._key = key
 
     @property
     def store(self) -> Store:
         return self._plain.store
 
     def tenant(self, name: str) -> AsyncClient:
-        return AsyncClient(self._tasks, self._store_of, name, self._who)
+        return AsyncClient(self._tasks, self._store_of, name, self._who, self._key)
 
     def acting_as(self, who: str) -> AsyncClient:
-        return AsyncClient(self._tasks, self._store_of, self._tenant, names.key("who", who))
+        return AsyncClient(self._tasks, self._store_of, self._tenant, names.key("who", who), self._key)
+
+    def idempotent(self, key: str, /, *, request: str | None = None) -> AsyncClient:
+        given = IdempotencyKey(names.key("key", key), request)
+        return AsyncClient(self._tasks, self._store_of, self._tenant, self._who, given)
 
     async def enqueue(self, draft: Draft[R], /, *, connection: Any = None, tenant: str | None = None) -> Job[R]:
         return (await self.enqueue_many([draft], connection=connection, tenant=tenant))[0]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, ParamSpec, TypeVar
 
-from .store.flows import audit, search, steer
+from .store.flows import audit, operations, search, steer
 from .store.flows.audit import Note
+from .store.flows.operations import Operation
 from .store.flows.search import Filter
 from .store.query import Flow
 from .store.store import Store
@@ -50,24 +54,77 @@ class BulkDone:
     next: str | None = None
 
 
-class Hand:
-    """A store, and in whose name it is used."""
+@dataclass(frozen=True, slots=True)
+class IdempotencyKey:
+    """A caller's own name for one call, and the fingerprint of what the call asks for."""
 
-    def __init__(self, store: Store, who: str | None) -> None:
+    key: str
+    request: str | None = None
+
+    def operation_id(self, number: int) -> str:
+        """The id of the call's n-th transaction."""
+        digest = hashlib.sha256(f"{number}:{self.key}".encode()).digest()
+        return str(uuid.UUID(bytes=digest[:16], version=5))
+
+
+class Hand:
+    """A store, and in whose name it is used. Each change carries an operation id, chosen before the first try."""
+
+    def __init__(self, store: Store, who: str | None, key: IdempotencyKey | None = None) -> None:
         self._store = store
         self._who = who
+        self._key = key
+        self._changes = itertools.count()
 
     def look(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a flow that changes nothing."""
         return self._store.run(flow, *args, **kwargs)
 
     def change(self, said: Said, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a flow that changes something; note it in the same transaction, if it is done in somebody's name."""
+        """Run a flow that changes something: once, however often it is tried.
+
+        Where the change is made in a person's name, the audit trail gets its entry in the same transaction.
+        """
+        return self._carry_out(self._operation(said), said, flow, *args, **kwargs)
+
+    def insert(self, said: Said, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+        """The same for a flow whose rows have ids that the caller chose: they need no operation id beside them."""
+        if self._key is not None:
+            return self.change(said, flow, *args, **kwargs)
         if self._who is None:
             return self._store.run(flow, *args, **kwargs)
-        note = Note(new_id(), self._who, said.what, said.subject, dict(said.detail))
-        flows: Callable[..., Flow[R]] = audit.noted
-        return self._store.run(flows, note, flow, *args, **kwargs)
+        noted: Callable[..., Flow[R]] = audit.noted
+        return self._store.run(noted, self._note(said), flow, *args, **kwargs)
+
+    def change_unless_made(
+        self, what: str, prepare: Callable[[], tuple[Said, tuple[Any, ...]] | None], flow: Callable[..., Flow[R]]
+    ) -> R | None:
+        """Change what `prepare` finds (None: nothing), unless the change was made before under this key."""
+        operation = self._operation(Said(what, ""))
+        made: R | None = None if self._key is None else self._store.run(operations.earlier, operation)
+        if made is not None:
+            return made
+        found = prepare()
+        if found is None:
+            return None
+        said, args = found
+        return self._carry_out(replace(operation, subject=said.subject), said, flow, *args)
+
+    def _carry_out(
+        self, operation: Operation, said: Said, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any
+    ) -> R:
+        once: Callable[..., Flow[R]] = operations.once
+        if self._who is None:
+            return self._store.run(once, operation, flow, *args, **kwargs)
+        return self._store.run(once, operation, audit.noted, self._note(said), flow, *args, **kwargs)
+
+    def _operation(self, said: Said) -> Operation:
+        key, number = self._key, next(self._changes)
+        id = new_id() if key is None else key.operation_id(number)
+        return Operation(id, said.what, said.subject, None if key is None else key.request)
+
+    def _note(self, said: Said) -> Note:
+        return Note(new_id(), self._who or "", said.what, said.subject, dict(said.detail))
 
     def note(self, said: Said) -> None:
         """Note something that does not fit into one transaction."""
@@ -88,17 +145,26 @@ def bulk(
     """Step by step, newest first: each job is come to once, whatever becomes of it."""
     total, end = BulkDone(), None if seconds is None else time.monotonic() + seconds
     said = {name: _plain(value) for name, value in which.items() if value is not None}
-    while (left is None or left > 0) and (end is None or time.monotonic() < end):
+    following = before
+
+    def step() -> tuple[Said, tuple[Any, ...]] | None:
+        nonlocal following
         page = hand.look(search.jobs, where, limit=AT_ONCE if left is None else min(AT_ONCE, left), before=before)
-        if page.jobs:
-            ids = [job.id for job in page.jobs]
-            told = Said(f"bulk {action}", ids[0], {"filter": said, "jobs": len(ids)})
-            done, refused = hand.change(told, steer.bulk, BULK[action], ids)
-            total = BulkDone(total.done + done, total.refused + refused, page.next)
-            left = None if left is None else left - len(ids)
+        following = page.next
+        if not page.jobs:
+            return None
+        ids = [job.id for job in page.jobs]
+        return Said(f"bulk {action}", ids[0], {"filter": said, "jobs": len(ids)}), (BULK[action], ids, following)
+
+    while (left is None or left > 0) and (end is None or time.monotonic() < end):
+        changed = hand.change_unless_made(f"bulk {action}", step, steer.bulk)
+        if changed is not None:
+            done, refused, following = changed
+            total = BulkDone(total.done + done, total.refused + refused, following)
+            left = None if left is None else left - done - refused
             if on_step is not None:
                 on_step(total)
-        before = page.next
+        before = following
         if before is None:
             return replace(total, next=None)
     return replace(total, next=before)

@@ -79,13 +79,13 @@ class StoreBacking:
         """Complete the job on the user's connection."""
         done = self.outcome(result)
         self.store.prepare_to_finish(self.lease.id)
-        run_on(self.store, connection, self.completion, done)
+        run_on(self.store, connection, self._completion_for_caller, done)
 
     async def asucceed(self, result: object, connection: Any) -> None:
         """Complete the job on the user's async connection."""
         done = self.outcome(result)
         await self.store.aprepare_to_finish(self.lease.id)
-        await arun_on(self.store, connection, self.completion, done)
+        await arun_on(self.store, connection, self._completion_for_caller, done)
 
     def outcome(self, result: object) -> Succeeded:
         """What is to be recorded."""
@@ -93,6 +93,10 @@ class StoreBacking:
         if isinstance(result, Continuation):
             return Succeeded(None, result.draft)
         return Succeeded(self._task.encode_result(result))
+
+    def _completion_for_caller(self, done: Succeeded) -> Flow[None]:
+        yield from handler.check_isolation()
+        yield from self.completion(done)
 
     def completion(self, done: Succeeded) -> Flow[None]:
         """Complete the job. From here on whoever settles must reckon with the handler's transaction."""

@@ -12,7 +12,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, Unpack, cast, overload
 from uuid import UUID
 
 from . import events
-from .acting import BULK, Action, BulkDone, Hand, Said, bulk
+from .acting import BULK, Action, BulkDone, Hand, IdempotencyKey, Said, bulk
 from .core import names, payload
 from .core.drafts import check_drafts, spend
 from .core.errors import InvalidInput, JobCancelled, JobFailed, JobNotFound
@@ -50,11 +50,13 @@ class Client(Sights):
         store: Callable[[str | None], Store],
         tenant: str | None = None,
         who: str | None = None,
+        key: IdempotencyKey | None = None,
     ) -> None:
         self._tasks = tasks
         self._store_of = store
         self._tenant = tenant
         self._who = who
+        self._key = key
 
     @property
     def store(self) -> Store:
@@ -63,11 +65,20 @@ class Client(Sights):
 
     def tenant(self, name: str) -> Client:
         """The client of a tenant: a schema, or file, of its own."""
-        return Client(self._tasks, self._store_of, name, self._who)
+        return Client(self._tasks, self._store_of, name, self._who, self._key)
 
     def acting_as(self, who: str) -> Client:
         """A client that acts for somebody: whatever it changes is noted with that name (`audit`)."""
-        return Client(self._tasks, self._store_of, self._tenant, names.key("who", who))
+        return Client(self._tasks, self._store_of, self._tenant, names.key("who", who), self._key)
+
+    def idempotent(self, key: str, /, *, request: str | None = None) -> Client:
+        """A client for one change: made again under the same key within a day, it has no further effect, and the
+        answer is the first one's. With `request`, a key that was used for another request raises IdempotencyConflict.
+
+        Every change is safe against a lost answer without this: a key is for callers that repeat it by themselves.
+        """
+        given = IdempotencyKey(names.key("key", key), request)
+        return Client(self._tasks, self._store_of, self._tenant, self._who, given)
 
     def enqueue(self, draft: Draft[R], /, *, connection: Any = None, tenant: str | None = None) -> Job[R]:
         """Store a draft as a job. With `connection`, in your transaction: it is there when you commit.
@@ -93,7 +104,9 @@ class Client(Sights):
                     jobs = run_on(store, connection, enqueue.enqueue, given)
                 elif given:
                     said = Said("enqueue", given[0].id, {"task": given[0].task, "jobs": len(given)})
-                    jobs = Hand(store, self._who).change(said, enqueue.enqueue, given)
+                    hand = Hand(store, self._who, self._key)
+                    store_drafts = hand.change if any(draft.replace for draft in given) else hand.insert
+                    jobs = store_drafts(said, enqueue.enqueue, given)
                 stored(jobs)
         finally:
             spend(given)
@@ -315,7 +328,7 @@ class Client(Sights):
 
     @property
     def _hand(self) -> Hand:
-        return Hand(self.store, self._who)
+        return Hand(self.store, self._who, self._key)
 
     def _change(self, what: str, job: AnyJob, flow: Callable[P, Flow[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Change one job."""

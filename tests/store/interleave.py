@@ -114,7 +114,8 @@ class Bench:
         given = {"worker": "w", "token": token(), "lease": LEASE, "now": self.now, "tasks": ["t"], **options}
         worker, mark, tasks = given.pop("worker"), given.pop("token"), given.pop("tasks")
         scopes = [lease.Scope(queue, n) for queue in queues]
-        return lease.claim(worker, mark, scopes, tasks, want=n, random=random.random, **given)
+        claim = lease.claim_again if given.pop("again", False) else lease.claim
+        return claim(worker, mark, scopes, tasks, want=n, random=random.random, **given)
 
     def claim(self, n: int = 10, queues: tuple[str, ...] = ("default",), **options: Any) -> list[Claimed]:
         return self.run(lambda: self.claim_flow(n, queues, **options)).jobs

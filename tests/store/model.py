@@ -232,9 +232,9 @@ class Model:
 
     def claim(
         self, worker: str, token: str, scopes: list[Scope], tasks: list[str], now: float, *,
-        want: int, lease: float, slots: int | None, rescue: bool, alone: bool, again: bool = False,
+        want: int, lease: float, slots: int | None, rescue: bool, alone: bool,
     ) -> tuple[list[dict[str, Any]], bool, bool]:  # fmt: skip
-        mine = [row for row in self._live() if again and row.state == "running" and row.token == token]
+        mine: list[Row] = []
         left = {s.queue: s.want - sum(row.draft.queue == s.queue for row in mine) for s in scopes}
         first = next((n for n, queue in enumerate(left) if self._limited([queue])), len(left))
         seen: set[int] = set()
@@ -394,26 +394,24 @@ class Model:
             raise InvalidTransition(id, verb, self.jobs[id].state)
         return self.jobs[id]
 
-    def cancel(self, id: str, now: float, again: bool = False) -> dict[str, Any]:
-        row = self._find(id, "cancel", "pending queued paused failed running" + (" cancelled" if again else ""))
+    def cancel(self, id: str, now: float) -> dict[str, Any]:
+        row = self._find(id, "cancel", "pending queued paused failed running")
         if row.state == "running":
             row.request = "cancel"
-        elif row.state != "cancelled":
+        else:
             self._finish(row, "cancelled", now)
         return row.view()
 
-    def pause(self, id: str, now: float, again: bool = False) -> dict[str, Any]:
-        row = self._find(id, "pause", "pending queued running" + (" paused" if again else ""))
+    def pause(self, id: str, now: float) -> dict[str, Any]:
+        row = self._find(id, "pause", "pending queued running")
         if row.state == "running":
             row.request = row.request or "pause"
-        elif row.state != "paused":
+        else:
             self._place(row, "paused", None, now)
         return row.view()
 
-    def resume(self, id: str, now: float, again: bool = False) -> dict[str, Any]:
-        row = self._find(id, "resume", "paused failed" + (" pending queued running" if again else ""))
-        if row.state not in ("paused", "failed"):
-            return row.view()
+    def resume(self, id: str, now: float) -> dict[str, Any]:
+        row = self._find(id, "resume", "paused failed")
         d, ahead = row.draft, row.state == "paused" and row.run_at > now
         if row.state == "failed" and d.unique is not None and (d.unique_for is None or self._held(d.unique, now)):
             holder = self._take_key(d, now)
@@ -429,15 +427,12 @@ class Model:
     def _held(self, key: str, now: float) -> bool:
         return key in self.keys and (self.keys[key][1] or now + 1) > now
 
-    def complete(
-        self, id: str, result: str | None, successor: Draft[Any] | None, now: float, again: bool = False
-    ) -> dict[str, Any]:
-        row = self._find(id, "complete", "pending queued running paused failed" + (" succeeded" if again else ""))
-        if row.state != "succeeded":
-            if error := self._refuse(row, successor, now):
-                raise error
-            row.token = None if row.state == "running" else row.token  # its owner did not settle it
-            self._finish(row, "succeeded", now, result, successor)
+    def complete(self, id: str, result: str | None, successor: Draft[Any] | None, now: float) -> dict[str, Any]:
+        row = self._find(id, "complete", "pending queued running paused failed")
+        if error := self._refuse(row, successor, now):
+            raise error
+        row.token = None if row.state == "running" else row.token  # its owner did not settle it
+        self._finish(row, "succeeded", now, result, successor)
         return row.view()
 
     def _live(self) -> list[Row]:

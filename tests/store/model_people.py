@@ -10,43 +10,34 @@ from tests.store.model import OVER, Model, Row
 
 
 class FullModel(Model):
-    def run_now(self, id: str, now: float, again: bool = False) -> dict[str, Any]:
-        row = self._find(id, "run_now", "pending" + (" queued running" if again else ""))
-        if row.state != "pending":
-            return row.view()
+    def run_now(self, id: str, now: float) -> dict[str, Any]:
+        row = self._find(id, "run_now", "pending")
         if row.wait != "time":
             raise InvalidTransition(id, "run_now", "pending")
         row.run_at = now
         return row.view()
 
-    def delete(self, id: str, now: float, again: bool = False) -> bool:
+    def delete(self, id: str, now: float) -> bool:
         row = self.jobs.get(id)
         if row is not None:
             if row.state in OVER:  # whoever waited for it shall have its result
                 self._decide_all([row.chain], now)
             self._free_key(row)
             del self.jobs[id]
-        return row is not None or again
+        return row is not None
 
     def set_queue(self, queue: str, paused: bool | None, limit: int | None, keep: bool) -> None:
         old_paused, old_limit = self.queues.get(queue, (False, None))
         self.queues[queue] = (old_paused if paused is None else paused, old_limit if keep else limit)
 
-    def cancel_chain(self, id: str, now: float, again: bool = False) -> dict[str, Any]:
-        return self.cancel(self._come_to(id), now, again)
+    def cancel_chain(self, id: str, now: float) -> dict[str, Any]:
+        return self.cancel(self._come_to(id), now)
 
-    def complete_chain(
-        self, id: str, result: str | None, successor: Draft[Any] | None, now: float, again: bool = False
-    ) -> dict[str, Any]:
-        if again and successor is not None and successor.id in self.jobs:
-            before = self.jobs[successor.id].position - 1
-            return next(row.view() for row in self._of(self.jobs[successor.id].chain) if row.position == before)
-        return self.complete(self._come_to(id), result, successor, now, again)
+    def complete_chain(self, id: str, result: str | None, successor: Draft[Any] | None, now: float) -> dict[str, Any]:
+        return self.complete(self._come_to(id), result, successor, now)
 
-    def delete_chain(self, id: str, dependents: bool, now: float, again: bool = False) -> list[str]:
+    def delete_chain(self, id: str, dependents: bool, now: float) -> list[str]:
         if id not in self.jobs:
-            if again:
-                return []
             raise JobNotFound(id)
         root = self.jobs[id].chain
         self._decide_all([root], now)

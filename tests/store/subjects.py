@@ -46,7 +46,7 @@ TABLES = {
     "attempts": ["job", "version", "attempt", "worker", "started_at", "ended_at", "outcome", "error"],
     "queues": ["queue", "paused", "max_running"],
 }
-ALL = (*TABLES, "nudges", "steps", "signals", "schedules", "ticks", "rates", "starts")
+ALL = (*TABLES, "nudges", "steps", "signals", "schedules", "ticks", "rates", "starts", "operations")
 TIMES = {"started_at", "expires_at", "stopped_at", "finished_at", "created_at", "run_at", "until", "ended_at"}
 UUIDS = {"id", "job", "blocker", "chain", "token"}
 FLAGS = {"holds", "alone", "continued", "paused"}

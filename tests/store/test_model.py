@@ -19,8 +19,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from leasehold.core.errors import HasDependents, InvalidInput, InvalidTransition, JobNotFound, KeyTaken, LeaseholdError
 from leasehold.core.job import Draft, Job, Lease, Outcome, Succeeded
 from leasehold.core.machine import TRANSITIONS
-from leasehold.store.flows import chains, enqueue, lease, look, promote, steer, upkeep
+from leasehold.store.flows import chains, enqueue, lease, look, operations, promote, steer, upkeep
 from leasehold.store.flows.lease import Scope
+from leasehold.store.flows.operations import Operation
 from tests import servers
 from tests.store.histories import batches, steps
 from tests.store.model import HALF, OVER
@@ -50,7 +51,7 @@ class History(RuleBasedStateMachine):
         for subject in subjects:
             subject.wipe()
         self.now = BASE
-        self.made = 0
+        self.made = self.operations = 0
         self.ids: list[str] = []
         self.leases: list[tuple[str, Lease]] = []  # of which worker, newest last; what it was told of
 
@@ -139,7 +140,8 @@ class History(RuleBasedStateMachine):
         for again in (False, True)[: 1 + lost]:
             self.say(
                 lambda again=again: self.model.enqueue(drafts, self.now, again),
-                enqueue.enqueue, drafts, now=self.now, again=again, shape=lambda jobs: [_job(job) for job in jobs],
+                enqueue.enqueue_again if again else enqueue.enqueue, drafts, now=self.now,
+                shape=lambda jobs: [_job(job) for job in jobs],
             )  # fmt: skip
 
     # Upkeep
@@ -196,21 +198,28 @@ class History(RuleBasedStateMachine):
         self.made += 1
         token = str(uuid.UUID(int=self.made))
         scopes = [Scope(name, want) for name, want in zip(queues, wants, strict=False)]
-        how: dict[str, Any] = {"want": wants[2], "lease": 30.0, "slots": slots, "rescue": rescue, "alone": alone}
+        wishes: dict[str, Any] = {
+            "now": self.now,
+            "want": wants[2],
+            "lease": 30.0,
+            "slots": slots,
+            "rescue": rescue,
+            "alone": alone,
+        }
 
         def by_model() -> tuple[Any, ...]:
-            jobs, *waiting = self.model.claim(worker, token, scopes, tasks, self.now, **how)
+            jobs, *waiting = self.model.claim(worker, token, scopes, tasks, **wishes)
             return [{name: job[name] for name in CLAIMED} for job in jobs], *waiting
 
         def by_store(claim: lease.Claim) -> tuple[Any, ...]:
             return [{name: getattr(job, name) for name in CLAIMED} for job in claim.jobs], claim.suspects, claim.lonely
 
-        for again in (False, True)[: 1 + (heard == "when repeated")]:
-            how["again"] = again
-            jobs, *_ = self.say(
-                by_model,
-                lease.claim, worker, token, scopes, tasks, now=self.now, random=lambda: HALF, **how, shape=by_store,
-            )  # fmt: skip
+        how = wishes | {"random": lambda: HALF}
+        jobs, *_ = self.say(by_model, lease.claim, worker, token, scopes, tasks, **how, shape=by_store)
+        if heard == "when repeated":
+            first = (jobs, False, False)
+            known = (lambda: first) if jobs else by_model
+            jobs, *_ = self.say(known, lease.claim_again, worker, token, scopes, tasks, **how, shape=by_store)
         if heard != "never":
             self.leases += [(worker, Lease(job["id"], token)) for job in jobs]
 
@@ -239,12 +248,22 @@ class History(RuleBasedStateMachine):
 
     # People
 
+    def once(
+        self, lost: bool, model: Callable[[], Any], flow: Callable[..., Any], *args: Any,
+        shape: Callable[[Any], Any], **kw: Any,
+    ) -> None:  # fmt: skip
+        """An operation, carried out again under its id if the answer is lost: that changes nothing more."""
+        self.operations += 1
+        operation = Operation(_id(10_000 + self.operations), flow.__name__, "")
+        first = self.say(model, operations.once, operation, flow, *args, shape=shape, now=self.now, **kw)
+        if lost and isinstance(first, tuple):  # it was refused, so nothing was stored
+            self.say(model, operations.once, operation, flow, *args, shape=shape, now=self.now, **kw)
+        elif lost:
+            self.say(lambda: first, operations.once, operation, flow, *args, shape=shape, now=self.now, **kw)
+
     def steer(self, verb: str, id: str, lost: bool, *args: Any, shape: Callable[[Any], Any] | None = None) -> None:
-        for again in (False, True)[: 1 + lost]:
-            self.say(
-                lambda again=again: getattr(self.model, verb)(id, *args, self.now, again),
-                getattr(steer, verb), id, *args, now=self.now, again=again, shape=shape or _job,
-            )  # fmt: skip
+        said = getattr(self.model, verb)
+        self.once(lost, lambda: said(id, *args, self.now), getattr(steer, verb), id, *args, shape=shape or _job)
 
     def tell(self, verb: str, which: int, lost: bool) -> None:
         shape = bool if verb == "delete" else _job
@@ -257,20 +276,13 @@ class History(RuleBasedStateMachine):
     def tell_chain(self, verb: str, which: int, successor: dict[str, Any] | None, dependents: bool, lost: bool) -> None:
         """What is said to a whole chain, by the name of any of its jobs."""
         id = self.id_of(which)
-        for again in (False, True)[: 1 + lost]:
-            if verb == "delete":
-                self.say(
-                    lambda again=again: self.model.delete_chain(id, dependents, self.now, again),
-                    chains.delete_chain, id, dependents=dependents, now=self.now, again=again, shape=sorted,
-                )  # fmt: skip
-                continue
-            if verb == "complete" and not again:
-                args = ("1", None if successor is None else self.draft(successor))
-            said: tuple[Any, ...] = args if verb == "complete" else ()
-            self.say(
-                lambda again=again, said=said: getattr(self.model, f"{verb}_chain")(id, *said, self.now, again),
-                getattr(steer, verb), id, *said, chain=True, now=self.now, again=again, shape=_job,
-            )  # fmt: skip
+        if verb == "delete":
+            gone = lambda: self.model.delete_chain(id, dependents, self.now)  # noqa: E731
+            self.once(lost, gone, chains.delete_chain, id, dependents=dependents, shape=sorted)
+            return
+        args = ("1", None if successor is None else self.draft(successor)) if verb == "complete" else ()
+        said = getattr(self.model, f"{verb}_chain")
+        self.once(lost, lambda: said(id, *args, self.now), getattr(steer, verb), id, *args, chain=True, shape=_job)
 
     def set_queue(self, queue: str, limit: Any, paused: bool | None) -> None:
         paused = None if queue == "*" else paused  # all queues can be limited together, not paused

@@ -203,7 +203,7 @@ def test_a_sleeping_worker_is_woken_by_enqueue_and_a_busy_one_is_not() -> None:
 
 
 def test_a_repeated_enqueue_looks_before_it_inserts() -> None:
-    flow = enqueue.enqueue([Draft(AN_ID, "t", "{}")], again=True)
+    flow = enqueue.enqueue_again([Draft(AN_ID, "t", "{}")])
     assert isinstance(next(flow), Begin)
     look_first = flow.send([])
     assert isinstance(look_first, Query)

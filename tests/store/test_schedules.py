@@ -11,7 +11,8 @@ import pytest
 from leasehold.core.errors import InvalidInput, ScheduleNotFound
 from leasehold.core.job import Draft, State
 from leasehold.core.schedule import Definition, ScheduleInfo, Tick, define
-from leasehold.store.flows import schedules, steer, upkeep
+from leasehold.store.flows import operations, schedules, steer, upkeep
+from leasehold.store.flows.operations import Operation
 from leasehold.store.flows.schedules import Ticked
 from tests.store.interleave import Background, Bench, draft
 
@@ -200,8 +201,9 @@ def test_a_tick_is_skipped_while_the_chain_of_an_earlier_one_lives(b: Bench, end
 def test_a_job_that_was_run_now_is_heeded_like_one_of_a_tick(b: Bench) -> None:
     put(b, "alone", every=60, overlap="skip")
     id = draft().id
-    b.run(schedules.run_now, "alone", id, now=b.now)
-    b.run(schedules.run_now, "alone", id, now=b.later(1).now, again=True)
+    operation = Operation(draft().id, "run_now", "alone")
+    b.run(operations.once, operation, schedules.run_now, "alone", id, now=b.now)
+    b.run(operations.once, operation, schedules.run_now, "alone", id, now=b.later(1).now)
     assert [(one.job, one.note) for one in ticks(b, "alone")] == [(id, "run now")]
     assert tick(b.later(60)).jobs == []
     run_next(b)
@@ -302,7 +304,6 @@ def test_what_is_removed_ticks_no_more_and_leaves_its_jobs(b: Bench) -> None:
         b.run(schedules.run_now, "gone", draft().id)
     with pytest.raises(ScheduleNotFound):
         b.run(schedules.remove, "gone")
-    b.run(schedules.remove, "gone", again=True)
 
 
 def test_removing_waits_for_a_tick_under_way_and_leaves_nothing_of_it(pg: Bench) -> None:

@@ -5,6 +5,7 @@ What the table allows leads where it says; what it does not allow is refused, an
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 from leasehold.core.errors import InvalidTransition
 from leasehold.core.job import Draft, Lease, Outcome, Raised, Released, Snoozed, State, Succeeded
 from leasehold.core.machine import TRANSITIONS
-from leasehold.store.flows import enqueue, lease, replacing, steer
+from leasehold.store.flows import enqueue, lease, operations, replacing, steer
+from leasehold.store.flows.operations import Operation
 from tests.store.world import LATER, NOW, World
 
 SITUATIONS = ["pending-time", "pending-jobs", "pending-target", *(s.value for s in State if s is not State.PENDING)]
@@ -158,9 +160,10 @@ def test_a_cancel_asked_for_is_not_undone_by_a_pause(world: World, order: tuple[
 def test_a_verb_whose_answer_was_lost_can_be_said_again(world: World, verb: str) -> None:
     id, _ = world.job_in("paused" if verb == "resume" else "queued", "x")
     args = [None] if verb == "complete" else []
-    first = world.run(getattr(steer, verb), id, *args, now=NOW)
+    operation = Operation(str(uuid.UUID(int=71)), verb, id)
+    first = world.run(operations.once, operation, getattr(steer, verb), id, *args, now=NOW)
     before = world.subject.everything()
-    assert world.run(getattr(steer, verb), id, *args, now=NOW, again=True) == first
+    assert world.run(operations.once, operation, getattr(steer, verb), id, *args, now=NOW) == first
     assert world.subject.everything() == before
 
 

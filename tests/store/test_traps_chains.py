@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from leasehold.core.errors import HasDependents, InvalidTransition, StoreBusy
 from leasehold.core.job import State, Succeeded
-from leasehold.store.flows import chains, enqueue, lease, look, steer
+from leasehold.store.flows import chains, enqueue, lease, look, operations, steer
+from leasehold.store.flows.operations import Operation
 from leasehold.store.store import Limited
 from tests.store.interleave import Background, Bench, draft, half
 
@@ -104,17 +108,18 @@ def test_a_chain_is_not_deleted_by_halves_when_a_dependent_is_locked_for_long(pg
 
 def test_repeating_what_was_said_to_a_chain_changes_nothing_more(b: Bench) -> None:
     """The answer was lost, not the deed: the successor is not completed in its turn."""
-    first, second = b.add(), draft()
-    b.run(steer.complete, first, None, second, chain=True, now=b.now)
-    assert b.run(steer.complete, first, None, second, chain=True, now=b.now, again=True).id == first
+    first, second, other = b.add(), draft(), b.add()
+
+    def twice(flow: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        operation = Operation(draft().id, flow.__name__, "")
+        both = [b.run(operations.once, operation, flow, *args, **kwargs, now=b.now) for _ in range(2)]
+        return both[0], both[1]
+
+    assert [job.id for job in twice(steer.complete, first, None, second, chain=True)] == [first, first]
     assert b.state(second.id) is State.QUEUED
-    b.run(steer.complete, first, '"r"', chain=True, now=b.now)
-    assert b.run(steer.complete, first, '"r"', chain=True, now=b.now, again=True).id == second.id
-    other = b.add()
-    b.run(steer.cancel, other, chain=True, now=b.now)
-    assert b.run(steer.cancel, other, chain=True, now=b.now, again=True).state is State.CANCELLED
-    assert b.run(chains.delete_chain, other, now=b.now) == [other]
-    assert b.run(chains.delete_chain, other, now=b.now, again=True) == []
+    assert [job.id for job in twice(steer.complete, first, '"r"', chain=True)] == [second.id, second.id]
+    assert [job.state for job in twice(steer.cancel, other, chain=True)] == [State.CANCELLED, State.CANCELLED]
+    assert twice(chains.delete_chain, other) == ([other], [other])
 
 
 def test_a_failed_blocker_that_nobody_waits_for_any_more_can_be_deleted(b: Bench) -> None:

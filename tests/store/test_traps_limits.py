@@ -8,7 +8,8 @@ import time
 import pytest
 
 from leasehold.core.job import Raised, Released, Snoozed, State, Succeeded
-from leasehold.store.flows import lease, steer, upkeep
+from leasehold.store.flows import lease, operations, steer, upkeep
+from leasehold.store.flows.operations import Operation
 from tests.store.interleave import Background, Bench, draft, half, token
 
 # Limits.
@@ -158,14 +159,15 @@ def test_a_cancel_outweighs_a_pause_in_either_order(b: Bench) -> None:
 
 @pytest.mark.parametrize("verb", ["cancel", "pause", "resume", "run_now", "complete", "delete"])
 def test_a_verb_repeated_after_an_unknown_commit_says_what_the_first_would_have_said(b: Bench, verb: str) -> None:
-    """`again` tells the flow that an earlier try may have been committed: then its effect is no reason to complain."""
     id = b.add(delay=100.0)
     if verb == "resume":
         b.run(steer.pause, id, now=b.now)
     flow = getattr(steer, verb)
     arguments = (id, '"r"') if verb == "complete" else (id,)
-    first = b.run(flow, *arguments, now=b.now)
-    second = b.run(flow, *arguments, now=b.now, again=True)
+    operation = Operation(draft().id, verb, id)
+    first = b.run(operations.once, operation, flow, *arguments, now=b.now)
+    b.run(steer.delete, id, now=b.now)
+    second = b.run(operations.once, operation, flow, *arguments, now=b.later(100).now)
     assert getattr(first, "state", first) == getattr(second, "state", second)
 
 

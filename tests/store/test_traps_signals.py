@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from leasehold.core.job import Snoozed, State
-from leasehold.store.flows import handler, lease, steer, upkeep
-from tests.store.interleave import Background, Bench, half
+from leasehold.store.flows import handler, lease, operations, steer, upkeep
+from leasehold.store.flows.operations import Operation
+from tests.store.interleave import Background, Bench, draft, half
 
 TEN_YEARS = 3e8
 
@@ -59,7 +60,7 @@ def test_a_sleeper_that_somebody_has_locked_is_woken_later(pg: Bench) -> None:
     job = pg.take()
     pg.settle((job.lease, Snoozed(TEN_YEARS, "word")))
     person = pg.session()
-    person.leave_open(steer._lock(job.id, "run_now", None, again=False))
+    person.leave_open(steer._lock(job.id, "run_now", None))
     told(pg, job.id)
     assert pg.promote().promoted == []
     assert pg.count("nudges", "kind = 'signal'") == 1
@@ -80,8 +81,10 @@ def test_a_second_signal_of_a_name_waits_to_see_whether_the_first_happened(pg: B
 
 def test_a_signal_that_is_repeated_because_its_answer_was_lost_has_happened(b: Bench) -> None:
     job = b.take()
-    assert told(b, job.id)
-    assert b.run(steer.signal, job.id, "word", "1", now=b.now, again=True)
+    operation = Operation(draft().id, "signal", job.id)
+    for _ in range(2):
+        assert b.run(operations.once, operation, steer.signal, job.id, "word", "1", now=b.now)
+    assert not told(b, job.id)
     assert b.count("signals") == 1
 
 

@@ -8,11 +8,12 @@ import logging
 import os
 import sys
 import threading
+from contextlib import suppress
 from typing import Any
 
 from .. import logs
 from ..app import App
-from ..core.errors import InvalidInput
+from ..core.errors import InvalidInput, StoreBusy, StoreUnavailable
 from ..worker import Worker
 from ..worker.signals import SignalPipe
 from ..worker.supervisor import DONE_ITS_SHARE, Supervisor
@@ -75,7 +76,8 @@ def run(options: argparse.Namespace) -> int:
         if options.until_idle:
             raise InvalidInput("--until-idle is for one process: not with --processes, --max-jobs or --max-rss")
         for tenant in worker.tenants:
-            app.store(tenant).reach()  # what is wrong is told here, not by each of the children
+            with suppress(StoreUnavailable, StoreBusy):  # the children wait for it
+                app.store(tenant).reach()  # what is wrong for good is told here, not by each of the children
         app.close()
         return Supervisor(options.processes).run()
     return run_here(worker, signals or SignalPipe(), options.leash, until_idle=options.until_idle)

@@ -10,6 +10,7 @@ LeaseholdError
 ├── InvalidTransition                  the job's state does not allow the verb
 ├── HasDependents                      other jobs wait for the chain that was to be deleted
 ├── KeyTaken                           another job holds the unique key
+├── IdempotencyConflict                the idempotency key belongs to a different request
 ├── LeaseLost                          the lease is no longer ours; nothing was written
 ├── JobFailed, JobCancelled            what `result` raises for a job that did not succeed
 ├── WaitTimeout (TimeoutError)
@@ -17,7 +18,8 @@ LeaseholdError
 ├── StoreError
 │   ├── StoreUnavailable               cannot be reached, or was lost in the middle
 │   ├── StoreBusy                      a lock was not to be had in time
-│   ├── StoreRefused                   read-only, full, no permission
+│   ├── StoreRefused                   no permission to connect, or to write
+│   ├── RowRejected                    a value that the database will not store
 │   └── SchemaMismatch                 the store's schema is not the one this version works with
 └── Snooze, Retry, Fail                raised by a handler to say how its attempt ends
 
@@ -107,6 +109,16 @@ class KeyTaken(LeaseholdError):
         self.holder = holder
 
 
+class IdempotencyConflict(LeaseholdError):
+    """The idempotency key was used before for a different request. Nothing was changed."""
+
+    def __init__(self, verb: str) -> None:
+        super().__init__(
+            f"this idempotency key was used before, for a different {verb} request: repeat a request with the same "
+            "content, or choose a new key"
+        )
+
+
 class LeaseLost(LeaseholdError):
     """The caller no longer owns the job. Nothing that it wanted to write was written."""
 
@@ -160,7 +172,11 @@ class StoreBusy(StoreError):
 
 
 class StoreRefused(StoreError):
-    """The database will not write: read-only, full, or no permission."""
+    """The database does not let us in, or does not let us write: no permission."""
+
+
+class RowRejected(StoreError):
+    """The database rejects a value that was to be stored. It would be rejected again."""
 
 
 class SchemaMismatch(StoreError):

@@ -172,17 +172,3 @@ def blocked(end: State | None, wish: OnBlockerFailure) -> Literal["free", "hold"
     if end in (FAILED, CANCELLED, None):
         return "free" if wish == "run" else wish
     return "hold"
-
-
-_AFTERWARDS: dict[str, set[State]] = {
-    "cancel": {CANCELLED},
-    "pause": {PAUSED},
-    "resume": {PENDING, QUEUED, RUNNING},
-    "run_now": {QUEUED, RUNNING},
-    "complete": {SUCCEEDED},
-}
-
-
-def done_already(verb: str, state: State) -> bool:
-    """Whether a verb that is repeated, because nobody knows what came of it, shows in the state."""
-    return state in _AFTERWARDS[verb]

@@ -11,20 +11,33 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import psycopg
 from psycopg import errors as pg
 
 from ..core import names
-from ..core.errors import SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
+from ..core.errors import RowRejected, SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
 from ..core.ids import id_time
 from . import migrate, partitions
+from .deadlines import ANSWER_MARGIN, STATEMENT_SECONDS, allowed, watchdog
 from .flows import upkeep
 from .query import Flow, Query, Row, Wake, texts
 from .runner import drive
-from .server import Server
-from .store import ENDED, PATIENCE, SWALLOWED, AsyncOpened, Limited, Opened, Store, Transient, call_in_thread
+from .server import Server, milliseconds
+from .store import (
+    ENDED,
+    PATIENCE,
+    PATIENCE_OF_HANDLERS,
+    SWALLOWED,
+    AsyncOpened,
+    Limited,
+    Opened,
+    Store,
+    Transient,
+    call_in_thread,
+)
 from .urls import hide
 from .wakes import channel
 
@@ -32,16 +45,29 @@ R = TypeVar("R")
 
 log = logging.getLogger("leasehold.store")
 
-#: A process that is stopped in the middle of a transaction must not hold locks that others wait for.
-OPEN = "begin isolation level read committed; set local idle_in_transaction_session_timeout = '3s'"
-
 #: A handler's own work in a transaction may take its time.
-FOR_OTHERS = "begin isolation level read committed"
+BEGIN = "begin isolation level read committed"
+
+#: Behind a pooler a session is not ours: its limits are set for each transaction. A process that is stopped in the
+#: middle of one must not hold locks that others wait for.
+BEGIN_BEHIND_POOLER = f"{BEGIN}; set local idle_in_transaction_session_timeout = '3s'"
+
+MIGRATION_SECONDS = 600.0
 IDLE, INERROR = psycopg.pq.TransactionStatus.IDLE, psycopg.pq.TransactionStatus.INERROR
 HALF_A_DAY = 43_200.0
 
 #: A pooler stands between, and has passed the statements on to another server process than those before.
 UNPREPARED = (pg.InvalidSqlStatementName, pg.DuplicatePreparedStatement)
+
+#: Errors by SQLSTATE. Those that come again are listed; all others are worth another try on another connection.
+_NO_SCHEMA = ("42P01", "3F000", "42703", "42883")
+_BUSY = ("40001", "40P01", "55P03", "57014", "55006")
+_ROW = ("22", "23", "54")  # data exceptions, constraints, limits of the program
+_PERMANENT = ("0A", "20", "21", "28", "2B", "2F", "34", "3D", "42", "44", "P0")
+READ_ONLY = "25006"
+
+HANDLERS_COMMIT_SECONDS = 30.0
+SMALL = 200_000  # bytes of parameters that need no more time than one row
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -67,35 +93,46 @@ class PostgresStore(Store):
     def __repr__(self) -> str:
         return f"PostgresStore({self.where!r}, schema={self.schema!r})"
 
-    def attempt(self, make: Callable[[], Flow[R]], *, looks: bool = False) -> tuple[R, list[Wake]]:
-        """Run a flow once on a connection of ours."""
+    def attempt(
+        self, make: Callable[[], Flow[R]], *, looks: bool = False, seconds: float = STATEMENT_SECONDS, tries: int = 0
+    ) -> tuple[R, list[Wake]]:
+        """Run a flow once on a connection of ours. One that turns out to be dead at BEGIN is replaced."""
         self.ready()
-        with self._pool.connection() as raw:
-            connection = OwnConnection(raw, self.quoted)
-            try:
-                result = drive(make(), connection)
-                connection.commit()
-            except psycopg.Error as error:
-                connection.roll_back()
-                if isinstance(error, pg.CheckViolation) and not error.diag.constraint_name:
-                    self._make_missing_partition(raw, error)
-                    raise Transient(StoreBusy("a partition was missing"), unknown=connection.wrote) from error
-                raise self._meaning(error, connection.wrote) from error
-            except BaseException:
-                connection.roll_back()
-                raise
-            return result
+        while True:
+            with self._pool.connection() as raw:
+                connection = self._own(raw, seconds, tries)
+                try:
+                    result = drive(make(), connection)
+                    connection.commit()
+                except psycopg.Error as error:
+                    connection.roll_back()
+                    if connection.was_dead:
+                        continue
+                    if isinstance(error, pg.CheckViolation) and not error.diag.constraint_name:
+                        self._make_missing_partition(raw, error)
+                        raise Transient(StoreBusy("a partition was missing"), unknown=connection.unknown) from error
+                    raise self._meaning(error, raw, unknown=connection.unknown) from error
+                except BaseException:
+                    connection.roll_back()
+                    raise
+                return result
+
+    def _own(self, raw: psycopg.Connection[Any], seconds: float = STATEMENT_SECONDS, tries: int = 0) -> OwnConnection:
+        usual = self._server.statement_seconds
+        limit = usual if seconds == STATEMENT_SECONDS else seconds
+        return OwnConnection(raw, self.quoted, Limits(limit, tries, None if self._server.pooled else usual))
 
     @contextmanager
     def opened(self) -> Iterator[Opened]:
         """A transaction on a pooled connection."""
         self.ready()
         with ExitStack() as stack:
-            raw = self.patiently(Limited(PATIENCE), lambda _: self._begun(stack))
+            raw = self.patiently(Limited(PATIENCE), lambda *_: self._begun(stack))
             with self._ended(raw) as check:
-                yield Opened(raw, OwnConnection(raw, self.quoted, is_open=True), check)
+                yield Opened(raw, OwnConnection(raw, self.quoted), check)
                 check()
-                raw.execute("commit")
+                with watchdog.limit(raw, HANDLERS_COMMIT_SECONDS):
+                    raw.execute("commit")
 
     @asynccontextmanager
     async def aopened(self) -> AsyncIterator[AsyncOpened]:
@@ -107,7 +144,8 @@ class PostgresStore(Store):
                 with self._ended(raw) as check:
                     yield AsyncOpened(raw, OwnAsyncConnection(raw, self.quoted), check)
                     check()
-                    await raw.execute("commit")
+                    with watchdog.limit(raw, HANDLERS_COMMIT_SECONDS):
+                        await raw.execute("commit")
             finally:
                 await self._let_go(raw)
 
@@ -138,8 +176,10 @@ class PostgresStore(Store):
         """Notify. Nothing hangs on it: a worker that is not reached finds the job when it polls."""
         try:
             with self._pool.connection() as raw:
+                connection = self._own(raw)
                 for statement in self.notifications(wakes):
-                    OwnConnection(raw, self.quoted).execute(statement)
+                    connection.execute(statement)
+                connection.commit()
         except (psycopg.Error, StoreError, Transient) as error:
             log.debug("notifying through %s failed: %s", self.where, error)
 
@@ -147,13 +187,15 @@ class PostgresStore(Store):
         """Refuse a schema that is not the one this version works with."""
         with self._pool.connection() as raw:
             try:
-                migrate.check(migrate.postgres_version(raw, self.quoted), f"schema {self.schema} of {self.where}")
+                with watchdog.limit(raw, STATEMENT_SECONDS + ANSWER_MARGIN):
+                    version = migrate.postgres_version(raw, self.quoted)
             except psycopg.Error as error:
-                raise self._meaning(error) from error
+                raise self._meaning(error, raw) from error
+        migrate.check(version, f"schema {self.schema} of {self.where}")
 
     def migrate(self) -> list[int]:
         """Bring the schema up to date. Safe when many do it at once. Returns the versions applied."""
-        return self.patiently(Limited(PATIENCE), lambda _: self._migrate_once())
+        return self.patiently(Limited(PATIENCE), lambda *_: self._migrate_once())
 
     def beside(self, connections: int, like: Store | None = None, patience: float | None = None) -> PostgresStore:
         """The same schema with connections of its own, or with those of another store that has some."""
@@ -163,7 +205,7 @@ class PostgresStore(Store):
     def drop_old(self, seconds: float) -> list[str]:
         """Drop partitions whose jobs have all been over for so long."""
         self.ready()
-        return self.patiently(Limited(PATIENCE), lambda _: self._drop_old_once(seconds))
+        return self.patiently(Limited(PATIENCE), lambda *_: self._drop_old_once(seconds))
 
     def close(self) -> None:
         """Close all idle connections."""
@@ -173,10 +215,11 @@ class PostgresStore(Store):
         with ExitStack() as own:
             raw = own.enter_context(self._server.openers.connection())
             try:
-                raw.execute(FOR_OTHERS)
+                with watchdog.limit(raw, STATEMENT_SECONDS + ANSWER_MARGIN):
+                    raw.execute(BEGIN)
             except psycopg.Error as error:
                 raw.close()
-                raise self._meaning(error) from error
+                raise self._meaning(error, raw) from error
             stack.push(own.pop_all())
         return raw
 
@@ -184,11 +227,12 @@ class PostgresStore(Store):
         """A connection that was kept may be dead by now: then the next is tried, and in the end a new one."""
         raw = await self._server.aconnect()
         try:
-            await raw.execute(FOR_OTHERS)
+            with watchdog.limit(raw, STATEMENT_SECONDS + ANSWER_MARGIN):
+                await raw.execute(BEGIN)
         except BaseException as error:
             await raw.close()
             if isinstance(error, psycopg.Error):
-                raise self._meaning(error) from error
+                raise self._meaning(error, raw) from error
             raise
         return raw
 
@@ -226,87 +270,164 @@ class PostgresStore(Store):
                     raw.execute("rollback")
 
     def _migrate_once(self) -> list[int]:
-        with self._pool.connection() as raw:
+        with self._server.openers.connection() as raw:
             try:
-                return migrate.migrate_postgres(raw, self.schema, self.quoted)
+                with watchdog.limit(raw, MIGRATION_SECONDS):
+                    return migrate.migrate_postgres(raw, self.schema, self.quoted)
             except psycopg.Error as error:
-                raise self._meaning(error) from error
+                raise self._meaning(error, raw) from error
 
     def _drop_old_once(self, seconds: float) -> list[str]:
-        with self._pool.connection() as raw:
+        with self._server.openers.connection() as raw:
             try:
                 return partitions.drop_old(raw, self.quoted, seconds)
             except psycopg.Error as error:
-                raise self._meaning(error) from error
+                raise self._meaning(error, raw) from error
 
-    def _meaning(self, error: psycopg.Error, wrote: bool = False) -> Exception:
-        """Whether trying again makes sense. `wrote`: a part of the flow has been committed already."""
+    def _meaning(
+        self,
+        error: psycopg.Error,
+        raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any],
+        *,
+        unknown: bool = False,
+    ) -> Exception:
+        """What to raise: Transient, unless the error is known to come again. `unknown`: it may be committed."""
         ours = self._shown(error)
         if isinstance(error, UNPREPARED):
             self._server.prepare_no_more()
-            return Transient(StoreBusy(str(ours)), unknown=wrote)
+            return Transient(StoreBusy(str(ours)), unknown=unknown)
+        if isinstance(ours, StoreUnavailable):
+            if isinstance(raw, psycopg.Connection):
+                raw.close()  # the next try gets another connection
+            if error.sqlstate == READ_ONLY or error.sqlstate is None:
+                self._server.drop_idle()  # as bad as this one: the server was demoted, or does not answer
         if isinstance(ours, StoreBusy | StoreUnavailable):
-            return Transient(ours, unknown=wrote or isinstance(ours, StoreUnavailable))
+            return Transient(ours, unknown=unknown)
         return ours
 
     def _shown(self, error: psycopg.Error) -> StoreError:
-        """An error of the driver as one of ours, without secrets."""
+        """An error of the driver as one of ours, without secrets. What is not known to come again is transient."""
         message = f"{self.where}: {hide(str(error), self._url).strip()}"
         state = error.sqlstate or ""
-        if isinstance(error, pg.UndefinedTable | pg.InvalidSchemaName | pg.UndefinedColumn | pg.UndefinedFunction):
+        if state in _NO_SCHEMA:
             self._checked = False
             return SchemaMismatch(f"{message}; run app.client.migrate()")
-        if state in ("40001", "40P01", "55P03", "57014") or isinstance(error, pg.FeatureNotSupported):
+        if state in _BUSY:
             return StoreBusy(message)
-        if state == "25006" or (state.startswith(("53", "42501")) and state != "53300"):
+        if state == "42501":
             return StoreRefused(message)
-        if state.startswith(("08", "57P", "53300", "25P03")) or (
-            not state and isinstance(error, psycopg.OperationalError)
-        ):
-            return StoreUnavailable(message)
-        return StoreError(message)
+        if state.startswith(_ROW):
+            return RowRejected(message)
+        if state.startswith(_PERMANENT) or (not state and not isinstance(error, psycopg.OperationalError)):
+            return StoreError(message)
+        return StoreUnavailable(message)
 
     def _make_missing_partition(self, raw: psycopg.Connection[Any], error: psycopg.Error) -> None:
         """An old job finishes: the partition of its day was never made, or is pruned by now."""
         found = _ID.search(error.diag.message_detail or "")  # Partition key of the failing row contains (id) = (...)
         if found is None:
             raise self._shown(error) from error
-        drive(upkeep.make_partition(id_time(found.group())), OwnConnection(raw, self.quoted))
+        connection = self._own(raw)
+        drive(upkeep.make_partition(id_time(found.group())), connection)
+        connection.commit()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long the statements of one try may take. `session`: the limit of the session itself; None: it has none."""
+
+    seconds: float
+    tries: int
+    session: float | None
+
+    def of(self, query: Query) -> float:
+        """For one statement, by the size of its parameters."""
+        size = sum(len(value) for value in query.params.values() if type(value) is str)
+        return allowed(self.seconds, self.tries, size if size > SMALL else 0)
 
 
 class OwnConnection:
-    """A connection of ours, for one flow: each statement commits by itself until the flow begins a transaction."""
+    """A connection of ours, for one flow: each statement commits by itself until the flow begins a transaction.
 
-    def __init__(self, raw: psycopg.Connection[Any], schema: str, *, is_open: bool = False) -> None:
+    Without `limits` a handler's transaction is open on it.
+    """
+
+    def __init__(self, raw: psycopg.Connection[Any], schema: str, limits: Limits | None = None) -> None:
         self._raw = raw
         self._schema = schema
-        self._open = is_open
-        self.wrote = False  # something that was committed by itself
+        self._limits = limits
+        self._limit = 0.0 if limits is None else limits.session or 0.0  # in force on the server
+        self._open = limits is None
+        self.was_dead = False  # at BEGIN: nothing was sent on it
+        self.unknown = False  # a COMMIT, or a write that commits by itself, was sent and may have taken effect
 
     def begin(self) -> None:
         """Open a transaction, in one round trip with its settings."""
-        if not self._open:
-            self._raw.execute(OPEN)
-            self._open = True
+        if not self._open and self._limits is not None:
+            self._begin(allowed(self._limits.seconds, self._limits.tries))
+
+    def _begin(self, seconds: float) -> None:
+        assert self._limits is not None  # noqa: S101
+        text = BEGIN if self._limits.session is not None else BEGIN_BEHIND_POOLER
+        if seconds > self._limit:
+            text += f"; set local statement_timeout = '{milliseconds(seconds)}'"
+            self._limit = seconds
+        with watchdog.limit(self._raw, STATEMENT_SECONDS + ANSWER_MARGIN):
+            try:
+                self._raw.execute(text)
+            except psycopg.OperationalError:
+                self.was_dead = self._raw.closed and not self.unknown
+                raise
+        self._open = True
 
     def execute(self, query: Query) -> list[Row]:
         """Run one statement; results come in binary, which is quicker to read."""
         (text,) = texts(query.name, "postgres", "pyformat", self._schema)
-        cursor = self._raw.execute(text.sql, query.params, binary=True)
-        self.wrote |= query.writes and not self._open
+        if self._limits is None:
+            seconds = PATIENCE_OF_HANDLERS
+        else:
+            seconds = self._limits.of(query)
+            if seconds > self._limit:
+                self._raise_limit(seconds)
+        commits = query.writes and not self._open
+        before, self.unknown = self.unknown, self.unknown or commits
+        watchdog.arm(self._raw, seconds + ANSWER_MARGIN)
+        try:
+            cursor = self._raw.execute(text.sql, query.params, binary=True)
+        except psycopg.Error as error:
+            if not _is_lost(self._raw, error):
+                self.unknown = before  # the server says that it failed
+            raise
+        finally:
+            watchdog.disarm(self._raw)
         return cursor.fetchall() if cursor.description else []
+
+    def _raise_limit(self, seconds: float) -> None:
+        if self._open:
+            self._raw.execute(f"set local statement_timeout = '{milliseconds(seconds)}'")
+            self._limit = seconds
+        else:
+            self._begin(seconds)
 
     def commit(self) -> None:
         """Commit what was begun."""
         if self._open:
-            self._raw.execute("commit")
+            before, self.unknown = self.unknown, True
+            with watchdog.limit(self._raw, max(self._limit, STATEMENT_SECONDS) + ANSWER_MARGIN):
+                try:
+                    self._raw.execute("commit")
+                except psycopg.Error as error:
+                    if not _is_lost(self._raw, error):
+                        self.unknown = before
+                    raise
             self._open = False
 
     def roll_back(self) -> None:
         """Undo what was begun; a connection on which that fails is closed, which undoes it too."""
         if self._open and not self._raw.closed:
             try:
-                self._raw.execute("rollback")
+                with watchdog.limit(self._raw, STATEMENT_SECONDS + ANSWER_MARGIN):
+                    self._raw.execute("rollback")
             except psycopg.Error:
                 self._raw.close()
 
@@ -324,8 +445,17 @@ class OwnAsyncConnection:
     async def execute(self, query: Query) -> list[Row]:
         """Run one statement."""
         (text,) = texts(query.name, "postgres", "pyformat", self._schema)
-        cursor = await self._raw.execute(text.sql, query.params, binary=True)
+        with watchdog.limit(self._raw, PATIENCE_OF_HANDLERS):
+            cursor = await self._raw.execute(text.sql, query.params, binary=True)
         return await cursor.fetchall() if cursor.description else []
+
+
+def _is_lost(raw: psycopg.Connection[Any], error: psycopg.Error) -> bool:
+    """Whether the connection was lost before the answer came, so that the statement may have taken effect.
+
+    A server that ends the session says so with FATAL: also while a commit waits for a synchronous standby.
+    """
+    return raw.closed or error.sqlstate is None or error.diag.severity_nonlocalized in ("FATAL", "PANIC")
 
 
 def _is_old(job_id: str) -> bool:

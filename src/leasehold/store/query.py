@@ -8,13 +8,12 @@ booleans, null.
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import msgspec
 
@@ -89,10 +88,45 @@ def is_look(flow: Callable[..., Any]) -> bool:
     return flow in _looks
 
 
-@cache
-def takes_again(flow: Callable[..., Any]) -> bool:
-    """Whether a flow wants to know that an earlier try may have been committed."""
-    return "again" in inspect.signature(flow).parameters
+LONG = 30.0  # seconds for statements that go through many rows
+
+_seconds: dict[Callable[..., Any], float] = {}
+
+
+def bounded(seconds: float) -> Callable[[F], F]:
+    """Marks a flow whose statements may each take this long on the server, as they go through many rows."""
+
+    def register(flow: F) -> F:
+        _seconds[flow] = seconds
+        return flow
+
+    return register
+
+
+def seconds_of(flow: Callable[..., Any]) -> float | None:
+    """How long a statement of this flow may take; None: as long as any."""
+    return _seconds.get(flow)
+
+
+_repeats: dict[Callable[..., Any], Callable[..., Any]] = {}
+
+
+def repeated_by(repeat: F) -> Callable[[F], F]:
+    """Names the flow to run in place of this one once an earlier try may have been committed.
+
+    It recognises what that try wrote by an id that the caller chose: the job's, or the token of a claim.
+    """
+
+    def register(flow: F) -> F:
+        _repeats[flow] = repeat
+        return flow
+
+    return register
+
+
+def repeat_of(flow: F) -> F:
+    """What to run when the outcome of an earlier try is unknown: most flows can simply be run again."""
+    return cast("F", _repeats.get(flow, flow))
 
 
 _encoder = msgspec.json.Encoder()

@@ -16,8 +16,8 @@ R = TypeVar("R")
 class Connection(Protocol):
     """What a flow needs of a connection."""
 
-    def begin(self) -> None:
-        """Start a transaction, unless one is open."""
+    def begin(self) -> float | None:
+        """Start a transaction, unless one is open. Returns how many seconds were waited for it, where that is known."""
 
     def execute(self, query: Query) -> list[Row]:
         """Run one statement."""
@@ -74,7 +74,8 @@ def _perform(step: Step, connection: Connection, wakes: list[Wake]) -> list[Row]
         case Query():
             return connection.execute(step)
         case Begin():
-            connection.begin()
+            waited = connection.begin()
+            return [] if waited is None else [(waited,)]
         case Wake():
             _note(step, wakes)
     return []

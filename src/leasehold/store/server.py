@@ -3,29 +3,49 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
 
-from ..core.errors import StoreError, StoreUnavailable
+from ..core.errors import StoreError, StoreRefused, StoreUnavailable
+from .deadlines import ANSWER_MARGIN, STATEMENT_SECONDS, watchdog
 from .pool import Idle, Places, Pool
 from .store import PATIENCE_OF_HANDLERS, Transient
 from .urls import hide, shown
 from .wakes import Wakes
 
+#: For each host of the URL. One that vanishes must not keep us from the others for long.
+CONNECT_SECONDS = 3
+
 DEFAULTS = {
     "application_name": "leasehold",
-    "connect_timeout": 10,
+    "connect_timeout": CONNECT_SECONDS,
     "keepalives": 1,
-    "keepalives_idle": 15,
-    "keepalives_interval": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 3,
     "keepalives_count": 3,
-    "tcp_user_timeout": 30_000,
+    "tcp_user_timeout": int(1000 * (STATEMENT_SECONDS + ANSWER_MARGIN)),
     "target_session_attrs": "read-write",
     "client_encoding": "utf8",
 }
+
+
+#: So that the server notices when our host vanishes: its locks are held until then. A pooler's sessions are not ours.
+KEEPALIVES = {
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "30s",
+}
+
+#: What the server says when it will not let us in, however often we ask.
+_REFUSED = re.compile(
+    r"authentication failed|no pg_hba\.conf entry|no password supplied|(role|database) .* does not exist"
+    r"|permission denied for database|is not permitted to log in|does not support SSL|unsupported frontend protocol"
+)
 
 
 class Server:
@@ -34,24 +54,43 @@ class Server:
     def __init__(self, url: str, connections: int, patience: float | None = None) -> None:
         self.url = url
         self._options = DEFAULTS if patience is None else {**DEFAULTS, **_impatient(patience)}
+        #: that the server may work on a small statement
+        self.statement_seconds = STATEMENT_SECONDS if patience is None else min(max(patience, 0.5), STATEMENT_SECONDS)
         self.where = shown(url)
         self._prepare: int | None = 5
-        self._pooled = True  # unless it shows that there is no pooler between
+        self.pooled = True  # unless it shows that there is no pooler between
         self._reached = False
         self.pool = Pool(self.connect, self._is_usable, most=connections)
         # Handlers that have a transaction open, and call the client in it, must not wait for each other's connections.
-        self.openers = Pool(self.connect, self._is_usable, most=connections, patience=PATIENCE_OF_HANDLERS)
+        self.openers = Pool(self.connect_unlimited, self._is_usable, most=connections, patience=PATIENCE_OF_HANDLERS)
         self.places = Places(connections, PATIENCE_OF_HANDLERS)
         self._on_loops = Idle(_close_async, most=connections)
         self.wakes = Wakes(self)
 
     def connect(self) -> psycopg.Connection[Any]:
-        """A new connection, set up as all of ours are."""
+        """A new connection for our own statements, which are short."""
+        limits = {
+            "statement_timeout": milliseconds(self.statement_seconds),
+            "idle_in_transaction_session_timeout": "3s",
+        }
+        return self._connect({**KEEPALIVES, **limits})
+
+    def connect_unlimited(self) -> psycopg.Connection[Any]:
+        """A new connection for the transactions of handlers, and for what takes long."""
+        return self._connect(KEEPALIVES)
+
+    def _connect(self, settings: dict[str, str]) -> psycopg.Connection[Any]:
         connection = self.open()
-        with self._meaning_of_errors():
-            self._pooled = _is_pooled(connection)
-            if self._pooled:
-                connection.prepare_threshold = None  # what is prepared here may be looked for, or met, elsewhere
+        try:
+            with self._meaning_of_errors(), watchdog.limit(connection, CONNECT_SECONDS):
+                self.pooled = _is_pooled(connection)
+                if self.pooled:
+                    connection.prepare_threshold = None  # what is prepared here may be looked for, or met, elsewhere
+                else:
+                    _set(connection, settings)
+        except BaseException:
+            connection.close()
+            raise
         self._reached = True
         return connection
 
@@ -71,9 +110,12 @@ class Server:
             made = await psycopg.AsyncConnection.connect(
                 self.url,
                 autocommit=True,
-                prepare_threshold=None if self._pooled else self._prepare,
+                prepare_threshold=None if self.pooled else self._prepare,
                 **self._options_given(),
             )
+            if not self.pooled:
+                with suppress(psycopg.DatabaseError), watchdog.limit(made, CONNECT_SECONDS):
+                    await made.execute(_settings(KEEPALIVES))
         self._reached = True
         return made
 
@@ -100,7 +142,10 @@ class Server:
             raise StoreError(f"this is no PostgreSQL URL: {self.where} ({hide(str(error), self.url)})") from None
         except psycopg.Error as error:
             # No chaining: what libpq says of a URL may show all of it.
-            away = StoreUnavailable(f"cannot connect to {self.where}: {hide(str(error), self.url).strip()}")
+            message = f"cannot connect to {self.where}: {hide(str(error), self.url).strip()}"
+            if _REFUSED.search(str(error)) and not self._reached:
+                raise StoreRefused(message) from None
+            away = StoreUnavailable(message)
             # Who has never been there is more likely to have the wrong address than to meet an outage: told at once.
             raise (Transient(away, unknown=False) if self._reached else away) from None
 
@@ -111,6 +156,11 @@ class Server:
     def prepare_no_more(self) -> None:
         """A pooler that does not know of prepared statements stands between."""
         self._prepare = None
+        self.drop_idle()
+
+    def drop_idle(self) -> None:
+        """Close the connections that are not in use, and those in use when they come back: they lead to a server that
+        does not answer, or no longer accepts writes. The next connection may find another host."""
         self.pool.close()
         self.openers.close()
         self._on_loops.close()
@@ -118,9 +168,7 @@ class Server:
     def close(self) -> None:
         """Close all idle connections, and listen no more until somebody sleeps again."""
         self.wakes.close()
-        self.pool.close()
-        self.openers.close()
-        self._on_loops.close()
+        self.drop_idle()
 
     def _is_usable(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
         """Neither closed nor in a transaction, nor made before prepared statements were given up."""
@@ -141,14 +189,16 @@ class PostgresListener:
         A channel that is new counts as heard: something may have been said before we listened.
         """
         new = channels - self._channels
-        for name in new:
-            self._raw.execute(f'listen "{name}"')
+        with watchdog.limit(self._raw, STATEMENT_SECONDS + ANSWER_MARGIN):
+            for name in new:
+                self._raw.execute(f'listen "{name}"')
         self._channels |= new
         if new:
             return set(new)
         heard = {note.channel for note in self._raw.notifies(timeout=seconds, stop_after=1)}
         if not heard:
-            self._raw.execute("select 1")
+            with watchdog.limit(self._raw, STATEMENT_SECONDS + ANSWER_MARGIN):
+                self._raw.execute("select 1")
         return heard
 
     def close(self) -> None:
@@ -171,3 +221,22 @@ def _is_pooled(raw: psycopg.Connection[Any]) -> bool:
     """Whether a pooler stands between: then the server process is another than the one that greeted us."""
     (pid,) = raw.execute("select pg_backend_pid()").fetchone() or (None,)
     return bool(pid != raw.info.backend_pid)
+
+
+def milliseconds(seconds: float) -> str:
+    """A duration as a setting."""
+    return f"{int(1000 * seconds)}ms"
+
+
+def _settings(settings: dict[str, str]) -> str:
+    return "; ".join(f"set {name} = '{value}'" for name, value in settings.items())
+
+
+def _set(raw: psycopg.Connection[Any], settings: dict[str, str]) -> None:
+    """Settings of the session; those that this server does not have are left out."""
+    try:
+        raw.execute(_settings(settings))
+    except psycopg.Error:
+        for name, value in settings.items():
+            with suppress(psycopg.DatabaseError):
+                raw.execute(f"set {name} = '{value}'")

@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ..core import names
-from ..core.errors import StoreBusy, StoreError, StoreRefused, StoreUnavailable
+from ..core.errors import RowRejected, SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
 from . import migrate
+from .deadlines import STATEMENT_SECONDS
 from .pool import Places, Pool, abandoned
 from .query import Flow, Query, Row, Wake, texts
 from .runner import drive
@@ -45,6 +46,10 @@ NETWORK = re.compile(
 BUSY_FOR = 30.0
 CLOSE_WITHIN = 1.0
 A_MOMENT = 0.0005
+
+#: Errors that come again: of the value, and of the permission to write.
+_ROW = ("SQLITE_CONSTRAINT", "SQLITE_MISMATCH", "SQLITE_TOOBIG", "SQLITE_RANGE")
+_ACCESS = ("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")
 
 _warned = False
 
@@ -89,7 +94,9 @@ class SQLiteStore(Store):
         self._waiting: deque[_Turn[Any]] = deque()
         self._pid = os.getpid()
 
-    def attempt(self, make: Callable[[], Flow[R]], *, looks: bool = False) -> tuple[R, list[Wake]]:
+    def attempt(
+        self, make: Callable[[], Flow[R]], *, looks: bool = False, seconds: float = STATEMENT_SECONDS, tries: int = 0
+    ) -> tuple[R, list[Wake]]:
         """Run a flow once: a look on a reader's connection, a change on the writer's."""
         self._notice_fork()
         self.ready()
@@ -148,7 +155,7 @@ class SQLiteStore(Store):
         """Bring the file up to date. Safe when many do it at once. Returns the versions applied."""
         self._notice_fork()
         self._refuse_network()
-        return self.patiently(Limited(PATIENCE), lambda _: self._migrate_once())
+        return self.patiently(Limited(PATIENCE), lambda *_: self._migrate_once())
 
     def _migrate_once(self) -> list[int]:
         with self._writing:
@@ -317,18 +324,25 @@ class SQLiteStore(Store):
         return connection
 
     def _meaning(self, error: sqlite3.Error) -> Exception:
-        """Whether trying again makes sense. A commit that failed on SQLite did not happen: nothing is ever unknown."""
+        """Whether trying again makes sense: it does, unless the error is known to come again."""
         message = f"{self.where}: {error}"
-        name = getattr(error, "sqlite_errorname", "")
+        name = getattr(error, "sqlite_errorname", None)
         if is_busy(error):
             return Transient(StoreBusy(f"{message}; another process holds the write lock"), unknown=False)
-        if name.startswith("SQLITE_IOERR"):
-            return Transient(StoreUnavailable(message), unknown=False)
+        if name is None:  # an error of the Python module: a closed connection, a wrong parameter
+            return StoreError(message)
+        if name.startswith(_ROW):
+            return RowRejected(message)
+        if name.startswith(_ACCESS):
+            return StoreRefused(f"{message}; nothing was stored: check the permissions of the file and its directory")
         if name.startswith("SQLITE_CANTOPEN"):
-            return StoreUnavailable(f"{message}; does the directory exist, and may it be written?")
-        if name.startswith(("SQLITE_READONLY", "SQLITE_FULL", "SQLITE_PERM")):
-            return StoreRefused(f"{message}; nothing was stored")
-        return StoreError(message)
+            return StoreRefused(f"{message}; does the directory exist, and may it be written?")
+        if name.startswith("SQLITE_ERROR") and str(error).startswith(("no such table", "no such column")):
+            return SchemaMismatch(f"{message}; run app.client.migrate()")
+        if name.startswith(("SQLITE_ERROR", "SQLITE_CORRUPT", "SQLITE_NOTADB")):
+            return StoreError(message)
+        # Disk full, I/O errors and all else. What fails at COMMIT may be in the file all the same.
+        return Transient(StoreUnavailable(message), unknown=name.startswith("SQLITE_IOERR"))
 
     def _refuse_network(self) -> None:
         if self.path and NETWORK.fullmatch(kind := file_system(self.path)):
@@ -355,6 +369,7 @@ class _Turn(Generic[R]):
     def __init__(self, make: Callable[[], Flow[R]], schema: str) -> None:
         self._make = make
         self._schema = schema
+        self._since = time.monotonic()
         self._answer: tuple[R, list[Wake]] | None = None
         self._error: BaseException | None = None
 
@@ -365,7 +380,7 @@ class _Turn(Generic[R]):
 
     def run(self, connection: sqlite3.Connection) -> None:
         """Run the flow on a connection."""
-        self._answer = drive(self._make(), OnSQLite(connection, self._schema))
+        self._answer = drive(self._make(), OnSQLite(connection, self._schema, time.monotonic() - self._since))
 
     def run_in_savepoint(self, connection: sqlite3.Connection, meaning: Callable[[sqlite3.Error], Exception]) -> None:
         """Run the flow in a transaction that it shares with others: what it raises is its own."""
@@ -401,12 +416,14 @@ def _run_all(
 class OnSQLite:
     """A connection on which a transaction is open, or which only looks."""
 
-    def __init__(self, raw: sqlite3.Connection, schema: str) -> None:
+    def __init__(self, raw: sqlite3.Connection, schema: str, waited: float | None = None) -> None:
         self._raw = raw
         self._schema = schema
+        self._waited = waited  # seconds, for the transaction
 
-    def begin(self) -> None:
+    def begin(self) -> float | None:
         """It is open already."""
+        return self._waited
 
     def execute(self, query: Query) -> list[Row]:
         """Run a script; the answer is what all of its statements return."""

@@ -13,7 +13,9 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 from ..core.errors import StoreBusy, StoreUnavailable
 from ..threads import Threads
-from .query import Dialect, Flow, Query, Wake, is_look, takes_again
+from .deadlines import STATEMENT_SECONDS
+from .flows import upkeep
+from .query import Dialect, Flow, Query, Wake, is_look, repeat_of, seconds_of
 from .runner import AsyncConnection, Connection, adrive, drive
 from .wakes import SchemaWakes
 
@@ -35,7 +37,7 @@ class Patience(Protocol):
 
 
 class Transient(Exception):
-    """Trying again is likely to succeed. `unknown`: the failed try may have been committed all the same."""
+    """Trying again may succeed. `unknown`: COMMIT, or a write that commits by itself, was sent and not answered."""
 
     def __init__(self, shown: StoreBusy | StoreUnavailable, *, unknown: bool) -> None:
         super().__init__(str(shown))
@@ -115,8 +117,8 @@ class Store(ABC):
         self._checked = False
 
     def reach(self) -> None:
-        """Check that the store can be reached and used, with patience if it is busy."""
-        self.patiently(Limited(PATIENCE), lambda _: self.ready())
+        """Check that the store can be reached and written to, with patience if it is busy."""
+        self.run(upkeep.probe)
 
     def ready(self) -> None:
         """Check the schema before the first use."""
@@ -133,10 +135,13 @@ class Store(ABC):
         """Bring the schema up to date. Safe when many do it at once. Returns the versions applied."""
 
     @abstractmethod
-    def attempt(self, make: Callable[[], Flow[R]], *, looks: bool = False) -> tuple[R, list[Wake]]:
+    def attempt(
+        self, make: Callable[[], Flow[R]], *, looks: bool = False, seconds: float = STATEMENT_SECONDS, tries: int = 0
+    ) -> tuple[R, list[Wake]]:
         """Run a flow once: commit, or roll back and raise. Transient where trying again makes sense.
 
-        `looks` promises that the flow changes nothing.
+        `looks` promises that the flow changes nothing. `seconds`: how long a statement may take; twice as long with
+        each of the `tries` that failed before.
         """
 
     def notifications(self, wakes: list[Wake]) -> list[Query]:
@@ -210,9 +215,9 @@ class Store(ABC):
     def run_with(self, patience: Patience, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a flow, trying again while the store is busy or away and patience lasts."""
 
-        def once(unknown: bool) -> tuple[R, list[Wake]]:
-            again: Any = {"again": True} if unknown and takes_again(flow) else {}
-            return self.attempt(partial(flow, *args, **kwargs, **again), looks=is_look(flow))
+        def once(unknown: bool, tries: int) -> tuple[R, list[Wake]]:
+            make = partial(repeat_of(flow) if unknown else flow, *args, **kwargs)
+            return self.attempt(make, looks=is_look(flow), seconds=seconds_of(flow) or STATEMENT_SECONDS, tries=tries)
 
         result, wakes = self.patiently(patience, once)
         self.tell(wakes)
@@ -224,12 +229,15 @@ class Store(ABC):
             self.wakes.tell({wake.channel for wake in wakes})  # those in this process need no notification
             self.wake(wakes)
 
-    def patiently(self, patience: Patience, work: Callable[[bool], T]) -> T:
-        """Try until it is done, or patience ends. The work is told if an earlier try may have been committed."""
+    def patiently(self, patience: Patience, work: Callable[[bool, int], T]) -> T:
+        """Try until it is done, or patience ends.
+
+        The work is told if an earlier try may have been committed, and how many have failed.
+        """
         unknown, failures = False, 0
         while True:
             try:
-                return work(unknown)
+                return work(unknown, failures)
             except Transient as error:
                 unknown, failures = unknown or error.unknown, failures + 1
                 if not patience.again(error, failures):

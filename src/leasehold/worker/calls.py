@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, ExitStack
 from typing import Any
@@ -47,12 +48,14 @@ def _plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middlew
         if attempt.job.blockers and task.takes_attempt:
             attempt._backing.load_blockers()
         if not middlewares:
+            _check_deadline(attempt)
             value = task.__wrapped__(*args, **kwargs)
         else:
             with ExitStack() as stack:
                 for middleware in middlewares:
                     if not middleware.is_async:
                         stack.enter_context(middleware.around(attempt))
+                _check_deadline(attempt)
                 value = task.__wrapped__(*args, **kwargs)
     except BaseException as error:  # SystemExit, too: it is the handler's, not ours
         return _ended_by(error, task, attempt)
@@ -80,6 +83,7 @@ async def _async(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[M
         if attempt.job.blockers and task.takes_attempt:
             await _call(attempt._backing.load_blockers)
         if not middlewares:
+            _check_deadline(attempt)
             value = await task.__wrapped__(*args, **kwargs)
         else:
             async with AsyncExitStack() as stack:
@@ -88,11 +92,18 @@ async def _async(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[M
                         await stack.enter_async_context(middleware.around(attempt))
                     else:
                         stack.enter_context(middleware.around(attempt))
+                _check_deadline(attempt)
                 value = await task.__wrapped__(*args, **kwargs)
     except BaseException as error:
         attempt._cancelled = isinstance(error, asyncio.CancelledError)
         return _ended_by(error, task, attempt)
     return ends.of_value(task, attempt, value)
+
+
+def _check_deadline(attempt: Attempt) -> None:
+    """No handler starts on a lease that may have expired: another worker may be running the job."""
+    if time.monotonic() >= attempt.deadline:
+        raise ends.StartedTooLate
 
 
 def _ended_by(error: BaseException, task: Task[..., Any], attempt: Attempt) -> Outcome:

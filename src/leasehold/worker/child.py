@@ -78,6 +78,7 @@ class Child:
         self._lock = threading.Lock()
         self._jobs: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self._attempt: Attempt | None = None
+        self._renewed: tuple[str, float] | None = None  # token and deadline of what is not begun yet
 
     def work(self) -> None:
         """One job after another, in the main thread: signals are delivered there."""
@@ -98,6 +99,8 @@ class Child:
             store = _store_of(task, order.tenant)
             StoreBacking(store, task, attempt, lambda: self._say(Answer(completing=True)))
             self._attempt = attempt
+            if self._renewed is not None and self._renewed[0] == job.token:
+                attempt.deadline = max(attempt.deadline, self._renewed[1])
             self._say(Answer(begun=True))
             try:
                 if task.is_async:
@@ -119,7 +122,8 @@ class Child:
             if order.job is not None:
                 self._jobs.put(order)
             elif attempt is None or attempt.job.token != order.token:
-                continue  # it has ended meanwhile
+                if order.deadline is not None and order.token is not None:
+                    self._renewed = order.token, order.deadline  # its module is being imported, or it has ended
             elif order.deadline is not None:
                 attempt.deadline = order.deadline
             elif order.abort is not None:

@@ -44,6 +44,7 @@ class Heartbeat:
         self._lease = lease  # of jobs that do not say otherwise
         self._interval = lease / BEATS_PER_LEASE  # that the thread sleeps by at this moment
         self._sent = time.monotonic()
+        self._warn_again_at = 0.0
         self._halt = threading.Event()
         self._stack = ExitStack()
         self._sleeper = self._stack.enter_context(wakes.sleeper("request"))
@@ -90,8 +91,18 @@ class Heartbeat:
                     self._events.tell(Renewed(**run.facts(self._worker, State.RUNNING)))
         self._follow(answer)
         self._release(answer.strangers, claiming)
+        self._warn_of_unsettled(runs)
         for lane in {run.lane for run in runs if not run.started}:
             lane.give_back_paused(self._halt)
+
+    def _warn_of_unsettled(self, runs: Sequence[Run]) -> None:
+        """Outcomes that do not get through while renewals do: a hanging connection, or a lock that is held."""
+        now = time.monotonic()
+        waits = [now - run.stopped for run in runs if run.settling and run.stopped and now - run.stopped > run.seconds]
+        if waits and now >= self._warn_again_at:
+            self._warn_again_at = now + self._lease
+            text = "%d outcomes have been waiting to be settled for longer than a lease, the longest for %.0f s"
+            log.warning(text, len(waits), max(waits), extra={"worker": self._worker})
 
     def _trust_own_locks(self, answer: Renewal, sent: float) -> None:
         """What a handler has completed in its open transaction cannot be renewed, nor can anybody take it away."""

@@ -24,6 +24,10 @@ _HERE = str(Path(__file__).parent)
 SWALLOWED = object()
 
 
+class StartedTooLate(BaseException):
+    """The lease may have expired before the handler could start. The job is given back if it is still ours."""
+
+
 class BadPayload(Exception):
     """The payload does not fit the function, which has changed since: it will not fit the next time either."""
 
@@ -88,6 +92,8 @@ def _meant_by(error: BaseException) -> Outcome:
             return Raised(describe(error), fatal=True)
         case BadPayload():
             return Raised(str(error), fatal=True)
+        case StartedTooLate():
+            return Released("the lease may have expired before the handler started")
         case Aborted():
             return Released(f"aborted: {error.reason}")
     return Raised(describe(error))

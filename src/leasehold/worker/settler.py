@@ -9,7 +9,7 @@ import time
 from collections import deque
 from itertools import islice
 
-from ..core.errors import StoreBusy
+from ..core.errors import RowRejected, StoreBusy
 from ..core.job import Outcome, Raised, Released, Snoozed, State, Succeeded
 from ..events import Cancelled, Ended, Events, Paused
 from ..events import Failed as FailedEvent
@@ -127,8 +127,10 @@ class Settler:
                 half = len(batch) // 2
                 self._settle(batch[:half], hasty=hasty)
                 self._settle(batch[half:], hasty=hasty)
+            elif isinstance(error, RowRejected):
+                self._rejected(batch[0][0], error, again=refused)
             else:
-                self._refused(batch[0][0], error, again=refused)
+                self._keep(batch[0], error)
             return
         for (run, outcome), answer in zip(batch, answers, strict=True):
             self._held.drop(run)
@@ -165,20 +167,32 @@ class Settler:
             (answer,) = self._link.run(self._halt, lease.settle_unless_open, [(run.lease, outcome)], random.random)
         except Halted:
             raise
-        except Exception as error:
-            log.error("%s %s: the store refused its outcome: %s", run.task.name, run.job.id, error, extra=run.marks)
+        except RowRejected as error:
+            log.error("%s %s: the database rejects its outcome: %s", run.task.name, run.job.id, error, extra=run.marks)
             self._held.give_up(run)
             return None, False
+        except Exception as error:
+            self._log_kept(run, error)
+            return None, True
         return answer.state, answer.open
 
-    def _refused(self, run: Run, error: Exception, *, again: bool) -> None:
-        """The store will not have this outcome. Then the job has failed, and if it will not have that either, so be it:
-        the lease runs out."""
-        log.error("%s %s: the store refused its outcome: %s", run.task.name, run.job.id, error, extra=run.marks)
+    def _rejected(self, run: Run, error: Exception, *, again: bool) -> None:
+        """The database will not store a value of this outcome, such as its result: then the job has failed. If it does
+        not store that either, the lease is left to expire."""
+        log.error("%s %s: the database rejects its outcome: %s", run.task.name, run.job.id, error, extra=run.marks)
         if again:
             self._held.give_up(run)
         else:
             self._settle([(run, Raised(f"the store refused the outcome: {error}", fatal=True))], refused=True)
+
+    def _keep(self, item: Item, error: Exception) -> None:
+        """An error that says nothing about the outcome must not change it: it is settled later."""
+        self._log_kept(item[0], error)
+        self._put_off.append(item)
+
+    def _log_kept(self, run: Run, error: Exception) -> None:
+        text = "%s %s: its outcome could not be settled and will be tried again: %s"
+        log.error(text, run.task.name, run.job.id, error, extra=run.marks)
 
     def _tell(self, run: Run, outcome: Outcome, state: State | None) -> None:
         job = run.job

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -9,21 +10,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core import names
-from ..core.errors import InvalidInput
+from ..core.errors import InvalidInput, StoreBusy, StoreUnavailable
 from ..core.schedule import Definition
 from ..events import Events
-from ..store.store import Store
+from ..store.store import Store, pause_after
 from ..tasks import Task
 from .heartbeat import Heartbeat
 from .held import Held
 from .lane import Lane
-from .link import Link
+from .link import LONGEST_PAUSE, Link
 from .reporter import Meter, Reporter, facts
 from .run import Run
 from .settler import Settler
 from .solitude import Solitude
 from .timers import Timers
 from .upkeep import Upkeep
+
+log = logging.getLogger("leasehold.worker")
 
 Queues = Sequence[str] | Mapping[str, int | None]
 
@@ -87,9 +90,21 @@ class Station:
         about = facts(worker, served, sum(lane.slots for lane in self.lanes), list(tasks), settings.lease)
         self.reporter = Reporter(self.link, meter, about, lambda: sum(lane.running for lane in self.lanes))
 
-    def reach(self) -> None:
-        """Make sure that the store is there: who has never reached it is told at once."""
-        self._store.reach()
+    def reach(self, halt: threading.Event) -> None:
+        """Wait until the store can be used. What would not pass by itself is raised: a wrong password, no schema."""
+        since, failures = time.monotonic(), 0
+        while not halt.is_set():
+            try:
+                self._store.reach()
+            except (StoreUnavailable, StoreBusy) as error:
+                if not failures:
+                    log.warning("Cannot reach the database, waiting for it: %s", error)
+                failures += 1
+                halt.wait(pause_after(failures, LONGEST_PAUSE))
+            else:
+                if failures:
+                    log.info("Reached the database after %.1f s", time.monotonic() - since)
+                return
 
     def start(self) -> None:
         """Begin to work."""
@@ -121,6 +136,10 @@ class Station:
         """Nothing is held, and for so long nothing was to be found."""
         quiet = [lane.idle_since for lane in self.lanes]
         return self.is_empty and all(one is not None and time.monotonic() - one >= seconds for one in quiet)
+
+    def has_expired_leases(self, halt: threading.Event) -> bool:
+        """Whether a worker that died has left jobs that can be reaped, once the grace is over."""
+        return self.upkeep.has_expired_leases(halt)
 
     def has_nothing_left(self, halt: threading.Event) -> bool:
         """Nothing is there to be let go; and a claim that was sent when that was known has found nothing."""

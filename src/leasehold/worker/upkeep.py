@@ -122,7 +122,14 @@ class Upkeep:
             outlook = self._link.run(halt, upkeep.outlook)
         except Halted:
             return False
-        return not outlook.nudged and (outlook.next_due is None or outlook.next_due > 0)
+        return not outlook.expired and not outlook.nudged and (outlook.next_due is None or outlook.next_due > 0)
+
+    def has_expired_leases(self, halt: threading.Event) -> bool:
+        """Whether there is something to reap."""
+        try:
+            return self._link.run(halt, upkeep.outlook).expired
+        except Halted:
+            return False
 
     def reap(self) -> None:
         """Take what dead workers have left."""

@@ -27,6 +27,7 @@ from ..core.job import Released, Snoozed
 from ..events import WorkerStarted, WorkerStopped, WorkerStopping
 from .executors import InThreads, OnLoop
 from .heartbeat import BEATS_PER_LEASE
+from .link import GRACE_AT_LEAST
 from .memory import resident_bytes
 from .processes import InProcesses, check_importable
 from .run import Run
@@ -189,8 +190,14 @@ class Worker:
         stations = self._stations
         if not all(station.has_been_idle_for(IDLE_FOR) for station in stations):
             return False
-        halt = self._stopping
-        return all(station.has_been_idle_for(IDLE_AT_MOST) or station.has_nothing_left(halt) for station in stations)
+        return all(self._has_nothing_left(station) for station in stations)
+
+    def _has_nothing_left(self, station: Station) -> bool:
+        """What is due but locked is waited for for a while; expired leases for as long as the grace lasts, too."""
+        patience = IDLE_AT_MOST
+        if station.has_expired_leases(self._stopping):
+            patience += max(self._settings.lease / BEATS_PER_LEASE, GRACE_AT_LEAST)
+        return station.has_been_idle_for(patience) or station.has_nothing_left(self._stopping)
 
     def _start(self) -> None:
         solitude = Solitude()
@@ -209,7 +216,7 @@ class Worker:
             self._stations.append(station)
             solitude.lanes += station.lanes
         for station in self._stations:
-            station.reach()
+            station.reach(self._stopping)
         for station in self._stations:
             station.start()
         slots = sum(lane.slots for station in self._stations for lane in station.lanes)

@@ -103,7 +103,7 @@ class _Examination:
         """In a transaction of its own, which is undone."""
         try:
             self._raw.execute(OPEN)
-            return drive(flow(), OwnConnection(self._raw, self._store.quoted, is_open=True))[0]
+            return drive(flow(), OwnConnection(self._raw, self._store.quoted))[0]
         except psycopg.Error as error:
             if "statement pooling" in str(error):
                 text = "a pooler in statement mode stands between, which refuses transactions: nothing can be enqueued"

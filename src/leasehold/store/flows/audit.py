@@ -10,7 +10,7 @@ import msgspec
 
 from ...core.job import utc
 from ...core.sight import AuditEntry, AuditPage
-from ..query import BEGIN, Flow, as_json, look, read, takes_again, write
+from ..query import BEGIN, Flow, as_json, look, read, repeat_of, repeated_by, write
 
 R = TypeVar("R")
 
@@ -26,11 +26,16 @@ class Note:
     detail: dict[str, Any]
 
 
-def noted(note: Note, flow: Callable[..., Flow[R]], *args: Any, again: bool = False, **kwargs: Any) -> Flow[R]:
+def noted_again(note: Note, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -> Flow[R]:
+    """The same once an earlier try may have been committed: the entry has an id and is written once."""
+    return noted(note, repeat_of(flow), *args, **kwargs)
+
+
+@repeated_by(noted_again)
+def noted(note: Note, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -> Flow[R]:
     """Run a flow, and note who did it in the same transaction. What says False has found nothing to do."""
     yield BEGIN
-    more = {"again": True} if again and takes_again(flow) else {}
-    result = yield from flow(*args, **kwargs, **more)
+    result = yield from flow(*args, **kwargs)
     if result is False:
         return result
     detail = as_json(note.detail) if note.detail else None

@@ -12,9 +12,7 @@ from . import look, promote
 PATIENCE = 2.0  # of people, in seconds
 
 
-def delete_chain(
-    job_id: str, *, dependents: bool = False, now: float | None = None, again: bool = False
-) -> Flow[list[str]]:
+def delete_chain(job_id: str, *, dependents: bool = False, now: float | None = None) -> Flow[list[str]]:
     """Remove all jobs of the chain that a job belongs to, with their history; returns their ids.
 
     Refused while jobs of other chains wait for it, unless `dependents`: then their chains are removed as well, and
@@ -25,8 +23,6 @@ def delete_chain(
     yield write("promoter")
     found = yield from look.chains_of([job_id])
     if not found:
-        if again:
-            return []
         raise JobNotFound(job_id)
     root = found[job_id]
     held = yield from _hold([root], now)

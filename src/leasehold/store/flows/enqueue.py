@@ -13,7 +13,7 @@ from msgspec import structs
 
 from ...core.errors import InvalidInput, JobNotFound, KeyTaken, LeaseholdError, StoreBusy
 from ...core.job import Draft, Job
-from ..query import BEGIN, Flow, Wake, as_json, read, write
+from ..query import BEGIN, Flow, Wake, as_json, read, repeated_by, write
 from . import keys, look, replacing, rows
 
 Batch = Sequence[Draft[Any]]
@@ -28,20 +28,29 @@ MOST_DOUBTS = 3
 T = TypeVar("T")
 
 
-def enqueue(drafts: Batch, *, now: float | None = None, again: bool = False) -> Flow[list[Job[Any]]]:
+def enqueue_again(drafts: Batch, *, now: float | None = None) -> Flow[list[Job[Any]]]:
+    """Enqueue drafts that an earlier try may have stored: one with the id of a fresh draft is that draft's."""
+    return _enqueue(drafts, frozenset(draft.id for draft in drafts if draft.fresh), now)
+
+
+@repeated_by(enqueue_again)
+def enqueue(drafts: Batch, *, now: float | None = None) -> Flow[list[Job[Any]]]:
     """Store the drafts; return their jobs in the same order, existing ones where an id or a key was known.
 
-    `again` says that an earlier try may have been committed: then no id counts as fresh. A hundred thousand drafts are
-    as good as one: what is kept of each is its job, and whatever is sent is sent in parts.
+    A hundred thousand drafts are fine: what is kept of each is its job, and what is sent is sent in parts.
     """
+    return _enqueue(drafts, frozenset(), now)
+
+
+def _enqueue(drafts: Batch, tried: frozenset[str], now: float | None) -> Flow[list[Job[Any]]]:
+    """`tried`: ids of fresh drafts that may be in the store already."""
     drafts = replacing.newest(drafts)
     may_circle = _refuse_twins(drafts)
-    doubtful = {draft.id for draft in drafts if again or not draft.fresh}
+    doubtful = {draft.id for draft in drafts if not draft.fresh} | tried
     if doubtful or len(drafts) > MOST or any(draft.unique or draft.after for draft in drafts):
         yield BEGIN  # a plain enqueue is one statement
     found = yield from _load(doubtful)
-    ours = [draft.id for draft in drafts if again and draft.fresh and draft.id in found]
-    found |= {id: structs.replace(found[id], existing=False) for id in ours}
+    found |= {id: structs.replace(found[id], existing=False) for id in tried & found.keys()}
     todo = [draft for draft in drafts if draft.id not in found] if found else drafts
     if may_circle:
         _refuse_circles(todo)

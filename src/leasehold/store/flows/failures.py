@@ -6,7 +6,7 @@ import re
 
 from ...core.job import utc
 from ...core.sight import FailureGroup
-from ..query import Flow, Row, look, read
+from ..query import LONG, Flow, Row, bounded, look, read
 
 MOST = 10_000  # failed jobs that are looked at, the latest first
 
@@ -17,6 +17,7 @@ PLACEHOLDER = "…"
 _UNPRINTABLE = re.compile(r"[^ -~\xa1-\uffff]+")
 
 
+@bounded(LONG)
 @look
 def failures(*, limit: int) -> Flow[list[FailureGroup]]:
     """Groups of jobs that have failed, the latest first."""

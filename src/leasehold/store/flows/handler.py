@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...core.errors import InvalidTransition, LeaseLost
+from ...core.errors import InvalidInput, InvalidTransition, LeaseLost
 from ...core.job import Lease, State, Succeeded
 from ..query import BEGIN, Flow, as_json, look, read, write
 from . import enqueue, lease
@@ -21,6 +21,17 @@ def check_successor(held: Lease, chain: str, done: Succeeded, *, now: float | No
         refused = yield from enqueue.refuse_successors({held.id: (done.continue_with, chain)}, now)
         if refused:
             raise refused[held.id]
+
+
+def check_isolation() -> Flow[None]:
+    """Refuse a transaction of the caller's in which completing would fail: its snapshot is older than a renewal."""
+    yield BEGIN
+    ((level,),) = yield read("isolation")
+    if level not in ("read committed", "read uncommitted"):
+        raise InvalidInput(
+            f"attempt.succeed(connection=...) needs a transaction at READ COMMITTED, and this one is {level.upper()}: "
+            "there every renewal of the lease makes it fail. Nothing was written; begin it at READ COMMITTED"
+        )
 
 
 def succeed(held: Lease, done: Succeeded, *, now: float | None = None) -> Flow[None]:

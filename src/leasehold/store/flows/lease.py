@@ -14,14 +14,17 @@ from typing import Any, NamedTuple
 from ...core import machine
 from ...core.job import Claimed, Lease, Outcome, Progress, Raised, Request, State, Succeeded
 from ...core.machine import Change, Running
-from ..query import BEGIN, Flow, Row, Wake, as_json, look, read, write
+from ..query import BEGIN, Flow, Row, Wake, as_json, look, read, repeated_by, write
 from . import enqueue, limits, rows
 from .scope import EVERYTHING as EVERYTHING
 from .scope import LONELY, SOUND, SUSPECT, claim_of, places
 from .scope import Claim as Claim
 from .scope import Scope as Scope
 
-PULSE_GAP = 3.0
+PULSE_GAP = 3.0  # without the pulse for so long, the store was away
+PULSE_FRESH = 1.5  # the pulse is touched about once a second while jobs can be renewed
+LOCKED = 0.5  # seconds of waiting for the lock that renewals need: they may have waited as well
+GRACE_AFTER_LOCK = 1.5
 MOST_REAPED = 100
 KEY_PATIENCE = 0.05  # for somebody who takes a successor's unique key just now; then it is to be settled another time
 
@@ -47,6 +50,13 @@ class Settled(NamedTuple):
     open: bool = False
 
 
+def claim_again(worker: str, token: str, *args: Any, **kwargs: Any) -> Flow[Claim]:
+    """Claim once an earlier try with this token may have been committed: what it took is ours."""
+    mine = [rows.claimed(row, token) for row in (yield read("claimed", token=token))]
+    return Claim(_in_order(mine)) if mine else (yield from claim(worker, token, *args, **kwargs))
+
+
+@repeated_by(claim_again)
 def claim(
     worker: str,
     token: str,
@@ -60,21 +70,18 @@ def claim(
     rescue: bool = False,
     alone: bool = False,
     now: float | None = None,
-    again: bool = False,
 ) -> Flow[Claim]:
     """Take up to `want` queued jobs, sound ones first, then suspects: those that have lost a worker before.
 
     `slots` of them can start at once (None: all): suspects, and jobs of queues with a limit, are taken for those only.
     `rescue` takes suspects first: else a backlog of sound ones would keep them waiting. `alone` promises that the
-    worker runs nothing beside it: one job that has lost two is taken, and nothing else. `again`: an earlier try with
-    this token may have claimed some; they are found by it.
+    worker runs nothing beside it: one job that has lost two is taken, and nothing else.
     """
     share = {"worker": worker, "token": token, "tasks": as_json(sorted(tasks)), "lease": lease}
     share |= {"alone": alone, "now": now}
-    mine = [rows.claimed(row, token) for row in (yield read("claimed", token=token))] if again else []
     if alone:
-        return Claim(mine) if mine else (yield from _limited(scopes, {**share, "suspect": LONELY}, 1, random))
-    claimed = Claim(mine)
+        return (yield from _limited(scopes, {**share, "suspect": LONELY}, 1, random))
+    claimed = Claim([])
     for kind in (SUSPECT, SOUND) if rescue else (SOUND, SUSPECT):
         room = want - len(claimed.jobs)
         at_once = room if slots is None else max(slots - len(claimed.jobs), 0)
@@ -87,8 +94,13 @@ def claim(
         where = left if kind == SOUND else [Scope(scope.queue, scope.want) for scope in left]
         found = yield from _claim_one_kind(where, {**share, "suspect": kind}, room, at_once, random)
         claimed += found
-    claimed.jobs.sort(key=lambda job: (job.losses > 0, job.rank_and_seq))
+    _in_order(claimed.jobs)
     return claimed
+
+
+def _in_order(jobs: list[Claimed]) -> list[Claimed]:
+    jobs.sort(key=lambda job: (job.losses > 0, job.rank_and_seq))
+    return jobs
 
 
 def renew(worker: str, leases: Sequence[Lease], *, lease: float, now: float | None = None) -> Flow[Renewal]:
@@ -155,21 +167,44 @@ def settled_before(leases: Sequence[Lease]) -> Flow[dict[Lease, State]]:
 
 
 def reap(
-    random: Callable[[], float], *, most: int = MOST_REAPED, gap: float = PULSE_GAP, now: float | None = None
+    random: Callable[[], float], *, most: int = MOST_REAPED, gap: float = PULSE_FRESH, now: float | None = None
 ) -> Flow[list[Change]]:
-    """Take expired leases away from their owners. Safe when many do it at once."""
-    yield BEGIN
-    return (yield from reap_here(random, most=most, gap=gap, now=now))
+    """Take expired leases away from their owners: only if renewing was possible until now.
+
+    What stops renewals (a lock on the table, a long transaction on SQLite) stops this as well. If this had to wait, so
+    may have the renewals: then they come first. Safe when many do it at once.
+    """
+    if (yield from await_renewals()) > LOCKED:
+        yield from touch_pulse(PULSE_GAP, GRACE_AFTER_LOCK, 0.0, locked=True, now=now)
+        return []
+    return (yield from _reap(random, most, gap, now))
 
 
-def reap_here(
-    random: Callable[[], float], *, most: int = MOST_REAPED, gap: float = PULSE_GAP, now: float | None = None
-) -> Flow[list[Change]]:
-    """Reap within a transaction that has begun."""
+def reap_here(random: Callable[[], float], *, now: float | None = None) -> Flow[list[Change]]:
+    """Reap in a transaction that is open. If that has waited for anything, another one reaps."""
+    if (yield from await_renewals()) > LOCKED:
+        return []
+    return (yield from _reap(random, MOST_REAPED, PULSE_FRESH, now))
+
+
+def _reap(random: Callable[[], float], most: int, gap: float, now: float | None) -> Flow[list[Change]]:
     expired = [rows.running(row) for row in (yield write("expired", gap=gap, most=most, now=now))]
     changes = [machine.reap(job, random()) for job in expired]
     yield from apply(changes, now)
     return changes
+
+
+def await_renewals() -> Flow[float]:
+    """Take the lock that renewals need. Returns how many seconds that took."""
+    began = yield BEGIN
+    ((waited,),) = yield write("await_renewals", waited=began[0][0] if began else 0.0)
+    return float(waited)
+
+
+def touch_pulse(gap: float, grace: float, every: float, *, locked: bool, now: float | None) -> Flow[list[Row]]:
+    """Note that jobs can be renewed; give grace if that was not so for a while."""
+    share = {"gap": gap, "grace": grace, "every": every, "short": GRACE_AFTER_LOCK}
+    return (yield write("beat", **share, locked=locked, now=now))
 
 
 def apply(changes: Sequence[Change], now: float | None) -> Flow[None]:

@@ -108,7 +108,7 @@ def used_up(queue: str, key: str | None, *, now: float | None = None) -> Flow[li
     lately = (yield read("key_rates", queue=queue, keys=as_json([key]), now=now)) if mine is not None else []
     of_key = {rate: (number, frees_in) for rate, _, number, frees_in in lately}
     found = []
-    for of, rate_key, rate, per, number, frees_in in rates:
+    for of, rate_key, rate, per, number, frees_in, _ in rates:
         if rate_key == mine and of == queue:
             number, frees_in = of_key.get(rate_key, (0, 0.0))
         if rate_key in (WHOLE, mine) and (number or 0) >= rate:
@@ -129,7 +129,11 @@ def _lock(
         run = sum(running.values()) if queue == "*" else running.get(queue, 0)
         limits[queue] = _Limit(want if most is None else max(most - run, 0), bool(fair), last_key)
     if any(row[3] for row in locked):
-        for queue, key, rate, per, number, frees_in in (yield read("rates", queues=as_json(sorted(limits)), now=now)):
+        rates = yield read("rates", queues=as_json(sorted(limits)), now=now)
+        if any(row[-1] for row in rates):
+            yield write("rewind_starts", queues=as_json(sorted(limits)), now=now)
+            rates = yield read("rates", queues=as_json(sorted(limits)), now=now)
+        for queue, key, rate, per, number, frees_in, _ in rates:
             limits[queue].rates[key], limits[queue].per[key] = rate, per
             if number is not None:
                 limits[queue].used[WHOLE, WHOLE], limits[queue].frees_in[WHOLE, WHOLE] = number, frees_in

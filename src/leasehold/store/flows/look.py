@@ -11,7 +11,7 @@ from ...core.errors import JobNotFound
 from ...core.job import AttemptRecord, BlockerInfo, Chain, Job, State, Wait, maybe_utc, utc
 from ...core.names import MOST_SECONDS
 from ...core.sight import QueueInfo, RateInfo
-from ..query import Flow, Row, as_json, look, pairs, read
+from ..query import LONG, Flow, Row, as_json, bounded, look, pairs, read
 from . import limits, rows, workers
 
 
@@ -98,6 +98,7 @@ def dependents(job_id: str, *, limit: int) -> Flow[list[Job[Any]]]:
     return list((yield from get_many([job for job, _ in edges])).values())
 
 
+@bounded(LONG)
 @look
 def queues(*, now: float | None = None) -> Flow[list[QueueInfo]]:
     """Every queue that has live jobs or settings."""

@@ -101,22 +101,22 @@ def resume(name: str, *, now: float | None = None) -> Flow[ScheduleInfo]:
     return (yield from _one(name))
 
 
-def remove(name: str, *, again: bool = False) -> Flow[None]:
+def remove(name: str) -> Flow[None]:
     """Forget a schedule. Its jobs stay."""
     yield BEGIN
     yield write("lock_schedule", name=name)  # whoever ticks just now has added a row that is to go as well
-    if not (yield write("remove_schedule", name=name)) and not again:
+    if not (yield write("remove_schedule", name=name)):
         raise ScheduleNotFound(name)
 
 
-def run_now(name: str, job_id: str, *, now: float | None = None, again: bool = False) -> Flow[Job[Any]]:
+def run_now(name: str, job_id: str, *, now: float | None = None) -> Flow[Job[Any]]:
     """Enqueue what a schedule enqueues, between its ticks. Later ticks heed it as they heed each other."""
     yield BEGIN
     definition = yield from _lock(name)
-    draft = structs.replace(definition.draft, id=job_id, fresh=not again)
+    draft = structs.replace(definition.draft, id=job_id, fresh=True)
     if definition.overlap == "wait":
-        draft = _after(draft, [id for id in (yield from _lives(name)) if id != job_id])
-    (job,) = yield from enqueue.enqueue([draft], now=now, again=again)
+        draft = _after(draft, (yield from _lives(name)))
+    (job,) = yield from enqueue.enqueue([draft], now=now)
     yield write("add_tick", name=name, at=job.created_at.timestamp(), job=job_id, note="run now")
     return job
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from ...core.ids import make_id
 from ...core.job import Job, State
 from ...core.sight import Page
-from ..query import Flow, as_json, look, read
+from ..query import LONG, Flow, as_json, bounded, look, read
 from . import rows
 
 Place = Literal["live", "over"]
@@ -69,6 +69,7 @@ class Filter:
         }
 
 
+@bounded(LONG)
 @look
 def jobs(which: Filter, *, limit: int, before: str | None = None, scan: int | None = None) -> Flow[Page]:
     """A page of jobs, newest first by id. With `scan`, no more than so many of each table are looked at."""
@@ -89,6 +90,7 @@ def jobs(which: Filter, *, limit: int, before: str | None = None, scan: int | No
     return Page(page, reached)
 
 
+@bounded(LONG)
 @look
 def count(which: Filter, *, most: int | None = None, scan: int | None = None) -> Flow[int]:
     """How many jobs, counted no further than `most`; with `scan`, among the newest so many of each table."""

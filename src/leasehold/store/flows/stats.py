@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ...core.job import utc
 from ...core.stats import BOUNDS, STEPS, Histogram, StatPoint, step_for
-from ..query import BEGIN, Flow, Row, as_json, look, read, write
+from ..query import BEGIN, LONG, Flow, Row, as_json, bounded, look, read, write
 from . import look as looks
 
 HISTOGRAMS = ("waits", "starts", "runs")
@@ -42,6 +42,7 @@ def _together(counts: Sequence[Count]) -> list[Count]:
     return [Count(TOGETHER, name, number, bucket, peak) for (name, bucket, peak), number in sums.items()]
 
 
+@bounded(LONG)
 def sample(*, now: float | None = None) -> Flow[bool]:
     """Note how many jobs there are in each state; once a minute, whoever comes first. False: somebody has."""
     yield BEGIN
@@ -57,6 +58,7 @@ def sample(*, now: float | None = None) -> Flow[bool]:
     return True
 
 
+@bounded(LONG)
 def roll_up(*, now: float | None = None) -> Flow[None]:
     """Sum up what is old in longer steps."""
     yield BEGIN
@@ -66,6 +68,7 @@ def roll_up(*, now: float | None = None) -> Flow[None]:
         yield write("roll_up", step=-step, longer=None if longer is None else -longer, seconds=STEPS[step], now=now)
 
 
+@bounded(LONG)
 @look
 def stats(
     since: float,
@@ -87,6 +90,7 @@ def stats(
     return _points(found, float(step))
 
 
+@bounded(LONG)
 @look
 def totals() -> Flow[list[StatPoint]]:
     """All that was ever counted, by queue."""

@@ -60,11 +60,9 @@ class _Locked:
         )
 
 
-def cancel(job_id: str, *, chain: bool = False, now: float | None = None, again: bool = False) -> Flow[Job[Any]]:
+def cancel(job_id: str, *, chain: bool = False, now: float | None = None) -> Flow[Job[Any]]:
     """End a job; ask the owner of a running one to end it."""
-    job = yield from _lock(job_id, "cancel", now, again, chain)
-    if isinstance(job, Job):
-        return job
+    job = yield from _lock(job_id, "cancel", now, chain)
     if job.state is State.RUNNING:
         yield from _request(job, "cancel")
     else:
@@ -72,11 +70,9 @@ def cancel(job_id: str, *, chain: bool = False, now: float | None = None, again:
     return (yield from _reload(job.id))
 
 
-def pause(job_id: str, *, now: float | None = None, again: bool = False) -> Flow[Job[Any]]:
+def pause(job_id: str, *, now: float | None = None) -> Flow[Job[Any]]:
     """Hold a job back until it is resumed; ask the owner of a running one to give it up."""
-    job = yield from _lock(job_id, "pause", now, again)
-    if isinstance(job, Job):
-        return job
+    job = yield from _lock(job_id, "pause", now)
     if job.state is State.RUNNING:
         yield from _request(job, "pause")
     else:
@@ -84,11 +80,9 @@ def pause(job_id: str, *, now: float | None = None, again: bool = False) -> Flow
     return (yield from _reload(job_id))
 
 
-def resume(job_id: str, *, now: float | None = None, again: bool = False) -> Flow[Job[Any]]:
+def resume(job_id: str, *, now: float | None = None) -> Flow[Job[Any]]:
     """Let a paused or failed job go on, with its attempts anew. An error if its unique key was taken meanwhile."""
-    job = yield from _lock(job_id, "resume", now, again)
-    if isinstance(job, Job):
-        return job
+    job = yield from _lock(job_id, "resume", now)
     if job.state is State.FAILED:
         yield from _retake_key(job, now)
     ahead = job.ahead and job.state is State.PAUSED
@@ -98,11 +92,9 @@ def resume(job_id: str, *, now: float | None = None, again: bool = False) -> Flo
     return (yield from _reload(job_id))
 
 
-def run_now(job_id: str, *, now: float | None = None, again: bool = False) -> Flow[Job[Any]]:
+def run_now(job_id: str, *, now: float | None = None) -> Flow[Job[Any]]:
     """Make a job that waits for its time due at once."""
-    job = yield from _lock(job_id, "run_now", now, again)
-    if isinstance(job, Job):
-        return job
+    job = yield from _lock(job_id, "run_now", now)
     if job.wait is not Wait.TIME:
         raise InvalidTransition(job_id, "run_now", f"pending, and waits for {job.wait}", "only time can be skipped")
     change = Change(job.id, "run_now", State.PENDING, job.attempt, job.losses, wait=Wait.TIME, holds=job.holds)
@@ -119,20 +111,13 @@ def complete(
     fits: Callable[[str], object] | None = None,
     theirs: bool = False,
     now: float | None = None,
-    again: bool = False,
 ) -> Flow[Job[Any]]:
     """Succeed a job from outside. A running owner finds that its lease is gone.
 
     `fits` is given the task of the job, and raises if the result is not one of that task. `theirs`: the transaction is
     a caller's, and may stay open. It waits for locks as its owner likes, and no owner of a job must wait for it.
     """
-    if again and chain and continue_with is not None:
-        done = yield from _continued_by(continue_with.id)
-        if done is not None:
-            return done  # what is live in the chain now is the successor itself
-    job = yield from _lock(job_id, "complete", now, again, chain, patient=theirs)
-    if isinstance(job, Job):
-        return job
+    job = yield from _lock(job_id, "complete", now, chain, patient=theirs)
     if theirs and job.state is State.RUNNING:
         raise InvalidTransition(job.id, "complete", job.state, "in a transaction of yours it must not be")
     if fits is not None:
@@ -150,7 +135,7 @@ def complete(
     return (yield from _reload(job.id))
 
 
-def delete(job_id: str, *, now: float | None = None, again: bool = False) -> Flow[bool]:
+def delete(job_id: str, *, now: float | None = None) -> Flow[bool]:
     """Remove a job and its history, whatever its state. False: there was none."""
     yield BEGIN
     yield write("patience", seconds=PATIENCE)
@@ -164,24 +149,27 @@ def delete(job_id: str, *, now: float | None = None, again: bool = False) -> Flo
     if there:
         yield Wake("jobs")
         yield Wake("done")
-    return bool(there) or again
+    return bool(there)
 
 
 def bulk(
-    verb: Callable[..., Flow[Any]], job_ids: Sequence[str], *, now: float | None = None, again: bool = False
-) -> Flow[tuple[int, int]]:
-    """Do to these jobs, in one transaction, what can be done to one. Returns how many were done, how many refused."""
+    verb: Callable[..., Flow[Any]], job_ids: Sequence[str], following: str | None = None, *, now: float | None = None
+) -> Flow[tuple[int, int, str | None]]:
+    """Apply a verb to these jobs in one transaction. Returns how many were changed, how many refused, and `following`.
+
+    `following` is where the next step starts: stored with the answer, so that a repeated step leads to the same one.
+    """
     done = refused = 0
     for job_id in sorted(job_ids):
         try:
-            there = yield from verb(job_id, now=now, again=again)
+            there = yield from verb(job_id, now=now)
         except (JobNotFound, InvalidTransition, KeyTaken):
             there = False
         done, refused = (done + 1, refused) if there else (done, refused + 1)
-    return done, refused
+    return done, refused, following
 
 
-def signal(job_id: str, name: str, value: str | None, *, now: float | None = None, again: bool = False) -> Flow[bool]:
+def signal(job_id: str, name: str, value: str | None, *, now: float | None = None) -> Flow[bool]:
     """Tell a job something. Inserts, and locks nothing. False: it was told something under this name before."""
     yield BEGIN
     job = yield from _reload(job_id)
@@ -189,7 +177,7 @@ def signal(job_id: str, name: str, value: str | None, *, now: float | None = Non
         raise InvalidTransition(job_id, "signal", job.state)
     told = yield write("signal", job=job_id, name=name, value=value, now=now)
     yield Wake("jobs")
-    return bool(told) or again
+    return bool(told)
 
 
 def watch(job_ids: Sequence[str]) -> Flow[dict[str, str]]:
@@ -230,22 +218,18 @@ def name_keyless(queue: str, *, most: int = 1000) -> Flow[bool]:
     return len((yield write("name_keyless", queue=queue, most=most))) == most
 
 
-def _lock(
-    job_id: str, verb: str, now: float | None, again: bool, chain: bool = False, *, patient: bool = False
-) -> Flow[_Locked | Job[Any]]:
-    """The job, locked, if the table allows the verb. The job itself if an earlier try has already done it."""
+def _lock(job_id: str, verb: str, now: float | None, chain: bool = False, *, patient: bool = False) -> Flow[_Locked]:
+    """The job, locked, if the table allows the verb."""
     yield BEGIN
     if not patient:
         yield write("patience", seconds=PATIENCE)
     while True:
         found = yield from _lock_live_of_chain(job_id, now) if chain else _lock_one(job_id, now)
-        if found and not (again and machine.done_already(verb, State(found[0][1]))):
+        if found:
             job = _Locked.of(found[0])
             machine.check(job.id, verb, job.state)
             return job
         seen = (yield from look.chain(job_id)).last if chain else (yield from _reload(job_id))
-        if again and machine.done_already(verb, seen.state):
-            return seen
         if seen.state.over:
             machine.check(seen.id, verb, seen.state)
         # Else it was committed between the two looks, or the chain went on: there is something to lock now.
@@ -259,13 +243,6 @@ def _lock_live_of_chain(job_id: str, now: float | None) -> Flow[list[Row]]:
     """The one job of the chain that is not over. None if the chain is over, or went on while we waited for the lock."""
     chains = yield from look.chains_of([job_id])
     return (yield write("lock_chains", chains=as_json(list(chains.values())), now=now))
-
-
-def _continued_by(job_id: str) -> Flow[Job[Any] | None]:
-    """The job that this one went on with the chain of, if there is such a job."""
-    found = yield read("chain", id=job_id)
-    jobs = {job.id: job for job in map(rows.job, found)}
-    return next((job for job in jobs.values() if job.position == jobs[job_id].position - 1), None)
 
 
 def _reload(job_id: str) -> Flow[Job[Any]]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ...core.sight import TargetInfo, TargetPage, TargetView
-from ..query import Flow, look, read
+from ..query import LONG, Flow, bounded, look, read
 from . import look as looks
 
 
+@bounded(LONG)
 @look
 def targets(*, limit: int, after: str | None = None) -> Flow[TargetPage]:
     """A page of targets, by name."""
@@ -17,6 +18,7 @@ def targets(*, limit: int, after: str | None = None) -> Flow[TargetPage]:
     return TargetPage(infos, page[-1][0] if len(found) > limit else None)
 
 
+@bounded(LONG)
 @look
 def target(name: str, *, limit: int) -> Flow[TargetView]:
     """One target. There is an answer for every name: one that nobody wants is free."""

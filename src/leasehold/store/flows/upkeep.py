@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..query import BEGIN, Flow, as_json, look, read, write
-from .lease import PULSE_GAP
+from ..query import BEGIN, LONG, Flow, as_json, bounded, look, read, write
+from .lease import LOCKED, PULSE_GAP, await_renewals, touch_pulse
 
-BEAT_EVERY = 0.9
+BEAT_EVERY = 0.7
 PARTITION_DAYS_AHEAD = 7
 LOST_WORKERS_FOR = 86400.0
 ACTIONS_FOR = 90 * 86400.0
+OPERATIONS_FOR = 86400.0  # longer than any try is repeated, and as long as HTTP clients may expect of a key
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,21 @@ def outlook(tasks: Iterable[str] = (), *, without: Iterable[str] = (), now: floa
 def beat(
     *, grace: float, gap: float = PULSE_GAP, every: float = BEAT_EVERY, now: float | None = None
 ) -> Flow[float | None]:
-    """Note that the store is reachable. Returns how long nobody may reap, or None if somebody beat just now."""
-    found = yield write("beat", gap=gap, grace=grace, every=every, now=now)
+    """Note that the store is reachable. Returns for how long no lease is taken away; None if it was noted just now.
+
+    A pulse in the future means that the clock was put back: leases that were taken in the future are rewound.
+    """
+    waited = yield from await_renewals()
+    ((is_back,),) = yield read("clock_is_back", now=now)
+    found = yield from touch_pulse(gap, grace, every, locked=waited > LOCKED, now=now)
+    if is_back:
+        yield write("rewind_leases", now=now)
     return float(found[0][0]) if found else None
+
+
+def probe() -> Flow[None]:
+    """Find out whether the store can be written to."""
+    yield write("probe")
 
 
 def arm(seconds: float, *, now: float | None = None) -> Flow[None]:
@@ -59,16 +72,19 @@ def arm(seconds: float, *, now: float | None = None) -> Flow[None]:
     yield write("arm", seconds=seconds, now=now)
 
 
+@bounded(LONG)
 def make_partitions(*, days: int = PARTITION_DAYS_AHEAD, now: float | None = None) -> Flow[None]:
     """See to it that jobs of the days to come can finish. Nothing to do where there are no partitions."""
     yield write("make_partitions", days=days, now=now)
 
 
+@bounded(LONG)
 def make_partition(moment: float) -> Flow[None]:
     """See to it that jobs of one day can finish, however old they are."""
     yield write("make_partition", moment=moment)
 
 
+@bounded(LONG)
 def prune(*, finished_for: float, failed_for: float, most: int = 1000, now: float | None = None) -> Flow[Pruned]:
     """Remove a batch of what has been over for long enough. Small steps: no claim waits for one."""
     yield BEGIN
@@ -77,8 +93,9 @@ def prune(*, finished_for: float, failed_for: float, most: int = 1000, now: floa
     keys = yield write("prune_keys", most=most, now=now)
     ticks = yield write("prune_ticks", seconds=finished_for, most=most, now=now)
     actions = yield write("prune_actions", seconds=ACTIONS_FOR, most=most, now=now)
+    operations = yield write("prune_operations", seconds=OPERATIONS_FOR, most=most, now=now)
     yield write("prune_workers", seconds=LOST_WORKERS_FOR, now=now)
     if over or failed:
         yield write("prune_details", ids=as_json(over + failed))
-    more = most in (len(over), len(failed), len(keys), len(ticks), len(actions))
+    more = most in (len(over), len(failed), len(keys), len(ticks), len(actions), len(operations))
     return Pruned(len(over), len(failed), len(keys), more=more)

@@ -254,6 +254,17 @@ create table {schema}.audit (
     detail   json
 );
 
+-- Changes that clients made, by the id that each carries: a repeated try finds its answer here. Pruned after a day.
+create table {schema}.operations (
+    id       uuid primary key,
+    verb     text not null,
+    subject  text not null,
+    request  text,  -- fingerprint of the request behind an idempotency key
+    outcome  json,  -- the answer, without payload or result
+    at       timestamptz not null
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+create index operations_age on {schema}.operations (at);
+
 -- One row. touched_at: when upkeep last reached the store; grace_until: nobody reaps before.
 create table {schema}.pulse (
     single       boolean primary key default true check (single),

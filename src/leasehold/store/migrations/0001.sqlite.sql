@@ -250,6 +250,17 @@ create table {schema}.audit (
     detail   text
 );
 
+-- Changes that clients made, by the id that each carries: a repeated try finds its answer here. Pruned after a day.
+create table {schema}.operations (
+    id       text primary key,
+    verb     text not null,
+    subject  text not null,
+    request  text,  -- fingerprint of the request behind an idempotency key
+    outcome  text,  -- the answer, without payload or result
+    at       real not null
+) without rowid;
+create index {schema}.operations_age on {schema}.operations (at);
+
 -- One row. touched_at: when upkeep last reached the store; grace_until: nobody reaps before.
 create table {schema}.pulse (
     single       integer primary key check (single = 1),

@@ -3,7 +3,8 @@ select j.id::text, j.attempt, j.losses, j.alone, j.request, j.target, j.max_atte
 from {schema}.jobs j
 where j.expires_at <= {now} and j.state = 'running'
   and exists (select from {schema}.pulse p
-              where p.grace_until <= {now} and p.touched_at > {now} - make_interval(secs => :gap::float8))
+              where p.grace_until <= {now}
+                and p.touched_at between {now} - make_interval(secs => :gap::float8) and {now} + interval '1 second')
 order by j.expires_at
 limit :most::integer
 for update skip locked

@@ -1,0 +1,2 @@
+-- await_renewals: the transaction has the lock that renewals need.
+select :waited;
