@@ -21,7 +21,7 @@ import psycopg
 from leasehold.core.ids import make_id
 from leasehold.core.job import Claimed, Draft, Job, Lease, Outcome, Policy, Raised, Released, State, Succeeded
 from leasehold.store.flows import enqueue, lease, look, promote, steer, upkeep
-from leasehold.store.postgres import OwnConnection, PostgresStore
+from leasehold.store.postgres import Limits, OwnConnection, PostgresStore
 from leasehold.store.query import Flow, Query
 from leasehold.store.runner import _perform, drive
 from leasehold.store.sqlite import SQLiteStore
@@ -188,9 +188,9 @@ class Session:
 
     def __init__(self, store: Store) -> None:
         assert isinstance(store, PostgresStore)
-        self.raw = store._server.connect()
+        self.raw = store._server.connect_unlimited()
         self.pid = self.raw.info.backend_pid
-        self.connection = OwnConnection(self.raw, store.quoted)
+        self.connection = OwnConnection(self.raw, store.quoted, Limits(seconds=60.0, tries=0, session=60.0))
 
     def execute(self, sql: str) -> None:
         self.raw.execute(sql.encode())

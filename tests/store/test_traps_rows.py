@@ -72,7 +72,6 @@ import os, signal, sys
 from leasehold.store import postgres
 from leasehold.store.query import Query
 from tests.store.interleave import Bench, PostgresStore, promote
-postgres.OPEN = postgres.OPEN.replace("10s", "1s")
 bench = Bench(PostgresStore(sys.argv[1], schema=sys.argv[2]))
 execute = postgres.OwnConnection.execute
 def stop_after(self, query):

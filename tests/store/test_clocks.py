@@ -1,0 +1,91 @@
+"""A clock that is put back, or jumps ahead and back: what was stored in the future is not believed for longer than it
+can mean."""
+
+from __future__ import annotations
+
+import pytest
+
+from leasehold.store.flows import lease, upkeep
+from tests.store.interleave import LEASE, Bench, half
+from tests.store.test_limits_rate import rate
+
+GRACE = 10.0
+
+
+def beat(b: Bench) -> float | None:
+    return b.run(upkeep.beat, grace=GRACE, now=b.now)
+
+
+def reaped(b: Bench) -> int:
+    return len(b.run(lease.reap, half, now=b.now))
+
+
+def beats(b: Bench, seconds: int) -> int:
+    """Beat once a second; how many were accepted."""
+    return sum(beat(b.later(1)) is not None for _ in range(seconds))
+
+
+def seconds_until_reaped(b: Bench) -> int:
+    for second in range(1, 200):
+        beat(b.later(1))
+        if reaped(b):
+            return second
+    raise AssertionError("the lease was never taken away")
+
+
+@pytest.mark.parametrize("back", [5.0, 3600.0])
+def test_beats_are_accepted_after_the_clock_was_put_back(b: Bench, back: float) -> None:
+    beats(b, 30)
+    b.later(-back)
+    assert beats(b, 10) == 10
+
+
+def test_after_the_clock_was_put_back_an_outage_is_still_noticed(b: Bench) -> None:
+    beats(b, 30)
+    b.later(-3600)
+    beats(b, 60)
+    b.take()
+    b.later(3 * LEASE)
+    assert beat(b) == pytest.approx(GRACE)
+    assert reaped(b.later(0.01)) == 0
+
+
+@pytest.mark.parametrize("back", [600.0, 86400.0])
+def test_a_lease_of_a_dead_worker_expires_in_time_though_the_clock_was_put_back(b: Bench, back: float) -> None:
+    beats(b, 30)
+    b.take()
+    b.later(-back)
+    assert LEASE - 1 <= seconds_until_reaped(b) <= LEASE + GRACE + 2
+
+
+def test_a_worker_that_lives_keeps_its_lease_when_the_clock_is_put_back(b: Bench) -> None:
+    beats(b, 30)
+    job = b.take()
+    b.later(-600)
+    for second in range(60):
+        beat(b.later(1))
+        if second % 10 == 0:
+            assert list(b.renew(job.lease).renewed) == [job.lease]
+        assert reaped(b) == 0
+
+
+def test_a_grace_that_was_given_in_the_future_ends_in_time(b: Bench) -> None:
+    beats(b, 30)
+    job = b.take()
+    b.later(3600)
+    beat(b)  # the clock has jumped ahead: grace
+    b.later(-3600)
+    assert seconds_until_reaped(b) <= LEASE + GRACE + 2
+    assert b.state(job.id) == "queued"
+
+
+@pytest.mark.parametrize("back", [30.0, 600.0])
+def test_a_rate_goes_on_after_the_clock_was_put_back_and_is_not_exceeded(b: Bench, back: float) -> None:
+    rate(b, 5, per=10.0)
+    for _ in range(30):
+        b.add()
+    assert len(b.claim(10)) == 5
+    b.later(-back)
+    assert len(b.claim(10)) == 0
+    assert len(b.later(5).claim(10)) == 0
+    assert len(b.later(6).claim(10)) == 5

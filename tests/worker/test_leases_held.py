@@ -1,0 +1,141 @@
+"""Leases and what stands against renewing them: locks on the table, late starts, isolation levels, dead workers."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+import psycopg
+import pytest
+
+from leasehold import App, Attempt, State
+from leasehold.worker import Worker
+from tests.homes import Home
+from tests.worker.working import connect, over, take, until, until_state, working
+
+HELD_FOR = 2.0  # seconds: twice the lease of the workers here
+
+
+@pytest.mark.parametrize("mode", ["share", "share row exclusive", "access exclusive"])
+def test_living_workers_keep_their_jobs_while_the_table_is_locked(pg_home: Home, pg_app: App, mode: str) -> None:
+    starts: list[int] = []
+    go = threading.Event()
+
+    @pg_app.task
+    def work(n: int) -> int:
+        starts.append(n)
+        go.wait(30)
+        return n
+
+    with working(pg_app, concurrency=6), working(pg_app, concurrency=6):
+        jobs = [work.enqueue(n) for n in range(10)]
+        until(lambda: len(starts) == 10)
+        with closing(psycopg.connect(pg_home.url)) as other:
+            other.execute(f"lock table {pg_home.schema}.jobs in {mode} mode".encode())
+            time.sleep(HELD_FOR)
+            other.rollback()
+        time.sleep(HELD_FOR)  # the grace, and time enough for a reaper that would err
+        go.set()
+        over(pg_app, *jobs)
+    assert sorted(starts) == list(range(10))
+    assert [job.losses for job in (pg_app.client.get(job) for job in jobs) if job] == [0] * 10
+
+
+def test_living_workers_keep_their_jobs_while_a_transaction_holds_the_file(tmp_path: object) -> None:
+    home = Home("sqlite", f"sqlite:///{tmp_path}/leasehold.db", "leasehold")
+    app, starts, go = home.app(), list[int](), threading.Event()
+
+    @app.task
+    def work(n: int) -> int:
+        starts.append(n)
+        go.wait(30)
+        return n
+
+    with working(app, concurrency=6), working(app, concurrency=6):
+        jobs = [work.enqueue(n) for n in range(10)]
+        until(lambda: len(starts) == 10)
+        with closing(connect(home, app)) as other:
+            other.execute("begin immediate")
+            time.sleep(HELD_FOR)
+            other.rollback()
+        time.sleep(HELD_FOR)
+        go.set()
+        over(app, *jobs)
+    assert sorted(starts) == list(range(10))
+    app.close()
+
+
+@pytest.mark.parametrize("kind", ["thread", "loop"])
+def test_no_handler_starts_past_its_deadline(two_apps: App, kind: str) -> None:
+    """The attempt is given back, and runs under a lease that is good."""
+    ran: list[int] = []
+    held_up = threading.Event()
+
+    def hold_up(attempt: Attempt) -> None:
+        if not held_up.is_set():
+            held_up.set()
+            attempt.deadline = time.monotonic() - 0.001  # as if the process had been stopped until now
+
+    if kind == "loop":
+
+        @two_apps.task
+        async def work(attempt: Attempt) -> None:
+            ran.append(attempt.version)
+    else:
+
+        @two_apps.task
+        def work(attempt: Attempt) -> None:
+            ran.append(attempt.version)
+
+    @two_apps.middleware
+    def late(attempt: Attempt) -> Iterator[None]:
+        hold_up(attempt)
+        yield
+
+    with working(two_apps):
+        job = work.enqueue()
+        (done,) = over(two_apps, job)
+    assert done.state is State.SUCCEEDED
+    assert ran == [2]
+    assert done.attempt == 1
+    assert [one.outcome for one in two_apps.client.attempts(job)][:1] == ["released"]
+
+
+@pytest.mark.parametrize("level", [psycopg.IsolationLevel.REPEATABLE_READ, psycopg.IsolationLevel.SERIALIZABLE])
+def test_completing_in_a_transaction_that_a_renewal_would_break_is_refused_at_once(
+    pg_home: Home, pg_app: App, level: psycopg.IsolationLevel
+) -> None:
+    @pg_app.task(max_attempts=1)
+    def work(attempt: Attempt) -> None:
+        with psycopg.connect(pg_home.url) as connection:
+            connection.isolation_level = level
+            attempt.succeed(None, connection=connection)
+
+    with working(pg_app):
+        (done,) = over(pg_app, work.enqueue())
+    assert done.state is State.FAILED
+    assert "needs a transaction at READ COMMITTED" in str(done.error)
+    assert f"this one is {level.name.replace('_', ' ')}" in str(done.error)
+
+
+def test_until_idle_runs_what_a_dead_worker_has_left(two_apps: App) -> None:
+    """Also right at the start, when the pulse is old and workers that may live have a grace to renew."""
+
+    @two_apps.task
+    def work() -> str:
+        return "done"
+
+    two_apps.client.migrate()
+    job = work.enqueue()
+    take(two_apps, seconds=0.2)
+    until(lambda: _is_expired(two_apps, job.id))
+    asyncio.run(Worker(two_apps, lease=1.0).run(until_idle=True))
+    until_state(two_apps, job, State.SUCCEEDED)
+
+
+def _is_expired(app: App, job_id: str) -> bool:
+    job = app.client.get(job_id)
+    return job is not None and job.expires_at is not None and job.expires_at.timestamp() < time.time() - 0.1
