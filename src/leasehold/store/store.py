@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 from ..core.errors import StoreBusy, StoreUnavailable
 from ..threads import Threads
+from .interrupts import leave
 from .query import Dialect, Flow, Query, Wake, is_look, takes_again
 from .runner import AsyncConnection, Connection, adrive, drive
 from .wakes import SchemaWakes
@@ -166,8 +167,12 @@ class Store(ABC):
     @contextmanager
     def transaction(self) -> Iterator[Opened]:
         """As `opened`; and once it is committed, those who sleep are told."""
-        with self.opened() as opened:
-            yield opened
+        block = self.opened()
+        try:
+            with block as opened:
+                yield opened
+        finally:
+            leave(block)
         self.tell(opened.wakes)
 
     @asynccontextmanager
