@@ -1,7 +1,9 @@
 """The client for async code: the same names, signatures and docs as `Client`.
 
-It runs the sync one in a thread: so it works from any event loop, after a fork, under pytest and in Django's threads,
-and has no pool to leak. Enqueueing on an async connection of the caller's runs right there, in the caller's loop.
+It runs the sync one in threads: so it works from any event loop, after a fork, under pytest and in Django's threads,
+and has no pool to leak. There are at most 64 of them; calls beyond that stand in line. Who waits for jobs takes a
+thread only for each look: no number of waits holds up other calls. Enqueueing on an async connection of the caller's
+runs right there, in the caller's loop.
 """
 
 from __future__ import annotations
@@ -22,18 +24,17 @@ from .core.sight import AuditPage, FailureGroup, Page, QueueInfo, TargetPage, Ta
 from .core.stats import StatPoint
 from .core.worker import WorkerInfo
 from .schedules import AsyncSchedules
-from .sights import AnyJob, Sights, Which
+from .sights import AnyJob, Sights, Which, id_of, ids_of
 from .store.callers import arun_on
 from .store.flows import enqueue, steer
 from .store.flows.upkeep import Pruned
 from .store.store import Store
 from .tasks import Tasks
 from .telemetry import sending
-from .threads import Threads
+from .threads import change_in_thread, look_in_thread
+from .waiting import await_for
 
 R = TypeVar("R")
-
-_call = Threads("leasehold-client").call
 
 
 class AsyncClient:
@@ -84,31 +85,32 @@ class AsyncClient:
                     return jobs
             finally:
                 spend(given)
-        return await _call(self._plain.enqueue_many, drafts, tenant=tenant)
+        return await change_in_thread(self._plain.enqueue_many, drafts, tenant=tenant)
 
     async def get(self, job: AnyJob, /) -> Job[Any] | None:
-        return await _call(self._plain.get, job)
+        return await look_in_thread(self._plain.get, job)
 
     async def jobs(
         self, *, limit: int = 50, before: str | None = None, scan: int | None = None, **which: Unpack[Which]
     ) -> Page:
-        return await _call(self._plain.jobs, limit=limit, before=before, scan=scan, **which)
+        return await look_in_thread(self._plain.jobs, limit=limit, before=before, scan=scan, **which)
 
     async def count(self, *, most: int | None = None, scan: int | None = None, **which: Unpack[Which]) -> int:
-        return await _call(self._plain.count, most=most, scan=scan, **which)
+        return await look_in_thread(self._plain.count, most=most, scan=scan, **which)
 
     async def wait(self, job: AnyJob, /, *, timeout: float = 60.0) -> Job[Any]:
-        return await _call(self._plain.wait, job, timeout=timeout)
+        return (await self.wait_many([job], timeout=timeout))[0]
 
     async def wait_many(self, jobs: Iterable[AnyJob], /, *, timeout: float = 60.0) -> list[Job[Any]]:
-        return await _call(self._plain.wait_many, jobs, timeout=timeout)
+        ids, seconds = ids_of(jobs), names.seconds("timeout", timeout)
+        return await await_for(self.store, ids, seconds)
 
     @overload
     async def result(self, job: Job[R], /, *, timeout: float = 60.0) -> R: ...
     @overload
     async def result(self, job: str | UUID, /, *, timeout: float = 60.0) -> Any: ...
     async def result(self, job: AnyJob, /, *, timeout: float = 60.0) -> Any:
-        return await _call(self._plain.result, job, timeout=timeout)
+        return (await self.results([id_of(job)], timeout=timeout))[0]
 
     @overload
     async def results(
@@ -125,19 +127,20 @@ class AsyncClient:
     async def results(
         self, jobs: Iterable[AnyJob], /, *, timeout: float = 60.0, return_exceptions: bool = False
     ) -> list[Any]:
-        return await _call(self._plain.results, jobs, timeout=timeout, return_exceptions=return_exceptions)
+        lasts = await self.wait_many(jobs, timeout=timeout)
+        return await look_in_thread(self._plain._ends, lasts, return_exceptions)
 
     async def cancel(self, job: AnyJob, /, *, chain: bool = False) -> Job[Any]:
-        return await _call(self._plain.cancel, job, chain=chain)
+        return await change_in_thread(self._plain.cancel, job, chain=chain)
 
     async def pause(self, job: AnyJob, /) -> Job[Any]:
-        return await _call(self._plain.pause, job)
+        return await change_in_thread(self._plain.pause, job)
 
     async def resume(self, job: AnyJob, /) -> Job[Any]:
-        return await _call(self._plain.resume, job)
+        return await change_in_thread(self._plain.resume, job)
 
     async def run_now(self, job: AnyJob, /) -> Job[Any]:
-        return await _call(self._plain.run_now, job)
+        return await change_in_thread(self._plain.run_now, job)
 
     async def complete(
         self,
@@ -150,18 +153,18 @@ class AsyncClient:
         connection: Any = None,
     ) -> Job[Any]:
         if connection is None:
-            return await _call(self._plain.complete, job, result, continue_with=continue_with, chain=chain)
+            return await change_in_thread(self._plain.complete, job, result, continue_with=continue_with, chain=chain)
         job_id, text, said = self._plain._completion(job, result, continue_with, chain)
-        await _call(self._plain._prepare_to_complete, job_id, chain)
+        await change_in_thread(self._plain._prepare_to_complete, job_id, chain)
         return await arun_on(self.store, connection, steer.complete, job_id, text, **said, theirs=True)
 
     async def delete(self, job: AnyJob, /, *, chain: bool = False, dependents: bool = False) -> None:
-        await _call(self._plain.delete, job, chain=chain, dependents=dependents)
+        await change_in_thread(self._plain.delete, job, chain=chain, dependents=dependents)
 
     async def signal(self, job: AnyJob, name: str, value: Any = None, /, *, connection: Any = None) -> bool:
         if connection is not None:
             return await arun_on(self.store, connection, steer.signal, *signal_of(self._tasks, job, name, value))
-        return await _call(self._plain.signal, job, name, value)
+        return await change_in_thread(self._plain.signal, job, name, value)
 
     async def bulk(
         self,
@@ -175,41 +178,41 @@ class AsyncClient:
         **which: Unpack[Which],
     ) -> BulkDone:
         limits: dict[str, Any] = {"most": most, "seconds": seconds, "before": before, "on_step": on_step}
-        return await _call(self._plain.bulk, action, **limits, **which)
+        return await change_in_thread(self._plain.bulk, action, **limits, **which)
 
     @property
     def schedules(self) -> AsyncSchedules:
         return AsyncSchedules(self._plain.schedules)
 
     async def explain(self, job: AnyJob, /) -> list[str]:
-        return await _call(self._plain.explain, job)
+        return await look_in_thread(self._plain.explain, job)
 
     async def attempts(self, job: AnyJob, /) -> list[AttemptRecord]:
-        return await _call(self._plain.attempts, job)
+        return await look_in_thread(self._plain.attempts, job)
 
     async def chain(self, job: AnyJob, /) -> Chain:
-        return await _call(self._plain.chain, job)
+        return await look_in_thread(self._plain.chain, job)
 
     async def blockers(self, job: AnyJob, /) -> list[BlockerInfo]:
-        return await _call(self._plain.blockers, job)
+        return await look_in_thread(self._plain.blockers, job)
 
     async def dependents(self, job: AnyJob, /, *, limit: int = 50) -> list[Job[Any]]:
-        return await _call(self._plain.dependents, job, limit=limit)
+        return await look_in_thread(self._plain.dependents, job, limit=limit)
 
     async def queues(self) -> list[QueueInfo]:
-        return await _call(self._plain.queues)
+        return await look_in_thread(self._plain.queues)
 
     async def targets(self, *, limit: int = 50, after: str | None = None) -> TargetPage:
-        return await _call(self._plain.targets, limit=limit, after=after)
+        return await look_in_thread(self._plain.targets, limit=limit, after=after)
 
     async def target(self, target: str, /, *, limit: int = 100) -> TargetView:
-        return await _call(self._plain.target, target, limit=limit)
+        return await look_in_thread(self._plain.target, target, limit=limit)
 
     async def workers(self) -> list[WorkerInfo]:
-        return await _call(self._plain.workers)
+        return await look_in_thread(self._plain.workers)
 
     async def failures(self, *, limit: int = 50) -> list[FailureGroup]:
-        return await _call(self._plain.failures, limit=limit)
+        return await look_in_thread(self._plain.failures, limit=limit)
 
     async def stats(
         self,
@@ -220,19 +223,19 @@ class AsyncClient:
         queue: str | None = None,
         only: str | None = None,
     ) -> list[StatPoint]:
-        return await _call(self._plain.stats, since=since, until=until, step=step, queue=queue, only=only)
+        return await look_in_thread(self._plain.stats, since=since, until=until, step=step, queue=queue, only=only)
 
     async def totals(self) -> list[StatPoint]:
-        return await _call(self._plain.totals)
+        return await look_in_thread(self._plain.totals)
 
     async def audit(self, *, limit: int = 50, before: str | None = None) -> AuditPage:
-        return await _call(self._plain.audit, limit=limit, before=before)
+        return await look_in_thread(self._plain.audit, limit=limit, before=before)
 
     async def pause_queue(self, queue: str, /) -> None:
-        await _call(self._plain.pause_queue, queue)
+        await change_in_thread(self._plain.pause_queue, queue)
 
     async def resume_queue(self, queue: str, /) -> None:
-        await _call(self._plain.resume_queue, queue)
+        await change_in_thread(self._plain.resume_queue, queue)
 
     async def limit_queue(
         self,
@@ -246,7 +249,7 @@ class AsyncClient:
         fair: bool | None = None,
     ) -> None:
         limits: dict[str, Any] = {"max_running": max_running, "rate": rate, "per": per, "key": key, "fair": fair}
-        await _call(self._plain.limit_queue, queue, **limits)
+        await change_in_thread(self._plain.limit_queue, queue, **limits)
 
     async def prune(
         self,
@@ -255,13 +258,15 @@ class AsyncClient:
         failed_for: float = 30 * DAY,
         on_step: Callable[[Pruned], object] | None = None,
     ) -> Pruned:
-        return await _call(self._plain.prune, finished_for=finished_for, failed_for=failed_for, on_step=on_step)
+        return await change_in_thread(
+            self._plain.prune, finished_for=finished_for, failed_for=failed_for, on_step=on_step
+        )
 
     async def doctor(self) -> list[Finding]:
-        return await _call(self._plain.doctor)
+        return await look_in_thread(self._plain.doctor)
 
     async def migrate(self) -> list[int]:
-        return await _call(self._plain.migrate)
+        return await change_in_thread(self._plain.migrate)
 
 
 for _name, _method in {**vars(Sights), **vars(Client)}.items():

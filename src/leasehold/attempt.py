@@ -89,6 +89,8 @@ class Backing(Protocol):
 
     def transaction(self) -> Opening: ...
 
+    def leave_transactions(self) -> None: ...
+
     def succeed(self, result: object, connection: Any) -> None: ...
 
     async def asucceed(self, result: object, connection: Any) -> None: ...
@@ -114,6 +116,9 @@ class NoBacking:
 
     async def astep(self, name: str, call: Callable[[], Awaitable[R]], function: Callable[..., Any]) -> R:
         return await call()
+
+    def leave_transactions(self) -> None:
+        return
 
     def __getattr__(self, name: str) -> NoReturn:
         raise InvalidInput(f"attempt.{name} needs a worker that runs the attempt; this one was made by hand")

@@ -7,10 +7,11 @@ on an async connection.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from functools import partial
 from types import TracebackType
@@ -25,6 +26,7 @@ from .signature import converter, plain_value, result_converter
 from .store.callers import arun_on, run_on
 from .store.flows import enqueue, handler, look
 from .store.flows.handler import Kept
+from .store.interrupts import leave
 from .store.query import Flow, write
 from .store.store import PATIENCE, AsyncOpened, Opened, Store
 from .tasks import Task
@@ -57,6 +59,7 @@ class StoreBacking:
         self._kept: dict[tuple[str, str], Kept] | None = None
         self._looked = 0.0  # when that was, by the monotonic clock
         self.transactions = 0  # open just now
+        self.blocks: dict[AbstractContextManager[OpenTransaction], int] = {}  # not yet left, and in which thread
         self._waits: Counter[str] = Counter()  # how often this attempt has waited, by name
         attempt._backing = self
 
@@ -74,6 +77,12 @@ class StoreBacking:
                 "driver for its parts, or leave its block first"
             )
         return Opening(self)
+
+    def leave_transactions(self) -> None:
+        """The handler has ended in this thread: what an interrupt has kept it from leaving is undone."""
+        for block, thread in list(self.blocks.items()):
+            if thread == threading.get_ident():
+                leave(block)
 
     def succeed(self, result: object, connection: Any) -> None:
         """Complete the job on the user's connection."""
@@ -212,12 +221,17 @@ class Opening:
 
     def __enter__(self) -> OpenTransaction:
         self._plain = _transaction(self._backing)
+        self._backing.blocks[self._plain] = threading.get_ident()
         return self._plain.__enter__()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
-        self._plain.__exit__(kind, error, trace)
+        try:
+            self._plain.__exit__(kind, error, trace)
+        finally:
+            leave(self._plain)
+            self._backing.blocks.pop(self._plain, None)
 
     async def __aenter__(self) -> OpenAsyncTransaction:
         self._async = _atransaction(self._backing)
@@ -232,11 +246,15 @@ class Opening:
 @contextmanager
 def _transaction(backing: StoreBacking) -> Iterator[OpenTransaction]:
     backing.store.prepare_to_finish(backing.lease.id)
-    with backing.store.transaction() as opened:
-        transaction = OpenTransaction(backing, opened)
-        with _counted(backing):
-            yield transaction
-        transaction.fence()
+    block = backing.store.transaction()
+    try:
+        with block as opened:
+            transaction = OpenTransaction(backing, opened)
+            with _counted(backing):
+                yield transaction
+            transaction.fence()
+    finally:
+        leave(block)
 
 
 @asynccontextmanager

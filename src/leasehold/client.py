@@ -21,7 +21,7 @@ from .core.ids import parse_id
 from .core.job import Draft, Job, State
 from .core.machine import TRANSITIONS
 from .schedules import Schedules
-from .sights import AnyJob, Sights, Which, filter_of, id_of
+from .sights import AnyJob, Sights, Which, filter_of, id_of, ids_of
 from .signature import plain_value
 from .store.callers import run_on
 from .store.doctor import examine
@@ -125,10 +125,7 @@ class Client(Sights):
 
         It asks for all of them at once: thousands cost little more than one.
         """
-        if isinstance(jobs, Job | str | UUID):
-            raise InvalidInput("wait_many and results take jobs in a list; wait and result take one")
-        names.seconds("timeout", timeout)
-        return wait_for(self.store, [id_of(job) for job in jobs], timeout)
+        return wait_for(self.store, ids_of(jobs), names.seconds("timeout", timeout))
 
     @overload
     def result(self, job: Job[R], /, *, timeout: float = 60.0) -> R: ...
@@ -158,7 +155,10 @@ class Client(Sights):
         If some did not succeed, the JobFailed or JobCancelled of the first of them is raised, or, with
         `return_exceptions`, each stands in the place of its result. WaitTimeout is raised either way.
         """
-        ends = [self._end(last) for last in self.wait_many(jobs, timeout=timeout)]
+        return self._ends(self.wait_many(jobs, timeout=timeout), return_exceptions)
+
+    def _ends(self, lasts: list[Job[Any]], return_exceptions: bool) -> list[Any]:
+        ends = [self._end(last) for last in lasts]
         if not return_exceptions:
             for end in ends:
                 if isinstance(end, JobFailed | JobCancelled):

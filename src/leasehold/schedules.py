@@ -11,9 +11,7 @@ from .core.job import Draft, Job
 from .core.schedule import Missed, Overlap, ScheduleInfo, Tick, define
 from .store.flows import schedules
 from .tasks import new_id
-from .threads import Threads
-
-_call = Threads("leasehold-client").call
+from .threads import change_in_thread, look_in_thread
 
 
 class Schedules:
@@ -79,10 +77,10 @@ class AsyncSchedules:
         self._plain = plain
 
     async def all(self) -> list[ScheduleInfo]:
-        return await _call(self._plain.all)
+        return await look_in_thread(self._plain.all)
 
     async def get(self, name: str, /) -> ScheduleInfo | None:
-        return await _call(self._plain.get, name)
+        return await look_in_thread(self._plain.get, name)
 
     async def put(
         self,
@@ -96,24 +94,24 @@ class AsyncSchedules:
         missed: Missed = "once",
         overlap: Overlap = "allow",
     ) -> ScheduleInfo:
-        return await _call(
+        return await change_in_thread(
             self._plain.put, name, draft, cron, every=every, timezone=timezone, missed=missed, overlap=overlap
         )
 
     async def pause(self, name: str, /) -> ScheduleInfo:
-        return await _call(self._plain.pause, name)
+        return await change_in_thread(self._plain.pause, name)
 
     async def resume(self, name: str, /) -> ScheduleInfo:
-        return await _call(self._plain.resume, name)
+        return await change_in_thread(self._plain.resume, name)
 
     async def run_now(self, name: str, /) -> Job[Any]:
-        return await _call(self._plain.run_now, name)
+        return await change_in_thread(self._plain.run_now, name)
 
     async def remove(self, name: str, /) -> None:
-        await _call(self._plain.remove, name)
+        await change_in_thread(self._plain.remove, name)
 
     async def ticks(self, name: str, /, *, limit: int = 50) -> list[Tick]:
-        return await _call(self._plain.ticks, name, limit=limit)
+        return await look_in_thread(self._plain.ticks, name, limit=limit)
 
 
 for _method in vars(Schedules).values():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, TypedDict, Unpack
 from uuid import UUID
@@ -157,6 +157,13 @@ class Sights(ABC):
 def id_of(job: AnyJob) -> str:
     """The id of a job, checked."""
     return job.id if isinstance(job, Job) else parse_id(job)
+
+
+def ids_of(jobs: Iterable[AnyJob]) -> list[str]:
+    """The ids of jobs that are to be waited for, checked."""
+    if isinstance(jobs, Job | str | UUID):
+        raise InvalidInput("wait_many and results take jobs in a list; wait and result take one")
+    return [id_of(job) for job in jobs]
 
 
 def filter_of(

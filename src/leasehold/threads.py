@@ -19,25 +19,30 @@ IDLE_FOR = 10.0  # seconds that a thread waits for its next call
 
 
 class Threads:
-    """As many threads as there are calls under way; idle ones are used again, then end."""
+    """As many threads as there are calls under way, or at most `most`: then calls wait in line, first come, first
+    served. Idle threads are used again, then end."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, most: int | None = None) -> None:
         self._name = name
+        self._most = most
         self._start()
 
     def _start(self) -> None:
         self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._idle = 0
+        self._idle = 0  # below 0: so many calls wait in line
+        self._number = 0
         self._pid = os.getpid()
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call in a thread, await the result. Cancelling stops the waiting, not the call."""
+        """Call in a thread, await the result. Cancelling stops the waiting, not a call that has begun."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[R] = loop.create_future()
         context = contextvars.copy_context()
 
         def call() -> None:
+            if future.cancelled():
+                return
             try:
                 done = partial(_resolve, future, context.run(function, *args, **kwargs), None)
             except BaseException as error:
@@ -49,29 +54,46 @@ class Threads:
         return await future
 
     def submit(self, call: Callable[[], None]) -> None:
-        """Call in a thread; whatever it raises must be dealt with inside."""
+        """Call in a thread; whatever it raises must be dealt with inside. RuntimeError: no thread can be started, and
+        the call is not made."""
         if self._pid != os.getpid():  # threads do not survive a fork
             self._start()
-        self._calls.put(call)
         with self._lock:
-            if self._idle > 0:
-                self._idle -= 1  # that one will take it
+            if self._idle > 0 or (self._most is not None and self._number >= self._most):
+                self._line_up(call)
                 return
-        threading.Thread(target=self._work, args=(self._calls,), name=self._name, daemon=True).start()
+            self._number += 1
+        try:
+            # The call goes to the thread itself: in the queue another would make it, should this one not start.
+            threading.Thread(target=self._work, args=(self._calls, call), name=self._name, daemon=True).start()
+        except BaseException as error:
+            with self._lock:
+                self._number -= 1
+                if not isinstance(error, RuntimeError) or self._most is None or self._number <= 0:
+                    raise
+                self._line_up(call)  # those that there are will see to it
 
-    def _work(self, calls: queue.SimpleQueue[Callable[[], None]]) -> None:
+    def _line_up(self, call: Callable[[], None]) -> None:
+        self._idle -= 1
+        self._calls.put(call)
+
+    def _work(self, calls: queue.SimpleQueue[Callable[[], None]], call: Callable[[], None]) -> None:
         while True:
-            try:
-                call = calls.get(timeout=IDLE_FOR)
-            except queue.Empty:
-                with self._lock:
-                    if self._idle > 0:
-                        self._idle -= 1
-                        return
-                continue  # a call is on its way to this thread
             call()
+            del call  # and with it what it has taken and returned
             with self._lock:
                 self._idle += 1
+            while True:
+                try:
+                    call = calls.get(timeout=IDLE_FOR)
+                    break
+                except queue.Empty:
+                    with self._lock:
+                        if self._idle > 0:
+                            self._idle -= 1
+                            self._number -= 1
+                            return
+                # a call is on its way to this thread
 
 
 def _resolve(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
@@ -81,3 +103,9 @@ def _resolve(future: asyncio.Future[Any], result: Any, error: BaseException | No
         future.set_result(result)
     else:
         future.set_exception(error)
+
+
+#: Behind the async client, whatever the number of its calls. Those that only look do not stand in line behind those
+#: that change something, and so may wait for somebody's lock: the one who holds it can still look.
+look_in_thread = Threads("leasehold-client", most=32).call
+change_in_thread = Threads("leasehold-client", most=32).call

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -10,39 +11,89 @@ from .core.errors import JobNotFound, WaitTimeout
 from .core.job import Job
 from .store.flows import look, steer
 from .store.store import Store
+from .threads import change_in_thread, look_in_thread
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
 LONG_LOOK = 0.01  # beyond it the store is given as much rest as it was given work, however often we are woken
 
 
-def wait_for(store: Store, ids: Sequence[str], timeout: float) -> list[Job[Any]]:
-    """The last jobs of the chains that these belong to, once all of them are over or have failed.
+class Chains:
+    """The chains of some jobs, until all of them are over or have failed.
 
     One look for all of them; those that have ended are not asked for again.
     """
+
+    def __init__(self, store: Store, ids: Sequence[str], timeout: float) -> None:
+        self._store = store
+        self._ids = ids
+        self._timeout = timeout
+        self._give_up = time.monotonic() + timeout
+        self._chains: dict[str, str] = {}
+        self._left: list[str] = []
+        self._ended: dict[str, Job[Any]] = {}  # by chain
+        self._pause = FIRST_PAUSE
+
+    def watch(self) -> None:
+        """Ask to be told of their end."""
+        self._chains = self._store.run(steer.watch, self._ids)
+        self._left = list(dict.fromkeys(self._chains.values()))
+
+    def look(self) -> list[Job[Any]] | None:
+        """The last jobs of the chains, in the order of the jobs; None while some are not over."""
+        chains = self._chains
+        ends = self._store.run(look.ends, self._left)
+        if ends.gone:
+            raise JobNotFound(*(id for id in self._ids if chains[id] in ends.gone))
+        self._ended |= ends.ended
+        self._left = list(ends.states)
+        if not self._left:
+            return [self._ended[chains[id]] for id in self._ids]
+        if time.monotonic() >= self._give_up:
+            missing = {id: ends.states[chains[id]] for id in self._ids if chains[id] in ends.states}
+            raise WaitTimeout(missing, self._timeout, len(chains))
+        return None
+
+    def rest(self, looked_for: float) -> float:
+        """How many seconds to sleep in any case after a look that took so long."""
+        return max(min(looked_for, self._give_up - time.monotonic()), 0.0) if looked_for > LONG_LOOK else 0.0
+
+    def pause(self) -> float:
+        """How many seconds to sleep unless woken."""
+        pause, self._pause = self._pause, min(self._pause * 1.5, LONGEST_PAUSE)
+        return min(pause, max(self._give_up - time.monotonic(), 0.0))
+
+
+def wait_for(store: Store, ids: Sequence[str], timeout: float) -> list[Job[Any]]:
+    """The last jobs of the chains that these belong to, once all of them are over or have failed."""
     if not ids:
         return []
-    give_up = time.monotonic() + timeout
-    ended: dict[str, Job[Any]] = {}  # by chain
-    pause = FIRST_PAUSE
+    chains = Chains(store, ids, timeout)
     with store.wakes.sleeper("done") as sleeper:
-        chains = store.run(steer.watch, ids)
-        left = list(dict.fromkeys(chains.values()))
+        chains.watch()
         while True:
             sleeper.clear()
             began = time.monotonic()
-            ends = store.run(look.ends, left)
-            if ends.gone:
-                raise JobNotFound(*(id for id in ids if chains[id] in ends.gone))
-            ended |= ends.ended
-            left = list(ends.states)
-            if not left:
-                return [ended[chains[id]] for id in ids]
-            now = time.monotonic()
-            if now >= give_up:
-                missing = {id: ends.states[chains[id]] for id in ids if chains[id] in ends.states}
-                raise WaitTimeout(missing, timeout, len(chains))
-            if now - began > LONG_LOOK:
-                time.sleep(min(now - began, give_up - now))
-            sleeper.wait(min(pause, max(give_up - time.monotonic(), 0)))
-            pause = min(pause * 1.5, LONGEST_PAUSE)
+            ends = chains.look()
+            if ends is not None:
+                return ends
+            if rest := chains.rest(time.monotonic() - began):
+                time.sleep(rest)
+            sleeper.wait(chains.pause())
+
+
+async def await_for(store: Store, ids: Sequence[str], timeout: float) -> list[Job[Any]]:
+    """The same for async code. It has a thread only while it looks: those who wait are in nobody's way."""
+    if not ids:
+        return []
+    chains = Chains(store, ids, timeout)
+    with store.wakes.async_sleeper("done") as sleeper:
+        await change_in_thread(chains.watch)
+        while True:
+            sleeper.clear()
+            began = time.monotonic()
+            ends = await look_in_thread(chains.look)
+            if ends is not None:
+                return ends
+            if rest := chains.rest(time.monotonic() - began):
+                await asyncio.sleep(rest)
+            await sleeper.wait(chains.pause())

@@ -426,3 +426,127 @@ def test_a_call_sees_the_callers_context_and_hands_back_what_it_raised() -> None
 
 def _interrupt() -> None:
     raise KeyboardInterrupt
+
+
+def test_calls_beyond_the_bound_wait_in_line_and_come_in_order() -> None:
+    threads = Threads("test-bound", most=3)
+    order: list[int] = []
+    release = threading.Event()
+
+    def call(n: int) -> None:
+        order.append(n)
+        release.wait(30)
+
+    async def main() -> None:
+        calls = asyncio.gather(*(threads.call(call, n) for n in range(50)))
+        while len(order) < 3:
+            await asyncio.sleep(0.001)
+        assert sum(thread.name == "test-bound" for thread in threading.enumerate()) == 3
+        release.set()
+        await calls
+
+    asyncio.run(main())
+    assert sorted(order) == list(range(50))
+    assert set(order[:3]) == {0, 1, 2}
+
+
+def test_a_call_that_was_cancelled_in_line_is_not_made() -> None:
+    threads = Threads("test-calls", most=1)
+    made: list[str] = []
+    release = threading.Event()
+
+    async def main() -> None:
+        first = asyncio.ensure_future(threads.call(release.wait, 30))
+        second = asyncio.ensure_future(threads.call(made.append, "second"))
+        third = asyncio.ensure_future(threads.call(made.append, "third"))
+        await asyncio.sleep(0)
+        second.cancel()
+        release.set()
+        await asyncio.gather(first, third)
+
+    asyncio.run(main())
+    assert made == ["third"]
+
+
+def refuse_threads(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """What Python says at a limit of processes."""
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == name:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+
+
+def test_a_call_whose_thread_cannot_be_started_is_not_made_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = Threads("test-calls")
+    made: list[str] = []
+    release, over = threading.Event(), threading.Event()
+    threads.submit(lambda: release.wait(30) and None)
+    with monkeypatch.context() as patch:
+        refuse_threads(patch, "test-calls")
+        with pytest.raises(RuntimeError, match="can't start"):
+            threads.submit(lambda: made.append("refused"))
+    release.set()
+    threads.submit(lambda: made.append("later"))
+    threads.submit(over.set)
+    assert over.wait(30)
+    time.sleep(0.05)
+    assert made == ["later"]
+
+
+def test_a_bounded_call_whose_thread_cannot_be_started_waits_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = Threads("test-calls", most=8)
+    release, over = threading.Event(), threading.Event()
+    with monkeypatch.context() as patch:
+        refuse_threads(patch, "test-calls")
+        with pytest.raises(RuntimeError, match="can't start"):  # nobody would ever make it
+            threads.submit(over.set)
+    threads.submit(lambda: release.wait(30) and None)
+    with monkeypatch.context() as patch:
+        refuse_threads(patch, "test-calls")
+        threads.submit(over.set)
+    assert not over.is_set()
+    release.set()
+    assert over.wait(30)
+
+
+def client_threads() -> int:
+    return sum(thread.name == "leasehold-client" for thread in threading.enumerate())
+
+
+def test_thousands_of_async_calls_share_a_few_threads(app: App) -> None:
+    work = with_task(app)
+    app.client.migrate()
+
+    async def main() -> int:
+        most = 0
+        calls = asyncio.gather(*(work.aenqueue(n) for n in range(2000)))
+        while not calls.done():
+            most = max(most, client_threads())
+            await asyncio.sleep(0.005)
+        assert len({job.id for job in await calls}) == 2000
+        return most
+
+    assert 0 < asyncio.run(main()) <= 64
+    assert app.client.count() == 2000
+
+
+def test_any_number_of_async_waits_holds_up_no_other_call(app: App) -> None:
+    work = with_task(app)
+    app.client.migrate()
+
+    async def main() -> None:
+        jobs = await app.aclient.enqueue_many([work.draft(n) for n in range(200)])
+        waits = asyncio.gather(*(app.aclient.wait(job, timeout=60) for job in jobs))
+        await asyncio.sleep(0.1)
+        assert not waits.done()
+        assert client_threads() <= 64
+        assert await app.aclient.count() == 200
+        for job in jobs:
+            await app.aclient.complete(job, None)
+        assert {job.state for job in await waits} == {"succeeded"}
+
+    asyncio.run(main())

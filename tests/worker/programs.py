@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 from leasehold import App, Job
+from leasehold.worker.signals import AT_ONCE
 from tests.conftest import LOCAL_PG_KINDS, SERVERS
 from tests.servers import PrivateServer, Server
 
@@ -181,6 +182,7 @@ class Program:
 
     process: subprocess.Popen[bytes]
     output: Path
+    sent: float = 0.0  # when the last signal was
 
     @property
     def pid(self) -> int:
@@ -209,12 +211,14 @@ class Program:
         return self
 
     def send(self, number: int, times: int = 1) -> Program:
-        """Signals, each of them once the one before was heard."""
+        """Signals, each of them once the one before was heard, and not so soon that it would count as the same."""
         for _ in range(times):
+            time.sleep(max(self.sent + AT_ONCE + 0.05 - time.monotonic(), 0))
             heard = self.log.count("SIG")
             self.process.send_signal(number)
             if times > 1:
                 until(lambda heard=heard: self.log.count("SIG") > heard or not self.runs, lambda: self.log)  # type: ignore[misc]
+            self.sent = time.monotonic()
         return self
 
     def code(self, within: float = PATIENCE) -> int:

@@ -309,3 +309,24 @@ async def _at_once(attempt: Attempt, begin: Begin) -> None:
 def _old_draft(stage: Stage, way: str, scene: Any, moment: float) -> Any:
     task = stage.task(way, scene)
     return task.using(id=make_id(moment, f"{way:<10}"[:10].encode())).draft()
+
+
+def test_a_transaction_that_an_interrupt_left_open_ends_with_its_handler(two_apps: App) -> None:
+    """It may be raised where the block's `__exit__` begins: nothing but the end of the handler can be relied upon."""
+    kept: list[object] = []
+
+    @two_apps.task
+    def follow() -> None: ...
+
+    @two_apps.task(max_attempts=1)
+    def interrupted(attempt: Attempt) -> None:
+        block = attempt.transaction()
+        kept.append(block)  # as a traceback does that somebody keeps
+        block.__enter__().enqueue(follow.draft())
+        raise KeyboardInterrupt
+
+    with working(two_apps):
+        job = interrupted.enqueue()
+        assert over(two_apps, job)[0].state is State.FAILED
+        assert over(two_apps, follow.enqueue())[0].state is State.SUCCEEDED
+    assert two_apps.client.count(task="follow") == 1

@@ -13,11 +13,21 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from leasehold.store.flows import lease
 from tests import homes
 from tests.servers import PrivateServer, Server
-from tests.worker.programs import PATIENCE, Shop, a_shop, fragile_server, fragile_shop, pg_server, shop  # noqa: F401
+from tests.worker.programs import (  # noqa: F401
+    PATIENCE,
+    Shop,
+    a_shop,
+    fragile_server,
+    fragile_shop,
+    gone,
+    pg_server,
+    shop,
+)
 
 LEASE = "2"
 BOTH = (signal.SIGTERM, signal.SIGINT)
@@ -118,6 +128,35 @@ def test_a_third_signal_exits(shop: Shop) -> None:
             assert worker.code(2.0) == 128 + number
 
 
+def test_signals_that_come_together_count_once(shop: Shop) -> None:
+    """`timeout` sends its signal to the process, and again to the group."""
+    worker = shop.start("-c", "1")
+    job = shop.one("hold")
+    shop.started(job)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
+        worker.process.send_signal(number)
+    worker.says("have 300 s to end")
+    shop.go()
+    assert worker.code() == 0
+    assert worker.log.count("leasehold.worker: SIG") == 1
+    assert (shop.job(job).state, shop.job(job).attempt) == ("succeeded", 1)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_worker_that_has_stopped_exits_in_good_order_whatever_signals_come_late(shop: Shop, processes: int) -> None:
+    """Also while the interpreter shuts down, from the moment on at which everything is settled."""
+    for started, number in enumerate(BOTH, start=1):
+        worker = shop.run("worker", "shop:app", "--processes", str(processes))
+        shop.noted("WorkerStarted", times=started * processes)
+        worker.send(number).says(": stopped", times=processes)
+        if processes > 1:
+            gone(*worker.children)
+        while worker.runs:
+            worker.process.send_signal(number)
+            time.sleep(0.002)
+        assert worker.code() == 0
+
+
 def test_handlers_that_catch_everything_do_not_hold_up_the_exit(shop: Shop) -> None:
     workers = [shop.start("-c", "3", "--grace", "0.3"), shop.start("-c", "3")]
     jobs = [job for task in DEAF for job in shop.enqueue(task, number=2)]
@@ -132,9 +171,11 @@ def test_a_blocked_event_loop_does_not_hold_up_the_exit(shop: Shop) -> None:
     workers = [shop.start("-c", "1", "--grace", grace) for grace in ("0.3", "300", "300")]
     jobs = shop.enqueue("block_the_loop", number=3)
     shop.started(*jobs)
+    with nobody_can_write(shop):  # so that the second signal takes its time
+        assert workers.pop().send(signal.SIGTERM, times=3).code(SOON) == 128 + signal.SIGTERM
     for signals, worker in enumerate(workers, start=1):
         worker.send(signal.SIGTERM, times=signals)
-    assert [worker.code(SOON) for worker in workers] == [0, 0, 128 + signal.SIGTERM]
+    assert [worker.code(SOON) for worker in workers] == [0, 0]
     assert sorted(shop.job(job).state for job in jobs) == ["queued", "queued", "running"]
 
 

@@ -15,7 +15,7 @@ from .. import logs
 from ..app import App
 from ..core.errors import InvalidInput, StoreBusy, StoreUnavailable
 from ..worker import Worker
-from ..worker.signals import SignalPipe
+from ..worker.signals import AT_ONCE, SignalPipe
 from ..worker.supervisor import DONE_ITS_SHARE, Supervisor
 from .load import load_app
 
@@ -25,7 +25,7 @@ LEFT_BEHIND = 3
 
 EXIT_CODES = """\
 signals: SIGTERM or Ctrl-C stops claiming and lets running jobs end within the grace; said again, they are given back
-at once; the third time the process just exits.
+at once; the third time the process just exits. What is said again within half a second counts once.
 
 exit codes: 0 stopped in good order, 1 could not start, 2 wrong arguments, 3 some jobs could be neither settled nor
 given back (their leases run out), 128 + n exited at once on signal n."""
@@ -66,7 +66,9 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """One worker here, or several under a supervisor; that also replaces one that has done its share."""
     logs.configure(options.log_level, as_json=options.log_format == "json")
-    signals = SignalPipe() if options.leash is not None else None  # before the user's modules, which may take a while
+    # Before the user's modules, which may take a while. What the supervisor passes on, it has counted already; only a
+    # service manager that sends a signal to all processes makes two of one.
+    signals = SignalPipe(at_once=AT_ONCE / 2) if options.leash is not None else None
     app = load_app(options.app)
     worker = make_worker(app, options)
     recycled = options.max_jobs is not None or options.max_rss is not None
@@ -107,6 +109,7 @@ def run_here(worker: Worker, signals: SignalPipe, leash: int | None, *, until_id
     # Should a handler block the event loop, the process ends without it.
     threading.Thread(target=_exit_with, args=(worker,), name="leasehold-exit", daemon=True).start()
     asyncio.new_event_loop().run_until_complete(worker.run(until_idle=until_idle))
+    signals.ignore()
     _leave(worker)
     return code_of(worker)
 
@@ -123,6 +126,8 @@ def _obey(signals: SignalPipe, worker: Worker) -> None:
     count = 0
     while True:
         for number in signals.stops():
+            if worker.finished.is_set():
+                continue  # it is about to exit, with the code that it has earned
             count += 1
             log.info("%s (%d)", number.name, count)
             if count > 2:

@@ -1,17 +1,21 @@
-"""Connections kept for reuse: a list and a lock. No threads of its own: a fork or an exit finds nothing to break."""
+"""Connections kept for reuse, and a queue of places. No threads: a fork or an exit finds nothing to break."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import threading
-import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from ..core.errors import StoreBusy
+from .interrupts import handing, take_into
 
 
 class Closeable(Protocol):
@@ -40,64 +44,74 @@ class Pool(Generic[C]):
         self._start()
 
     def _start(self) -> None:
-        self._free = threading.Condition()
-        self._idle: list[C] = []
-        self._lent = 0
-        self._closings = 0
+        self._places: SimpleQueue[None] = SimpleQueue()
+        for _ in range(self._most):
+            self._places.put(None)
+        self._idle: deque[C] = deque()
         self._pid = os.getpid()  # last: who sees it may use the others
 
     @contextmanager
     def connection(self) -> Iterator[C]:
         """A connection, taken back afterwards if it is still good."""
         self._notice_fork()
-        closings = self._closings
-        connection = self._take()
+        place, held, idle, pid = list[None](), list[C](), self._idle, self._pid
+        places = self._places
+        give_back, keep = handing(place, places.put), handing(held, idle.append)
         try:
-            yield connection
+            try:
+                take_into(place, partial(places.get, True, self._patience))
+            except Empty:
+                self._look_for_place(place, places)
+            try:
+                take_into(held, idle.pop)
+            except IndexError:
+                take_into(held, self._connect)
+            yield held[0]
         finally:
-            self._give_back(connection, keep=closings == self._closings)
+            try:
+                try:
+                    if held and idle is self._idle and self._usable(held[0]):
+                        next(keep)
+                finally:
+                    if held or idle is not self._idle:
+                        self._let_go(held, idle, pid)
+            finally:
+                if place:
+                    next(give_back)
 
     def close(self) -> None:
         """Close what is idle; what is lent is closed when it comes back."""
         self._notice_fork()
-        with self._free:
-            self._closings += 1
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        idle, self._idle = self._idle, deque()
+        _close_all(idle)
 
     def _notice_fork(self) -> None:
         if self._pid != os.getpid():
             abandoned.append(self._idle)
             self._start()
 
-    def _take(self) -> C:
-        give_up = time.monotonic() + self._patience
-        with self._free:
-            while not self._idle and self._lent >= self._most:
-                if not self._free.wait(give_up - time.monotonic()):
-                    raise StoreBusy(f"all {self._most} connections have been in use for {self._patience:g} s")
-            self._lent += 1
-            if self._idle:
-                return self._idle.pop()
+    def _look_for_place(self, place: list[None], places: SimpleQueue[None]) -> None:
+        """A block that an interrupt has kept from its end gives its place back when it is collected."""
+        gc.collect()
         try:
-            return self._connect()
-        except BaseException:
-            self._return_place()
-            raise
+            take_into(place, places.get_nowait)
+        except Empty:
+            raise StoreBusy(f"all {self._most} connections have been in use for {self._patience:g} s") from None
 
-    def _give_back(self, connection: C, *, keep: bool) -> None:
-        if keep and self._usable(connection):
-            with self._free:
-                self._idle.append(connection)
-        else:
+    def _let_go(self, held: list[C], idle: deque[C], pid: int) -> None:
+        """What is not kept: it is broken, the pool was closed meanwhile, or this is another process by now."""
+        if pid != os.getpid():
+            abandoned.extend(held)
+            return
+        for connection in held:
             connection.close()
-        self._return_place()
+        _close_all(idle if idle is not self._idle else deque())
 
-    def _return_place(self) -> None:
-        with self._free:
-            self._lent -= 1
-            self._free.notify()
+
+def _close_all(idle: deque[Any]) -> None:
+    with suppress(IndexError):
+        while True:
+            idle.pop().close()
 
 
 class Places:

@@ -2,7 +2,9 @@
 
 A transaction that writes is begun IMMEDIATE: it either has the write lock or waits for it, and never finds out in the
 middle that somebody else was quicker. With `synchronous=FULL` a commit costs a sync of the disk, so threads that write
-at the same time share one: the first to get hold of the writer runs the flows of all who wait, each in a savepoint.
+at the same time share one. A thread that finds the writer free runs its own flow, and no other: an exception of a
+signal handler is raised in the thread that it was meant for, and undoes only what that thread has done. The others
+queue their flows, and a thread of ours, which no signal handler can interrupt, runs all of them, each in a savepoint.
 """
 
 from __future__ import annotations
@@ -16,17 +18,19 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from ..core import names
 from ..core.errors import RowRejected, SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
 from . import migrate
 from .deadlines import STATEMENT_SECONDS
+from .interrupts import handing, leave, take_into
 from .pool import Places, Pool, abandoned
 from .query import Flow, Query, Row, Wake, texts
 from .runner import drive
@@ -45,6 +49,7 @@ NETWORK = re.compile(
 )
 BUSY_FOR = 30.0
 CLOSE_WITHIN = 1.0
+LINGER = 1.0  # seconds that the thread which writes for others waits for more
 A_MOMENT = 0.0005
 
 #: Errors that come again: of the value, and of the permission to write.
@@ -91,7 +96,10 @@ class SQLiteStore(Store):
     def _start(self) -> None:
         self._writer: sqlite3.Connection | None = None
         self._writing = threading.Lock()
-        self._waiting: deque[_Turn[Any]] = deque()
+        self._waiting: SimpleQueue[_Turn[Any]] = SimpleQueue()
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None  # writes for those who wait
+        self._collecting = False
         self._pid = os.getpid()
 
     def attempt(
@@ -100,24 +108,31 @@ class SQLiteStore(Store):
         """Run a flow once: a look on a reader's connection, a change on the writer's."""
         self._notice_fork()
         self.ready()
-        turn = _Turn(make, self.quoted)
-        if looks and not self._memory:
-            self._look(turn)
-        else:
-            self._take_turn(turn)
-        return turn.result()
+        run = partial(self._drive, make, time.monotonic())
+        return self._look(run) if looks and not self._memory else self._take_turn(run)
 
     @contextmanager
     def opened(self) -> Iterator[Opened]:
         """A transaction on a connection of its own: whoever else writes waits until it is over."""
         self._notice_fork()
         self.ready()
-        if not self._writing.acquire(timeout=PATIENCE_OF_HANDLERS):
-            raise self._held(PATIENCE_OF_HANDLERS)
-        with self._released(), self._openers.connection() as raw, self._ended(raw) as check:
-            for pause in self._tries(raw, PATIENCE_OF_HANDLERS):
-                time.sleep(pause)
-            yield Opened(raw, OnSQLite(raw, self.quoted), check)
+        writing, held = self._writing, list[bool]()
+        try:
+            take_into(held, partial(writing.acquire, timeout=PATIENCE_OF_HANDLERS))
+            if True not in held:
+                raise self._held(PATIENCE_OF_HANDLERS)
+            with self._openers.connection() as raw:
+                try:
+                    with self._ended(raw) as check:
+                        for pause in self._tries(raw, PATIENCE_OF_HANDLERS):
+                            time.sleep(pause)
+                        yield Opened(raw, OnSQLite(raw, self.quoted), check)
+                finally:
+                    if raw.in_transaction:
+                        raw.execute("rollback")
+        finally:
+            if True in held:
+                writing.release()
 
     @asynccontextmanager
     async def aopened(self) -> AsyncIterator[AsyncOpened]:
@@ -126,9 +141,18 @@ class SQLiteStore(Store):
         await self.aready()
         async with self._turn_on_loop.place():  # there is one writer: the others wait where they are in nobody's way
             with self._openers.connection() as raw:
-                await self._begin_on_loop(raw)
-                with self._released(), self._ended(raw) as check:
-                    yield AsyncOpened(raw, OnSQLiteAsync(raw, self.quoted), check)
+                writing, held = self._writing, list[bool]()
+                try:
+                    await self._begin_on_loop(raw, writing, held)
+                    with self._ended(raw) as check:
+                        yield AsyncOpened(raw, OnSQLiteAsync(raw, self.quoted), check)
+                finally:
+                    try:
+                        if raw.in_transaction:
+                            raw.execute("rollback")
+                    finally:
+                        if held:
+                            writing.release()
 
     def wake(self, wakes: list[Wake]) -> None:
         """Other processes watch the file."""
@@ -143,13 +167,14 @@ class SQLiteStore(Store):
         """Make the schema in a new file; refuse one that is not the one this version works with."""
         self._refuse_network()
         self._warn_of_wal_reset()
-        with self._writing:
-            writer = self._open_writer()
-            found = migrate.sqlite_version(writer, self.quoted)
-            if found == 0:
-                self._in_transaction(self.migrate_on)
-            else:
-                migrate.check(found, self.where, "sqlite")
+        self._alone(self._check_alone)
+
+    def _check_alone(self) -> None:
+        found = migrate.sqlite_version(self._open_writer(), self.quoted)
+        if found == 0:
+            self._in_transaction(self.migrate_on)
+        else:
+            migrate.check(found, self.where, "sqlite")
 
     def migrate(self) -> list[int]:
         """Bring the file up to date. Safe when many do it at once. Returns the versions applied."""
@@ -158,9 +183,7 @@ class SQLiteStore(Store):
         return self.patiently(Limited(PATIENCE), lambda *_: self._migrate_once())
 
     def _migrate_once(self) -> list[int]:
-        with self._writing:
-            self._open_writer()
-            return self._in_transaction(self.migrate_on)
+        return self._alone(lambda: self._in_transaction(self.migrate_on))
 
     def migrate_on(self, connection: sqlite3.Connection) -> list[int]:
         """Bring the file up to date in a transaction that is open."""
@@ -172,11 +195,13 @@ class SQLiteStore(Store):
         super().close()
         self._readers.close()
         self._openers.close()
-        if self._writing.acquire(timeout=CLOSE_WITHIN):  # a handler may have a transaction open, for ever
-            with self._released():
-                if self._writer is not None and not self._memory:
-                    self._writer.close()
-                    self._writer = None
+        with suppress(_Held):  # a handler may have a transaction open, for ever
+            self._alone(self._close_writer, CLOSE_WITHIN)
+
+    def _close_writer(self) -> None:
+        if self._writer is not None and not self._memory:
+            writer, self._writer = self._writer, None
+            writer.close()
 
     def _notice_fork(self) -> None:
         """A connection must not be used, nor closed, on the other side of a fork; nor can its lock be trusted there."""
@@ -184,53 +209,115 @@ class SQLiteStore(Store):
             abandoned.append(self._writer)
             self._start()
 
-    def _look(self, turn: _Turn[Any]) -> None:
-        with self._readers.connection() as connection:
-            try:
-                turn.run(connection)
-            except sqlite3.Error as error:
-                turn.fail(self._meaning(error))
+    def _drive(self, make: Callable[[], Flow[R]], since: float, connection: sqlite3.Connection) -> tuple[R, list[Wake]]:
+        return drive(make(), OnSQLite(connection, self.quoted, waited=time.monotonic() - since))
 
-    def _take_turn(self, turn: _Turn[Any]) -> None:
-        """Wait for the writer, or for somebody who has it to run this flow along with theirs."""
-        self._waiting.append(turn)
-        if not self._writing.acquire(timeout=self._busy_for):
-            with suppress(ValueError, IndexError):
-                self._waiting.remove(turn)
-                raise Transient(self._held(self._busy_for), unknown=False)
-            self._writing.acquire()  # somebody runs it just now
-        with self._released():
-            turns: list[_Turn[Any]] = []
-            while self._waiting and not turn.done:
-                turns.append(self._waiting.popleft())
-            if not turns:
-                return
-            try:
-                self._open_writer()
-                self._in_transaction(partial(_run_all, turns, self._meaning))
-            except BaseException as error:
-                for each in turns:
-                    each.fail(error)
-
-    @contextmanager
-    def _released(self) -> Iterator[None]:
-        """The turn to write is ours, and is passed on afterwards. Those of one process wait for it, not in SQLite."""
-        writing = self._writing
+    def _look(self, run: Callable[[sqlite3.Connection], R]) -> R:
+        block = self._readers.connection()
         try:
-            yield
+            with block as connection:
+                return run(connection)
+        except sqlite3.Error as error:
+            raise self._meaning(error) from error
         finally:
-            writing.release()
+            leave(block)
+
+    def _take_turn(self, run: Callable[[sqlite3.Connection], R]) -> R:
+        """Write here if the writer is free, else have it written along with what others want to write."""
+        if not self._collecting and self._waiting.empty():
+            with suppress(_Held):
+                return self._alone(partial(self._in_transaction, run), 0)
+        turn = _Turn(run)
+        try:
+            self._waiting.put(turn)
+            if self._has_thread():
+                if turn.wait(self._busy_for):
+                    return turn.result()
+                if turn.take():
+                    raise Transient(self._held(self._busy_for), unknown=False)
+            elif turn.take():
+                return self._write_without_thread(run)
+            turn.wait()  # it is run just now
+            return turn.result()
+        except BaseException:
+            turn.take()  # what has begun goes on without us
+            raise
+
+    def _write_without_thread(self, run: Callable[[sqlite3.Connection], R]) -> R:
+        try:
+            return self._alone(partial(self._in_transaction, run), self._busy_for)
+        except _Held:
+            raise Transient(self._held(self._busy_for), unknown=False) from None
+
+    def _has_thread(self) -> bool:
+        """See to it that there is a thread which writes for those who wait. False: none can be started."""
+        with self._starting:
+            if self._thread is None:
+                thread = threading.Thread(target=self._write_for_others, name="leasehold-writer", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:
+                    return False
+                self._thread = thread
+        return True
+
+    def _write_for_others(self) -> None:
+        """Write what waits, until nothing has waited for a while. No signal handler is ever run in this thread."""
+        while True:
+            try:
+                first = self._waiting.get(timeout=LINGER)
+            except Empty:
+                with self._starting:
+                    if self._waiting.empty():
+                        self._thread = None
+                        return
+                continue
+            self._collecting = True  # nobody shall get in before those who wait
+            turns = [first]
+            try:
+                self._alone(partial(self._write_together, turns))
+            except BaseException as error:
+                for turn in turns:
+                    turn.fail(error)
+            finally:
+                self._collecting = False
+            for turn in turns:
+                turn.end()
+
+    def _write_together(self, turns: list[_Turn[Any]]) -> None:
+        """Run the flows of all who wait, in one transaction. Those who gave up waiting are left out."""
+        with suppress(Empty):
+            while True:
+                turns.append(self._waiting.get_nowait())
+        turns[:] = [turn for turn in turns if turn.take()]
+        if turns:
+            self._in_transaction(partial(_run_all, turns, self._meaning))
+
+    def _alone(self, work: Callable[[], R], patience: float = -1) -> R:
+        """Call while nobody else in this process writes. What an interrupt left open is undone before others write."""
+        writing, held = self._writing, list[bool]()
+        try:
+            take_into(held, partial(writing.acquire, timeout=patience))
+            if True not in held:
+                raise _Held
+            return work()
+        finally:
+            if True in held:
+                try:
+                    if self._writer is not None and self._writer.in_transaction:
+                        self._writer.execute("rollback")
+                finally:
+                    writing.release()
 
     def _held(self, seconds: float) -> StoreBusy:
         return StoreBusy(f"{self.where}: another transaction has held the write lock for {seconds:g} s")
 
     def _in_transaction(self, work: Callable[[sqlite3.Connection], R]) -> R:
         """Begin, work, commit. Whatever fails is undone."""
-        assert self._writer is not None  # noqa: S101
-        connection = self._writer
+        connection = self._open_writer()
         try:
-            self._begin(connection)
             try:
+                self._begin(connection)
                 result = work(connection)
                 connection.execute("commit")
             except BaseException:
@@ -243,7 +330,7 @@ class SQLiteStore(Store):
 
     @contextmanager
     def _ended(self, raw: sqlite3.Connection) -> Iterator[Callable[[], None]]:
-        """Around what others do in a transaction: committed, or undone. Yields what raises if it is over before."""
+        """Around what others do in a transaction: committed if nothing is raised. Yields what raises if it is over."""
 
         def check() -> None:
             if not raw.in_transaction:
@@ -256,27 +343,30 @@ class SQLiteStore(Store):
         except sqlite3.OperationalError as error:
             meaning = self._meaning(error) if is_busy(error) else error
             raise (meaning.shown if isinstance(meaning, Transient) else meaning) from None
-        finally:
-            if raw.in_transaction:
-                raw.execute("rollback")
 
     def _begin(self, connection: sqlite3.Connection) -> None:
         """Take the write lock."""
         for pause in self._tries(connection, self._busy_for):
             time.sleep(pause)
 
-    async def _begin_on_loop(self, connection: sqlite3.Connection) -> None:
+    async def _begin_on_loop(self, connection: sqlite3.Connection, writing: threading.Lock, held: list[bool]) -> None:
         """Take the turn and the write lock, both or neither: what else runs on the loop may wait for either."""
         give_up = time.monotonic() + PATIENCE_OF_HANDLERS
         while True:
-            if self._writing.acquire(blocking=False):
-                try:
+            mine: list[bool] = []
+            hand_over = handing(mine, held.append)
+            try:
+                take_into(mine, partial(writing.acquire, False))
+                if True in mine:
                     connection.execute("begin immediate")
+                    next(hand_over)
                     return
-                except BaseException as error:
-                    self._writing.release()
-                    if not is_busy(error):
-                        raise
+            except sqlite3.OperationalError as error:
+                if not is_busy(error):
+                    raise
+            finally:
+                if True in mine:
+                    writing.release()
             if time.monotonic() > give_up:
                 raise self._held(PATIENCE_OF_HANDLERS)
             await asyncio.sleep(A_MOMENT)
@@ -363,30 +453,38 @@ class SQLiteStore(Store):
             )
 
 
-class _Turn(Generic[R]):
-    """One flow that waits for its turn, and what came of it."""
+class _Held(Exception):
+    """Somebody else in this process writes."""
 
-    def __init__(self, make: Callable[[], Flow[R]], schema: str) -> None:
-        self._make = make
-        self._schema = schema
-        self._since = time.monotonic()
-        self._answer: tuple[R, list[Wake]] | None = None
+
+class _Turn(Generic[R]):
+    """A flow that waits to be run by another thread, and what it returned or raised."""
+
+    def __init__(self, run: Callable[[sqlite3.Connection], R]) -> None:
+        self._run = run
+        self._ticket: list[None] = [None]  # whoever has it decides: to run the flow, or not
+        self._over = threading.Lock()
+        self._over.acquire()
+        self._answer: list[R] = []
         self._error: BaseException | None = None
 
-    @property
-    def done(self) -> bool:
-        """Somebody has run it."""
-        return self._answer is not None or self._error is not None
+    def take(self) -> bool:
+        """True for one only: the thread that runs it, or the one that does not want it any more."""
+        try:
+            self._ticket.pop()
+        except IndexError:
+            return False
+        return True
 
-    def run(self, connection: sqlite3.Connection) -> None:
-        """Run the flow on a connection."""
-        self._answer = drive(self._make(), OnSQLite(connection, self._schema, time.monotonic() - self._since))
+    def wait(self, seconds: float = -1) -> bool:
+        """Until it has been run. False: the time is up."""
+        return self._over.acquire(timeout=seconds)
 
     def run_in_savepoint(self, connection: sqlite3.Connection, meaning: Callable[[sqlite3.Error], Exception]) -> None:
         """Run the flow in a transaction that it shares with others: what it raises is its own."""
         connection.execute("savepoint turn")
         try:
-            self.run(connection)
+            self._answer.append(self._run(connection))
         except BaseException as error:
             if not connection.in_transaction:
                 raise  # SQLite has rolled back all of it
@@ -398,12 +496,15 @@ class _Turn(Generic[R]):
         """Note what went wrong; the first reason stays."""
         self._error = self._error or error
 
-    def result(self) -> tuple[R, list[Wake]]:
+    def end(self) -> None:
+        """It was run, and committed or undone."""
+        self._over.release()
+
+    def result(self) -> R:
         """What the flow returned, or raise what it raised."""
         if self._error is not None:
             raise self._error
-        assert self._answer is not None  # noqa: S101
-        return self._answer
+        return self._answer[0]
 
 
 def _run_all(
@@ -429,7 +530,9 @@ class OnSQLite:
         """Run a script; the answer is what all of its statements return."""
         answer: list[Row] = []
         for text in texts(query.name, "sqlite", "named", self._schema):
-            answer += self._raw.execute(text.sql, text.named(query.params)).fetchall()
+            # In one call: a statement that an interrupt leaves half read would keep its snapshot, and the writer busy.
+            rows = chain.from_iterable(map(self._raw.execute, (text.sql,), (text.named(query.params),)))
+            answer.extend(rows)
         return answer
 
 

@@ -15,6 +15,7 @@ from ..core.errors import StoreBusy, StoreUnavailable
 from ..threads import Threads
 from .deadlines import STATEMENT_SECONDS
 from .flows import upkeep
+from .interrupts import leave
 from .query import Dialect, Flow, Query, Wake, is_look, repeat_of, seconds_of
 from .runner import AsyncConnection, Connection, adrive, drive
 from .wakes import SchemaWakes
@@ -171,8 +172,12 @@ class Store(ABC):
     @contextmanager
     def transaction(self) -> Iterator[Opened]:
         """As `opened`; and once it is committed, those who sleep are told."""
-        with self.opened() as opened:
-            yield opened
+        block = self.opened()
+        try:
+            with block as opened:
+                yield opened
+        finally:
+            leave(block)
         self.tell(opened.wakes)
 
     @asynccontextmanager

@@ -6,12 +6,13 @@ sleeper and ends when there has been none for a while.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Protocol, TypeVar
 
 log = logging.getLogger("leasehold.store")
 
@@ -62,6 +63,33 @@ class Sleeper:
         self._event.set()
 
 
+class AsyncSleeper:
+    """The same on an event loop."""
+
+    def __init__(self, channels: frozenset[str]) -> None:
+        self.channels = channels
+        self._loop = asyncio.get_running_loop()
+        self._event = asyncio.Event()
+
+    async def wait(self, seconds: float) -> None:
+        """Sleep until woken, or for so many seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._event.wait()
+
+    def clear(self) -> None:
+        """To be called before looking, so that what comes after the look is not missed."""
+        self._event.clear()
+
+    def wake(self) -> None:
+        """Something happened on one of the channels."""
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(self._event.set)
+
+
+AnySleeper = TypeVar("AnySleeper", Sleeper, AsyncSleeper)
+
+
 class Wakes:
     """The sleepers at one place, of all its schemas, and the thread that listens for them."""
 
@@ -75,7 +103,7 @@ class Wakes:
 
     def _reset(self) -> None:
         self._lock = threading.Lock()
-        self._sleepers: list[Sleeper] = []
+        self._sleepers: list[Sleeper | AsyncSleeper] = []
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()  # of the thread that listens now
         self._pid = os.getpid()
@@ -86,10 +114,9 @@ class Wakes:
             self._reset()
 
     @contextmanager
-    def sleeper(self, *channels: str) -> Iterator[Sleeper]:
-        """Somebody to be woken by these channels."""
+    def listening(self, sleeper: AnySleeper) -> Iterator[AnySleeper]:
+        """Somebody to be woken by their channels."""
         self._notice_fork()
-        sleeper = Sleeper(frozenset(channels))
         with self._lock:
             self._sleepers.append(sleeper)
             if self._thread is None:
@@ -164,7 +191,14 @@ class SchemaWakes:
 
     def sleeper(self, *kinds: str) -> AbstractContextManager[Sleeper]:
         """Somebody to be woken by what is said of these: jobs, done, request."""
-        return self._wakes.sleeper(*(channel(kind, self._schema) for kind in kinds))
+        return self._wakes.listening(Sleeper(self._channels(kinds)))
+
+    def async_sleeper(self, *kinds: str) -> AbstractContextManager[AsyncSleeper]:
+        """The same on the event loop that runs here."""
+        return self._wakes.listening(AsyncSleeper(self._channels(kinds)))
+
+    def _channels(self, kinds: tuple[str, ...]) -> frozenset[str]:
+        return frozenset(channel(kind, self._schema) for kind in kinds)
 
     def tell(self, kinds: set[str]) -> None:
         """Wake the sleepers of this process."""

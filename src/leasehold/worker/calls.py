@@ -59,6 +59,8 @@ def _plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middlew
                 value = task.__wrapped__(*args, **kwargs)
     except BaseException as error:  # SystemExit, too: it is the handler's, not ours
         return _ended_by(error, task, attempt)
+    finally:
+        attempt._backing.leave_transactions()
     return ends.of_value(task, attempt, value)
 
 

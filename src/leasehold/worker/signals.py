@@ -5,22 +5,37 @@ from __future__ import annotations
 import select
 import signal
 import socket
+import time
 from collections.abc import Iterator
 
 STOPS = (signal.SIGTERM, signal.SIGINT)
+
+#: Seconds in which signals count as one: `timeout` sends one to a process, and then to the group that it is in.
+AT_ONCE = 0.5
 
 
 class SignalPipe:
     """From its making on, SIGTERM and SIGINT do nothing but arrive here. `others` interrupt the waiting as well."""
 
-    def __init__(self, *others: signal.Signals) -> None:
+    def __init__(self, *others: signal.Signals, at_once: float = AT_ONCE) -> None:
         self._heard, self._said = socket.socketpair()
         self._said.setblocking(False)
         signal.set_wakeup_fd(self._said.fileno(), warn_on_full_buffer=False)
         for number in (*STOPS, *others):
             signal.signal(number, lambda *_: None)
+        self._at_once = at_once
+        self._counted = float("-inf")
 
     def stops(self, seconds: float | None = None) -> Iterator[signal.Signals]:
-        """Wait until something arrives, or for so many seconds; those that say stop."""
+        """Wait until something arrives, or for so many seconds; those that say stop, if not just said before."""
         if select.select([self._heard], [], [], seconds)[0]:
-            yield from (signal.Signals(number) for number in self._heard.recv(64) if number in STOPS)
+            for number in self._heard.recv(64):
+                if number in STOPS and time.monotonic() - self._counted >= self._at_once:
+                    self._counted = time.monotonic()
+                    yield signal.Signals(number)
+
+    def ignore(self) -> None:
+        """From now on nothing ends this process but itself: also while the interpreter shuts down, where handlers
+        written in Python are taken away. To be called in the main thread."""
+        for number in STOPS:
+            signal.signal(number, signal.SIG_IGN)

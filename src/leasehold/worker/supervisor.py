@@ -96,7 +96,9 @@ class Supervisor:
                 for member in self._members:
                     member.start_if_due()
             for number in signals.stops(0.2):
-                self._stop(number)
+                if not self._stops or any(member.runs for member in self._members):
+                    self._stop(number)
+        signals.ignore()
         return max((member.end() for member in self._members), default=0)
 
     def _stop(self, number: signal.Signals) -> None:

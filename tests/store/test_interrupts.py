@@ -1,0 +1,111 @@
+"""An interrupt, at whatever point of a write, leaves a store that everybody can use, and is raised only where meant."""
+
+# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from leasehold import App
+from leasehold.store.pool import Pool
+from leasehold.store.sqlite import SQLiteStore
+from tests.homes import Home, _any_schema, home, pg_home, pg_schema  # noqa: F401
+from tests.store.test_connections import refuse_threads
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_after_an_interrupt_this_thread_others_and_other_processes_write(home: Home) -> None:
+    if home.kind == "memory":
+        pytest.skip("memory is not shared")
+    url = home.url if home.is_postgres else f"{home.url}?synchronous=normal"
+    app = home.app()
+    app.client.migrate()
+    app.close()
+    command = [sys.executable, "-m", "tests.store.interrupted", url, home.schema, "150", str(random.randrange(10**6))]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT)
+    assert run.returncode == 0, f"{command}\n{run.stdout}{run.stderr}"
+
+
+def busy_store(path: Path, busy_for: float = 30.0) -> tuple[App, SQLiteStore]:
+    app = App(f"sqlite:///{path}/leasehold.db")
+    app.client.migrate()
+    store = app.store()
+    assert isinstance(store, SQLiteStore)
+    store._busy_for = busy_for
+    return app, store
+
+
+def test_who_finds_the_writer_busy_has_it_written_by_a_thread_that_signals_do_not_reach(tmp_path: Path) -> None:
+    app, store = busy_store(tmp_path)
+
+    @app.task
+    def work() -> None: ...
+
+    threads = [threading.Thread(target=work.enqueue, daemon=True) for _ in range(5)]
+    with store._writing:
+        for thread in threads:
+            thread.start()
+        assert all(thread.is_alive() for thread in threads)
+    for thread in threads:
+        thread.join(30)
+    assert app.client.count() == 5
+
+
+def test_a_thread_that_cannot_be_started_keeps_nobody_from_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, store = busy_store(tmp_path)
+
+    @app.task
+    def work() -> None: ...
+
+    refuse_threads(monkeypatch, "leasehold-writer")
+    threads = [threading.Thread(target=work.enqueue, daemon=True) for _ in range(4)]
+    with store._writing:
+        for thread in threads:
+            thread.start()
+        assert all(thread.is_alive() for thread in threads)
+    for thread in threads:
+        thread.join(30)
+    assert app.client.count() == 4
+
+
+class Line:
+    """A connection, as far as a pool cares."""
+
+    closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_a_place_whose_way_out_was_interrupted_comes_back() -> None:
+    made: list[Line] = []
+
+    def connect() -> Line:
+        made.append(Line())
+        return made[-1]
+
+    lines = Pool(connect, lambda line: True, most=1, patience=0.05)
+    lent = lines.connection()
+    lent.__enter__()
+    around = [lent]
+    around.append(around)  # type: ignore[arg-type]  # as a traceback and what has kept it
+    del lent, around  # __exit__ is never reached
+    with lines.connection() as line:
+        assert line is made[0]
+    assert len(made) == 1
+
+
+def test_what_a_closed_pool_has_lent_is_closed_when_it_comes_back() -> None:
+    lines = Pool(Line, lambda line: True, most=1, patience=0.05)
+    with lines.connection() as line:
+        lines.close()
+    assert line.closed
