@@ -144,10 +144,13 @@ class PostgresStore(Store):
             log.debug("notifying through %s failed: %s", self.where, error)
 
     def check(self) -> None:
-        """Refuse a schema that is not the one this version works with."""
+        """Refuse a schema that this release does not work with."""
+        migrate.check(self._applied(), f"schema {self.schema} of {self.where}")
+
+    def _applied(self) -> migrate.Applied:
         with self._pool.connection() as raw:
             try:
-                migrate.check(migrate.postgres_version(raw, self.quoted), f"schema {self.schema} of {self.where}")
+                return migrate.postgres_applied(raw, self.quoted)
             except psycopg.Error as error:
                 raise self._meaning(error) from error
 

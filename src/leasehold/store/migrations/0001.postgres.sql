@@ -1,4 +1,5 @@
 -- The first schema. `jobs` holds what is not over, and stays small; `finished` holds the rest.
+-- oldest: 1
 
 create sequence {schema}.job_seq;
 

@@ -1,4 +1,5 @@
 -- The first schema. `jobs` holds what is not over, and stays small; `finished` holds the rest. Times are seconds since 1970.
+-- oldest: 1
 
 create table {schema}.jobs (
     id            text primary key not null,
