@@ -31,7 +31,7 @@ NOTES = {
     "release": "the attempt is given back",
     "reap": "the lease has expired; counts as a lost attempt",
     "cancel": "a running job is asked",
-    "pause": "a running job is asked",
+    "pause": "a running job is asked; one in line at its target keeps its place",
     "resume": "attempts start anew",
     "run_now": "only a job that waits for its time",
     "complete": "from outside; a running owner loses its lease",

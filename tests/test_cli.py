@@ -236,7 +236,7 @@ def test_a_schema_that_is_too_new_says_to_upgrade(typed: CommandLine, tmp_path: 
     write_app(tmp_path, "sqlite:///leasehold.db")
     assert typed(tmp_path, "migrate", "shop:app")[0] == 0
     with closing(sqlite3.connect(tmp_path / "leasehold.db")) as connection, connection:
-        connection.execute("insert into leasehold_migrations values (999, 0)")
+        connection.execute("insert into leasehold_migrations (version, applied_at) values (999, 0)")
     for command in ("worker", "migrate"):
         said = typed.refusal(tmp_path, command, "shop:app")
         assert "is at version 999" in said

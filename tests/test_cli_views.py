@@ -177,7 +177,7 @@ def test_the_doctor_shows_what_it_finds_and_exits_by_it(typed: CommandLine, shop
     assert said.split()[:3] == ["LEVEL", "CHECK", "FINDING"]
     assert re.search(r"^ok +schema +version 1", said, re.M)
     with closing(sqlite3.connect(shop.place / "jobs.db")) as connection, connection:
-        connection.execute("insert into leasehold_migrations values (999, 0)")
+        connection.execute("insert into leasehold_migrations (version, applied_at) values (999, 0)")
     code, said = typed(shop.place, "doctor", "shop:app")
     assert code == 1
     _, worst, advice, *_ = said.splitlines()

@@ -166,7 +166,8 @@ class Model:
         for row in sorted(self._live(), key=lambda row: row.seq):
             if row.wait == "target" and row.draft.target not in held:
                 held.add(row.draft.target)
-                ready.append(row)
+                if row.state == "pending":  # a paused one keeps its place, and those behind it wait
+                    ready.append(row)
         for row in ready:
             row.state, row.wait, row.holds, row.seq = "queued", None, row.draft.target is not None, self._next()
         due = min((row.run_at - now for row in self._live() if row.wait == "time"), default=None)
@@ -407,12 +408,13 @@ class Model:
         if row.state == "running":
             row.request = row.request or "pause"
         else:
-            self._place(row, "paused", None, now)
+            due = row.wait == "time" and row.run_at <= now and row.draft.target is not None and not row.holds
+            self._place(row, "paused", "target" if row.wait == "target" or due else None, now)
         return row.view()
 
     def resume(self, id: str, now: float) -> dict[str, Any]:
         row = self._find(id, "resume", "paused failed")
-        d, ahead = row.draft, row.state == "paused" and row.run_at > now
+        d, ahead = row.draft, row.state == "paused" and row.wait is None and row.run_at > now
         if row.state == "failed" and d.unique is not None and (d.unique_for is None or self._held(d.unique, now)):
             holder = self._take_key(d, now)
             if holder != id:

@@ -120,11 +120,14 @@ class Subject:
         state = self.dump()
         held = {row["target"] for row in state["jobs"].values() if row["holds"]}
         undecided = {row["job"] for row in state["edges"] if row["state"] is None}
+        order = {str(id): seq for id, seq in self._raw.execute(f"select id, seq from {self._prefix}jobs")}
+        in_line = [row for row in state["jobs"].values() if row["state"] == "paused" and row["wait"] == "target"]
         stuck = [
             Stuck(row["id"])
             for row in state["jobs"].values()
             if row["state"] == "pending" and row["run_at"] <= now and row["id"] not in undecided
             and (row["target"] is None or row["holds"] or row["target"] not in held)
+            and not any(one["target"] == row["target"] and order[one["id"]] < order[row["id"]] for one in in_line)
         ]  # fmt: skip
         assert not stuck, f"{self.name}: {stuck}"
 
@@ -138,6 +141,8 @@ def check_invariants(subject: Subject, state: State) -> None:
         assert leased if row["state"] == "running" else row["worker"] is None and row["expires_at"] is None
         assert row["attempt"] <= row["max_attempts"]
         assert row["holds"] or row["target"] is None or row["state"] not in ("queued", "running")
+        assert row["wait"] == "target" if row["state"] == "paused" and row["wait"] else True
+        assert row["wait"] != "target" or (row["target"] is not None and not row["holds"])
         assert row["waits"] == sum(edge["job"] == row["id"] and edge["state"] is None for edge in state["edges"])
     holders = Counter(row["target"] for row in jobs.values() if row["holds"])
     assert all(target is not None and number == 1 for target, number in holders.items())

@@ -105,13 +105,15 @@ def test_jobs_that_no_worker_can_run_are_named(home: Home) -> None:
             assert "start workers of the program that has this task" in str(both[0].advice)
 
 
-def change_version(app: App, to: int) -> None:
+def change_version(app: App, to: int, oldest: int | None = None) -> None:
     """As if another release had migrated."""
     stamp = "0" if app.store().dialect == "sqlite" else "statement_timestamp()"
     name = f"{app.store().quoted}_migrations" if stamp == "0" else f"{app.store().quoted}.migrations"
     with app.store().opened() as opened:
         opened.raw.execute(f"delete from {name}")
-        opened.raw.execute(f"insert into {name} (version, applied_at) values ({to}, {stamp})")
+        opened.raw.execute(
+            f"insert into {name} (version, applied_at, oldest, release) values ({to}, {stamp}, {oldest or to}, '9.9.9')"
+        )
 
 
 def test_a_schema_of_another_release_is_looked_at_nevertheless(home: Home) -> None:
@@ -130,6 +132,19 @@ def test_a_schema_of_another_release_is_looked_at_nevertheless(home: Home) -> No
             assert {"indexes", "pulse", "leases"} <= {one.check for one in findings}, "the rest is seen as well"
         finally:
             app.store()._checked = True
+            change_version(app, newest)
+
+
+def test_a_newer_schema_that_works_with_this_release_is_no_error(home: Home) -> None:
+    with closing(make_app(home.url, home.schema)) as app:
+        app.client.migrate()
+        newest = migrate.newest(app.store().dialect)
+        change_version(app, newest + 1, oldest=newest)
+        try:
+            schema = the(app, "schema", "info")
+            assert f"at version {newest + 1}, by leasehold 9.9.9; this release knows {newest}" in schema.text
+            assert "upgrade leasehold" in str(schema.advice)
+        finally:
             change_version(app, newest)
 
 

@@ -119,6 +119,44 @@ def test_a_newer_schema_is_refused(app: App, store_url: str, schema: str) -> Non
     assert inventory(app.store())["jobs"] == 0
 
 
+def add_version(app: App, version: int, oldest: int) -> None:
+    """As if a later release had migrated."""
+    stamp = "statement_timestamp()" if app.store().dialect == "postgres" else "0"
+    row = f"{version}, {stamp}, {oldest}, '9.9.9'"
+    sql(app, f"insert into {{schema}}migrations (version, applied_at, oldest, release) values ({row})")
+    app.store()._checked = False  # as in a program that starts now
+
+
+def test_every_migration_says_which_releases_work_with_it() -> None:
+    said = [{n: migrate.oldest(n, text) for n, text in migrate.migrations(d).items()} for d in ("postgres", "sqlite")]
+    assert said[0] == said[1]
+    assert all(1 <= oldest <= version for version, oldest in said[0].items())
+    assert all("\n-- oldest: " in text for d in ("postgres", "sqlite") for text in migrate.migrations(d).values())
+
+
+def test_a_newer_schema_that_was_made_for_this_release_as_well_is_worked_with(app: App) -> None:
+    app.client.migrate()
+    newest = migrate.newest(app.store().dialect)
+    add_version(app, newest + 1, oldest=newest)
+    add_version(app, newest + 2, oldest=1)
+    app.lookup("work").enqueue()
+    assert app.client.count() == 1
+    assert app.client.migrate() == []
+    assert version(app) == newest + 2
+
+
+def test_what_any_migration_asks_of_a_release_counts(app: App) -> None:
+    app.client.migrate()
+    newest = migrate.newest(app.store().dialect)
+    add_version(app, newest + 1, oldest=newest + 1)
+    add_version(app, newest + 2, oldest=newest)
+    for use in (app.client.count, app.lookup("work").enqueue, app.client.migrate):
+        by = rf"by leasehold 9.9.9, for releases that know {newest + 1}"
+        why = rf"version {newest + 2} \({by}\), this release knows {newest}: upgrade leasehold"
+        with pytest.raises(SchemaMismatch, match=why):
+            use()  # type: ignore[operator]
+
+
 def test_an_older_schema_is_refused_until_it_is_migrated(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     app.client.migrate()
     app.lookup("work").enqueue()

@@ -309,14 +309,3 @@ def test_a_failed_job_that_let_its_target_go_stands_in_line_again_when_resumed(b
     b.settle_down()
     assert (b.state(first.id), b.state(second)) == (State.PENDING, State.QUEUED)
     assert drain(b) == [second, first.id]
-
-
-def test_a_paused_job_in_line_is_passed_over_and_comes_back(b: Bench) -> None:
-    holder = b.take(target="x")
-    second, third = (b.add(target="x") for _ in range(2))
-    b.run(steer.pause, second, now=b.now)
-    b.succeed(holder)
-    b.settle_down()
-    assert b.state(third) is State.QUEUED
-    b.run(steer.resume, second, now=b.now)
-    assert drain(b) == [third, second]

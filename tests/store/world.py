@@ -62,10 +62,12 @@ class World:
             case "pending-jobs":
                 id = self.add(after=(self.add(queue="elsewhere"),), **options)
                 self.promote()
-            case "pending-target":
+            case "pending-target" | "paused-target":
                 self.add(target="x", queue="elsewhere")
                 self.promote()
                 id = self.add(target="x", policy=Policy(**policy))
+                if situation == "paused-target":
+                    self.run(steer.pause, id, now=NOW)
             case _:
                 id = self.add(**options)
                 self.promote()

@@ -240,6 +240,15 @@ def test_what_there_is_no_room_for_is_said_and_not_left_out(empty: App) -> None:
     assert '<strong title="12,345,678">12.3M</strong>' in ask(empty, "/")[1]
 
 
+def test_a_paused_job_at_the_head_of_a_line_is_shown_with_what_to_do(empty: App) -> None:
+    first, second = (empty.tasks["sync_stock"].using(target="x").enqueue() for _ in range(2))
+    empty.client.pause(first)
+    page = ask(empty, "/targets", "/targets?name=x")[1]
+    assert "The first in line is paused" in page
+    assert ("Resume the first in line" in page, first.id in page, second.id in page) == (True, True, True)
+    assert "keeps its place in line" in ask(empty, "/jobs")[1]
+
+
 def test_how_far_a_job_says_that_it_is_stands_in_the_list(shop: App) -> None:
     assert "25 % <bdi>thumbnails" in re.sub(r"\s+", " ", ask(shop, "/jobs", "/jobs?state=running&queue=media")[1])
 

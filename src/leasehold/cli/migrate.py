@@ -26,22 +26,21 @@ def run(options: argparse.Namespace) -> int:
     app = load_app(options.app)
     clients = [app.client.tenant(name) for name in options.tenant] or [app.client]
     done: list[dict[str, object]] = []
+    told: list[str] = []
     try:
         with work.bar("migrate", len(clients)) as advance:
             for client in clients:
-                done.append({"store": client.store.where, "applied": client.acting_as(who()).migrate()})
+                applied = client.acting_as(who()).migrate()
+                found = client.store.applied()
+                place = {"store": client.store.where, "version": found.version, "oldest": found.oldest}
+                done.append({**place, "applied": applied})
+                told.append(f"{client.store.where}: {client.store.outcome(applied)}")
                 advance(len(done))
     finally:
         app.close()
         if options.json:
             show.as_json({"stores": done})
         else:
-            _tell(done)
+            for line in told:
+                print(show.plain(line))
     return 0
-
-
-def _tell(done: list[dict[str, object]]) -> None:
-    for one in done:
-        applied = one["applied"]
-        numbers = ", ".join(map(str, applied)) if isinstance(applied, list) else ""
-        print(show.plain(f"{one['store']}: {f'applied {numbers}' if numbers else 'is up to date'}"))

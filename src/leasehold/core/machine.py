@@ -124,6 +124,14 @@ def reap(job: Running, random: float) -> Change:
     return _honour(job, replace(change, losses=losses, keeps_token=False))
 
 
+def pause(wait: Wait | None, time_ahead: bool, lines_up: bool) -> Wait | None:
+    """What a paused job goes on waiting for: its turn, if it stands in its target's line, where nothing passes it.
+
+    One whose time has come stands there, whether or not upkeep has been there to see it.
+    """
+    return Wait.TARGET if wait is Wait.TARGET or (wait is Wait.TIME and lines_up and not time_ahead) else None
+
+
 def resume(waits_for_jobs: bool, time_ahead: bool, in_line: bool) -> Wait:
     """What a resumed job waits for. One that nothing holds up is due at once: it waits for the time that is now."""
     if waits_for_jobs:

@@ -55,7 +55,7 @@ def sqlite_schema(store: SQLiteStore, raw: sqlite3.Connection) -> None:
     except sqlite3.OperationalError as error:
         if is_busy(error):
             raise
-    if (found := migrate.sqlite_version(raw, store.quoted)) == 0:
+    if (found := migrate.sqlite_applied(raw, store.quoted)).version == 0:
         store.migrate_on(raw)  # nobody else can: the caller may have the write lock
     else:
         migrate.check(found, store.where, "sqlite")  # what others see may be older than what this transaction has made

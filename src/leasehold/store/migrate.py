@@ -1,12 +1,19 @@
-"""Migrations: numbered files applied in order, each in one transaction, under a lock, once."""
+"""Migrations: numbered files applied in order, each in one transaction, under a lock, once.
+
+A release works with the version that its own migrations make, and with later ones whose migrations say so: each
+file has a line `-- oldest: N`, which is stored with its version. A release whose newest migration is N, or a later one,
+works with a schema that this file was applied to. So a store can be migrated while programs of the release before are
+at work, and they can be restarted. A file without the line works with no release before the one that has it.
+"""
 
 from __future__ import annotations
 
 import re
 import sqlite3
 from functools import cache
+from importlib.metadata import version as release_of
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.errors import SchemaMismatch
 from .query import Dialect, in_schema, split
@@ -15,6 +22,19 @@ if TYPE_CHECKING:
     import psycopg
 
 _FILE = re.compile(r"(\d{4})\.(postgres|sqlite)\.sql")
+_OLDEST = re.compile(r"^-- oldest: (\d+)$", re.M)
+
+
+class Applied(NamedTuple):
+    """The version of a schema, 0 if there is none; the oldest version that a release must know to work with it; and the
+    release that made it what it is."""
+
+    version: int
+    oldest: int
+    release: str | None
+
+
+NOTHING = Applied(0, 0, None)
 
 
 @cache
@@ -33,23 +53,55 @@ def newest(dialect: Dialect) -> int:
     return max(migrations(dialect))
 
 
-def check(found: int, where: str, dialect: Dialect = "postgres") -> None:
-    """Refuse a schema that is older or newer than this release."""
+def oldest(version: int, text: str) -> int:
+    """The oldest version whose releases work with a schema that this migration was applied to."""
+    said = _OLDEST.search(text)
+    return int(said[1]) if said else version
+
+
+def check(found: Applied, where: str, dialect: Dialect = "postgres") -> None:
+    """Refuse a schema that is older than this release, or newer and not made for it."""
     wanted = newest(dialect)
-    if found == 0:
+    if found.version == 0:
         raise SchemaMismatch(f"{where} holds no Leasehold schema yet: run app.client.migrate()")
-    if found < wanted:
-        raise SchemaMismatch(f"{where} is at version {found}, this release needs {wanted}: run app.client.migrate()")
-    if found > wanted:
-        raise SchemaMismatch(f"{where} is at version {found}, this release knows {wanted}: upgrade leasehold")
+    if found.version < wanted:
+        raise SchemaMismatch(
+            f"{where} is at version {found.version}, this release needs {wanted}: run app.client.migrate()"
+        )
+    if found.oldest > wanted:
+        by = f" (by leasehold {found.release}, for releases that know {found.oldest})" if found.release else ""
+        raise SchemaMismatch(
+            f"{where} is at version {found.version}{by}, this release knows {wanted}: upgrade leasehold"
+        )
 
 
-def postgres_version(connection: psycopg.Connection[Any], quoted: str) -> int:
-    """The version of a schema; 0 if there is none."""
+def outcome(applied: list[int], found: Applied, dialect: Dialect) -> str:
+    """What a migrate did, and what it means for programs of other releases."""
+    if not applied:
+        ahead = (
+            f"is at version {found.version}, newer than this release, which knows {newest(dialect)} and works with it"
+        )
+        return ahead if found.version > newest(dialect) else "is up to date"
+    done, before = f"applied {', '.join(map(str, applied))}", applied[0] - 1
+    if before == 0:
+        return done
+    if found.oldest <= before:
+        return f"{done}; programs of the release before work with it as well"
+    return f"{done}; programs of releases that do not know version {found.oldest} cannot work with it: upgrade them now"
+
+
+def _applied(table: str) -> str:
+    """What a release must know is the most that any of the migrations asks for."""
+    most = f"(select max(coalesce(oldest, version)) from {table})"  # noqa: S608
+    return f"select version, {most}, release from {table} order by version desc limit 1"  # noqa: S608
+
+
+def postgres_applied(connection: psycopg.Connection[Any], quoted: str) -> Applied:
+    """What a schema is."""
     if connection.execute("select to_regclass(%s)", (f"{quoted}.migrations",)).fetchone() == (None,):
-        return 0
-    (version,) = connection.execute(f"select coalesce(max(version), 0) from {quoted}.migrations").fetchone() or (0,)  # noqa: S608
-    return int(version)
+        return NOTHING
+    found = connection.execute(_applied(f"{quoted}.migrations").encode()).fetchone()
+    return Applied(*found) if found else NOTHING
 
 
 def migrate_postgres(connection: psycopg.Connection[Any], schema: str, quoted: str) -> list[int]:
@@ -60,45 +112,54 @@ def migrate_postgres(connection: psycopg.Connection[Any], schema: str, quoted: s
         connection.execute(f"create schema if not exists {quoted}")
         connection.execute(
             f"create table if not exists {quoted}.migrations"
-            " (version integer primary key, applied_at timestamptz not null default statement_timestamp())"
+            " (version integer primary key, applied_at timestamptz not null default statement_timestamp(),"
+            " oldest integer, release text)"
         )
-        found = postgres_version(connection, quoted)
-        if found > newest("postgres"):
+        found = postgres_applied(connection, quoted)
+        if found.version > newest("postgres"):
             check(found, f"schema {schema}")
         for version, text in migrations("postgres").items():
-            if version > found:
+            if version > found.version:
                 connection.execute(in_schema(text, "postgres", quoted).replace("{channel}", f"'{schema}.jobs'"))
-                connection.execute(f"insert into {quoted}.migrations (version) values (%s)", (version,))  # noqa: S608
+                connection.execute(
+                    f"insert into {quoted}.migrations (version, oldest, release) values (%s, %s, %s)",  # noqa: S608
+                    (version, oldest(version, text), release_of("leasehold")),
+                )
                 applied.append(version)
     return applied
 
 
-def sqlite_version(connection: sqlite3.Connection, schema: str) -> int:
-    """The version of a file; 0 if it holds no schema."""
+def sqlite_applied(connection: sqlite3.Connection, schema: str) -> Applied:
+    """What a file holds."""
     if not connection.execute("select 1 from sqlite_master where name = ?", (f"{schema}_migrations",)).fetchone():
-        return 0
+        return NOTHING
     try:
-        found = connection.execute(f"select coalesce(max(version), 0) from {schema}_migrations").fetchone()  # noqa: S608
+        found = connection.execute(_applied(f"{schema}_migrations")).fetchone()
     except sqlite3.OperationalError as error:
         hint = "give the App another schema="
         raise SchemaMismatch(f"the table {schema}_migrations here is not Leasehold's ({error}): {hint}") from error
-    return int(found[0])
+    return Applied(*found) if found else NOTHING
 
 
 def migrate_sqlite(connection: sqlite3.Connection, schema: str, where: str) -> list[int]:
     """Apply what is missing, in one transaction that keeps everybody else out. The caller has begun it."""
     applied = []
     connection.execute(
-        f"create table if not exists {schema}_migrations (version integer primary key, applied_at real not null)"
+        f"create table if not exists {schema}_migrations"
+        " (version integer primary key, applied_at real not null, oldest integer, release text)"
     )
-    found = sqlite_version(connection, schema)
-    if found > newest("sqlite"):
+    found = sqlite_applied(connection, schema)
+    if found.version > newest("sqlite"):
         check(found, where, "sqlite")
     for version, text in migrations("sqlite").items():
-        if version > found:
+        if version > found.version:
             for statement in split(in_schema(text, "sqlite", schema)):
                 connection.execute(statement)
             moment = "(julianday('now') - 2440587.5) * 86400"
-            connection.execute(f"insert into {schema}_migrations values (?, {moment})", (version,))  # noqa: S608
+            connection.execute(
+                f"insert into {schema}_migrations (version, applied_at, oldest, release)"  # noqa: S608
+                f" values (?, {moment}, ?, ?)",
+                (version, oldest(version, text), release_of("leasehold")),
+            )
             applied.append(version)
     return applied

@@ -184,14 +184,16 @@ class PostgresStore(Store):
             log.debug("notifying through %s failed: %s", self.where, error)
 
     def check(self) -> None:
-        """Refuse a schema that is not the one this version works with."""
+        """Refuse a schema that this release does not work with."""
+        migrate.check(self._applied(), f"schema {self.schema} of {self.where}")
+
+    def _applied(self) -> migrate.Applied:
         with self._pool.connection() as raw:
             try:
                 with watchdog.limit(raw, STATEMENT_SECONDS + ANSWER_MARGIN):
-                    version = migrate.postgres_version(raw, self.quoted)
+                    return migrate.postgres_applied(raw, self.quoted)
             except psycopg.Error as error:
                 raise self._meaning(error, raw) from error
-        migrate.check(version, f"schema {self.schema} of {self.where}")
 
     def migrate(self) -> list[int]:
         """Bring the schema up to date. Safe when many do it at once. Returns the versions applied."""

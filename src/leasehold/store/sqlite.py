@@ -164,17 +164,20 @@ class SQLiteStore(Store):
         return SQLiteListener(raw)
 
     def check(self) -> None:
-        """Make the schema in a new file; refuse one that is not the one this version works with."""
+        """Make the schema in a new file; refuse one that this release does not work with."""
         self._refuse_network()
         self._warn_of_wal_reset()
         self._alone(self._check_alone)
 
     def _check_alone(self) -> None:
-        found = migrate.sqlite_version(self._open_writer(), self.quoted)
-        if found == 0:
+        found = migrate.sqlite_applied(self._open_writer(), self.quoted)
+        if found.version == 0:
             self._in_transaction(self.migrate_on)
         else:
             migrate.check(found, self.where, "sqlite")
+
+    def _applied(self) -> migrate.Applied:
+        return self._alone(lambda: migrate.sqlite_applied(self._open_writer(), self.quoted))
 
     def migrate(self) -> list[int]:
         """Bring the file up to date. Safe when many do it at once. Returns the versions applied."""

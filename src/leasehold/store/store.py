@@ -16,6 +16,7 @@ from ..threads import Threads
 from .deadlines import STATEMENT_SECONDS
 from .flows import upkeep
 from .interrupts import leave
+from .migrate import Applied, outcome
 from .query import Dialect, Flow, Query, Wake, is_look, repeat_of, seconds_of
 from .runner import AsyncConnection, Connection, adrive, drive
 from .wakes import SchemaWakes
@@ -129,11 +130,23 @@ class Store(ABC):
 
     @abstractmethod
     def check(self) -> None:
-        """Refuse a schema that is not the one this version works with."""
+        """Refuse a schema that this release does not work with."""
 
     @abstractmethod
     def migrate(self) -> list[int]:
         """Bring the schema up to date. Safe when many do it at once. Returns the versions applied."""
+
+    @abstractmethod
+    def _applied(self) -> Applied:
+        """What the schema is, as migrations left it."""
+
+    def applied(self) -> Applied:
+        """What the schema is, as migrations left it; with patience if the store is busy."""
+        return self.patiently(Limited(PATIENCE), lambda *_: self._applied())
+
+    def outcome(self, versions: list[int]) -> str:
+        """What a migrate that applied these versions did, for people."""
+        return outcome(versions, self.applied(), self.dialect)
 
     @abstractmethod
     def attempt(

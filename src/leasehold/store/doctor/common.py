@@ -45,7 +45,7 @@ def go_through(
 
 def schema(found: doctor.Version, dialect: Dialect) -> list[Finding]:
     """The schema's version against the code's."""
-    return judge.schema(found.number, migrate.newest(dialect))
+    return judge.schema(found.number, migrate.newest(dialect), found.oldest, found.release)
 
 
 def pulse() -> Flow[list[Finding]]:

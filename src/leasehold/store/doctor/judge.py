@@ -7,14 +7,20 @@ from ...core.finding import Finding, duration
 LEASE = 30.0  # what workers take unless told otherwise
 
 
-def schema(found: int, wanted: int) -> list[Finding]:
-    """The version of a schema against the one that this release works with; 0: there is none."""
+def schema(found: int, wanted: int, oldest: int = 0, release: str | None = None) -> list[Finding]:
+    """The version of a schema (0: there is none) against the one that this release makes; `oldest`: what a release must
+    know to work with it, `release`: which made it."""
     if found == 0:
         text = f"there is no Leasehold schema here yet; this release makes version {wanted}"
         return [Finding("schema", "error", text, "run app.client.migrate(), or `leasehold migrate`")]
     if found < wanted:
         text = f"the schema is at version {found}, this release needs {wanted}: nothing can be enqueued or run"
         return [Finding("schema", "error", text, "run app.client.migrate(), or `leasehold migrate`")]
+    if found > wanted >= oldest:
+        text = (
+            f"the schema is at version {found}, by leasehold {release}; this release knows {wanted}, and works with it"
+        )
+        return [Finding("schema", "info", text, "upgrade leasehold here as well, to end the rolling upgrade")]
     if found > wanted:
         text = f"the schema is at version {found}, this release knows {wanted}: nothing can be enqueued or run"
         return [Finding("schema", "error", text, "upgrade leasehold here to the release that migrated the schema")]

@@ -12,10 +12,13 @@ MOST_FIRST = 1000
 
 
 class Version(NamedTuple):
-    """The version of the schema, 0 if there is none, and for how many seconds it has been that."""
+    """The version of the schema, 0 if there is none, and for how many seconds it has been that; the oldest version that
+    a release must know to work with it, and the release that migrated last."""
 
     number: int
     age: float | None
+    oldest: int = 0
+    release: str | None = None
 
 
 class Pulse(NamedTuple):
@@ -46,8 +49,8 @@ def version() -> Flow[Version]:
     """The version of the schema, whatever it is."""
     if not (yield read("doctor_schema"))[0][0]:
         return Version(0, None)
-    ((number, age),) = yield read("doctor_version")
-    return Version(int(number), age)
+    ((number, age, oldest, release),) = yield read("doctor_version")
+    return Version(int(number), age, int(oldest), release)
 
 
 @look

@@ -150,7 +150,9 @@ def _reasons(job: Job[Any]) -> Flow[list[str]]:
             after = f"after {job.attempt} of {job.max_attempts} attempts"
             return [f"it has failed {after}: {_first_line(job.error)}; resume or cancel it"]
         case State.PAUSED, _:
-            return [f"it is paused since {_clock(job.finished_at)}; resume or cancel it"]
+            paused = f"it is paused since {_clock(job.finished_at)}; resume or cancel it"
+            place = f"it keeps its place in line at target {job.target}: no job behind it runs meanwhile"
+            return [paused, place] if job.wait is Wait.TARGET else [paused]
         case _, Wait.TIME if (yield read("clock", now=None))[0][0] >= job.run_at.timestamp() - 0.001:
             return ["nothing holds it up: upkeep will promote it"]
         case _, Wait.TIME if job.awaits is not None:
@@ -175,11 +177,15 @@ def _waits_for(job: Job[Any]) -> Flow[list[str]]:
 
 def _behind(job: Job[Any]) -> Flow[list[str]]:
     found = yield read("holder", target=job.target)
-    if not found:
-        return [f"it is in line at target {job.target}, which nobody holds; upkeep will promote the first in line"]
-    id, state, ahead = found[0][0], found[0][1], (yield read("ahead", target=job.target, id=job.id))[0][0]
-    hint = "; resume or cancel that one" if state in (State.PAUSED, State.FAILED) else ""
-    return [f"target {job.target} is held by job {id}, which is {state}{hint}", f"{ahead} in line before it"]
+    ahead = f"{(yield read('ahead', target=job.target, id=job.id))[0][0]} in line before it"
+    if found:
+        id, state = found[0]
+        hint = "; resume or cancel that one" if state in (State.PAUSED, State.FAILED) else ""
+        return [f"target {job.target} is held by job {id}, which is {state}{hint}", ahead]
+    for id, _ in (yield read("line", target=job.target, most=1)):
+        if (yield from get_many([id]))[id].state is State.PAUSED:
+            return [f"job {id}, the first in line at target {job.target}, is paused; resume or cancel that one", ahead]
+    return [f"it is in line at target {job.target}, which nobody holds; upkeep will promote the first in line"]
 
 
 def _queued(job: Job[Any]) -> Flow[list[str]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any
+from contextlib import suppress
+from functools import cache, lru_cache
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -25,9 +26,37 @@ class _Stored(msgspec.Struct, omit_defaults=True):
     on_blocker_failure: str = "hold"
 
 
-_policies = msgspec.json.Decoder(_Stored)
 _progress = msgspec.json.Decoder(Progress)
 _encoder = msgspec.json.Encoder()
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def lenient(kind: type[S], text: str) -> S:
+    """JSON that another release may have written: fields that are unknown here do not count, and those that are
+    missing, or cannot be understood, have their defaults."""
+    try:
+        decoder: msgspec.json.Decoder[S] = _decoder(kind)
+        return decoder.decode(text)
+    except msgspec.DecodeError:
+        return _by_field(kind, text)
+
+
+@cache
+def _decoder(kind: type[S]) -> msgspec.json.Decoder[S]:
+    return msgspec.json.Decoder(kind)
+
+
+def _by_field(kind: type[S], text: str) -> S:
+    try:
+        said = msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError:
+        said = {}
+    known = {}
+    for field in msgspec.structs.fields(kind):
+        with suppress(KeyError, msgspec.ValidationError):
+            known[field.name] = msgspec.convert(said[field.encode_name], field.type)
+    return kind(**known)
 
 
 def policy_text(policy: Policy) -> str | None:
@@ -54,7 +83,7 @@ def policy(max_attempts: int, lease: float | None, text: str | None) -> Policy:
     if text is None:
         usual = max_attempts == _DEFAULT.max_attempts and lease is None
         return _DEFAULT if usual else Policy(max_attempts, lease=lease)
-    stored = _policies.decode(text)
+    stored = lenient(_Stored, text)
     backoff = Backoff(*stored.backoff) if stored.backoff else _DEFAULT.backoff
     options: Any = (stored.on_expired, stored.on_failure, stored.on_blocker_failure)
     return Policy(max_attempts, backoff, lease, stored.timeout, *options)
@@ -107,9 +136,16 @@ def job(row: Row, *, existing: bool = False) -> Job[Any]:
         id, task, queue, State(state), priority, payload, attempt, max_attempts, losses, version, chain, position,
         utc(created), utc(run), maybe_utc(started), maybe_utc(finished), None if wait is None else Wait(wait), target,
         bool(holds), unique, worker, maybe_utc(expires), request, result, error, bool(continued),
-        None if progress is None else _progress.decode(progress), key or None, awaits, context,
+        None if progress is None else _progress_of(progress), key or None, awaits, context,
         maybe_utc(renewed), existing,
     )  # fmt: skip
+
+
+def _progress_of(text: str) -> Progress | None:
+    try:
+        return _progress.decode(text)
+    except msgspec.DecodeError:
+        return None  # another release says it in another way
 
 
 def new_job(draft: Draft[Any], place: Place, row: Row) -> Job[Any]:

@@ -116,6 +116,7 @@ def _point(at: float, queue: str, step: float, rows: list[Row]) -> StatPoint:
         elif kind in HISTOGRAMS and rest == "sum":
             sums[kind] = number
         elif kind in HISTOGRAMS:
+            bucket = min(bucket, len(BOUNDS))  # a later release may have more of them
             classes.setdefault(kind, [0] * (len(BOUNDS) + 1))[bucket] += int(number)
         else:
             counts[name] = int(number)

@@ -38,6 +38,11 @@ class _Locked:
     chain: str
     task: str
 
+    @property
+    def lines_up(self) -> bool:
+        """It has a target, and has to wait in line for it."""
+        return self.target is not None and not self.holds
+
     @classmethod
     def of(cls, row: Row) -> _Locked:
         """From a row of `lock`."""
@@ -76,7 +81,9 @@ def pause(job_id: str, *, now: float | None = None) -> Flow[Job[Any]]:
     if job.state is State.RUNNING:
         yield from _request(job, "pause")
     else:
-        yield from _change(Change(job.id, "pause", State.PAUSED, job.attempt, job.losses, holds=job.holds), now)
+        wait = machine.pause(job.wait, job.ahead, job.lines_up)
+        change = Change(job.id, "pause", State.PAUSED, job.attempt, job.losses, wait=wait, holds=job.holds)
+        yield from _change(change, now)
     return (yield from _reload(job_id))
 
 
@@ -85,8 +92,8 @@ def resume(job_id: str, *, now: float | None = None) -> Flow[Job[Any]]:
     job = yield from _lock(job_id, "resume", now)
     if job.state is State.FAILED:
         yield from _retake_key(job, now)
-    ahead = job.ahead and job.state is State.PAUSED
-    wait = machine.resume(job.waits > 0, ahead, job.target is not None and not job.holds)
+    ahead = job.ahead and job.state is State.PAUSED and job.wait is None
+    wait = machine.resume(job.waits > 0, ahead, job.lines_up)
     change = Change(job.id, "resume", State.PENDING, 0, 0, wait=wait, holds=job.holds)
     yield from _change(change, now, keep_run_at=ahead)
     return (yield from _reload(job_id))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
+from msgspec import Struct
 
 from ...core.job import utc
-from ...core.worker import WorkerFacts, WorkerInfo
+from ...core.worker import WorkerInfo
 from ..query import Flow, Row, look, read
+from . import rows
 
 LOST_AFTER = 15.0  # seconds without a word: three reports have not come
 
@@ -17,16 +18,23 @@ def workers(*, now: float | None = None) -> Flow[list[WorkerInfo]]:
     return [_worker(row) for row in (yield read("workers", now=now))]
 
 
-_facts = msgspec.json.Decoder(WorkerFacts)
+class _Facts(Struct):
+    """What is read of `WorkerFacts`. A worker of another release may have said more, or less."""
+
+    queues: tuple[str, ...] | None = None
+    slots: int = 0
+    tasks: tuple[str, ...] = ()
+    lease: float = 0.0
+    version: str = "unknown"
 
 
 def _worker(row: Row) -> WorkerInfo:
-    about, running, stopping, started, seen, silent = row
-    facts = _facts.decode(about)
+    name, host, pid, about, running, stopping, started, seen, silent = row
+    facts = rows.lenient(_Facts, about)
     return WorkerInfo(
-        name=facts.name,
-        host=facts.host,
-        pid=facts.pid,
+        name=name,
+        host=host,
+        pid=pid,
         queues=facts.queues,
         slots=facts.slots,
         tasks=facts.tasks,

@@ -1,4 +1,5 @@
 -- The first schema. `jobs` holds what is not over, and stays small; `finished` holds the rest.
+-- oldest: 1
 
 create sequence {schema}.job_seq;
 
@@ -48,7 +49,8 @@ create table {schema}.jobs (
         and (state = 'running') = (expires_at is not null)
         and (state = 'running') = (started_at is not null)
         and (state <> 'running' or token is not null)),
-    constraint pending_waits check ((state = 'pending') = (wait is not null)),
+    constraint pending_waits check (  -- and a paused job keeps its place in line
+        (state = 'pending') = (wait is not null) or (state = 'paused' and wait = 'target' and not holds)),
     constraint request_is_for_running check (request is null or state = 'running'),
     constraint holder_has_target check (target is not null or not holds),
     constraint target_is_held check (target is null or holds or state not in ('queued', 'running')),

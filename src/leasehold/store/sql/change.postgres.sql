@@ -32,7 +32,7 @@ moved as (
 nudged as (
     insert into {schema}.nudges (kind, key)
     select 'target', b.target from before b join given g on g.id = b.id
-    where b.target is not null and (b.holds and not g.holds or g.wait = 'target')
+    where b.target is not null and (b.holds and not g.holds or g.wait = 'target' and g.state = 'pending')
     union all
     select 'after', b.id::text from before b join given g on g.id = b.id where g.wait = 'jobs'
     union all

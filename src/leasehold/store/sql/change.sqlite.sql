@@ -9,7 +9,7 @@ on conflict do nothing;
 insert into {schema}.nudges (kind, key)
 select 'target', j.target from json_each(:batch) g cross join {schema}.jobs j
 where j.id = json_extract(g.value, '$.id') and j.target is not null
-  and (j.holds and not json_extract(g.value, '$.holds') or coalesce(json_extract(g.value, '$.wait'), '') = 'target')
+  and (j.holds and not json_extract(g.value, '$.holds') or coalesce(json_extract(g.value, '$.wait'), '') = 'target' and json_extract(g.value, '$.state') = 'pending')
 union all
 select 'after', j.id from json_each(:batch) g cross join {schema}.jobs j
 where j.id = json_extract(g.value, '$.id') and json_extract(g.value, '$.wait') = 'jobs'

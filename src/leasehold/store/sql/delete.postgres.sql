@@ -4,7 +4,7 @@ with given as materialized (
 ),
 gone as (
     delete from {schema}.jobs where id = any(array(select id from given))
-    returning id, target, holds, watched, chain, unique_key
+    returning id, target, holds or state = 'paused' and wait is not null as frees, watched, chain, unique_key
 ),
 over as (delete from {schema}.finished where id = any(array(select id from given)) returning id),
 ended as (delete from {schema}.attempts where job = any(array(select id from given))),
@@ -14,7 +14,7 @@ unlinked as (delete from {schema}.edges where job = any(array(select id from giv
 unkeyed as (delete from {schema}.keys k using gone g where k.key = g.unique_key and k.job = g.id and k.until is null),
 nudged as (
     insert into {schema}.nudges (kind, key)
-    select 'target', target from gone where holds
+    select 'target', target from gone where frees
     union all
     select 'chain', chain::text from gone where watched
 )

@@ -1,6 +1,7 @@
 -- delete: jobs and all that belongs to them.
 insert into {schema}.nudges (kind, key)
-select 'target', target from {schema}.jobs where id in (select value from json_each(:ids)) and holds
+select 'target', target from {schema}.jobs where id in (select value from json_each(:ids))
+  and (holds or state = 'paused' and wait is not null)
 union all
 select 'chain', chain from {schema}.jobs where id in (select value from json_each(:ids)) and watched;
 

@@ -11,7 +11,7 @@ where j.id = json_extract(g.value, '$.id');
 
 insert into {schema}.nudges (kind, key)
 select 'target', j.target from json_each(:batch) g cross join {schema}.jobs j
-where j.id = json_extract(g.value, '$.id') and j.holds
+where j.id = json_extract(g.value, '$.id') and (j.holds or j.state = 'paused' and j.wait is not null)
 union all
 select 'chain', j.chain from json_each(:batch) g cross join {schema}.jobs j
 where j.id = json_extract(g.value, '$.id') and j.watched and not json_extract(g.value, '$.continued');

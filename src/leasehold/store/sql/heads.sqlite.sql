@@ -1,4 +1,5 @@
--- heads: who is first in line at each target that nobody holds, in the order of enqueue.
+-- heads: who is first in line at each target that nobody holds, in the order of enqueue. One that is paused keeps its place:
+-- then nobody at that target is next.
 select h.target, h.id
 from (
     select t.value as target,
@@ -6,4 +7,5 @@ from (
     from (select distinct value from json_each(:targets)) t
     where not exists (select 1 from {schema}.jobs j where j.target = t.value and j.holds)
 ) h join {schema}.jobs j on j.id = h.id
+where j.state = 'pending'
 order by j.seq;

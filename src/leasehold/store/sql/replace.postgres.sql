@@ -1,11 +1,19 @@
--- replace: jobs that wait, locked by an earlier statement, take what is said now; their time, too, where it is said.
+-- replace: jobs that wait, locked by an earlier statement, take what is said now; their time, too, where it is said. One whose
+-- time is ahead then no longer stands in line, and a paused one that did lets those behind it go on.
+with given as materialized (
+    select b.*, coalesce(to_timestamp(b.run_at), {now} + make_interval(secs => coalesce(b.delay, 0))) as due
+    from json_to_recordset(:batch::text::json) as b(id uuid, payload text, context text, run_at float8, delay float8, timed boolean)
+),
+nudged as (
+    insert into {schema}.nudges (kind, key)
+    select 'target', j.target from given g join {schema}.jobs j on j.id = g.id
+    where g.timed and g.due > {now} and j.state = 'paused' and j.wait is not null
+)
 update {schema}.jobs j
 set payload = g.payload::json, context = g.context,
     run_at = case when g.timed then g.due else j.run_at end,
     state = case when g.timed and g.due > {now} and j.state = 'queued' then 'pending' else j.state end,
-    wait = case when g.timed and g.due > {now} and (j.state = 'queued' or j.wait = 'target') then 'time' else j.wait end
-from (
-    select b.*, coalesce(to_timestamp(b.run_at), {now} + make_interval(secs => coalesce(b.delay, 0))) as due
-    from json_to_recordset(:batch::text::json) as b(id uuid, payload text, context text, run_at float8, delay float8, timed boolean)
-) g
+    wait = case when g.timed and g.due > {now} and (j.state = 'queued' or j.wait = 'target')
+                then case when j.state <> 'paused' then 'time' end else j.wait end
+from given g
 where j.id = g.id and j.state in ('pending', 'queued', 'paused')
