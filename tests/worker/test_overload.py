@@ -5,15 +5,17 @@ from __future__ import annotations
 import random
 import threading
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
+from dataclasses import replace
 
 from leasehold import App, State
 from leasehold.core.job import Released
 from leasehold.store.flows import lease
 from tests.homes import Home
+from tests.worker.proxy import CLAIM, proxy_to
 from tests.worker.working import connect, over, prefix, state, take, until, working, writes_held_up
 
-SLOW = 1.3  # seconds: longer than what was taken in advance may wait
+SLOW = 1.3  # seconds that a claim takes: longer than what was taken in advance may wait
 
 
 def outcomes(home: Home, app: App) -> list[str]:
@@ -23,28 +25,36 @@ def outcomes(home: Home, app: App) -> list[str]:
 
 
 def test_a_claim_that_takes_long_gives_nothing_back(two_homes: Home, two_apps: App) -> None:
-    app, ran = two_apps, []
+    with ExitStack() as stack:
+        proxy = stack.enter_context(proxy_to(two_homes.url)) if two_homes.is_postgres else None
+        app = replace(two_homes, url=proxy.url).app() if proxy else two_homes.app()
+        stack.callback(app.close)
+        ran: list[int] = []
 
-    @app.task
-    async def note(number: int) -> None:
-        ran.append(number)
+        @app.task
+        async def note(number: int) -> None:
+            ran.append(number)
 
-    with working(app, concurrency=2, lease=30.0) as worker:
+        worker = stack.enter_context(working(app, concurrency=2, lease=30.0))
         (lane,) = worker._stations[0].lanes
-        over(app, *app.client.enqueue_many([note.draft(n) for n in range(100)]))  # it learns that they are quick
-        app.client.pause_queue("default")
-        app.client.enqueue_many([note.draft(n) for n in range(100, 400)])
-        with closing(connect(two_homes, app)) as other:
-            lock = "lock table {t}jobs in exclusive mode" if two_homes.is_postgres else "begin immediate"
-            false = "false" if two_homes.is_postgres else "0"
-            for statement in (lock, f"update {{t}}queues set paused = {false}"):
-                other.execute(statement.replace("{t}", prefix(two_homes, app)))
-            until(lambda: lane.claiming)
-            time.sleep(SLOW)  # this claim will have taken so long
-            other.commit()
+        over(two_apps, *two_apps.client.enqueue_many([note.draft(n) for n in range(100)]))  # it learns: they are quick
+        two_apps.client.pause_queue("default")
+        two_apps.client.enqueue_many([note.draft(n) for n in range(100, 400)])
+        if proxy:
+            hold = proxy.hold(CLAIM)
+            two_apps.client.resume_queue("default")
+            time.sleep(SLOW)
+            hold.over.set()
+        else:
+            with closing(connect(two_homes, app)) as other:
+                other.execute("begin immediate")
+                other.execute(f"update {prefix(two_homes, app)}queues set paused = 0")
+                until(lambda: lane.claiming)
+                time.sleep(SLOW)
+                other.commit()
         until(lambda: len(ran) == 400)
         assert sorted(ran) == list(range(400))
-    assert outcomes(two_homes, app) == []
+    assert outcomes(two_homes, two_apps) == []
 
 
 def test_what_would_wait_behind_a_long_job_goes_back_and_stays_there(two_apps: App) -> None:
