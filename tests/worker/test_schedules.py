@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from itertools import pairwise
 
 import pytest
 
 from leasehold import App, Attempt, InvalidInput, State
+from leasehold.worker import Worker
 from leasehold.worker.upkeep import Upkeep
 from tests.homes import Home
 from tests.worker import victim
@@ -30,9 +31,24 @@ def check_ticks(app: App, name: str, every: float) -> int:
     return len(ticks)
 
 
+def live_jobs_and_cursors(home: Home, app: App, workers: list[Worker]) -> str:
+    """Which jobs are left, where they stand, and where each worker looks for them."""
+    columns = "id, state, wait, suspect, rank, seq, attempt, version, worker, expires_at"
+    with closing(connect(home, app)) as connection:
+        jobs = connection.execute(f"select {columns} from {prefix(home, app)}jobs order by seq").fetchall()
+    lanes = [
+        f"{lane.worker}: {lane.running} running, {len(lane._waiting)} waiting, {lane._cursor._queues}"
+        for worker in workers
+        for station in worker._stations
+        for lane in station.lanes
+    ]
+    return "\n".join([f"live jobs ({columns}):", *map(str, jobs), f"lanes at {time.monotonic():.2f}:", *lanes])
+
+
 def test_one_job_for_each_tick_with_several_workers_and_none_left_out(two_homes: Home) -> None:
     apps = [two_homes.app() for _ in range(4)]
     ran: list[str] = []
+    workers: list[Worker] = []
 
     def beat(attempt: Attempt) -> None:
         ran.append(attempt.job.id)
@@ -41,10 +57,13 @@ def test_one_job_for_each_tick_with_several_workers_and_none_left_out(two_homes:
         for app in apps:
             stack.callback(app.close)
             app.schedule(every=EVERY, missed="all")(app.task(name="beat")(beat))
-            stack.enter_context(working(app, concurrency=2))
-        until(lambda: len(ran) >= 12)
-        apps[0].client.schedules.pause("beat")
-        until(lambda: apps[0].client.count(state=["queued", "pending", "running"]) == 0)
+            workers.append(stack.enter_context(working(app, concurrency=2)))
+        try:
+            until(lambda: len(ran) >= 12)
+            apps[0].client.schedules.pause("beat")
+            until(lambda: apps[0].client.count(state=["queued", "pending", "running"]) == 0)
+        except AssertionError as error:
+            raise AssertionError(live_jobs_and_cursors(two_homes, apps[0], workers)) from error
         number = check_ticks(apps[0], "beat", EVERY)
         assert len(ran) == len(set(ran)) == number
         late = [

@@ -24,7 +24,7 @@ from ..core.job import Claimed, Outcome, Released, State
 from ..events import Claimed as ClaimedEvent
 from ..events import Events
 from ..store.cursor import ClaimCursor
-from ..store.flows import lease, look, upkeep
+from ..store.flows import lease, look, quarantine, upkeep
 from ..store.flows.lease import Claim
 from ..store.store import Store
 from ..tasks import Task
@@ -88,6 +88,7 @@ class Lane:
         self._average: float | None = None  # seconds that an attempt takes
         self._limited = False  # what it works on is of queues with limits
         self._rescue = False  # suspects are waiting in the store: make room for them
+        self._lonely = True  # jobs that must run alone may wait in the store, as far as is known
         self._cursor = ClaimCursor()
         self._pause = FIRST_PAUSE
         self._armed_until = 0.0
@@ -109,11 +110,14 @@ class Lane:
         """Claim what there is room for, or sleep until there is room, or news, or it is time to look."""
         self._sleeper.clear()
         self._give_back_stale()
+        if self._lonely and self._solitude.nothing_runs and self._solitude.claim_alone(self):
+            return
         begin = time.monotonic()
         found, all_of_it = self._claim_some()
         if found is not None and not found.jobs:
             self.idle_since = self.idle_since or time.monotonic()
             self.last_in_vain = begin
+        self._lonely = self._lonely if found is None else found.lonely
         if found is None:
             self._sleeper.wait(STALE / 2)
         elif found.lonely and self._solitude.claim_alone(self):
@@ -155,6 +159,14 @@ class Lane:
         """A job has gone back to its old place, which the cursor may have passed."""
         if self._cursor.look_again(time.monotonic()):
             self._sleeper.wake()
+
+    def enter_quarantine(self) -> bool:
+        """Ask the store whether this worker may empty itself."""
+        return self._link.run(self._halt, quarantine.enter, self.worker)
+
+    def leave_quarantine(self) -> None:
+        """Another worker may."""
+        self._link.run(self._halt, quarantine.leave, self.worker)
 
     def claim(self, want: int, slots: int, *, alone: bool = False) -> Claim:
         """Take jobs from the store: under lease from here on, and known to the heartbeat before anything else."""
