@@ -127,7 +127,7 @@ def run_now(name: str, job_id: str, *, now: float | None = None, again: bool = F
     if definition.overlap == "wait":
         draft = _after(draft, [id for id in (yield from _lives([name])).get(name, []) if id != job_id])
     (job,) = yield from enqueue.enqueue([draft], now=now, again=again)
-    yield from _note_ticks([{"name": name, "at": job.created_at.timestamp(), "job": job_id, "note": "run now"}])
+    yield from _note_ticks([{"name": name, "at": job.created_at.timestamp(), "job": job_id, "note": "run now"}], {})
     return job
 
 
@@ -162,16 +162,16 @@ def _add_ticks(due: Mapping[str, tuple[Definition, Due]], make_id: Callable[[], 
             drafts.append(_after(draft, live) if definition.overlap == "wait" else draft)
             rows.append({"name": name, "at": at, "job": draft.id, "note": None})
             live.append(draft.id)  # of several missed ticks the first may be what the others overlap with
-    added = yield from _note_ticks(rows)
-    moved = [{"name": name, "next_at": one.next_at} for name, (_, one) in due.items()]
-    if moved:
-        yield write("move_schedules", batch=as_json(moved))
+    added = yield from _note_ticks(rows, {name: one.next_at for name, (_, one) in due.items()})
     return [draft for draft in drafts if draft.id in added]
 
 
-def _note_ticks(rows: Sequence[Mapping[str, Any]]) -> Flow[set[str]]:
-    """The jobs of those ticks that were not there before."""
-    return {row[0] for row in (yield write("add_ticks", batch=as_json(rows)))} if rows else set()
+def _note_ticks(rows: Sequence[Mapping[str, Any]], next_at: Mapping[str, float | None]) -> Flow[set[str]]:
+    """Add these ticks, and put the schedules off until then. Returns the jobs of those that were not there before."""
+    moves = [{"name": name, "next_at": moment} for name, moment in next_at.items()]
+    if not rows and not moves:
+        return set()
+    return {row[0] for row in (yield write("add_ticks", batch=as_json(rows), moves=as_json(moves)))}
 
 
 def _there(ticks: Mapping[str, Sequence[float]]) -> Flow[set[tuple[str, float]]]:
