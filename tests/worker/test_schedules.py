@@ -4,9 +4,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from contextlib import ExitStack, closing
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from itertools import pairwise
+from statistics import median
 
 import pytest
 
@@ -29,6 +32,27 @@ def check_ticks(app: App, name: str, every: float) -> int:
     gaps = [b.at.timestamp() - a.at.timestamp() for a, b in pairwise(ticks)]
     assert gaps == pytest.approx([every] * len(gaps), abs=1e-5)
     return len(ticks)
+
+
+@contextmanager
+def late_by_the_machine(app: App) -> Iterator[list[float]]:
+    """How late a thread wakes up that does nothing but sleep, and reads one row."""
+    late, stop = [0.0], threading.Event()
+
+    def sleep() -> None:
+        while not stop.is_set():
+            moment = time.monotonic() + EVERY
+            stop.wait(EVERY)
+            app.client.schedules.get("beat")
+            late.append(time.monotonic() - moment)
+
+    thread = threading.Thread(target=sleep)
+    thread.start()
+    try:
+        yield late
+    finally:
+        stop.set()
+        thread.join()
 
 
 def live_jobs_and_cursors(home: Home, app: App, workers: list[Worker]) -> str:
@@ -57,7 +81,9 @@ def test_one_job_for_each_tick_with_several_workers_and_none_left_out(two_homes:
         for app in apps:
             stack.callback(app.close)
             app.schedule(every=EVERY, missed="all")(app.task(name="beat")(beat))
-            workers.append(stack.enter_context(working(app, concurrency=2)))
+            # A lease so long that none is lost to a loaded machine: then a job would run twice, and rightly so.
+            workers.append(stack.enter_context(working(app, concurrency=2, lease=30.0)))
+        machine = stack.enter_context(late_by_the_machine(apps[0]))
         try:
             until(lambda: len(ran) >= 12)
             apps[0].client.schedules.pause("beat")
@@ -70,7 +96,8 @@ def test_one_job_for_each_tick_with_several_workers_and_none_left_out(two_homes:
             (job.created_at - job.run_at).total_seconds() for job in (apps[0].client.get(id) for id in ran[1:]) if job
         ]
         assert all(seconds >= 0 for seconds in late), "never early"
-        assert sorted(late)[len(late) // 2] < 0.1, f"on time: {late}"
+        # Five round trips lie between the moment of a tick and its job: they take as long as this machine needs now.
+        assert median(late) < 0.1 + 5 * median(machine), f"on time: {late}, as far as the machine is: {machine}"
 
 
 def test_one_job_for_each_tick_with_four_worker_processes(theatre: Theatre) -> None:
