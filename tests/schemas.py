@@ -69,6 +69,7 @@ class SharedSchema:
             *(f"delete from {self.name}.{table}" for table in EMPTIED),
             f"update {self.name}.pulse set touched_at = '-infinity', grace_until = '-infinity'",
             f"update {self.name}.arming set armed_until = '-infinity'",
+            f"update {self.name}.quarantine set worker = null",
         )
 
     def is_as_new(self) -> bool:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import math
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from leasehold.core.job import Claimed, Policy
-from leasehold.store.cursor import LAG, PER_JOB, RESCAN_EVERY, RESCAN_SHARE, SLOW, ClaimCursor
+from leasehold.store.cursor import HIDDEN_FOR, LAG, PER_JOB, SLOW, ClaimCursor
 from leasehold.store.flows.lease import EVERYTHING, Scope
 
 QUICK = 0.001
@@ -156,18 +160,18 @@ def test_everything_is_looked_through_again_within_a_second_or_so() -> None:
     for _ in range(200):
         now += 0.05
         if cursor.scope("q", 10, now).ranges == EVERYTHING:
-            assert now - last <= RESCAN_EVERY + 0.051
+            assert now - last <= HIDDEN_FOR + 0.051
             last = now
             cursor.seen("q", [], SLUGGISH, now)
         else:
             cursor.seen("q", jobs(3), QUICK, now)
-    assert now - last <= RESCAN_EVERY + 0.051
+    assert now - last <= HIDDEN_FOR + 0.051
 
 
-@pytest.mark.parametrize("cost", [0.05, 0.3, 2.0])
-def test_looking_through_everything_takes_a_tenth_of_the_time_at_most(cost: float) -> None:
+@pytest.mark.parametrize(("cost", "share"), [(0.05, 0.05), (0.3, 0.3), (0.6, 0.5), (1.0, 0.5), (4.0, 0.8)])
+def test_looking_through_everything_leaves_time_for_quick_claims(cost: float, share: float) -> None:
     cursor = slow_cursor(1, 2, 3, now=100.0)
-    now, spent, rescans = 100.0, 0.0, 0
+    now, spent, rescans, quick = 100.0, 0.0, 0, 0
     ahead = itertools.count(4)
     while now < 400.0:
         if cursor.scope("q", 10, now).ranges == EVERYTHING:
@@ -177,9 +181,78 @@ def test_looking_through_everything_takes_a_tenth_of_the_time_at_most(cost: floa
             cursor.seen("q", jobs(next(ahead)), cost, now)
         else:
             now += 0.01
+            quick += 1
             cursor.seen("q", jobs(next(ahead)), QUICK, now)
     assert rescans > 5
-    assert spent / 300.0 <= RESCAN_SHARE + 0.02
+    assert quick > 5 * rescans, "a claim does not walk over everything each time"
+    assert spent / 300.0 <= share + 0.02
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.floats(0.0, 3.0),  # seconds since the last claim
+        st.one_of(st.floats(0.0, 0.05), st.floats(0.0, 30.0)),  # that it took
+        st.booleans(),  # whether the store was away meanwhile
+        st.lists(st.tuples(st.integers(-2, 2), st.integers(1, 1000)), max_size=3),  # what it brought
+        st.booleans(),  # whether a job went back to its place meanwhile
+    ),
+    max_size=60,
+)
+
+
+@given(STEPS)
+def test_no_job_is_hidden_for_more_than_a_second_whatever_happened_before(steps: list[Any]) -> None:
+    """By the cursor: the time that a look through everything takes is not its doing."""
+    cursor, now, begun, answered = ClaimCursor(), 0.0, -100.0, -100.0
+    for pause, elapsed, away, places, back in steps:
+        until_whole_look = cursor.hides_for(now)
+        now += pause
+        scope = cursor.scope("q", 10, now)
+        if scope.ranges == EVERYTHING:
+            if not away:
+                begun, answered = now, now + elapsed
+        else:
+            assert pause < until_whole_look <= HIDDEN_FOR, "a worker that sleeps until then looks through everything"
+            assert now - answered < HIDDEN_FOR
+            assert now - begun < HIDDEN_FOR or answered - begun > HIDDEN_FOR / 2
+        if back:
+            cursor.look_again(now + elapsed / 2)
+        now += elapsed
+        cursor.seen("q", jobs(*places), None if away else elapsed, now)
+
+
+def test_a_job_that_went_back_to_its_place_is_looked_for_at_once() -> None:
+    cursor = slow_cursor(1, 2, 3, now=100.0)
+    assert cursor.scope("q", 10, 101.5).ranges == EVERYTHING
+    cursor.seen("q", [], SLUGGISH, 101.5 + SLUGGISH)
+    assert cursor.scope("q", 10, 101.6).ranges != EVERYTHING
+    assert cursor.look_again(101.65), "it may have been passed over"
+    cursor.seen("q", [], QUICK, 101.7)
+    assert cursor.hides_for(101.7) <= 0
+    assert cursor.scope("q", 10, 101.7).ranges == EVERYTHING
+    cursor.seen("q", [], SLUGGISH, 101.7 + SLUGGISH)
+    assert cursor.scope("q", 10, 101.8).ranges != EVERYTHING, "and no more than once"
+
+
+def test_jobs_that_keep_going_back_do_not_make_every_claim_look_through_everything() -> None:
+    cursor = slow_cursor(1, 2, 3, now=100.0)
+    now, whole, narrow = 101.0, 0.0, 0.0
+    while now < 110.0:
+        cursor.look_again(now)
+        cost = 0.3 if cursor.scope("q", 10, now).ranges == EVERYTHING else 0.01
+        whole, narrow = (whole + cost, narrow) if cost == 0.3 else (whole, narrow + cost)
+        now += cost
+        cursor.seen("q", [], cost, now)
+    assert whole <= narrow + 0.6
+
+
+def test_while_nothing_is_hidden_there_is_nothing_to_look_through_again() -> None:
+    cursor = ClaimCursor()
+    assert cursor.hides_for(0.0) == math.inf
+    cursor.scope("q", 10, 0.0)
+    cursor.seen("q", jobs(1), QUICK, 0.0)
+    assert cursor.hides_for(5.0) == math.inf
+    assert not cursor.look_again(5.0)
 
 
 def test_where_one_came_back_the_next_look_goes_through_everything_again() -> None:

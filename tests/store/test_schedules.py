@@ -13,7 +13,8 @@ from leasehold.core.job import Draft, State
 from leasehold.core.schedule import Definition, ScheduleInfo, Tick, define
 from leasehold.store.flows import operations, schedules, steer, upkeep
 from leasehold.store.flows.operations import Operation
-from leasehold.store.flows.schedules import Ticked
+from leasehold.store.flows.schedules import MOST_TICKS, MOST_WAITING, Ticked
+from leasehold.store.query import Flow
 from tests.store.interleave import Background, Bench, draft
 
 BERLIN = "Europe/Berlin"
@@ -167,6 +168,52 @@ def test_all_that_were_missed_come_a_hundred_at_a_time_in_order(b: Bench) -> Non
     assert [moment for some in found for moment in some] == [begin + n for n in range(1, 251)]
 
 
+def counted(flow: Flow[Ticked], seen: list[Any]) -> Flow[Ticked]:
+    """A flow, and all that it asks of the store."""
+    answer = None
+    while True:
+        try:
+            asked = flow.send(answer)  # type: ignore[arg-type]
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        seen.append(asked)
+        answer = yield asked
+
+
+def test_however_much_was_missed_a_transaction_is_small_and_none_waits_for_another(b: Bench) -> None:
+    overlaps = ("allow", "skip", "wait")
+    names = [f"{overlap} {number}" for overlap in overlaps for number in range(4)]
+    for name in names:
+        put(b, name, every=1.0, missed="all", overlap=name.split()[0])
+    b.later(1000.5)
+    for _ in range(3):
+        asked: list[Any] = []
+        done = b.run(lambda: counted(schedules.tick(["t"], lambda: draft().id, now=b.now), asked))  # noqa: B023
+        assert 0 < len(done.jobs) <= MOST_TICKS
+        assert len(asked) < 20, "a few statements for all of them"
+    found = {name: len(ticks(b, name)) for name in names}
+    assert found == dict.fromkeys(names, 3 * (MOST_TICKS // len(names)))
+
+
+def test_a_transaction_that_is_cut_off_costs_no_more_than_its_own_ticks(pg: Bench) -> None:
+    begin = round(pg.now, 3)
+    put(pg, "all", every=1.0, missed="all")
+    pg.later(250.5)
+    first = tick(pg).jobs
+    other = pg.session()
+    assert len(other.leave_open(schedules.tick(["t"], lambda: draft().id, now=pg.now)).jobs) == MOST_TICKS
+    other.roll_back()
+    rest = [job for _ in range(2) for job in tick(pg).jobs]
+    assert [job.run_at.timestamp() for job in [*first, *rest]] == [begin + n for n in range(1, 251)]
+    assert (len(ticks(pg, "all")), pg.count("jobs")) == (250, 250)
+
+
+def test_missed_ticks_that_wait_for_each_other_come_a_few_at_a_time(b: Bench) -> None:
+    put(b, "one by one", every=60, overlap="wait", missed="all")
+    b.later(60 * 25.5)
+    assert [len(tick(b).jobs) for _ in range(4)] == [MOST_WAITING, MOST_WAITING, 5, 0]
+
+
 # Overlapping ones
 
 
@@ -249,6 +296,19 @@ def test_missed_ticks_that_may_not_overlap_are_one(b: Bench) -> None:
     b.later(60 * 3.5)
     assert len(tick(b).jobs) == 1
     assert [one.note is None for one in ticks(b, "alone")] == [False, False, True]
+
+
+def test_a_tick_that_was_dealt_with_before_is_nothing_that_the_next_overlaps_with(b: Bench) -> None:
+    begin = b.now
+    put(b, "alone", every=60, overlap="skip", missed="all")
+    (first,) = tick(b.later(60)).jobs
+    run_next(b)
+    back = f"to_timestamp({begin + 60})" if b.on_postgres else f"{begin + 60}"
+    b.query(f"update {{s}}schedules set next_at = {back}")
+    b.later(130)
+    (second,) = tick(b).jobs
+    found = [(one.at.timestamp(), one.job) for one in ticks(b, "alone")]
+    assert found == [(begin + 180, None), (begin + 120, second.id), (begin + 60, first.id)]
 
 
 # What people do to schedules

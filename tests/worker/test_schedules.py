@@ -4,13 +4,17 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from itertools import pairwise
+from statistics import median
 
 import pytest
 
 from leasehold import App, Attempt, InvalidInput, State
+from leasehold.worker import Worker
 from leasehold.worker.upkeep import Upkeep
 from tests.homes import Home
 from tests.worker import victim
@@ -30,9 +34,45 @@ def check_ticks(app: App, name: str, every: float) -> int:
     return len(ticks)
 
 
+@contextmanager
+def late_by_the_machine(app: App) -> Iterator[list[float]]:
+    """How late a thread wakes up that does nothing but sleep, and reads one row."""
+    late, stop = [0.0], threading.Event()
+
+    def sleep() -> None:
+        while not stop.is_set():
+            moment = time.monotonic() + EVERY
+            stop.wait(EVERY)
+            app.client.schedules.get("beat")
+            late.append(time.monotonic() - moment)
+
+    thread = threading.Thread(target=sleep)
+    thread.start()
+    try:
+        yield late
+    finally:
+        stop.set()
+        thread.join()
+
+
+def live_jobs_and_cursors(home: Home, app: App, workers: list[Worker]) -> str:
+    """Which jobs are left, where they stand, and where each worker looks for them."""
+    columns = "id, state, wait, suspect, rank, seq, attempt, version, worker, expires_at"
+    with closing(connect(home, app)) as connection:
+        jobs = connection.execute(f"select {columns} from {prefix(home, app)}jobs order by seq").fetchall()
+    lanes = [
+        f"{lane.worker}: {lane.running} running, {len(lane._waiting)} waiting, {lane._cursor._queues}"
+        for worker in workers
+        for station in worker._stations
+        for lane in station.lanes
+    ]
+    return "\n".join([f"live jobs ({columns}):", *map(str, jobs), f"lanes at {time.monotonic():.2f}:", *lanes])
+
+
 def test_one_job_for_each_tick_with_several_workers_and_none_left_out(two_homes: Home) -> None:
     apps = [two_homes.app() for _ in range(4)]
     ran: list[str] = []
+    workers: list[Worker] = []
 
     def beat(attempt: Attempt) -> None:
         ran.append(attempt.job.id)
@@ -41,17 +81,23 @@ def test_one_job_for_each_tick_with_several_workers_and_none_left_out(two_homes:
         for app in apps:
             stack.callback(app.close)
             app.schedule(every=EVERY, missed="all")(app.task(name="beat")(beat))
-            stack.enter_context(working(app, concurrency=2))
-        until(lambda: len(ran) >= 12)
-        apps[0].client.schedules.pause("beat")
-        until(lambda: apps[0].client.count(state=["queued", "pending", "running"]) == 0)
+            # A lease so long that none is lost to a loaded machine: then a job would run twice, and rightly so.
+            workers.append(stack.enter_context(working(app, concurrency=2, lease=30.0)))
+        machine = stack.enter_context(late_by_the_machine(apps[0]))
+        try:
+            until(lambda: len(ran) >= 12)
+            apps[0].client.schedules.pause("beat")
+            until(lambda: apps[0].client.count(state=["queued", "pending", "running"]) == 0)
+        except AssertionError as error:
+            raise AssertionError(live_jobs_and_cursors(two_homes, apps[0], workers)) from error
         number = check_ticks(apps[0], "beat", EVERY)
         assert len(ran) == len(set(ran)) == number
         late = [
             (job.created_at - job.run_at).total_seconds() for job in (apps[0].client.get(id) for id in ran[1:]) if job
         ]
         assert all(seconds >= 0 for seconds in late), "never early"
-        assert sorted(late)[len(late) // 2] < 0.1, f"on time: {late}"
+        # Five round trips lie between the moment of a tick and its job: they take as long as this machine needs now.
+        assert median(late) < 0.1 + 5 * median(machine), f"on time: {late}, as far as the machine is: {machine}"
 
 
 def test_one_job_for_each_tick_with_four_worker_processes(theatre: Theatre) -> None:

@@ -40,11 +40,14 @@ class Definition(msgspec.Struct, frozen=True, omit_defaults=True):
     missed: Missed = "once"
     overlap: Overlap = "allow"
 
-    def due(self, next_at: float, now: float) -> Due:
-        """Which of the ticks from `next_at` on, up to now, count: some may have been missed while nobody was there."""
+    def due(self, next_at: float, now: float, most: int = MOST) -> Due:
+        """Which of the ticks from `next_at` on, up to now, count: some may have been missed while nobody was there.
+
+        With `missed="all"` the first so many; the rest is due at once.
+        """
         clock, zone = self.clock(), zone_of(self.timezone)
         if self.missed == "all":
-            ticks, more = clock.between(next_at - 0.001, now, zone, MOST)
+            ticks, more = clock.between(next_at - 0.001, now, zone, most)
             return Due(ticks, clock.next(ticks[-1] if more else now, zone))
         latest = clock.previous(now, zone)
         if latest is None or latest < next_at - 0.001 or (self.missed == "skip" and now - latest > ON_TIME):

@@ -3,12 +3,18 @@
 A snapshot held open anywhere in the server keeps the index entries of finished jobs alive, and a claim that starts at
 the head of its queue walks over all of them. So each worker remembers how far it has consumed a queue at each rank, and
 starts there. Only when it helps: as long as looking through everything is quick, everything is looked through. The mark
-lags behind, because transactions commit out of order; and once in a while, for a tenth of the time at most, everything
-is looked through all the same, to find what came late or came back.
+lags behind, because transactions commit out of order.
+
+What came late, or came back, stands behind the mark. It is hidden for a second at most: then everything is looked
+through all the same, whatever earlier looks have cost. That bounds what the cursor can save. With a look through
+everything that takes c seconds, a worker spends c of every second on it; from half a second on, it rests for as long as
+the look took, a second at most, which is half of the time at c = 1 and c / (1 + c) beyond. The claims in between stay
+quick. When a job of this worker goes back to its place, the next look follows after that rest.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,8 +25,7 @@ from .flows.lease import EVERYTHING, Scope
 SLOW = 0.006  # seconds beyond what a claim costs anyway
 PER_JOB = 0.00003
 LAG = 1.0
-RESCAN_EVERY = 1.0
-RESCAN_SHARE = 0.1
+HIDDEN_FOR = 1.0  # at most
 
 
 @dataclass(slots=True)
@@ -29,8 +34,11 @@ class _Queue:
     recent: deque[tuple[float, int, int]] = field(default_factory=deque)  # (when, rank, seq) not yet old enough
     doubtful: bool = False  # the last look through everything was slow; it may have waited for a lock
     slow: bool = False  # two of them were, one after the other
-    next_rescan: float = 0.0
+    begun: float = -math.inf  # when the last look through everything began
+    rested: float = -math.inf  # from when on the next one may follow, if there is reason to
+    due: float = -math.inf  # from when on it must
     whole: bool = True  # the claim under way looks through everything
+    sent: float = -math.inf  # when the claim under way began
 
 
 class ClaimCursor:
@@ -39,6 +47,7 @@ class ClaimCursor:
     def __init__(self) -> None:
         self._queues: dict[str, _Queue] = {}
         self._usual = 1.0  # the least that a claim has cost
+        self._came_back = -math.inf  # when a job was last known to go back to its place
 
     def scope(self, queue: str, want: int, now: float) -> Scope:
         """Where to look for jobs of a queue."""
@@ -46,7 +55,8 @@ class ClaimCursor:
         while memory.recent and memory.recent[0][0] <= now - LAG:
             _, rank, seq = memory.recent.popleft()
             memory.marks[rank] = max(seq, memory.marks.get(rank, 0))
-        memory.whole = not memory.slow or not memory.marks or now >= memory.next_rescan
+        memory.sent = now
+        memory.whole = not memory.slow or not memory.marks or now >= self._next_whole_look(memory)
         return Scope(queue, want, EVERYTHING if memory.whole else _ranges(memory.marks))
 
     def seen(self, queue: str, jobs: Sequence[Claimed], elapsed: float | None, now: float) -> None:
@@ -62,9 +72,24 @@ class ClaimCursor:
             self._usual = min(self._usual, elapsed)
             doubtful, memory.doubtful = memory.doubtful, elapsed > self._usual + SLOW + PER_JOB * len(jobs)
             memory.slow = doubtful and memory.doubtful
-            memory.next_rescan = now + max(RESCAN_EVERY, elapsed / RESCAN_SHARE)
+            memory.begun = memory.sent
+            memory.rested = now + min(now - memory.begun, HIDDEN_FOR)
+            memory.due = max(memory.begun + HIDDEN_FOR, memory.rested)
             if came_back:
-                memory.next_rescan = now  # where one was, there may be others
+                memory.rested = memory.due = now  # where one was, there may be others
+
+    def look_again(self, now: float) -> bool:
+        """A job has gone back to its place. True if the next claim might have passed it over. From any thread."""
+        self._came_back = now
+        return any(memory.slow for memory in list(self._queues.values()))
+
+    def hides_for(self, now: float) -> float:
+        """In how many seconds there is something to look through again; infinity if nothing is hidden."""
+        hiding = [memory for memory in self._queues.values() if memory.slow and (memory.marks or memory.recent)]
+        return min((self._next_whole_look(memory) for memory in hiding), default=math.inf) - now
+
+    def _next_whole_look(self, memory: _Queue) -> float:
+        return memory.rested if self._came_back >= memory.begun else memory.due
 
 
 def _ranges(marks: dict[int, int]) -> tuple[tuple[int, int, int, int], ...]:

@@ -1,8 +1,9 @@
 """A lane: some slots, the queues that they serve, and the thread that claims jobs into them.
 
 A claim brings as many jobs as there are free slots, and a few in advance where jobs are so quick that the way to the
-store would be the longer part. They wait in the lane, under lease like the others, and are given back when they would
-have to wait for long. A job that has lost a worker before is never taken in advance.
+store would be the longer part. They wait in the lane, under lease like the others, and those that the slots cannot
+work off within a second are given back. How long the claim took has no part in that: giving back what a slow store has
+just handed out would load it further. A job that has lost a worker before is never taken in advance.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ..core.job import Claimed, Outcome, Released, State
 from ..events import Claimed as ClaimedEvent
 from ..events import Events
 from ..store.cursor import ClaimCursor
-from ..store.flows import lease, look, upkeep
+from ..store.flows import lease, look, quarantine, upkeep
 from ..store.flows.lease import Claim
 from ..store.store import Store
 from ..tasks import Task
@@ -41,7 +42,7 @@ log = logging.getLogger("leasehold.worker")
 AHEAD = 0.05  # seconds of work to take in advance
 MOST_AHEAD = 1000
 MOST_AT_ONCE = 500
-STALE = 1.0  # what was taken in advance and waits for longer goes back
+STALE = 1.0  # seconds of work that may wait in the lane; and a slot whose job has run for longer counts as stuck
 ARM_FOR = 5.0
 FIRST_PAUSE = 0.05
 WEIGHT = 0.1  # of the latest attempt in the average
@@ -80,12 +81,14 @@ class Lane:
         self.slots, self._lease, self._poll = slots, lease, poll
         self._delay, self._timers = delay, timers
         self._lock = threading.Lock()
-        self._running = 0  # slots in use
+        self._running: set[Run] = set()  # those that have a slot
+        self._stuck = 0  # of them, those that have run for long, when last looked at
         self._suspects = 0  # of them, those that have lost a worker before
         self._waiting: deque[Run] = deque()  # taken in advance
         self._average: float | None = None  # seconds that an attempt takes
         self._limited = False  # what it works on is of queues with limits
         self._rescue = False  # suspects are waiting in the store: make room for them
+        self._lonely = True  # jobs that must run alone may wait in the store, as far as is known
         self._cursor = ClaimCursor()
         self._pause = FIRST_PAUSE
         self._armed_until = 0.0
@@ -107,11 +110,14 @@ class Lane:
         """Claim what there is room for, or sleep until there is room, or news, or it is time to look."""
         self._sleeper.clear()
         self._give_back_stale()
+        if self._lonely and self._solitude.nothing_runs and self._solitude.claim_alone(self):
+            return
         begin = time.monotonic()
         found, all_of_it = self._claim_some()
         if found is not None and not found.jobs:
             self.idle_since = self.idle_since or time.monotonic()
             self.last_in_vain = begin
+        self._lonely = self._lonely if found is None else found.lonely
         if found is None:
             self._sleeper.wait(STALE / 2)
         elif found.lonely and self._solitude.claim_alone(self):
@@ -128,8 +134,9 @@ class Lane:
         if self._found_queue() or self._arm():
             return
         # Woken for nothing: what it was may have been locked just now, so look again soon.
-        soon = self._pause if found.again_in is None else min(self._pause, max(found.again_in, 0.001))
-        again = self._sleeper.wait(soon) and self._link.store.skips_locked
+        soon = self._pause if found.again_in is None else min(self._pause, found.again_in)
+        soon = min(soon, self._cursor.hides_for(time.monotonic()), STALE / 2 if self._waiting else soon)
+        again = self._sleeper.wait(max(soon, 0.001)) and self._link.store.skips_locked
         self._pause = FIRST_PAUSE if again else min(self._pause * 2, self._poll)
 
     def stop(self) -> None:
@@ -147,6 +154,19 @@ class Lane:
     def wake(self) -> None:
         """There may be room again."""
         self._sleeper.wake()
+
+    def look_again(self) -> None:
+        """A job has gone back to its old place, which the cursor may have passed."""
+        if self._cursor.look_again(time.monotonic()):
+            self._sleeper.wake()
+
+    def enter_quarantine(self) -> bool:
+        """Ask the store whether this worker may empty itself."""
+        return self._link.run(self._halt, quarantine.enter, self.worker)
+
+    def leave_quarantine(self) -> None:
+        """Another worker may."""
+        self._link.run(self._halt, quarantine.leave, self.worker)
 
     def claim(self, want: int, slots: int, *, alone: bool = False) -> Claim:
         """Take jobs from the store: under lease from here on, and known to the heartbeat before anything else."""
@@ -185,7 +205,7 @@ class Lane:
         """Claim if it is worth while: into free slots at once, in advance by halves. And whether there was all that was
         wanted, or that may be had of queues with limits."""
         with self._lock:
-            free = self.slots - self._running
+            free = self.slots - len(self._running)
             want = min(self._room(), MOST_AT_ONCE)
             self._full = self._solitude.wanted or not want
             if self._full:
@@ -197,14 +217,18 @@ class Lane:
     def _room(self) -> int:
         """How many more there is room for; 0 while it is not worth a claim."""
         ahead = self._ahead()
-        room = self.slots - self._running + ahead - len(self._waiting)
+        room = self.slots - len(self._running) + ahead - len(self._waiting)
         return room if room >= max(1, ahead // 2) else 0
 
     def _ahead(self) -> int:
         """How many to take in advance: what the slots work off in no time. None beside a suspect, nor for one."""
         if self._average is None or self._suspects or self._rescue or self._limited:
             return 0
-        return min(int(self.slots * AHEAD / max(self._average, 1e-6)), MOST_AHEAD)
+        return min(self._worked_off_in(AHEAD), MOST_AHEAD)
+
+    def _worked_off_in(self, seconds: float) -> int:
+        """How many jobs the slots get through in so many seconds, if the next take as long as the latest did."""
+        return int((self.slots - self._stuck) * seconds / max(self._average or 0.0, 1e-6))
 
     def _run(self, job: Claimed, sent: float) -> Run:
         seconds = job.policy.lease or self._lease
@@ -253,7 +277,7 @@ class Lane:
     @property
     def running(self) -> int:
         """Slots in use."""
-        return self._running
+        return len(self._running)
 
     @property
     def busy(self) -> bool:
@@ -300,16 +324,16 @@ class Lane:
         found = None
         with self._lock:
             if freed is not None:
-                self._running -= 1
+                self._running.discard(freed)
                 self._suspects -= freed.job.losses > 0
                 seconds = now - freed.started
                 self._average = seconds if self._average is None else self._average + WEIGHT * (seconds - self._average)
-            while found is None and self._waiting and self._running < self.slots:
+            while found is None and self._waiting and len(self._running) < self.slots:
                 run = self._waiting.popleft()
                 if run.attempt.aborted is not None:
                     over.append(run)
                     continue
-                self._running += 1
+                self._running.add(run)
                 self._suspects += run.job.losses > 0
                 run.started = now
                 found = run
@@ -329,18 +353,20 @@ class Lane:
         self._give_back(lambda run: True)
 
     def _give_back_stale(self) -> None:
-        """What would have to wait for long may run at once elsewhere."""
+        """What would have to wait for long from now on may run at once elsewhere."""
         now = time.monotonic()
-        if self._give_back(lambda run: now - run.taken > STALE):
-            self._average = None  # jobs are slower than they were
+        with self._lock:
+            self._stuck = sum(now - run.started > STALE for run in self._running)
+            late = set(list(self._waiting)[self._worked_off_in(STALE) :])
+        if late:
+            self._give_back(late.__contains__)
 
-    def _give_back(self, which: Callable[[Run], bool]) -> int:
+    def _give_back(self, which: Callable[[Run], bool]) -> None:
         with self._lock:
             gone = [run for run in self._waiting if which(run)]
             if gone:
                 self._waiting = deque(run for run in self._waiting if not which(run))
         self._drop(gone)
-        return len(gone)
 
     def _drop(self, runs: list[Run]) -> None:
         for run in runs:

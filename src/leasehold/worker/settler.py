@@ -196,6 +196,8 @@ class Settler:
 
     def _tell(self, run: Run, outcome: Outcome, state: State | None) -> None:
         job = run.job
+        if state is State.QUEUED:
+            run.lane.look_again()
         if state is None:
             text = "%s %s: the lease was lost; what the attempt came to is not recorded"
             log.warning(text, job.task, job.id, extra=run.marks)

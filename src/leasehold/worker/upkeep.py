@@ -166,7 +166,8 @@ class Upkeep:
         return math.inf
 
     def tick(self) -> float:
-        """Enqueue what schedules have for this moment. Look again at once: there may be more, or the next is near."""
+        """Enqueue what schedules have for this moment. Look again at once: there may be more, or the next is near.
+        Unless another worker deals with what is due: it must not be in its way."""
         done = self._link.run(self._halt, schedules.tick, self._tasks, new_id, without=self._puzzles)
         for name, problem in done.problems.items():
             log.error("schedule %s cannot be followed here: %s", name, problem)
@@ -175,7 +176,7 @@ class Upkeep:
             for job in done.jobs:
                 told = {"task": job.task, "queue": job.queue, "tenant": self._tenant}
                 self._events.tell(Enqueued(job_id=job.id, state=job.state, **told))
-        return 0.0
+        return 0.0 if done.looked_at else LOOK_EVERY / 20
 
     def progress(self) -> float:
         """Store what handlers have said of how far they are."""

@@ -1,7 +1,8 @@
 """Schedules: kept in the store, changed by anyone, ticked by any worker that knows the task.
 
 Nobody leads. A schedule whose time has come is locked by whoever looks first, and one row for each tick decides that
-its job is enqueued once: in the same transaction, whatever becomes of the schedule meanwhile.
+its job is enqueued once: in the same transaction, whatever becomes of the schedule meanwhile. However many ticks were
+missed, a transaction deals with a hundred at most, in a handful of statements: one that is cut off costs no more.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from msgspec import structs
 
 from ...core.errors import InvalidInput, ScheduleNotFound
 from ...core.job import Draft, Job, maybe_utc, utc
-from ...core.schedule import Definition, ScheduleInfo, Tick
+from ...core.schedule import Definition, Due, ScheduleInfo, Tick
 from ..query import BEGIN, Flow, Row, Wake, as_json, look, read, write
 from . import enqueue
 
 MOST = 50  # schedules dealt with at a time
+MOST_TICKS = 100  # of all of them together
+MOST_WAITING = 10  # of one whose jobs wait for all that came before: each of them has as many edges as there are jobs
 
 _definitions = msgspec.json.Decoder(Definition)
 
@@ -29,6 +32,7 @@ class Ticked:
     """What came of looking at the clock. `puzzles`: definitions that cannot be understood here."""
 
     jobs: list[Job[Any]] = field(default_factory=list)
+    looked_at: int = 0  # schedules whose time had come, and which no other worker deals with just now
     problems: dict[str, str] = field(default_factory=dict)  # by schedule
     puzzles: list[str] = field(default_factory=list)
 
@@ -41,7 +45,8 @@ def tick(
     most: int = MOST,
     now: float | None = None,
 ) -> Flow[Ticked]:
-    """Enqueue for schedules of these tasks whose time has come, `most` at a time.
+    """Enqueue for schedules of these tasks whose time has come, `most` at a time. Those that share a transaction have
+    the same number of ticks in it at most, so that none of them waits until another has caught up.
 
     One that cannot be understood here, for want of a time zone, say, is left as it is for those who can: its definition
     is among the puzzles, and to be given as `without` the next time.
@@ -49,14 +54,19 @@ def tick(
     yield BEGIN
     done = Ticked()
     which = {"tasks": as_json(sorted(tasks)), "without": as_json(sorted(without))}
-    due = yield write("due_schedules", **which, most=most, now=now)
-    drafts: list[Draft[Any]] = []
-    for name, text, next_at, moment in due:
+    found = yield write("due_schedules", **which, most=most, now=now)
+    done.looked_at = len(found)
+    due: dict[str, tuple[Definition, Due]] = {}
+    for name, text, next_at, moment in found:
         try:
-            drafts += yield from _tick_one(name, _definitions.decode(text), next_at, moment, make_id)
+            definition = _definitions.decode(text)
+            share = max(MOST_TICKS // len(found), 1)
+            share = min(share, MOST_WAITING) if definition.overlap == "wait" else share
+            due[name] = definition, definition.due(next_at, moment, share)
         except (InvalidInput, msgspec.DecodeError) as error:
             done.problems[name] = str(error)
             done.puzzles.append(text)
+    drafts = yield from _add_ticks(due, make_id)
     if drafts:
         done.jobs = yield from enqueue.enqueue(drafts, now=now)
         yield Wake("jobs")
@@ -115,9 +125,9 @@ def run_now(name: str, job_id: str, *, now: float | None = None) -> Flow[Job[Any
     definition = yield from _lock(name)
     draft = structs.replace(definition.draft, id=job_id, fresh=True)
     if definition.overlap == "wait":
-        draft = _after(draft, (yield from _lives(name)))
+        draft = _after(draft, (yield from _lives([name])).get(name, []))
     (job,) = yield from enqueue.enqueue([draft], now=now)
-    yield write("add_tick", name=name, at=job.created_at.timestamp(), job=job_id, note="run now")
+    yield from _note_ticks([{"name": name, "at": job.created_at.timestamp(), "job": job_id, "note": "run now"}], {})
     return job
 
 
@@ -133,28 +143,52 @@ def ticks(name: str, *, limit: int) -> Flow[list[Tick]]:
     return [Tick(utc(at), job, note) for at, job, note in (yield read("ticks", name=name, most=limit))]
 
 
-def _tick_one(
-    name: str, definition: Definition, next_at: float, moment: float, make_id: Callable[[], str]
-) -> Flow[list[Draft[Any]]]:
-    due = definition.due(next_at, moment)
-    live = (yield from _lives(name)) if due.ticks and definition.overlap != "allow" else []
+def _add_ticks(due: Mapping[str, tuple[Definition, Due]], make_id: Callable[[], str]) -> Flow[list[Draft[Any]]]:
+    """Note the ticks of these schedules, which are locked, and when they are due next. Returns what to enqueue."""
+    careful = {name: one.ticks for name, (definition, one) in due.items() if definition.overlap != "allow"}
+    lives = yield from _lives([name for name, moments in careful.items() if moments])
+    there = yield from _there({name: moments for name, moments in careful.items() if len(moments) > 1})
     drafts: list[Draft[Any]] = []
-    for at in due.ticks:
-        draft = structs.replace(definition.draft, id=make_id(), run_at=at)
-        if definition.overlap == "wait":
-            draft = _after(draft, live)
-        skipped = definition.overlap == "skip" and bool(live)
-        job, note = (None, "skipped: the one before was not over") if skipped else (draft.id, None)
-        if (yield write("add_tick", name=name, at=at, job=job, note=note)) and not skipped:
-            drafts.append(draft)
+    rows: list[dict[str, Any]] = []
+    for name, (definition, one) in due.items():
+        live = lives.get(name, [])
+        for at in one.ticks:
+            if (name, at) in there:
+                continue
+            draft = structs.replace(definition.draft, id=make_id(), run_at=at)
+            if definition.overlap == "skip" and live:
+                rows.append({"name": name, "at": at, "job": None, "note": "skipped: the one before was not over"})
+                continue
+            drafts.append(_after(draft, live) if definition.overlap == "wait" else draft)
+            rows.append({"name": name, "at": at, "job": draft.id, "note": None})
             live.append(draft.id)  # of several missed ticks the first may be what the others overlap with
-    yield write("move_schedule", name=name, next_at=due.next_at)
-    return drafts
+    added = yield from _note_ticks(rows, {name: one.next_at for name, (_, one) in due.items()})
+    return [draft for draft in drafts if draft.id in added]
 
 
-def _lives(name: str) -> Flow[list[str]]:
-    """The jobs of earlier ticks whose chains are neither over nor failed."""
-    return [row[0] for row in (yield read("tick_lives", name=name))]
+def _note_ticks(rows: Sequence[Mapping[str, Any]], next_at: Mapping[str, float | None]) -> Flow[set[str]]:
+    """Add these ticks, and put the schedules off until then. Returns the jobs of those that were not there before."""
+    moves = [{"name": name, "next_at": moment} for name, moment in next_at.items()]
+    if not rows and not moves:
+        return set()
+    return {row[0] for row in (yield write("add_ticks", batch=as_json(rows), moves=as_json(moves)))}
+
+
+def _there(ticks: Mapping[str, Sequence[float]]) -> Flow[set[tuple[str, float]]]:
+    """Those of several ticks that were dealt with before, as when a schedule was changed and changed back.
+
+    Of a single one the row decides when it is added; but what follows upon another depends on whether that is new.
+    """
+    batch = [{"name": name, "at": at} for name, moments in ticks.items() for at in moments]
+    return {(name, at) for name, at in (yield read("ticks_there", batch=as_json(batch)))} if batch else set()
+
+
+def _lives(names: Sequence[str]) -> Flow[dict[str, list[str]]]:
+    """By schedule, the jobs of earlier ticks whose chains are neither over nor failed."""
+    found: dict[str, list[str]] = {}
+    for name, chain in (yield read("tick_lives", names=as_json(names))) if names else []:
+        found.setdefault(name, []).append(chain)
+    return found
 
 
 def _after(draft: Draft[Any], chains: Sequence[str]) -> Draft[Any]:

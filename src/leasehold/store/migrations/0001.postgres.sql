@@ -282,6 +282,14 @@ create table {schema}.arming (
 ) with (fillfactor = 10);
 insert into {schema}.arming default values;
 
+-- One row: the worker that may empty itself for a job that must run alone, and until when it may hold up its free slots.
+create table {schema}.quarantine (
+    single  boolean primary key default true check (single),
+    worker  text,
+    until   timestamptz not null default '-infinity'
+) with (fillfactor = 10);
+insert into {schema}.quarantine default values;
+
 -- Rows to lock, so that one promoter (or partition maker) works at a time.
 create table {schema}.locks (name text primary key);
 insert into {schema}.locks values ('promote'), ('partitions');

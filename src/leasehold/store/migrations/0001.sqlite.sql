@@ -271,6 +271,14 @@ create table {schema}.pulse (
 );
 insert into {schema}.pulse (single) values (1);
 
+-- One row: the worker that may empty itself for a job that must run alone, and until when it may hold up its free slots.
+create table {schema}.quarantine (
+    single  integer primary key check (single = 1),
+    worker  text,
+    until   real not null default 0
+);
+insert into {schema}.quarantine (single) values (1);
+
 -- One row: the last number given out for jobs.seq.
 create table {schema}.sequence (
     single  integer primary key check (single = 1),

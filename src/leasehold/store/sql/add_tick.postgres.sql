@@ -1,5 +1,0 @@
--- add_tick: whoever adds the row of a tick is the one who enqueues its job.
-insert into {schema}.ticks (schedule, tick, job, note)
-values (:name::text, to_timestamp(:at::float8), :job::text::uuid, :note::text)
-on conflict do nothing
-returning schedule

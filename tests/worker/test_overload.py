@@ -1,0 +1,140 @@
+"""A store or a machine that is slow for a while: the worker does not make it worse, and overlooks nothing."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from contextlib import ExitStack, closing
+from dataclasses import replace
+
+from leasehold import App, State
+from leasehold.core.job import Released
+from leasehold.store.flows import lease
+from tests.homes import Home
+from tests.worker.proxy import CLAIM, proxy_to
+from tests.worker.working import connect, over, prefix, state, take, until, working, writes_held_up
+
+SLOW = 1.3  # seconds that a claim takes: longer than what was taken in advance may wait
+
+
+def outcomes(home: Home, app: App) -> list[str]:
+    """How attempts have ended, those that succeeded apart."""
+    with closing(connect(home, app)) as connection:
+        return [row[0] for row in connection.execute(f"select outcome from {prefix(home, app)}attempts").fetchall()]
+
+
+def test_a_claim_that_takes_long_gives_nothing_back(two_homes: Home, two_apps: App) -> None:
+    with ExitStack() as stack:
+        proxy = stack.enter_context(proxy_to(two_homes.url)) if two_homes.is_postgres else None
+        app = replace(two_homes, url=proxy.url).app() if proxy else two_homes.app()
+        stack.callback(app.close)
+        ran: list[int] = []
+
+        @app.task
+        async def note(number: int) -> None:
+            ran.append(number)
+
+        worker = stack.enter_context(working(app, concurrency=2, lease=30.0))
+        (lane,) = worker._stations[0].lanes
+        over(two_apps, *two_apps.client.enqueue_many([note.draft(n) for n in range(100)]))  # it learns: they are quick
+        two_apps.client.pause_queue("default")
+        two_apps.client.enqueue_many([note.draft(n) for n in range(100, 400)])
+        if proxy:
+            hold = proxy.hold(CLAIM)
+            two_apps.client.resume_queue("default")
+            time.sleep(SLOW)
+            hold.over.set()
+        else:
+            with closing(connect(two_homes, app)) as other:
+                other.execute("begin immediate")
+                other.execute(f"update {prefix(two_homes, app)}queues set paused = 0")
+                until(lambda: lane.claiming)
+                time.sleep(SLOW)
+                other.commit()
+        until(lambda: len(ran) == 400)
+        assert sorted(ran) == list(range(400))
+    assert outcomes(two_homes, two_apps) == []
+
+
+def test_what_would_wait_behind_a_long_job_goes_back_and_stays_there(two_apps: App) -> None:
+    app, ran = two_apps, []
+    running, go_on = threading.Event(), threading.Event()
+
+    @app.task
+    def note(number: int) -> None:
+        ran.append(number)
+
+    @app.task
+    def block() -> None:
+        running.set()
+        go_on.wait(20)
+
+    waiting = [note.draft(n) for n in range(5, 10)]
+    app.client.enqueue_many([*(note.draft(n) for n in range(5)), block.draft(), *waiting])
+    with working(app, concurrency=1, lease=30.0) as worker:
+        (lane,) = worker._stations[0].lanes
+        assert running.wait(20)
+        until(lambda: all(state(app, one.id) is State.QUEUED for one in waiting))
+        claims = lane.last_in_vain
+        versions = [app.client.get(one.id).version for one in waiting]  # type: ignore[union-attr]
+        time.sleep(1.2)
+        assert [app.client.get(one.id).version for one in waiting] == versions, "not taken in advance again"  # type: ignore[union-attr]
+        assert lane.last_in_vain == claims, "there is no room to claim for"
+        go_on.set()
+        until(lambda: len(ran) == 10)
+    assert ran == list(range(10))
+
+
+def test_a_slow_job_in_one_slot_leaves_the_others_what_was_taken_in_advance(two_homes: Home, two_apps: App) -> None:
+    app, ran = two_apps, []
+    running, go_on = threading.Event(), threading.Event()
+
+    @app.task
+    def note(number: int) -> None:
+        ran.append(number)
+
+    @app.task
+    def block() -> None:
+        running.set()
+        go_on.wait(20)
+
+    with working(app, concurrency=2, lease=30.0) as worker:
+        (lane,) = worker._stations[0].lanes
+        block.enqueue()
+        assert running.wait(20)
+        for begin in range(0, 500, 100):
+            app.client.enqueue_many([note.draft(n) for n in range(begin, begin + 100)])
+            until(lambda: len(ran) == begin + 100)  # noqa: B023
+        until(lambda: lane._stuck == 1)
+        assert lane._ahead() > 0, "the other slot is quick"
+        go_on.set()
+    assert outcomes(two_homes, app) == []
+
+
+def test_a_hiccup_of_the_store_does_not_hide_what_comes_back_to_its_place(pg_home: Home, pg_app: App) -> None:
+    app, ran = pg_app, []
+
+    @app.task
+    def note(number: int) -> None:
+        ran.append(number)
+
+    first = note.enqueue(0)
+    (taken,) = take(app, seconds=60.0)
+    with working(app, concurrency=2, lease=30.0) as worker:
+        (lane,) = worker._stations[0].lanes
+        over(app, *[note.enqueue(n) for n in range(1, 6)])
+
+        def hiccup(seconds: float) -> None:
+            """One that falls into a look through everything."""
+            with writes_held_up(pg_home, app):
+                until(lambda: lane.claiming and lane._cursor._queues["default"].whole)
+                time.sleep(seconds)
+
+        until(lambda: hiccup(0.1) or lane._cursor._queues["default"].slow)  # type: ignore[func-returns-value]
+        hiccup(3.0)
+        begin = time.monotonic()
+        app.store().run(lease.settle, [(taken.lease, Released("for somebody else"))], random.random)
+        until(lambda: 0 in ran)
+        assert time.monotonic() - begin < 6.0, "a second, and what a loaded machine adds"
+    assert state(app, first) is State.SUCCEEDED
