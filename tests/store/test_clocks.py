@@ -5,7 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from leasehold.store.flows import lease, upkeep
+from leasehold import new_id
+from leasehold.core.ids import make_id
+from leasehold.core.job import Draft
+from leasehold.core.schedule import define
+from leasehold.store.flows import lease, schedules, upkeep
 from tests.store.interleave import LEASE, Bench, half
 from tests.store.test_limits_rate import rate
 
@@ -89,3 +93,20 @@ def test_a_rate_goes_on_after_the_clock_was_put_back_and_is_not_exceeded(b: Benc
     assert len(b.claim(10)) == 0
     assert len(b.later(5).claim(10)) == 0
     assert len(b.later(6).claim(10)) == 5
+
+
+@pytest.mark.parametrize("ahead", [600.0, 86400.0])
+def test_a_schedule_ticks_on_after_the_clock_was_ahead_for_a_moment(b: Bench, ahead: float) -> None:
+    draft = Draft(make_id(b.now, bytes(10)), "t", "{}")
+    b.run(schedules.put, "s", define(draft, None, 60.0, "UTC", "once", "allow"), now=b.now)
+
+    def ticks(seconds: float) -> int:
+        b.later(seconds)
+        return len(b.run(schedules.tick, ["t"], new_id, now=b.now).jobs)
+
+    assert ticks(61) == 1
+    assert ticks(ahead) == 1
+    b.later(-ahead)
+    assert b.run(upkeep.outlook, ["t"], now=b.now).next_tick == 0
+    assert ticks(1) == 0
+    assert [ticks(60) for _ in range(3)] == [1, 1, 1]

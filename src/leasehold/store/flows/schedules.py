@@ -57,16 +57,17 @@ def tick(
     found = yield write("due_schedules", **which, most=most, now=now)
     done.looked_at = len(found)
     due: dict[str, tuple[Definition, Due]] = {}
-    for name, text, next_at, moment in found:
+    for name, text, next_at, moment, is_ahead in found:
         try:
             definition = _definitions.decode(text)
             share = max(MOST_TICKS // len(found), 1)
             share = min(share, MOST_WAITING) if definition.overlap == "wait" else share
-            due[name] = definition, definition.due(next_at, moment, share)
+            moved = Due([], definition.first(moment)) if is_ahead else definition.due(next_at, moment, share)
+            due[name] = definition, moved
         except (InvalidInput, msgspec.DecodeError) as error:
             done.problems[name] = str(error)
             done.puzzles.append(text)
-    drafts = yield from _add_ticks(due, make_id)
+    drafts = yield from _add_ticks(due, make_id, now)
     if drafts:
         done.jobs = yield from enqueue.enqueue(drafts, now=now)
         yield Wake("jobs")
@@ -127,7 +128,9 @@ def run_now(name: str, job_id: str, *, now: float | None = None) -> Flow[Job[Any
     if definition.overlap == "wait":
         draft = _after(draft, (yield from _lives([name])).get(name, []))
     (job,) = yield from enqueue.enqueue([draft], now=now)
-    yield from _note_ticks([{"name": name, "at": job.created_at.timestamp(), "job": job_id, "note": "run now"}], {})
+    yield from _note_ticks(
+        [{"name": name, "at": job.created_at.timestamp(), "job": job_id, "note": "run now"}], {}, now
+    )
     return job
 
 
@@ -143,7 +146,9 @@ def ticks(name: str, *, limit: int) -> Flow[list[Tick]]:
     return [Tick(utc(at), job, note) for at, job, note in (yield read("ticks", name=name, most=limit))]
 
 
-def _add_ticks(due: Mapping[str, tuple[Definition, Due]], make_id: Callable[[], str]) -> Flow[list[Draft[Any]]]:
+def _add_ticks(
+    due: Mapping[str, tuple[Definition, Due]], make_id: Callable[[], str], now: float | None
+) -> Flow[list[Draft[Any]]]:
     """Note the ticks of these schedules, which are locked, and when they are due next. Returns what to enqueue."""
     careful = {name: one.ticks for name, (definition, one) in due.items() if definition.overlap != "allow"}
     lives = yield from _lives([name for name, moments in careful.items() if moments])
@@ -162,16 +167,18 @@ def _add_ticks(due: Mapping[str, tuple[Definition, Due]], make_id: Callable[[], 
             drafts.append(_after(draft, live) if definition.overlap == "wait" else draft)
             rows.append({"name": name, "at": at, "job": draft.id, "note": None})
             live.append(draft.id)  # of several missed ticks the first may be what the others overlap with
-    added = yield from _note_ticks(rows, {name: one.next_at for name, (_, one) in due.items()})
+    added = yield from _note_ticks(rows, {name: one.next_at for name, (_, one) in due.items()}, now)
     return [draft for draft in drafts if draft.id in added]
 
 
-def _note_ticks(rows: Sequence[Mapping[str, Any]], next_at: Mapping[str, float | None]) -> Flow[set[str]]:
+def _note_ticks(
+    rows: Sequence[Mapping[str, Any]], next_at: Mapping[str, float | None], now: float | None
+) -> Flow[set[str]]:
     """Add these ticks, and put the schedules off until then. Returns the jobs of those that were not there before."""
     moves = [{"name": name, "next_at": moment} for name, moment in next_at.items()]
     if not rows and not moves:
         return set()
-    return {row[0] for row in (yield write("add_ticks", batch=as_json(rows), moves=as_json(moves)))}
+    return {row[0] for row in (yield write("add_ticks", batch=as_json(rows), moves=as_json(moves), now=now))}
 
 
 def _there(ticks: Mapping[str, Sequence[float]]) -> Flow[set[tuple[str, float]]]:

@@ -204,6 +204,7 @@ create table {schema}.schedules (
     declared    json,
     paused      boolean not null default false,
     next_at     timestamptz,  -- null: never again
+    moved_at    timestamptz not null,  -- when next_at was decided
     changed_at  timestamptz not null
 );
 create index schedules_due on {schema}.schedules (next_at) where not paused;

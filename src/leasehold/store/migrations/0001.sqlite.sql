@@ -200,6 +200,7 @@ create table {schema}.schedules (
     declared    text,
     paused      integer not null default 0,
     next_at     real,  -- null: never again
+    moved_at    real not null,  -- when next_at was decided
     changed_at  real not null
 );
 create index {schema}.schedules_due on {schema}.schedules (next_at) where not paused;

@@ -1,7 +1,7 @@
 -- add_ticks: whoever adds the row of a tick is the one who enqueues its job. Returns the jobs of those that are new.
 -- With it goes when the schedules, locked by an earlier statement, are due next.
 with moved as (
-    update {schema}.schedules s set next_at = to_timestamp(b.next_at)
+    update {schema}.schedules s set next_at = to_timestamp(b.next_at), moved_at = {now}
     from json_to_recordset(:moves::text::json) as b(name text, next_at float8)
     where s.name = b.name
 )

@@ -1,7 +1,8 @@
 -- add_ticks: whoever adds the row of a tick is the one who enqueues its job. Returns the jobs of those that are new.
 -- With it goes when the schedules are due next.
 update {schema}.schedules
-set next_at = (select json_extract(b.value, '$.next_at') from json_each(:moves) b where json_extract(b.value, '$.name') = name)
+set next_at = (select json_extract(b.value, '$.next_at') from json_each(:moves) b where json_extract(b.value, '$.name') = name),
+    moved_at = {now}
 where name in (select json_extract(b.value, '$.name') from json_each(:moves) b);
 
 insert into {schema}.ticks (schedule, tick, job, note)
