@@ -19,7 +19,7 @@ from psycopg import errors as pg
 from ..core import names
 from ..core.errors import SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
 from ..core.ids import id_time
-from . import migrate, partitions
+from . import migrate, partitions, reading
 from .flows import upkeep
 from .query import Flow, Query, Row, Wake, texts
 from .runner import drive
@@ -70,8 +70,11 @@ class PostgresStore(Store):
     def attempt(self, make: Callable[[], Flow[R]], *, looks: bool = False) -> tuple[R, list[Wake]]:
         """Run a flow once on a connection of ours."""
         self.ready()
+        until = reading.limit() if looks else None
         with self._pool.connection() as raw:
-            connection = OwnConnection(raw, self.quoted)
+            connection = (
+                OwnConnection(raw, self.quoted) if until is None else LimitedConnection(raw, self.quoted, until)
+            )
             try:
                 result = drive(make(), connection)
                 connection.commit()
@@ -309,6 +312,29 @@ class OwnConnection:
                 self._raw.execute("rollback")
             except psycopg.Error:
                 self._raw.close()
+
+
+class LimitedConnection(OwnConnection):
+    """A connection for a look with a time limit: the server ends the query itself. The setting is the transaction's."""
+
+    def __init__(self, raw: psycopg.Connection[Any], schema: str, until: float) -> None:
+        super().__init__(raw, schema)
+        self._until = until
+        self._told = float("inf")  # the limit that the server knows, in seconds
+
+    def execute(self, query: Query) -> list[Row]:
+        """Run one statement, within the time that is left."""
+        left = reading.left(self._until)
+        self.begin()
+        if left < self._told - reading.AGAIN_AFTER:
+            self._raw.execute(f"set local statement_timeout = {max(int(left * 1000), 1)}")
+            self._told = left
+        try:
+            return super().execute(query)
+        except pg.QueryCanceled as error:
+            if time.monotonic() < self._until - reading.AGAIN_AFTER:
+                raise  # by an administrator
+            raise reading.timed_out() from error
 
 
 class OwnAsyncConnection:

@@ -25,7 +25,7 @@ from typing import Any, Generic, TypeVar
 
 from ..core import names
 from ..core.errors import StoreBusy, StoreError, StoreRefused, StoreUnavailable
-from . import migrate
+from . import migrate, reading
 from .pool import Places, Pool, abandoned
 from .query import Flow, Query, Row, Wake, texts
 from .runner import drive
@@ -93,7 +93,7 @@ class SQLiteStore(Store):
         """Run a flow once: a look on a reader's connection, a change on the writer's."""
         self._notice_fork()
         self.ready()
-        turn = _Turn(make, self.quoted)
+        turn = _Turn(make, self.quoted, reading.limit() if looks else None)
         if looks and not self._memory:
             self._look(turn)
         else:
@@ -352,8 +352,9 @@ class SQLiteStore(Store):
 class _Turn(Generic[R]):
     """One flow that waits for its turn, and what came of it."""
 
-    def __init__(self, make: Callable[[], Flow[R]], schema: str) -> None:
+    def __init__(self, make: Callable[[], Flow[R]], schema: str, until: float | None = None) -> None:
         self._make = make
+        self._until = until  # when a look ends at the latest
         self._schema = schema
         self._answer: tuple[R, list[Wake]] | None = None
         self._error: BaseException | None = None
@@ -365,7 +366,8 @@ class _Turn(Generic[R]):
 
     def run(self, connection: sqlite3.Connection) -> None:
         """Run the flow on a connection."""
-        self._answer = drive(self._make(), OnSQLite(connection, self._schema))
+        with reading.ended_at(connection, self._until):
+            self._answer = drive(self._make(), OnSQLite(connection, self._schema))
 
     def run_in_savepoint(self, connection: sqlite3.Connection, meaning: Callable[[sqlite3.Error], Exception]) -> None:
         """Run the flow in a transaction that it shares with others: what it raises is its own."""
