@@ -1,4 +1,7 @@
-"""What is not to be shown of payloads and results: values of keys such as "password", and passwords in URLs."""
+"""What is not to be shown of payloads, results and errors: values of keys such as "password", and passwords in URLs.
+
+The web and the command line show the same, by what is decided here.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,17 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import msgspec
+
+from .core.job import AttemptRecord, BlockerInfo, Chain, Job
+from .core.schedule import ScheduleInfo
+from .core.sight import AuditEntry, AuditPage, FailureGroup, Page, TargetInfo, TargetPage, TargetView
+
+T = TypeVar("T")
+Redact = Callable[[str], str]
 
 KEYS = (
     "password", "passwd", "pwd", "passphrase", "secret", "token", "authorization", "api_key", "access_key",
@@ -19,7 +32,7 @@ _CREDENTIALS = re.compile(  # with bounds: it goes over whole payloads
 )
 
 
-def redactor(keys: Iterable[str] = KEYS) -> Callable[[str], str]:
+def redactor(keys: Iterable[str] = KEYS) -> Redact:
     """A function that hides the values of these keys in a JSON text. Case, dashes and words beside them do not matter:
     "X-Api-Key" and "dbPassword" are meant as well."""
     meant = [re.escape(plain) for plain in map(_plain, keys) if plain]
@@ -61,6 +74,64 @@ def redactor(keys: Iterable[str] = KEYS) -> Callable[[str], str]:
 def without_passwords(text: str) -> str:
     """A text without the passwords of URLs in it."""
     return _CREDENTIALS.sub(r"\g<scheme>:[hidden]@", text)
+
+
+def without_passwords_in(text: str | None) -> str | None:
+    """The same of what may not be there."""
+    return None if text is None else without_passwords(text)
+
+
+def shown(value: T, redact: Redact) -> T:
+    """What a client has told, as it may be shown: nouns, lists and texts; anything else stays as it is."""
+    made: Any = _shown(value, redact)
+    return made  # type: ignore[no-any-return]
+
+
+def _shown(value: Any, redact: Redact) -> Any:
+    match value:
+        case str():
+            return without_passwords(value)
+        case list() | tuple() if not hasattr(value, "_fields"):
+            return type(value)(_shown(one, redact) for one in value)
+        case Job():
+            texts = {name: _json(getattr(value, name), redact) for name in ("payload", "result", "context")}
+            progress = value.progress and msgspec.structs.replace(
+                value.progress, note=without_passwords_in(value.progress.note)
+            )
+            return msgspec.structs.replace(value, **texts, error=without_passwords_in(value.error), progress=progress)
+        case AttemptRecord():
+            return replace(value, error=without_passwords_in(value.error))
+        case BlockerInfo():
+            return replace(value, result=_json(value.result, redact))
+        case ScheduleInfo():
+            return msgspec.structs.replace(value, payload=redact(value.payload))
+        case FailureGroup():
+            # What is searched for ends before a password: it finds these jobs, and perhaps some more.
+            return replace(value, error=without_passwords(value.error), search=_CREDENTIALS.split(value.search)[0])
+        case AuditEntry():
+            return replace(value, detail=_detail(value.detail, redact))
+        case Page() | Chain():
+            return replace(value, jobs=_shown(value.jobs, redact))
+        case AuditPage():
+            return replace(value, entries=_shown(value.entries, redact))
+        case TargetPage():
+            return replace(value, targets=_shown(value.targets, redact))
+        case TargetInfo():
+            return replace(value, holder=_shown(value.holder, redact))
+        case TargetView():
+            return replace(value, holder=_shown(value.holder, redact), line=_shown(value.line, redact))
+    return value
+
+
+def _detail(detail: dict[str, Any], redact: Redact) -> dict[str, Any]:
+    try:
+        return dict(json.loads(redact(json.dumps(detail))))
+    except ValueError:
+        return {"detail": HIDDEN}
+
+
+def _json(text: str | None, redact: Redact) -> str | None:
+    return None if text is None else redact(text)
 
 
 def _plain(name: str) -> str:

@@ -19,7 +19,7 @@ from ..core.schedule import Missed, Overlap, ScheduleInfo, Tick
 from ..core.sight import AuditEntry, FailureGroup, QueueInfo, TargetInfo, TargetView
 from ..core.stats import Histogram, StatPoint
 from ..core.worker import WorkerInfo
-from .redact import without_passwords
+from ..redact import HIDDEN, without_passwords, without_passwords_in
 
 Moment = Annotated[datetime, Meta(tz=True)]
 Redact = Callable[[str], str]
@@ -305,7 +305,10 @@ _SAME = tuple(name for name in JobOut.__struct_fields__ if name not in ("payload
 
 def raw(text: str | None, redact: Redact) -> Raw:
     """Stored JSON text as a value of an answer."""
-    return Raw(b"null" if text is None else redact(text).encode())
+    if text is None:
+        return Raw(b"null")
+    shown = redact(text)
+    return Raw(msgspec.json.encode(shown) if shown == HIDDEN else shown.encode())
 
 
 def job_out(job: Job[Any], redact: Redact) -> JobOut:
@@ -320,17 +323,13 @@ def jobs_out(jobs: Iterable[Job[Any]], redact: Redact) -> list[JobOut]:
 
 def _job_fields(job: Job[Any], redact: Redact) -> dict[str, Any]:
     texts = {name: raw(getattr(job, name), redact) for name in ("payload", "result", "context")}
-    return {name: getattr(job, name) for name in _SAME} | texts | {"error": said(job.error)}
-
-
-def said(text: str | None) -> str | None:
-    """What an error says, without passwords: those that cannot connect like to tell where to."""
-    return None if text is None else without_passwords(text)
+    # Errors of what cannot connect like to tell where to.
+    return {name: getattr(job, name) for name in _SAME} | texts | {"error": without_passwords_in(job.error)}
 
 
 def attempts_out(attempts: Iterable[AttemptRecord]) -> list[AttemptRecord]:
     """Attempts, in their order."""
-    return [replace(one, error=said(one.error)) for one in attempts]
+    return [replace(one, error=without_passwords_in(one.error)) for one in attempts]
 
 
 def reasons_out(reasons: Iterable[str]) -> list[str]:

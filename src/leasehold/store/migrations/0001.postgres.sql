@@ -254,6 +254,13 @@ create table {schema}.audit (
     detail   json
 );
 
+-- Sessions of the web that were signed out, by their hash, until they would have been over in any case.
+create table {schema}.ended_sessions (
+    id     text primary key,
+    until  timestamptz not null
+);
+create index ended_sessions_until on {schema}.ended_sessions (until);
+
 -- One row. touched_at: when upkeep last reached the store; grace_until: nobody reaps before.
 create table {schema}.pulse (
     single       boolean primary key default true check (single),

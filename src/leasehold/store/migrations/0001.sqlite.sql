@@ -250,6 +250,13 @@ create table {schema}.audit (
     detail   text
 );
 
+-- Sessions of the web that were signed out, by their hash, until they would have been over in any case.
+create table {schema}.ended_sessions (
+    id     text primary key,
+    until  real not null
+);
+create index ended_sessions_until on {schema}.ended_sessions (until);
+
 -- One row. touched_at: when upkeep last reached the store; grace_until: nobody reaps before.
 create table {schema}.pulse (
     single       integer primary key check (single = 1),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...core.job import State
 from ...core.sight import by_state
+from ...redact import shown
 from . import figures, memory
 from .view import Page, View
 
@@ -31,7 +32,7 @@ def overview(view: View) -> Page:
         "slots": sum(one.slots for one in workers if not one.lost),
         "used": sum(one.running for one in workers if not one.lost),
         "lost": sum(one.lost for one in workers),
-        "failures": view.client.failures(limit=FEW),
+        "failures": shown(view.client.failures(limit=FEW), view.redact),
         "schedules": sorted(schedules, key=lambda one: one.next_at or view.now)[:FEW],
     }
     return Page("Overview", "overview.html", context)
