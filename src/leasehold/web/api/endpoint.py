@@ -20,9 +20,10 @@ from ...client import Client
 from ...core import names
 from ...core.errors import InvalidInput, LeaseholdError, StoreError
 from ...core.ids import parse_id
+from ...redact import Redact
 from ..asks import MOST_SCANNED
 from ..problems import Refusal, problem, refusal_of
-from ..wire import Redact, Reply
+from ..wire import Reply
 from .reading import read_body, read_query
 
 Role = Literal["read", "operate"]

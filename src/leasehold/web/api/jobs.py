@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from ...core.errors import InvalidPayload, JobNotFound
 from ...core.job import Job
+from ...redact import shown
 from ...sights import Which
 from .. import asks, wire
 from ..problems import Fault, Refusal, invalid
@@ -109,13 +110,13 @@ def show_job(call: Call, _: None, __: None) -> wire.JobView:
 @at("GET /jobs/{id}/attempts", "read", wire.Attempts, {200: "Its attempts, in order", **_NO_JOB})
 def list_attempts(call: Call, _: None, __: None) -> wire.Attempts:
     """Every attempt of a job, the one that runs now included."""
-    return wire.Attempts(wire.attempts_out(call.client.attempts(call.path["id"])))
+    return wire.Attempts(shown(call.client.attempts(call.path["id"]), call.redact))
 
 
 @at("GET /jobs/{id}/explain", "read", wire.Reasons, {200: "The reasons, the nearest first", **_NO_JOB})
 def explain_job(call: Call, _: None, __: None) -> wire.Reasons:
     """Why a job does not run, in sentences."""
-    return wire.Reasons(wire.reasons_out(call.client.explain(call.path["id"])))
+    return wire.Reasons(shown(call.client.explain(call.path["id"]), call.redact))
 
 
 @at("GET /jobs/{id}/chain", "read", wire.ChainOut, {200: "Its chain", **_NO_JOB})
