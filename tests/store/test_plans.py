@@ -429,7 +429,7 @@ def test_every_statement_uses_its_indexes_among_a_million_jobs(
 
 
 #: What reads all live jobs, or everything, because it is asked about all of them.
-READS_ALL = {"count_live", "count_over", "queue_counts", "mark_queue"}
+READS_ALL = {"count_live", "count_over", "count_queues", "mark_queue"}
 
 
 def test_on_sqlite_no_statement_reads_a_whole_table_unless_it_is_asked_to(tmp_path: Path) -> None:

@@ -243,6 +243,18 @@ create table {schema}.stats (
     primary key (step, at, queue, name, bucket)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 
+-- How many live jobs each queue had when they were last counted: what is looked at where there are too many to count.
+create table {schema}.queue_samples (
+    queue        text primary key,
+    pending      bigint not null,
+    queued       bigint not null,
+    running      bigint not null,
+    paused_jobs  bigint not null,
+    failed       bigint not null,
+    oldest       double precision,  -- for how many seconds the longest queued job had been due
+    counted_at   timestamptz not null
+) with (fillfactor = 50);
+
 -- Who did what, where somebody's name was given.
 create table {schema}.audit (
     seq      bigint generated always as identity primary key,

@@ -239,6 +239,18 @@ create table {schema}.stats (
     primary key (step, at, queue, name, bucket)
 );
 
+-- How many live jobs each queue had when they were last counted: what is looked at where there are too many to count.
+create table {schema}.queue_samples (
+    queue        text primary key,
+    pending      integer not null,
+    queued       integer not null,
+    running      integer not null,
+    paused_jobs  integer not null,
+    failed       integer not null,
+    oldest       real,  -- for how many seconds the longest queued job had been due
+    counted_at   real not null
+);
+
 -- Who did what, where somebody's name was given.
 create table {schema}.audit (
     seq      integer primary key autoincrement,
