@@ -73,6 +73,7 @@ INTENDED = {
     "progress": {"jobs_pkey"},
     "outlook": {"jobs_leased", "jobs_due"},
     "queue_names": {"jobs_claim"},
+    "count_recent": {"jobs_pkey"},
     "lock_chains": {"jobs_pkey", "jobs_chain"},
     "waiting": {"edges_open", "jobs_pkey"},
     "awaited": {"edges_open"},
@@ -340,6 +341,10 @@ def _chains(on: Explainer, finished: list[str]) -> None:
 def _look(on: Explainer, finished: str) -> None:
     on.run(upkeep.outlook)
     assert "default" in on.run(look.queue_names)
+    seen = len(on.plans)
+    assert "default" in {info.queue for info in on.run(look.queues)}
+    for plan in on.plans[seen:]:
+        assert plan.buffers_found < 6000, f"{plan.buffers_found} buffers to look at queues:\n{plan}"
     page = on.run(search.jobs, search.Filter(), limit=50)
     on.run(search.jobs, search.Filter(), limit=50, before=page.next)
     seen = len(on.plans)
