@@ -73,7 +73,6 @@ INTENDED = {
     "progress": {"jobs_pkey"},
     "outlook": {"jobs_leased", "jobs_due"},
     "queue_names": {"jobs_claim"},
-    "count_recent": {"jobs_pkey"},
     "lock_chains": {"jobs_pkey", "jobs_chain"},
     "waiting": {"edges_open", "jobs_pkey"},
     "awaited": {"edges_open"},

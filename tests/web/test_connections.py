@@ -76,7 +76,14 @@ def test_the_oldest_stranger_makes_room_and_one_that_shows_a_token_stays(port: i
             stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
             for _ in range(MOST_STRANGERS_OF_ADDRESS + 5)
         ]
-        until(lambda: all(is_closed(one) for one in strangers[:5]))
+
+        def first_five_are_closed() -> bool:
+            """Each that comes once the others had their second closes one."""
+            more = socket.create_connection(("127.0.0.1", port), timeout=30)
+            strangers.append(stack.enter_context(more))
+            return all(is_closed(one) for one in strangers[:5])
+
+        until(first_five_are_closed)
         assert status(port) == 200
         assert not is_closed(strangers[-1])
         assert not is_closed(live)
@@ -119,6 +126,7 @@ class Known:
     def __init__(self, peer: str, *, strangers: bool) -> None:
         self.peer = self.address = peer
         self.is_strangers = strangers
+        self.since = 0.0
         self.transport = self
         self.aborted = False
 
@@ -138,6 +146,21 @@ def test_one_address_cannot_take_all_connections_but_a_proxy_may() -> None:
     assert all(there.admit(one) for one in of_proxy)  # type: ignore[arg-type]
     assert there.admit(Known("192.0.2.1", strangers=True))  # type: ignore[arg-type]
     assert [one.aborted for one in of_proxy] == [True] + [False] * (MOST - 1)
+
+
+def test_who_opens_many_connections_at_once_has_time_to_show_a_token() -> None:
+    now = [1000.0]
+    there = Connections(clock=lambda: now[0])
+    burst = [Known("192.0.2.1", strangers=True) for _ in range(MOST_OF_ADDRESS)]
+    assert all(there.admit(one) for one in burst)  # type: ignore[arg-type]
+    assert not any(one.aborted for one in burst)
+    assert there.admit(Known("192.0.2.1", strangers=True))  # type: ignore[arg-type]
+    assert [one.aborted for one in burst] == [True] + [False] * (MOST_OF_ADDRESS - 1), "as many as one address may have"
+    for one in burst[MOST_STRANGERS_OF_ADDRESS + 1 :]:
+        there.forget(one)  # type: ignore[arg-type]
+    now[0] += 2
+    assert there.admit(Known("192.0.2.1", strangers=True))  # type: ignore[arg-type]
+    assert [one.aborted for one in burst[:3]] == [True, True, False], "those that are left had their time"
 
 
 def test_proxies_are_addresses_or_networks() -> None:

@@ -1,15 +1,16 @@
 """Connections to `leasehold web`: how many there may be, and how long one may take to say what it wants.
 
-A connection is a stranger's until a request on it has shown a token, and again once that request is answered. Strangers
-make room: where there are too many, of one address or in all, the oldest of them is closed. So connections that say
-nothing, or whose sign-in drips in, do not keep out who has a token.
+A connection is a stranger's until a request on it has shown a token. Strangers make room: where there are too many, of
+one address or in all, the oldest of them is closed. So connections that say nothing, or whose sign-in drips in, do not
+keep out who has a token.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from ipaddress import ip_address, ip_network
 from typing import Any
 
@@ -22,7 +23,8 @@ log = logging.getLogger("leasehold.web")
 
 MOST = 500
 MOST_OF_ADDRESS = 300
-MOST_STRANGERS_OF_ADDRESS = 50
+MOST_STRANGERS_OF_ADDRESS = 50  # that had time to show a token
+TIME_TO_SHOW = 1.0  # seconds: who opens many connections at once may have one
 HEADERS_WITHIN = 10.0  # seconds
 
 _BODY = b"too many connections\n"
@@ -53,8 +55,9 @@ class Proxies:
 class Connections:
     """All connections of one server, the oldest first."""
 
-    def __init__(self, proxies: Proxies | None = None) -> None:
+    def __init__(self, proxies: Proxies | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.proxies = proxies or Proxies()
+        self._clock = clock
         self._of: dict[str, dict[Guarded, None]] = {}  # by address; dictionaries keep the order
         self._all: dict[Guarded, None] = {}
 
@@ -63,15 +66,19 @@ class Connections:
         there = self._of.get(new.address, {})
         if new.peer not in self.proxies:
             strangers = [one for one in there if one.is_strangers]
-            if len(strangers) >= MOST_STRANGERS_OF_ADDRESS or (strangers and len(there) >= MOST_OF_ADDRESS):
+            late = self._clock() - TIME_TO_SHOW
+            if strangers and len(there) >= MOST_OF_ADDRESS:
                 self._close(strangers[0])
             elif len(there) >= MOST_OF_ADDRESS:
                 return False
+            elif sum(one.since <= late for one in strangers) >= MOST_STRANGERS_OF_ADDRESS:
+                self._close(strangers[0])
         if len(self._all) >= MOST:
             oldest = next((one for one in self._all if one.is_strangers), None)
             if oldest is None:
                 return False
             self._close(oldest)
+        new.since = self._clock()
         self._of.setdefault(new.address, {})[new] = None
         self._all[new] = None
         return True
@@ -97,13 +104,17 @@ class Guarded(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
     transport: asyncio.Transport
     peer = ""
     address = ""  # the peer's, or its network
+    since = 0.0
+    _proven = False
     _deadline: asyncio.TimerHandle | None = None
     _latest: Any = None  # the request that was under way when headers were last waited for
 
     @property
     def is_strangers(self) -> bool:
-        """No request that has shown a token is under way on it."""
-        return self.cycle is None or self.cycle.response_complete or "leasehold.caller" not in self.cycle.scope
+        """No request on it has shown a token."""
+        if self.cycle is not None and self.cycle.scope.get("leasehold.caller") is not None:
+            self._proven = True
+        return not self._proven
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Count it, or turn it away."""
@@ -119,6 +130,7 @@ class Guarded(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
 
     def data_received(self, data: bytes) -> None:
         """A part of a request. The next one on the same connection has as long for its headers as the first."""
+        self._proven = not self.is_strangers  # the next request takes the place of the one that showed it
         super().data_received(data)
         if self.cycle is not self._latest:
             self._latest = self.cycle

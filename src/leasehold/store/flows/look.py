@@ -108,8 +108,7 @@ def queues(*, now: float | None = None) -> Flow[list[QueueInfo]]:
     Up to `MOST_COUNTED` live jobs are counted. Where there are more, the numbers are those that maintenance has counted
     last, and where it has not, those of the newest jobs. Names come from an index: no queue that has work is missed.
     """
-    newest = {"lowest": None, "before": None, "most": MOST_COUNTED + 1}
-    recent = _by_queue((yield read("count_recent", **newest, now=now)))
+    recent = _by_queue((yield read("count_recent", most=MOST_COUNTED + 1, now=now)))
     found: dict[str, QueueInfo] = {queue: _counted(queue, counts) for queue, counts in recent.items()}
     if sum(counts.number for states in recent.values() for counts in states.values()) > MOST_COUNTED:
         found = {queue: replace(info, at_least=True) for queue, info in found.items()}

@@ -321,6 +321,10 @@ create function {schema}.reached_over(lowest uuid, before uuid, scan integer) re
 language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off set enable_bitmapscan = off as $$
     select id from {schema}.finished where id >= lowest and id < before order by id desc offset scan - 1 limit 1
 $$;
+create function {schema}.newest_jobs(most integer) returns table (queue text, state text, run_at timestamptz)
+language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off set enable_bitmapscan = off as $$
+    select queue, state, run_at from {schema}.jobs order by id desc limit most
+$$;
 
 -- Partitions of `finished`, one for each day (UTC), made standalone and attached: neither step blocks a reader or writer.
 create function {schema}.attach_partition(day date) returns void
