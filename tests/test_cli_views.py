@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 
 from leasehold.cli import show
+from leasehold.cli.queues import counted as queue_lines
 from leasehold.core.worker import WorkerFacts
-from leasehold.store.flows import reports
+from leasehold.store.flows import look, reports, stats
 from leasehold.store.flows.stats import Count
 from leasehold.tasks import new_id
 from tests.homes import claim, promote_all
@@ -30,6 +31,19 @@ from tests.test_cli import CommandLine, typed  # noqa: F401
 
 def as_json(said: str) -> Any:
     return json.loads(said)
+
+
+def test_queues_of_too_many_jobs_are_listed_with_the_age_of_their_numbers(
+    typed: CommandLine, shop: CliShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(look, "MOST_COUNTED", 2)
+    shop.many(3)
+    assert "no worker has counted them lately" in queue_lines(shop.client.queues())
+    shop.app.store().run(stats.keep_sample, shop.app.store().run(look.counted_queues))
+    assert re.search(r"counted .* ago", queue_lines(shop.client.queues()))
+    monkeypatch.undo()
+    assert queue_lines(shop.client.queues()) == ""
+    assert as_json(typed(shop.place, "queues", "shop:app", "--json")[1])["queues"][0]["counted_at"] is None
 
 
 def test_queues_are_listed_paused_and_limited(typed: CommandLine, any_shop: CliShop) -> None:

@@ -84,7 +84,7 @@ def test_a_page_tells_what_the_client_told(openmetrics: bool) -> None:
     totals = [point("default", succeeded=5, lost=2), point("mail", failed=1, unheard_of=4)]
     queues = [
         QueueInfo("default", False, None, 1, 2, 3, 4, 5, oldest=12.5),
-        QueueInfo("mail", True, 8, 0, 0, 0, 0, 0, oldest=None),
+        QueueInfo("mail", True, 8, 0, 0, 0, 0, 0, oldest=None, counted_at=datetime.fromtimestamp(1000.5, UTC)),
     ]
     workers = [worker("a"), worker("b", stopping=True, running=0), worker("c", host="two"), worker("d", lost=True)]
     text = exposition(totals, queues, workers, version="1.2.3", schema=7, openmetrics=openmetrics)
@@ -95,6 +95,8 @@ def test_a_page_tells_what_the_client_told(openmetrics: bool) -> None:
     assert worth(found, "leasehold_queue_oldest_seconds", queue="mail") == 0
     assert [worth(found, "leasehold_queue_paused", queue=queue) for queue in ("default", "mail")] == [0, 1]
     assert [value for (name, _), value in found.items() if name == "leasehold_queue_max_running"] == [8]
+    counted = {labels: value for (name, labels), value in found.items() if "counted_timestamp" in name}
+    assert counted == {frozenset({("queue", "mail")}): 1000.5}, "what was counted for this look needs no moment"
     ended = {
         outcome: worth(found, "leasehold_attempts_total", queue="default", outcome=outcome) for outcome in OUTCOMES
     }

@@ -14,8 +14,9 @@ import pytest
 from leasehold import App, InvalidInput, Job, State
 from leasehold.core.stats import BOUNDS, Histogram, step_for
 from leasehold.core.worker import WorkerFacts
-from leasehold.store.flows import reports, stats
+from leasehold.store.flows import look, reports, stats
 from leasehold.store.flows.stats import Count
+from leasehold.store.query import is_look
 from leasehold.tasks import new_id
 from tests.homes import Home, _any_schema, app, home  # noqa: F401
 from tests.worker.working import over, run_sql, take, until, working
@@ -38,6 +39,15 @@ def shop(app: App) -> App:
 
 def work(app: App, n: int = 0, **options: Any) -> Job[Any]:
     return app.tasks["work"].using(**options).enqueue(n)
+
+
+def sample(app: App, now: float | None = None) -> bool:
+    """Count the jobs as a worker does once in a minute."""
+    store = app.store()
+    if not store.run(stats.take_sample, now=now):
+        return False
+    store.run(stats.keep_sample, store.run(look.counted_queues, now=now), now=now)
+    return True
 
 
 # Pages and filters
@@ -229,10 +239,68 @@ def test_a_lost_attempt_is_counted_by_whoever_takes_it_back(shop: App) -> None:
 def test_one_of_many_workers_counts_the_jobs_of_a_minute(shop: App) -> None:
     work(shop)
     store = shop.store()
-    taken = [store.run(stats.sample, now=T0 + seconds) for seconds in (0, 59, 60)]
+    taken = [sample(shop, T0 + seconds) for seconds in (0, 59, 60)]
     assert taken == [True, False, True]
     points = store.run(stats.stats, T0, T0 + 120, now=T0 + 120)
     assert [(point.at.timestamp(), point.gauges["queued"]) for point in points] == [(T0, 1), (T0 + 60, 1)]
+
+
+def test_few_jobs_are_counted_when_they_are_looked_at(shop: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(look, "MOST_COUNTED", 5)
+    for _ in range(5):
+        work(shop)
+    sample(shop)
+    shop.client.cancel(shop.client.jobs(limit=1).jobs[0])
+    (info,) = shop.client.queues()
+    assert (info.queued, info.counted_at, info.at_least) == (4, None, False)
+
+
+def test_where_there_are_too_many_jobs_to_count_each_time_the_last_count_is_told_with_its_moment(
+    shop: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(look, "MOST_COUNTED", 5)
+    for number in range(10):
+        work(shop, queue="mail", delay=600 if number < 3 else None)
+    work(shop, queue="old")
+    shop.client.pause_queue("mail")
+    begun = datetime.now(UTC)
+    sample(shop)
+    for _ in range(4):
+        work(shop, queue="mail")
+    shop.client.limit_queue("idle", max_running=1)
+    work(shop, queue="new")
+    seen = {info.queue: info for info in shop.client.queues()}
+    mail, new = seen["mail"], seen["new"]
+    assert (mail.pending, mail.queued, mail.paused, mail.at_least) == (3, 7, True, False)
+    assert mail.counted_at is not None
+    assert abs((mail.counted_at - begun).total_seconds()) < 60
+    assert (new.queued, new.counted_at, new.at_least) == (1, None, True), "it was not there when they were counted"
+    assert (seen["old"].queued, seen["idle"].max_running) == (1, 1)
+    sample(shop, (datetime.now(UTC) + timedelta(seconds=60)).timestamp())
+    assert {info.queue: info.queued for info in shop.client.queues()} == {"mail": 11, "old": 1, "new": 1, "idle": 0}
+
+
+def test_numbers_that_no_worker_has_counted_lately_are_said_to_be_too_small(
+    shop: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(look, "MOST_COUNTED", 5)
+    work(shop, queue="old")
+    sample(shop, (datetime.now(UTC) - timedelta(days=1)).timestamp())
+    for _ in range(10):
+        work(shop, queue="mail")
+    mail, old = shop.client.queues()
+    assert (mail.queue, mail.queued, mail.counted_at, mail.at_least) == ("mail", 6, None, True)
+    assert (old.queue, old.queued, old.at_least) == ("old", 0, True), "its name comes from an index"
+
+
+def test_counting_all_jobs_takes_no_lock_that_writers_wait_for(shop: App) -> None:
+    """A sample is taken, counted and kept in three steps, and only the first and the last write."""
+    assert is_look(look.counted_queues)
+    work(shop)
+    assert shop.store().run(stats.take_sample)
+    found = shop.store().run(look.counted_queues)
+    work(shop, queue="mail")
+    shop.store().run(stats.keep_sample, found)
 
 
 def test_history_gets_coarser_with_age_and_loses_nothing_of_its_sums(shop: App) -> None:
@@ -267,7 +335,7 @@ def test_all_queues_together_are_counted_beside_them(shop: App) -> None:
     for queue in ("mail", "billing"):
         work(shop, queue=queue)
         store.run(stats.add, [Count(queue, "succeeded", 2), Count(queue, "runs", 2, 3)], now=T0)
-    assert store.run(stats.sample, now=T0)
+    assert sample(shop, T0)
     (point,) = store.run(stats.stats, T0, T0 + 60, queue="*", now=T0)
     assert (point.queue, point.counts, point.runs.number, point.gauges["queued"]) == ("*", {"succeeded": 4}, 4, 2)
     assert [one.queue for one in store.run(stats.totals)] == ["billing", "mail"]

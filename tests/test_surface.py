@@ -47,6 +47,7 @@ NAMES = [
     "LeaseLost",
     "LeaseholdError",
     "Page",
+    "QueryTimeout",
     "QueueInfo",
     "RateInfo",
     "Retry",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from .aclient import AsyncClient
@@ -12,6 +12,7 @@ from .client import Client
 from .core import names, payload
 from .core.errors import InvalidInput
 from .core.schedule import Definition, Missed, Overlap, define
+from .redact import KEYS, redactor
 from .store.open import DEFAULT_URL, open_store
 from .store.store import Store
 from .tasks import Prepared, Tasks
@@ -26,8 +27,8 @@ class App(Tasks):
     environment, else a file leasehold.db in the working directory. `schema`: where the tables are, which in a SQLite
     file is a prefix of their names.
     `connections`: the most that one process holds open at a time (PostgreSQL), and as many for the transactions of
-    handlers. `payload_limit`: the most bytes of JSON that a payload or result may have. Nothing is connected before
-    first use.
+    handlers. `payload_limit`: the most bytes of JSON that a payload or result may have. `redact`: keys whose values in
+    payloads and results neither the dashboard nor the command line shows. Nothing is connected before first use.
     """
 
     def __init__(
@@ -37,11 +38,13 @@ class App(Tasks):
         schema: str = "leasehold",
         connections: int = 10,
         payload_limit: int = payload.MAX_BYTES,
+        redact: Iterable[str] = KEYS,
     ) -> None:
         super().__init__(payload_limit=names.whole("payload_limit", payload_limit, 64, 64 * 1024 * 1024))
         self._url = url or os.environ.get("LEASEHOLD_URL") or DEFAULT_URL
         self._schema = names.schema(schema)
         self._connections = names.whole("connections", connections, 1, 1000)
+        self.redact = redactor(redact)
         self._stores: dict[str | None, Store] = {None: self._open(None, None)}
         self._lock = threading.Lock()
         self.schedules: dict[str, Definition] = {}  # as the code has them

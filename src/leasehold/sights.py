@@ -17,7 +17,10 @@ from .core.stats import STEPS, StatPoint
 from .core.worker import WorkerInfo
 from .store.flows import audit, failures, look, search, stats, targets, workers
 from .store.flows.search import Filter
+from .store.reading import reading_until
 from .store.store import Store
+
+__all__ = ["MOST_SCANNED", "AnyJob", "AnyState", "Sights", "Which", "filter_of", "id_of", "reading_until"]
 
 AnyJob = Job[Any] | str | UUID
 AnyState = State | str

@@ -16,7 +16,7 @@ from leasehold.core.errors import SchemaMismatch
 from leasehold.web.api import ENDPOINTS, Call, answer, find, still_encoded
 from leasehold.web.problems import Refusal
 from tests.homes import Home
-from tests.web.asking import Asking, ask, charge, shop  # noqa: F401
+from tests.web.asking import READ, Asking, ask, charge, shop  # noqa: F401
 
 
 @pytest.fixture
@@ -217,3 +217,31 @@ def test_what_nobody_foresaw_is_logged_under_an_id_and_tells_nothing(caplog: pyt
     assert b"hunter2" not in reply.body
     assert problem["id"] in caplog.text
     assert "hunter2" in caplog.text
+
+
+def test_an_answer_is_small_however_much_is_wrong_with_a_request(ask: Asking) -> None:
+    many = {f"field_{number}": 0 for number in range(50_000)}
+    told = ask("POST", "/jobs", {"task": "charge", **many}, status=422)
+    assert len(told["errors"]) == 20
+    assert told["detail"].endswith("(and 49999 more)")
+    long = {"x" * 900_000: 1}
+    answers = [
+        ask.request("POST", "/api/jobs", json={"task": "charge", **long}),
+        ask.request("POST", "/api/jobs", json={"task": "charge", "payload": {"account": "x", "cents": 1, **long}}),
+        ask.request("POST", "/api/jobs", json={"task": "charge", "payload": long}),
+        ask.request("POST", "/api/jobs/batch", json={"jobs": [{"task": "none", "queue": " "}] * 1000}),
+        ask.request("POST", "/api/jobs/batch", json={"jobs": [{"y": 1}] * 5000}),
+    ]
+    for one in answers:
+        assert one.status_code == 422
+        assert len(one.content) < 20_000
+
+
+def test_who_may_only_look_may_ask_for_less(ask: Asking) -> None:
+    reader = {"authorization": f"Bearer {READ}"}
+    for path in ("/jobs", "/jobs/count"):
+        ask("GET", f"{path}?scan=1000000")
+        ask("GET", f"{path}?scan=1000001", status=422)
+        assert ask.request("GET", f"/api{path}?scan=100000", headers=reader).status_code == 200
+        refused = ask.request("GET", f"/api{path}?scan=100001", headers=reader)
+        assert (refused.status_code, "at most 100000" in refused.json()["detail"]) == (422, True)

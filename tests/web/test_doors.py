@@ -12,9 +12,10 @@ import pytest
 pytest.importorskip("starlette")
 
 from leasehold import InvalidInput
-from leasehold.web.doors import HEADERS, LARGEST_BODY, LOCAL, MOST_FAILURES, Doors
+from leasehold.redact import HIDDEN, redactor, without_passwords
+from leasehold.web import doors
+from leasehold.web.doors import HEADERS, LARGEST_BODY, LARGEST_SIGN_IN, LOCAL, MOST_FAILURES, SLOWED_BY, Doors
 from leasehold.web.keys import SESSION_FOR, Keys
-from leasehold.web.redact import HIDDEN, redactor, without_passwords
 
 OPERATE, READ = "o" * 32, "r" * 32
 PAGE = {"accept": "text/html"}
@@ -137,20 +138,36 @@ def test_a_wrong_token_is_told_so_and_too_many_have_to_wait(visitor: Visitor) ->
     for number in range(MOST_FAILURES):
         answer = visitor.ask("POST", "/login", data={"token": f"wrong {number}"}, headers=PAGE)
         assert (answer.status_code, "none of the tokens" in answer.text) == (401, True)
-    assert visitor.ask("POST", "/login", data={"token": OPERATE}).status_code == 429
-    assert visitor.ask(headers=bearer()).status_code == 429
+    for answer in (visitor.ask("POST", "/login", data={"token": "wrong"}), visitor.ask(headers=bearer("wrong"))):
+        assert (answer.status_code, answer.headers["retry-after"]) == (429, "60")
     visitor.clock.now += 61
+    assert visitor.ask(headers=bearer("wrong")).status_code == 401
+
+
+def test_wrong_tokens_are_slowed_down_and_a_right_one_of_the_same_address_is_let_in_at_once(
+    visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr(doors.asyncio, "sleep", sleep)
+    for number in range(3 * MOST_FAILURES):
+        visitor.ask(headers=bearer(f"a guess {number}"))
+    assert slept == [SLOWED_BY] * (2 * MOST_FAILURES)
     assert visitor.ask(headers=bearer()).status_code == 200
+    assert visitor.ask("POST", "/login", data={"token": READ}).status_code == 303
+    assert len(slept) == 2 * MOST_FAILURES
 
 
-def test_a_program_that_goes_on_with_an_old_token_keeps_nobody_else_out(visitor: Visitor) -> None:
+def test_a_program_that_goes_on_with_an_old_token_slows_down_no_mistake_of_others(visitor: Visitor) -> None:
     """Behind a proxy everybody may come from one address. The same token again is no new guess."""
     for _ in range(3 * MOST_FAILURES):
         assert visitor.ask(headers=bearer("an-old-token-of-a-scraper")).status_code == 401
-    assert visitor.ask(headers=bearer()).status_code == 200
     for number in range(MOST_FAILURES - 1):
         assert visitor.ask(headers=bearer(f"a guess {number}")).status_code == 401
-    assert visitor.ask(headers=bearer()).status_code == 429
+    assert visitor.ask(headers=bearer("one more guess")).status_code == 429
 
 
 @pytest.mark.parametrize(
@@ -215,6 +232,26 @@ def test_signing_out_ends_the_session_in_the_browser(visitor: Visitor) -> None:
     cookie, token = visitor.come_in()
     answer = visitor.ask("POST", "/logout", headers=cookie, data={"csrf": token})
     assert (answer.status_code, "Max-Age=0" in answer.headers["set-cookie"]) == (303, True)
+
+
+def test_a_sign_in_is_small_and_comes_at_once_or_is_given_up(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def chunks() -> Any:
+        for _ in range(5):
+            yield b"x" * (LARGEST_SIGN_IN // 4)
+
+    async def drip() -> Any:
+        yield b"token="
+        await asyncio.sleep(30)
+        yield OPERATE.encode()
+
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    for content in (b"x" * (LARGEST_SIGN_IN + 1), chunks()):
+        answer = visitor.ask("POST", "/login", content=content, headers=form)
+        assert (answer.status_code, answer.headers["connection"]) == (413, "close")
+    monkeypatch.setattr(doors, "SIGN_IN_WITHIN", 0.05)
+    answer = visitor.ask("POST", "/login", content=drip(), headers=form)
+    assert (answer.status_code, answer.headers["connection"]) == (400, "close")
+    assert "within 0.05 s" in answer.json()["detail"]
 
 
 def test_what_is_too_large_is_not_read(visitor: Visitor) -> None:

@@ -12,9 +12,9 @@ import pytest
 
 pytest.importorskip("starlette")
 
+from leasehold.redact import HIDDEN, redactor
 from leasehold.web import doors
 from leasehold.web.doors import LARGEST_BODY, MOST_ADDRESSES, MOST_FAILURES, Failures
-from leasehold.web.redact import HIDDEN, redactor
 from tests.web.test_doors import OPERATE, PAGE, Visitor, bearer
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
@@ -57,8 +57,9 @@ def test_a_body_that_drips_in_is_given_up(visitor: Visitor, monkeypatch: pytest.
         async def send(message: Any) -> None:
             sent.append(message)
 
-        scope = {"type": "http", "method": "POST", "path": "/login", "headers": [(b"host", b"localhost")]}
-        await visitor.doors(scope, receive, send)
+        given = {"host": "localhost", **bearer()}
+        headers = [(name.encode(), value.encode()) for name, value in given.items()]
+        await visitor.doors({"type": "http", "method": "POST", "path": "/", "headers": headers}, receive, send)
         return sent
 
     assert asyncio.run(ask())[0]["status"] == 400
@@ -84,9 +85,11 @@ def test_addresses_are_forgotten_after_a_minute_and_networks_count_as_one() -> N
     moment[0] = 61.0
     failures.add("another", "wrong")
     assert list(failures._seen) == ["another"]
-    assert doors._network("2001:db8::1") == doors._network("2001:db8::ffff:2") != doors._network("2001:db8:0:1::1")
-    assert doors._network("10.0.0.1") == "10.0.0.1"
-    assert doors._network("") == ""
+    assert (
+        doors.network_of("2001:db8::1") == doors.network_of("2001:db8::ffff:2") != doors.network_of("2001:db8:0:1::1")
+    )
+    assert doors.network_of("10.0.0.1") == doors.network_of("::ffff:10.0.0.1") == "10.0.0.1"
+    assert doors.network_of("") == ""
 
 
 def test_a_session_is_found_wherever_its_cookie_stands(visitor: Visitor) -> None:
@@ -137,7 +140,7 @@ def test_a_secret_is_hidden_however_its_key_is_written() -> None:
 
 
 def test_redaction_of_a_long_text_is_quick() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     for text in ("a" * 250_000, "a://" * 60_000, "a://b:" + "c" * 250_000, "x:" * 100_000):
         redactor()(f'{{"text": "{text}"}}')
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5

@@ -15,6 +15,7 @@ pytest.importorskip("starlette")
 from leasehold import App
 from leasehold.web import create_app, live, site
 from leasehold.web.doors import Doors
+from leasehold.web.keys import Keys
 from leasehold.web.live import Live
 from leasehold.web.problems import Refusal
 
@@ -134,16 +135,30 @@ def test_calls_that_nobody_waits_for_any_more_still_take_their_room(app: App, mo
         stuck.wait(20)
 
     async def ask() -> None:
-        place = site.Site(app, None, ())
+        place = site.Site(app, None, (), Keys(operate="o" * 32))
         for _ in range(3):
-            refused = await asyncio.gather(*[place.call(work) for _ in range(5)], return_exceptions=True)
+            refused = await asyncio.gather(*[place.call("operate", work) for _ in range(5)], return_exceptions=True)
             assert all(isinstance(one, Refusal) for one in refused)
         assert len(running) == site.AT_ONCE
         stuck.set()
         while len(running) < 2 * site.AT_ONCE:  # and there is room again
-            await asyncio.gather(place.call(work), return_exceptions=True)
+            await asyncio.gather(place.call("operate", work), return_exceptions=True)
 
     asyncio.run(asyncio.wait_for(ask(), 20))
+
+
+def test_however_much_readers_ask_for_there_is_a_place_for_who_may_act(app: App) -> None:
+    stuck = threading.Event()
+
+    async def ask() -> None:
+        place = site.Site(app, None, (), Keys(operate="o" * 32))
+        readers = [asyncio.create_task(place.call("read", stuck.wait, 60)) for _ in range(3 * site.AT_ONCE)]
+        await asyncio.sleep(0)
+        assert await place.call("operate", lambda: "acted") == "acted"
+        stuck.set()
+        assert all(await asyncio.gather(*readers))
+
+    asyncio.run(asyncio.wait_for(ask(), 60))
 
 
 def test_no_more_streams_than_there_may_be_from_the_first_on(app: App, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,8 @@ import pytest
 
 from leasehold import App
 from leasehold.core.worker import WorkerFacts
-from leasehold.store.flows import reports
+from leasehold.store.flows import look as looks
+from leasehold.store.flows import reports, stats
 from leasehold.store.flows.stats import Count
 from leasehold.tasks import new_id
 from leasehold.web.pages import PAGES, STYLE, answer, refused, render, sign_in
@@ -295,3 +296,18 @@ def test_names_with_slashes_and_dots_have_links_that_browsers_leave_alone(shop: 
     assert view.target_link("..") == "/targets?name=.."
     assert view.target_link("acct 7") == "/targets/acct%207"
     assert "account/acct-17" in ask(shop, "/targets", "/targets?name=account/acct-17")[1]
+
+
+@pytest.mark.parametrize("path", ["/", "/queues", "/jobs"])
+def test_numbers_that_were_not_counted_for_this_page_say_of_when_they_are(
+    empty: App, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    charge = empty.tasks["charge"]
+    for _ in range(4):
+        charge.enqueue("acct-7", 500)
+    assert "too many jobs" not in ask(empty, path)[1]
+    monkeypatch.setattr(looks, "MOST_COUNTED", 2)
+    assert "these numbers are of the newest jobs only" in ask(empty, path)[1]
+    empty.store().run(stats.keep_sample, empty.store().run(looks.counted_queues))
+    page = ask(empty, path)[1]
+    assert "these numbers were counted <time" in " ".join(page.split())

@@ -6,16 +6,20 @@ import argparse
 import difflib
 import getpass
 import importlib
+import inspect
 import os
 import socket
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, cast
 
 from .. import logs
 from ..app import App
 from ..client import Client
+from ..redact import Redact, shown
+from ..schedules import Schedules
 
 
 class Wrong(Exception):
@@ -51,9 +55,29 @@ def opened(options: argparse.Namespace) -> Iterator[tuple[App, Client]]:
     app = load_app(options.app)
     try:
         client = app.client if options.tenant is None else app.client.tenant(options.tenant)
-        yield app, client.acting_as(who())
+        yield app, cast(Client, Shown(client.acting_as(who()), app.redact))
     finally:
         app.close()
+
+
+class Shown:
+    """A client, or a part of one, whose every answer is redacted as the dashboard does it."""
+
+    def __init__(self, client: object, redact: Redact) -> None:
+        self._client = client
+        self._redact = redact
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._client, name)
+        if isinstance(found, Schedules):
+            return Shown(found, self._redact)
+        if not inspect.ismethod(found):
+            return found
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return shown(found(*args, **kwargs), self._redact)
+
+        return call
 
 
 def who() -> str:

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from typing import NoReturn
 
 from ..core.errors import InvalidInput, LeaseholdError, SchemaMismatch, UnknownTask
+from ..redact import without_passwords
 from . import (
     completion,
     demo,
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         code = options.run(options)
         sys.stdout.flush()
     except (Wrong, LeaseholdError) as error:
-        print(f"leasehold: {show.lines(_worded(error, options))}", file=sys.stderr)
+        print(f"leasehold: {show.lines(without_passwords(_worded(error, options)))}", file=sys.stderr)
         code = 2 if isinstance(error, InvalidInput | UnknownTask) else 1
     except KeyboardInterrupt:
         code = work.INTERRUPTED

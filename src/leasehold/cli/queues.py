@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 from ..client import Client
 from ..core.errors import InvalidInput
+from ..core.sight import QueueInfo, counted_at
 from . import show
 from .given import add_app, add_words, duration, number_or_none
 from .load import opened
@@ -86,7 +88,21 @@ def _list(client: Client, options: argparse.Namespace, names: list[str]) -> int:
             for one in found
         ],
     )  # fmt: skip
+    if said := counted(found):
+        print(said)
     return 0
+
+
+def counted(queues: Sequence[QueueInfo]) -> str:
+    """Of when the numbers are, where there are too many jobs to count each time."""
+    moment = counted_at(queues)
+    if moment is not None:
+        return f"too many jobs to count each time: these numbers were counted {show.since(moment)} ago"
+    if any(one.at_least for one in queues):
+        return (
+            "too many jobs to count, and no worker has counted them lately: these numbers are of the newest jobs only"
+        )
+    return ""
 
 
 def limits_of(queue: Any) -> str:

@@ -24,12 +24,7 @@ verbs:
   run NAME            enqueue its job now, beside its ticks
   remove NAME         forget it; its jobs stay"""
 
-VERBS = {
-    "pause": Schedules.pause,
-    "resume": Schedules.resume,
-    "run": Schedules.run_now,
-    "remove": Schedules.remove,
-}
+VERBS = {"pause": "pause", "resume": "resume", "run": "run_now", "remove": "remove"}
 
 
 def add_to(commands: Any) -> None:
@@ -74,7 +69,8 @@ def _run(app: App, schedules: Schedules, verb: str, names: list[str], options: a
         return _list(schedules, options.json)
     if verb == "show":
         return _show(schedules, names[0], options.json)
-    done = _put(app, schedules, names[0], names[1], options) if verb == "put" else VERBS[verb](schedules, names[0])
+    one = names[0]
+    done = _put(app, schedules, one, names[1], options) if verb == "put" else getattr(schedules, VERBS[verb])(one)
     if options.json:
         show.as_json({"removed": names[0]} if done is None else done)
     else:

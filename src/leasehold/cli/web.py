@@ -28,6 +28,11 @@ def add_to(commands: Any) -> None:
         "--host-name", action="append", default=[], metavar="NAME",
         help="name by which browsers reach it, beside localhost; may be given several times",
     )  # fmt: skip
+    parser.add_argument(
+        "--proxy", action="append", default=[], metavar="ADDRESS",
+        help="address or network of a proxy in front, whose X-Forwarded-For and X-Forwarded-Proto are believed; may be "
+        "given several times (default: none is believed)",
+    )  # fmt: skip
     parser.add_argument("--open-health", action="store_true", help="/health answers without a token")
     parser.add_argument("--tenant", metavar="NAME", help="whose jobs are meant")
     parser.set_defaults(run=run)
@@ -40,8 +45,10 @@ def run(options: argparse.Namespace) -> int:
     import uvicorn
 
     from ..web import create_app
+    from ..web.connections import MOST, Connections, Proxies, guarded_by
     from ..web.doors import LOCAL
 
+    proxies = Proxies(options.proxy)
     app = load_app(options.app)
     (app.client if options.tenant is None else app.client.tenant(options.tenant)).count(most=1)  # or say why not
     with _listening(options.host, options.port) as door:
@@ -53,8 +60,9 @@ def run(options: argparse.Namespace) -> int:
             tenant=options.tenant,
         )
         config = uvicorn.Config(
-            web, log_level="warning", server_header=False, access_log=False, limit_concurrency=500,
-            timeout_graceful_shutdown=3,
+            web, log_level="warning", server_header=False, access_log=False, timeout_graceful_shutdown=3,
+            http=guarded_by(Connections(proxies)), ws="none", limit_concurrency=2 * MOST,
+            proxy_headers=bool(proxies.given), forwarded_allow_ips=proxies.given,
         )  # fmt: skip
         uvicorn.Server(config).run(sockets=[door])
     return 0

@@ -171,6 +171,10 @@ class StoreBusy(StoreError):
     """A lock was not to be had in time; trying again may well succeed."""
 
 
+class QueryTimeout(StoreError):
+    """Reading took longer than it may; the database has ended the query."""
+
+
 class StoreRefused(StoreError):
     """The database does not let us in, or does not let us write: no permission."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -28,7 +29,11 @@ class RateInfo:
 
 @dataclass(frozen=True, slots=True)
 class QueueInfo:
-    """A queue that has jobs or settings."""
+    """A queue that has jobs or settings.
+
+    Where there are too many live jobs to count each time, the numbers are those of a moment ago (`counted_at`), or, if
+    no worker has counted lately, only those of the newest jobs (`at_least`).
+    """
 
     queue: str
     paused: bool
@@ -41,6 +46,8 @@ class QueueInfo:
     fair: bool = False  # keys are served in turn
     rates: tuple[RateInfo, ...] = ()
     oldest: float | None = None  # for how many seconds the longest queued job has been due
+    counted_at: datetime | None = None  # when the numbers were counted; None: now
+    at_least: bool = False  # there may be more than these numbers say
 
 
 def by_state(queue: QueueInfo) -> dict[State, int]:
@@ -52,6 +59,11 @@ def by_state(queue: QueueInfo) -> dict[State, int]:
         State.PAUSED: queue.paused_jobs,
         State.FAILED: queue.failed,
     }
+
+
+def counted_at(queues: Iterable[QueueInfo]) -> datetime | None:
+    """When the numbers of these queues were counted, the longest ago; None: all of them now."""
+    return min((one.counted_at for one in queues if one.counted_at is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from psycopg import errors as pg
 from ..core import names
 from ..core.errors import RowRejected, SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
 from ..core.ids import id_time
-from . import migrate, partitions
+from . import migrate, partitions, reading
 from .deadlines import ANSWER_MARGIN, STATEMENT_SECONDS, allowed, watchdog
 from .flows import upkeep
 from .query import Flow, Query, Row, Wake, texts
@@ -100,7 +100,7 @@ class PostgresStore(Store):
         self.ready()
         while True:
             with self._pool.connection() as raw:
-                connection = self._own(raw, seconds, tries)
+                connection = self._own(raw, seconds, tries, until=reading.limit() if looks else None)
                 try:
                     result = drive(make(), connection)
                     connection.commit()
@@ -117,10 +117,16 @@ class PostgresStore(Store):
                     raise
                 return result
 
-    def _own(self, raw: psycopg.Connection[Any], seconds: float = STATEMENT_SECONDS, tries: int = 0) -> OwnConnection:
+    def _own(
+        self,
+        raw: psycopg.Connection[Any],
+        seconds: float = STATEMENT_SECONDS,
+        tries: int = 0,
+        until: float | None = None,
+    ) -> OwnConnection:
         usual = self._server.statement_seconds
         limit = usual if seconds == STATEMENT_SECONDS else seconds
-        return OwnConnection(raw, self.quoted, Limits(limit, tries, None if self._server.pooled else usual))
+        return OwnConnection(raw, self.quoted, Limits(limit, tries, None if self._server.pooled else usual, until))
 
     @contextmanager
     def opened(self) -> Iterator[Opened]:
@@ -336,16 +342,27 @@ class PostgresStore(Store):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long the statements of one try may take. `session`: the limit of the session itself; None: it has none."""
+    """How long the statements of one try may take. `session`: the limit of the session itself; None: it has none.
+
+    `until`: when a look ends at the latest, on the monotonic clock.
+    """
 
     seconds: float
     tries: int
     session: float | None
+    until: float | None = None
 
     def of(self, query: Query) -> float:
         """For one statement, by the size of its parameters."""
+        if self.until is not None:
+            return reading.left(self.until)
         size = sum(len(value) for value in query.params.values() if type(value) is str)
         return allowed(self.seconds, self.tries, size if size > SMALL else 0)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a look was ended because its time is over, and not by an administrator."""
+        return self.until is not None and time.monotonic() >= self.until - reading.AGAIN_AFTER
 
 
 class OwnConnection:
@@ -366,12 +383,13 @@ class OwnConnection:
     def begin(self) -> None:
         """Open a transaction, in one round trip with its settings."""
         if not self._open and self._limits is not None:
-            self._begin(allowed(self._limits.seconds, self._limits.tries))
+            limits = self._limits
+            self._begin(allowed(limits.seconds, limits.tries) if limits.until is None else reading.left(limits.until))
 
     def _begin(self, seconds: float) -> None:
         assert self._limits is not None  # noqa: S101
         text = BEGIN if self._limits.session is not None else BEGIN_BEHIND_POOLER
-        if seconds > self._limit:
+        if seconds != self._limit:
             text += f"; set local statement_timeout = '{milliseconds(seconds)}'"
             self._limit = seconds
         with watchdog.limit(self._raw, STATEMENT_SECONDS + ANSWER_MARGIN):
@@ -389,8 +407,8 @@ class OwnConnection:
             seconds = PATIENCE_OF_HANDLERS
         else:
             seconds = self._limits.of(query)
-            if seconds > self._limit:
-                self._raise_limit(seconds)
+            if seconds > self._limit or (self._limits.until and seconds < self._limit - reading.AGAIN_AFTER):
+                self._set_limit(seconds)
         commits = query.writes and not self._open
         before, self.unknown = self.unknown, self.unknown or commits
         watchdog.arm(self._raw, seconds + ANSWER_MARGIN)
@@ -399,12 +417,14 @@ class OwnConnection:
         except psycopg.Error as error:
             if not _is_lost(self._raw, error):
                 self.unknown = before  # the server says that it failed
+            if isinstance(error, pg.QueryCanceled) and self._limits is not None and self._limits.is_over:
+                raise reading.timed_out() from error
             raise
         finally:
             watchdog.disarm(self._raw)
         return cursor.fetchall() if cursor.description else []
 
-    def _raise_limit(self, seconds: float) -> None:
+    def _set_limit(self, seconds: float) -> None:
         if self._open:
             self._raw.execute(f"set local statement_timeout = '{milliseconds(seconds)}'")
             self._limit = seconds

@@ -28,7 +28,7 @@ from typing import Any, Generic, TypeVar
 
 from ..core import names
 from ..core.errors import RowRejected, SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
-from . import migrate
+from . import migrate, reading
 from .deadlines import STATEMENT_SECONDS
 from .interrupts import handing, leave, take_into
 from .pool import Places, Pool, abandoned
@@ -108,7 +108,7 @@ class SQLiteStore(Store):
         """Run a flow once: a look on a reader's connection, a change on the writer's."""
         self._notice_fork()
         self.ready()
-        run = partial(self._drive, make, time.monotonic())
+        run = partial(self._drive, make, time.monotonic(), reading.limit() if looks else None)
         return self._look(run) if looks and not self._memory else self._take_turn(run)
 
     @contextmanager
@@ -212,8 +212,11 @@ class SQLiteStore(Store):
             abandoned.append(self._writer)
             self._start()
 
-    def _drive(self, make: Callable[[], Flow[R]], since: float, connection: sqlite3.Connection) -> tuple[R, list[Wake]]:
-        return drive(make(), OnSQLite(connection, self.quoted, waited=time.monotonic() - since))
+    def _drive(
+        self, make: Callable[[], Flow[R]], since: float, until: float | None, connection: sqlite3.Connection
+    ) -> tuple[R, list[Wake]]:
+        with reading.ended_at(connection, until):
+            return drive(make(), OnSQLite(connection, self.quoted, waited=time.monotonic() - since))
 
     def _look(self, run: Callable[[sqlite3.Connection], R]) -> R:
         block = self._readers.connection()

@@ -21,7 +21,6 @@ from . import api, pages
 from .doors import LOCAL, Doors, Receive, Scope, Send, root_of
 from .keys import Keys, Role, Tokens
 from .problems import Refusal
-from .redact import KEYS
 from .site import Parameters, Site
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -34,7 +33,7 @@ def create_app(
     operate: Tokens | None = None,
     read: Tokens | None = None,
     hosts: Iterable[str] = LOCAL,
-    redact: Iterable[str] = KEYS,
+    redact: Iterable[str] | None = None,
     open_health: bool = False,
     tenant: str | None = None,
 ) -> Doors:
@@ -43,13 +42,14 @@ def create_app(
     `operate`, `read`: tokens of those who may change things, and of those who may only look: one, or several with the
     names of their owners, which the audit trail then tells. Without any, they are taken from the environment
     (`LEASEHOLD_WEB_TOKEN`, `LEASEHOLD_WEB_READ_TOKEN`), or one is made and printed. `hosts`: names by which browsers
-    may reach this. `redact`: keys whose values in payloads and results are not shown. `open_health`: `/health` answers
-    without a token, for load balancers. `tenant`: whose jobs are meant.
+    may reach this. `redact`: keys whose values in payloads and results are not shown; by default those of the app.
+    `open_health`: `/health` answers without a token, for load balancers. `tenant`: whose jobs are meant.
     """
     keys = Keys(operate=operate, read=read) if operate or read else _given_or_made()
-    paths = Paths(Site(app, tenant, redact))
+    site = Site(app, tenant, redact, keys)
     threading.Thread(target=pages.warm_up, name="leasehold-web-warm-up", daemon=True).start()
-    return Doors(paths, keys, hosts=hosts, open_paths=["/health"] if open_health else [])
+    open_paths = ["/health"] if open_health else []
+    return Doors(Paths(site), keys, hosts=hosts, open_paths=open_paths, sessions=site)
 
 
 def _given_or_made() -> Keys:

@@ -13,12 +13,12 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from ..core import names
 from ..core.job import OnBlockerFailure, OnExpired, OnFailure, State
 from ..core.schedule import Missed, Overlap
-from ..sights import MOST_SCANNED
 
 MOST_IN_BATCH = 1000
 MOST_IN_PAGE = 200
 MOST_IN_BULK = 10_000
 MOST_COUNTED = 10_001
+MOST_SCANNED = {"read": 100_000, "operate": 1_000_000}  # by role: a search takes a place that others wait for
 
 _X = "[0-9a-fA-F]"
 ID_PATTERN = (
@@ -33,7 +33,14 @@ Seconds = Annotated[float, Meta(ge=0, le=names.MOST_SECONDS)]
 Positive = Annotated[float, Meta(ge=0.001, le=names.MOST_SECONDS)]
 Limit = Annotated[int, Meta(ge=1, le=MOST_IN_PAGE)]
 ErrorText = Annotated[Text, Meta(description="A text in the error, in capitals or not; of jobs that are not over")]
-Scan = Annotated[int, Meta(ge=1, le=MOST_SCANNED)]
+Scan = Annotated[
+    int,
+    Meta(
+        ge=1,
+        le=MOST_SCANNED["operate"],
+        description=f"At most {MOST_SCANNED['read']} with a token of the role read",
+    ),
+]
 Anything = Annotated[Any, Meta(description="Any JSON value: at most 64 deep, integers of at most 64 bits.")]
 Limited = Annotated[int, Meta(ge=0, le=1_000_000)]
 Share = Annotated[float, Meta(ge=0, le=1e7)]

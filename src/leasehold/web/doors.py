@@ -17,7 +17,7 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qs, quote
 
 from ..core.errors import InvalidInput
@@ -39,9 +39,14 @@ LARGEST_BODY = 1024 * 1024
 LONGEST_QUERY = 8192
 MOST_FIELDS = 5000
 BODY_WITHIN = 30.0  # seconds: a body that drips in holds a place that others wait for
+LARGEST_SIGN_IN = 4096  # bytes, and seconds: it is read before anything is known of who sends it
+SIGN_IN_WITHIN = 5.0
 MOST_FAILURES = 20  # of one address, within a minute
+SLOWED_BY = 1.0  # seconds that the answer to a wrong token takes after so many
 MOST_ADDRESSES = 10_000  # that are remembered
 A_MINUTE = 60.0
+
+CLOSE = {"connection": "close"}  # what else comes of that request is not read
 
 HEADERS = {
     "content-security-policy": (
@@ -63,6 +68,16 @@ LOGIN_POLICY = (
 )
 
 
+class Sessions(Protocol):
+    """Where it is kept which sessions were signed out before they were over."""
+
+    async def end(self, caller: Caller) -> None:
+        """This session is over."""
+
+    async def is_ended(self, caller: Caller) -> bool:
+        """Whether it is."""
+
+
 class Doors:
     """An ASGI app around another: `inside` sees only what may come in, and finds who it is in the scope."""
 
@@ -73,10 +88,12 @@ class Doors:
         *,
         hosts: Iterable[str] = LOCAL,
         open_paths: Iterable[str] = (),
+        sessions: Sessions | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.inside = inside
         self.keys = keys
+        self._sessions = sessions
         self._hosts = tuple(_host(name) for name in hosts)
         if not self._hosts:
             raise InvalidInput("hosts must be the names by which browsers reach this, as in ['queue.example.com']")
@@ -88,26 +105,28 @@ class Doors:
         if scope["type"] != "http":
             await self._other(scope, receive, send)
             return
-        secured = _Secured(send)
+        secured = _Secured(scope, send)
         path, headers = path_of(scope), _headers(scope)
         try:
             self._check_host(headers)
-            _check_size(scope, headers)
-            if path == "/login" and scope["method"] == "POST":
+            signs_in = path == "/login" and scope["method"] == "POST"
+            _check_size(scope, headers, LARGEST_SIGN_IN if signs_in else LARGEST_BODY)
+            if signs_in:
                 await self._log_in(scope, headers, receive, secured)
                 return
-            caller = self._caller(scope, headers) if path not in self._open else None
+            caller = await self._caller(scope, headers) if path not in self._open else None
             if caller is None and path not in self._open:
                 raise Refusal("unauthenticated", "send a token: Authorization: Bearer ...")
+            scope["leasehold.caller"] = caller  # from here on the connection is not one of a stranger
             if scope["method"] not in SAFE:
                 _check_origin(headers)
-            body = await _body(receive)  # of every method: whoever reads it inside finds it within its bounds
+            # Of every method: what reads it inside finds it within its bounds.
+            body = await _body(receive, LARGEST_BODY, BODY_WITHIN)
             if scope["method"] not in SAFE:
                 self._check_form(caller, headers, body)
-            scope["leasehold.caller"] = caller
             scope["leasehold.form_token"] = "" if caller is None else self.keys.form_token(caller)
             if path == "/logout" and scope["method"] == "POST":
-                await _redirect(secured, root_of(scope) + "/", _cookie(scope, "", 0))
+                await self._log_out(scope, caller, secured)
                 return
             await self.inside(scope, _replay(body, receive), secured)
         except Refusal as refusal:
@@ -133,21 +152,34 @@ class Doors:
             detail = f"this server is not known as {given!r}, only as {known}; add the name to hosts= (--host-name)"
             raise Refusal("misdirected", detail)
 
-    def _caller(self, scope: Scope, headers: Mapping[str, str]) -> Caller | None:
+    async def _caller(self, scope: Scope, headers: Mapping[str, str]) -> Caller | None:
         kind, _, token = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
-            return self._by_token(scope, token.strip())
+            return await self._by_token(scope, token.strip())
         session = _cookies(headers).get(COOKIE)
-        return None if session is None else self.keys.by_session(session)
+        caller = None if session is None else self.keys.by_session(session)
+        return None if caller is None or await self._is_ended(scope, caller) else caller
 
-    def _by_token(self, scope: Scope, token: str) -> Caller | None:
-        address = _network(str((scope.get("client") or ("",))[0]))
-        if self._failures.too_many(address):
-            raise Refusal("too-many-requests", "too many wrong tokens: wait a minute", headers={"retry-after": "60"})
+    async def _is_ended(self, scope: Scope, caller: Caller) -> bool:
+        """Whether the session was signed out. Stylesheet and script hold nothing to protect, and are shown along with
+        the page that says that the store is away."""
+        if self._sessions is None or path_of(scope).startswith("/static/"):
+            return False
+        return await self._sessions.is_ended(caller)
+
+    async def _by_token(self, scope: Scope, token: str) -> Caller | None:
+        """A right token is let in, however many wrong ones came from the same address: others may share it. Wrong ones
+        are slowed down."""
         caller = self.keys.by_token(token)
-        if caller is None:
-            self._failures.add(address, token)
-        return caller
+        if caller is not None:
+            return caller
+        address = network_of(str((scope.get("client") or ("",))[0]))
+        if self._failures.too_many(address):
+            await asyncio.sleep(SLOWED_BY)
+            detail = "that is none of the tokens of this server, and there were too many wrong ones: wait a minute"
+            raise Refusal("too-many-requests", detail, headers={"retry-after": "60"})
+        self._failures.add(address, token)
+        return None
 
     def _check_form(self, caller: Caller | None, headers: Mapping[str, str], body: bytes) -> None:
         """A session alone is no proof that its owner wants this. A token in a header is: no page can make it up."""
@@ -160,14 +192,20 @@ class Doors:
 
     async def _log_in(self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send) -> None:
         _check_origin(headers)
-        form = _form(headers, await _body(receive))
+        form = _form(headers, await _body(receive, LARGEST_SIGN_IN, SIGN_IN_WITHIN))
         to = form.get("next", ["/"])[0]
         local = to.startswith("/") and not to.startswith(("//", "/\\")) and to.isprintable()
         scope["leasehold.next"] = to if local else "/"
-        caller = self._by_token(scope, form.get("token", [""])[0].strip())
+        caller = await self._by_token(scope, form.get("token", [""])[0].strip())
         if caller is None:
             raise Refusal("unauthenticated", "that is none of the tokens of this server")
         await _redirect(send, root_of(scope) + _asked_for(scope), _cookie(scope, self.keys.open_session(caller)))
+
+    async def _log_out(self, scope: Scope, caller: Caller | None, send: Send) -> None:
+        """The session is over before the browser is told so: a copy of its cookie is worth nothing afterwards."""
+        if self._sessions is not None and caller is not None and caller.session is not None:
+            await self._sessions.end(caller)
+        await _redirect(send, root_of(scope) + "/", _cookie(scope, "", 0))
 
     async def _refuse(self, scope: Scope, headers: Mapping[str, str], refusal: Refusal, send: Send) -> None:
         who = {"www-authenticate": 'Bearer realm="leasehold"'} if refusal.kind == "unauthenticated" else {}
@@ -191,8 +229,8 @@ class Doors:
 
 
 class Failures:
-    """Wrong tokens of late, by address. The same one again is no new guess: a program with an old token may knock for
-    ever, and keeps nobody out who comes from the same address."""
+    """Wrong tokens of late, by address. The same one again is no new guess: a program with an old token may go on with
+    it for ever, and does not slow down who makes a mistake at the same address."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -217,21 +255,23 @@ class Failures:
         return len(guesses) == MOST_FAILURES and min(guesses.values()) > self._clock() - A_MINUTE
 
 
-def _network(address: str) -> str:
+def network_of(address: str) -> str:
     """Who has one address of IPv6 has all of its network."""
     try:
         known = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address
+    if isinstance(known, ipaddress.IPv6Address) and known.ipv4_mapped is not None:
+        return str(known.ipv4_mapped)
     return address if known.version == 4 else str(ipaddress.ip_network((int(known), 64), strict=False))
 
 
-def _check_size(scope: Scope, headers: Mapping[str, str]) -> None:
+def _check_size(scope: Scope, headers: Mapping[str, str], most: int) -> None:
     if len(scope.get("query_string", b"")) > LONGEST_QUERY:
         raise Refusal("too-large", f"the parameters of a URL are at most {LONGEST_QUERY} bytes")
     length = headers.get("content-length", "0")
-    if not length.isdecimal() or int(length[:12]) > LARGEST_BODY:
-        raise Refusal("too-large", f"a request is at most {LARGEST_BODY} bytes; send less at once")
+    if not length.isdecimal() or int(length[:12]) > most:
+        raise _too_large(most)
     if headers.get("content-encoding", "identity") != "identity":
         raise Refusal("unsupported-media-type", "send the request uncompressed")
 
@@ -243,15 +283,16 @@ def _check_origin(headers: Mapping[str, str]) -> None:
         raise Refusal("forbidden", "requests that change something come from this server's own pages only")
 
 
-async def _body(receive: Receive) -> bytes:
+async def _body(receive: Receive, most: int, seconds: float) -> bytes:
     try:
-        async with asyncio.timeout(BODY_WITHIN):
-            return await _whole(receive)
+        async with asyncio.timeout(seconds):
+            return await _whole(receive, most)
     except TimeoutError:
-        raise Refusal("malformed", f"the body of the request did not come within {BODY_WITHIN:g} s") from None
+        detail = f"the body of the request did not come within {seconds:g} s"
+        raise Refusal("malformed", detail, headers=CLOSE) from None
 
 
-async def _whole(receive: Receive) -> bytes:
+async def _whole(receive: Receive, most: int) -> bytes:
     parts, size, more = [], 0, True
     while more:
         message = await receive()
@@ -259,10 +300,14 @@ async def _whole(receive: Receive) -> bytes:
             raise Refusal("malformed", "the request ended before its body did")
         parts.append(message.get("body", b""))
         size += len(parts[-1])
-        if size > LARGEST_BODY:
-            raise Refusal("too-large", f"a request is at most {LARGEST_BODY} bytes; send less at once")
+        if size > most:
+            raise _too_large(most)
         more = message.get("more_body", False)
     return b"".join(parts)
+
+
+def _too_large(most: int) -> Refusal:
+    return Refusal("too-large", f"a request is at most {most} bytes here; send less at once", headers=CLOSE)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
@@ -282,14 +327,15 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 class _Secured:
     """Sends answers. Each has the headers that keep browsers from mischief, unless it says otherwise."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, scope: Scope, send: Send) -> None:
         self._send = send
+        self._http1 = str(scope.get("http_version", "1.1")).startswith("1")  # later ones have no such header
         self.started = False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.started = True
-            given = list(message.get("headers", ()))
+            given = [pair for pair in message.get("headers", ()) if self._http1 or pair[0].lower() != b"connection"]
             there = {name.lower() for name, _ in given}
             more = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in there]
             message = {**message, "headers": [*given, *more]}

@@ -1,8 +1,8 @@
 """Tokens, and the sessions that stand for them in a browser.
 
 A token is kept as its hash and compared in constant time. A session is signed with its own token's hash: who has no
-token can make no session, and a token that is changed takes its sessions with it. Nothing is stored, so that a restart,
-or several processes, make no difference.
+token can make no session, and a token that is changed takes its sessions with it. What is stored are only sessions that
+were signed out, by a hash: a restart, or several processes, make no difference.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ Tokens = str | Mapping[str, str]
 COOKIE = "leasehold_session"
 SHORTEST = 16
 SESSION_FOR = 12 * 3600.0
+CLOCKS_DIFFER = 86400.0  # seconds, at the most, by which the store's may be wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,11 @@ class Keys:
         if key is None or not hmac.compare_digest(key.sign("session", said).encode(), signature.encode()):
             return None
         return Caller(key.name, key.role, said) if int(parts[0]) > self._clock() else None
+
+    def ending(self, session: str) -> tuple[str, float]:
+        """By what it is known that a session was signed out, and for how many seconds that must be known."""
+        left = int(session.partition(".")[0]) - self._clock()
+        return hashlib.sha256(session.encode()).hexdigest(), max(left, 0.0) + CLOCKS_DIFFER
 
     def form_token(self, caller: Caller) -> str:
         """What a form shows to prove that it was made for this session."""

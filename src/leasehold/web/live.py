@@ -11,7 +11,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 
 log = logging.getLogger("leasehold.web")
@@ -51,7 +51,7 @@ class Live:
         self._watched: dict[object, _Watched] = {}
         self._task: asyncio.Task[None] | None = None
 
-    def stream(self, who: str, key: object, look: Look, name: str) -> AsyncIterator[str]:
+    def stream(self, who: str, key: object, look: Look, name: str) -> AsyncGenerator[str, None]:
         """Events of this name for one page of somebody's. `key` tells which of their pages show the same."""
         if self._open() >= MOST_STREAMS or self._open(who) >= MOST_OF_ONE:
             raise TooMany
@@ -61,7 +61,7 @@ class Live:
         """How many streams there are, of one or of all."""
         return sum(len(watched.streams) for watched in self._watched.values() if who in (None, watched.who))
 
-    async def _events(self, who: str, key: object, look: Look, name: str) -> AsyncIterator[str]:
+    async def _events(self, who: str, key: object, look: Look, name: str) -> AsyncGenerator[str, None]:
         news: News = asyncio.Queue(maxsize=1)
         watched = self._watched.setdefault(key, _Watched(look, who))
         watched.streams.add(news)

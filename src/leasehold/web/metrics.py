@@ -76,6 +76,13 @@ def _jobs(page: _Page, queues: Sequence[QueueInfo], names: Mapping[str, str]) ->
     page.add(
         "leasehold_queue_oldest_seconds", "gauge", "For how long the job that is queued longest has been due.", oldest
     )
+    counted: list[Sample] = [
+        ("", {"queue": names[one.queue]}, one.counted_at.timestamp()) for one in queues if one.counted_at is not None
+    ]
+    page.add(
+        "leasehold_queue_counted_timestamp_seconds", "gauge",
+        "When the jobs of the queue were counted, where there are too many to count each time.", counted,
+    )  # fmt: skip
     page.add("leasehold_queue_paused", "gauge", "1 while the queue is paused.", each("paused"))
     page.add(
         "leasehold_queue_max_running", "gauge", "How many of its jobs may run at once, where that is limited.",

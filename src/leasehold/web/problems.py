@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from ..core import errors
 from .wire import Reply
@@ -14,6 +14,9 @@ from .wire import Reply
 MEDIA_TYPE = "application/problem+json"
 URN = "urn:leasehold:problem:"
 RETRY_AFTER = "1"  # seconds
+MOST_FAULTS = 20  # an answer is small, however much is wrong with a request
+LONGEST_TEXT = 500
+LONGEST_DETAIL = 2000
 
 
 class Fault(Struct):
@@ -24,14 +27,14 @@ class Fault(Struct):
 
 
 class Problem(Struct, omit_defaults=True):
-    """What a problem document says. `id` finds the entry in the server's log."""
+    """What a problem document says. `errors`: the first of what is wrong. `id` finds the entry in the server's log."""
 
     type: str
     title: str
     status: int
     detail: str
     instance: str | None = None
-    errors: list[Fault] | None = None
+    errors: Annotated[list[Fault], Meta(max_length=MOST_FAULTS)] | None = None
     id: str | None = None
 
 
@@ -67,6 +70,7 @@ KINDS: dict[str, Kind] = {
 
 _STORE: dict[type[errors.StoreError], tuple[str, str]] = {
     errors.StoreBusy: ("store-busy", "a lock or connection of the store was not to be had in time; try again"),
+    errors.QueryTimeout: ("too-slow", "reading this took too long, and the store has ended it; ask for less at once"),
     errors.StoreUnavailable: ("store-unavailable", "the store cannot be reached just now; try again"),
 }
 _KNOWN: dict[type[errors.LeaseholdError], str] = {
@@ -98,7 +102,7 @@ def invalid(faults: Sequence[Fault]) -> Refusal:
     """The refusal of a request with these faults."""
     first, *others = faults
     more = f" (and {len(others)} more)" if others else ""
-    return Refusal("invalid-input", f"{first.where}: {first.what}{more}", faults)
+    return Refusal("invalid-input", f"{_cut(first.where)}: {_cut(first.what)}{more}", faults)
 
 
 def problem(
@@ -112,11 +116,16 @@ def problem(
 ) -> Reply:
     """A problem document as an answer."""
     status, title = KINDS[kind]
-    document = Problem(URN + kind, title, status, detail, instance, list(faults) or None, id)
+    told = [Fault(_cut(one.where), _cut(one.what)) for one in faults[:MOST_FAULTS]]
+    document = Problem(URN + kind, title, status, _cut(detail, LONGEST_DETAIL), instance, told or None, id)
     more = {"Cache-Control": "no-store", **(headers or {})}
     if status == 503:
         more.setdefault("Retry-After", RETRY_AFTER)
     return Reply(status, msgspec.json.encode(document), MEDIA_TYPE, more)
+
+
+def _cut(text: str, most: int = LONGEST_TEXT) -> str:
+    return text if len(text) <= most else text[: most - 1] + "\u2026"
 
 
 def refusal_of(error: errors.LeaseholdError) -> Refusal | None:

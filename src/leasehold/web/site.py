@@ -10,8 +10,9 @@ import base64
 import json
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import suppress
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -23,15 +24,18 @@ from starlette.responses import FileResponse, PlainTextResponse, RedirectRespons
 
 from ..app import App
 from ..core.errors import LeaseholdError
+from ..redact import redactor, without_passwords
+from ..sessions import EndedSessions
+from ..sights import reading_until
 from ..threads import Threads
 from . import api, pages
+from .asks import MOST_SCANNED
 from .doors import MOST_FIELDS, path_of, root_of
-from .keys import Caller
+from .keys import Caller, Keys, Role
 from .live import Live, TooMany
 from .metrics import content_type, exposition, wants_openmetrics
 from .pages import Page, View
 from .problems import Refusal, refusal_of
-from .redact import redactor, without_passwords
 
 log = logging.getLogger("leasehold.web")
 
@@ -45,6 +49,7 @@ SAID = "leasehold_said"
 MOST_PARAMETERS = 200
 FORM_TOKEN = secrets.token_urlsafe(16)  # stands in views that several sessions share; no job can know it
 IN_PATHS = "/:@!$&'()*+,;=~"  # what needs no quoting there
+LIMITS = {role: api.Limits(most_scan=most) for role, most in MOST_SCANNED.items()}
 FOR_EVER = "private, max-age=31536000, immutable"
 
 
@@ -59,24 +64,44 @@ class Asked:
     csrf: str = FORM_TOKEN
 
 
+class Rooms:
+    """How much is done at the same time. Those who may only look leave a place to those who may act, and the question
+    whether a session was signed out waits for no page."""
+
+    def __init__(self) -> None:
+        self._all, self._readers = asyncio.Semaphore(AT_ONCE), asyncio.Semaphore(AT_ONCE - 1)
+        self.sessions = asyncio.Semaphore(AT_ONCE)
+
+    def of(self, role: Role | None) -> list[asyncio.Semaphore]:
+        """What a request of this role needs, in the order in which it is taken."""
+        return [self._all] if role == "operate" else [self._readers, self._all]
+
+
 class Site:
     """What all requests share."""
 
-    def __init__(self, app: App, tenant: str | None, redact: Iterable[str]) -> None:
+    def __init__(self, app: App, tenant: str | None, redact: Iterable[str] | None, keys: Keys) -> None:
         self.app = app
         self.client = app.client if tenant is None else app.client.tenant(tenant)
-        self.redact = redactor(redact)
+        self.redact = app.redact if redact is None else redactor(redact)
+        self._keys = keys
+        self._ended = EndedSessions(lambda: self.client.store)
         self._threads = Threads("leasehold-web")
-        self._room, self._live = asyncio.Semaphore(AT_ONCE), Live()
+        self._rooms, self._live = Rooms(), Live()
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def call(self, work: Callable[..., T], *args: Any) -> T:
+    async def call(self, role: Role | None, work: Callable[..., T], *args: Any) -> T:
         """Do something in a thread, not too many at once, and not for ever."""
         self._be_in_this_loop()
+        return await self._within(self._rooms.of(role), work, *args)
+
+    async def _within(self, rooms: Sequence[asyncio.Semaphore], work: Callable[..., T], *args: Any) -> T:
+        until = time.monotonic() + TIME_LIMIT
         try:
-            async with asyncio.timeout(TIME_LIMIT):
-                await self._room.acquire()
-                return await asyncio.shield(self._call(self._room, work, *args))
+            async with asyncio.timeout(TIME_LIMIT), AsyncExitStack() as stack:
+                for room in rooms:
+                    await stack.enter_async_context(room)
+                return await asyncio.shield(self._call(stack.pop_all(), until, work, *args))
         except LeaseholdError as error:
             refusal = refusal_of(error)
             if refusal is None:
@@ -87,15 +112,23 @@ class Site:
             detail = f"the store did not answer within {TIME_LIMIT:g} s; ask for less, or try again"
             raise Refusal("too-slow", detail) from None
 
-    def _call(self, room: asyncio.Semaphore, work: Callable[..., T], *args: Any) -> asyncio.Task[T]:
-        """The room is taken until the thread is done, also if nobody waits for it any more: it still asks the store."""
+    def _call(self, rooms: AsyncExitStack, until: float, work: Callable[..., T], *args: Any) -> asyncio.Task[T]:
+        """The room is taken until the thread is done, also if nobody waits for it any more: it still asks the store,
+        which ends what only reads at that moment."""
+
+        def limited() -> T:
+            with reading_until(until):
+                return work(*args)
+
+        async def call() -> T:
+            async with rooms:
+                return await self._threads.call(limited)
 
         def done(task: asyncio.Task[T]) -> None:
-            room.release()
             if not task.cancelled():
-                task.exception()  # whoever still waits gets it
+                task.exception()  # what still waits gets it
 
-        task = asyncio.create_task(self._threads.call(work, *args))
+        task = asyncio.create_task(call())
         task.add_done_callback(done)
         return task
 
@@ -103,7 +136,22 @@ class Site:
         """What is waited for belongs to a loop; tests, and servers that reload, have one after another."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
-            self._loop, self._room, self._live = loop, asyncio.Semaphore(AT_ONCE), Live()
+            self._loop, self._rooms, self._live = loop, Rooms(), Live()
+
+    # Sessions
+
+    async def end(self, caller: Caller) -> None:
+        """Sign a session out, for every process and also after a restart."""
+        self._be_in_this_loop()
+        mark, seconds = self._keys.ending(caller.session or "")
+        await self._within([self._rooms.sessions], self._ended.add, mark, seconds)
+
+    async def is_ended(self, caller: Caller) -> bool:
+        """Whether the session was signed out."""
+        if caller.session is None:
+            return False
+        self._be_in_this_loop()
+        return await self._within([self._rooms.sessions], self._ended.has, self._keys.ending(caller.session)[0])
 
     # Pages
 
@@ -112,7 +160,7 @@ class Site:
         asked = self._asked(request)
         message, good = _said(request)
         view = self.view(asked, message, good)
-        page, html = await self.call(_rendered, function, view, request.path_params, False)
+        page, html = await self.call(asked.caller.role, _rendered, function, view, request.path_params, False)
         response = Response(html, page.status, media_type="text/html")
         if message:
             response.delete_cookie(SAID, path=asked.root or "/")
@@ -126,7 +174,7 @@ class Site:
         """Do what a confirmation asked about. The page that comes next tells what came of it."""
         asked = self._asked(request)
         form = _fields((await request.body()).decode("utf-8", "replace"), MOST_FIELDS)
-        outcome = await self.call(pages.act, self.view(asked), request.path_params["action"], form)
+        outcome = await self.call(asked.caller.role, pages.act, self.view(asked), request.path_params["action"], form)
         if outcome.again is not None:
             page, view = outcome.again
             return Response(pages.render(page, view), page.status, media_type="text/html")
@@ -169,7 +217,8 @@ class Site:
     async def answer(self, endpoint: api.Endpoint, request: Request) -> Response:
         """An endpoint of the API."""
         asked, body = self._asked(request), await request.body()
-        reply = await self.call(self._reply, endpoint, asked, request.path_params, body, dict(request.headers))
+        given = (endpoint, asked, request.path_params, body, dict(request.headers))
+        reply = await self.call(asked.caller.role, self._reply, *given)
         return Response(reply.body, reply.status, reply.headers, reply.media_type)
 
     def look_up(self, endpoint: api.Endpoint, asked: Asked, parameters: Parameters) -> str:
@@ -188,6 +237,7 @@ class Site:
             content_type=headers.get("content-type"),
             redact=self.redact,
             root=asked.root,
+            limits=LIMITS[asked.caller.role],
         )
         return api.answer(endpoint, call)
 
@@ -208,20 +258,21 @@ class Site:
 
         try:
             name = "main" if is_page else "data"
-            stream = self._live.stream(who, key, lambda: self.call(look, shared, parameters), name)
+            stream = self._live.stream(who, key, lambda: self.call(mine.caller.role, look, shared, parameters), name)
         except TooMany:
             raise Refusal("too-many-requests", "too many pages are live: close some") from None
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
         if request.method == "HEAD":
             return Response(media_type="text/event-stream", headers=headers)
-        return StreamingResponse(_dressed(stream, dress), media_type="text/event-stream", headers=headers)
+        events = _dressed(stream, dress, lambda: self.is_ended(mine.caller))
+        return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
     # For machines
 
     async def health(self, request: Request) -> Response:
         """Whether the store answers."""
         try:
-            await self.call(self.client.workers)
+            await self.call(_role(request), self.client.workers)
         except Refusal as refusal:  # why is in the log: whoever may ask for health need not know where the store is
             return PlainTextResponse(f"the store does not answer: {refusal.detail}\n", 503)
         return PlainTextResponse("ok\n")
@@ -229,7 +280,7 @@ class Site:
     async def metrics(self, request: Request) -> Response:
         """What Prometheus comes for."""
         openmetrics = wants_openmetrics(request.headers.get("accept", ""))
-        text = await self.call(self._exposed, openmetrics)
+        text = await self.call(_role(request), self._exposed, openmetrics)
         return Response(text, headers={"content-type": content_type(openmetrics=openmetrics)})
 
     def _exposed(self, openmetrics: bool) -> str:
@@ -271,6 +322,20 @@ def _address(text: str) -> SplitResult:
         raise Refusal("malformed", f"page is no address: {error}") from None
 
 
-async def _dressed(stream: AsyncIterator[str], dress: Callable[[str], str]) -> AsyncIterator[bytes]:
-    async for event in stream:
-        yield dress(event).encode()
+async def _dressed(
+    stream: AsyncGenerator[str, None], dress: Callable[[str], str], is_over: Callable[[], Awaitable[bool]]
+) -> AsyncIterator[bytes]:
+    """Events until the session is signed out; there is one every few seconds."""
+    async with aclosing(stream):
+        async for event in stream:
+            try:
+                if await is_over():
+                    return
+            except Refusal:  # the store is away: there is nothing new to see
+                continue
+            yield dress(event).encode()
+
+
+def _role(request: Request) -> Role | None:
+    caller: Caller | None = request.scope["leasehold.caller"]
+    return None if caller is None else caller.role

@@ -6,8 +6,8 @@ of any size arrive as they were stored. They go through `redact` first. What can
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -19,10 +19,9 @@ from ..core.schedule import Missed, Overlap, ScheduleInfo, Tick
 from ..core.sight import AuditEntry, FailureGroup, QueueInfo, TargetInfo, TargetView
 from ..core.stats import Histogram, StatPoint
 from ..core.worker import WorkerInfo
-from .redact import without_passwords
+from ..redact import HIDDEN, Redact, shown
 
 Moment = Annotated[datetime, Meta(tz=True)]
-Redact = Callable[[str], str]
 
 JSON = "application/json"
 
@@ -303,9 +302,9 @@ class TasksOut(Struct):
 _SAME = tuple(name for name in JobOut.__struct_fields__ if name not in ("payload", "result", "context"))
 
 
-def raw(text: str | None, redact: Redact) -> Raw:
-    """Stored JSON text as a value of an answer."""
-    return Raw(b"null" if text is None else redact(text).encode())
+def raw(text: str | None) -> Raw:
+    """JSON text, as it may be shown, as a value of an answer. What could not be read is hidden, and is no JSON."""
+    return Raw(b"null" if text is None else msgspec.json.encode(text) if text == HIDDEN else text.encode())
 
 
 def job_out(job: Job[Any], redact: Redact) -> JobOut:
@@ -319,23 +318,9 @@ def jobs_out(jobs: Iterable[Job[Any]], redact: Redact) -> list[JobOut]:
 
 
 def _job_fields(job: Job[Any], redact: Redact) -> dict[str, Any]:
-    texts = {name: raw(getattr(job, name), redact) for name in ("payload", "result", "context")}
-    return {name: getattr(job, name) for name in _SAME} | texts | {"error": said(job.error)}
-
-
-def said(text: str | None) -> str | None:
-    """What an error says, without passwords: those that cannot connect like to tell where to."""
-    return None if text is None else without_passwords(text)
-
-
-def attempts_out(attempts: Iterable[AttemptRecord]) -> list[AttemptRecord]:
-    """Attempts, in their order."""
-    return [replace(one, error=said(one.error)) for one in attempts]
-
-
-def reasons_out(reasons: Iterable[str]) -> list[str]:
-    """Why a job does not run."""
-    return [without_passwords(reason) for reason in reasons]
+    job = shown(job, redact)
+    texts = {name: raw(getattr(job, name)) for name in ("payload", "result", "context")}
+    return {name: getattr(job, name) for name in _SAME} | texts
 
 
 def job_view(
@@ -347,18 +332,19 @@ def job_view(
     redact: Redact,
 ) -> JobView:
     """A job with all that was found about it."""
+    blockers = shown(blockers, redact)
     return JobView(
         **_job_fields(job, redact),
-        attempts=attempts_out(attempts),
-        blockers=[BlockerOut(one.chain, one.state, raw(one.result, redact), one.task) for one in blockers],
+        attempts=shown(attempts, redact),
+        blockers=[BlockerOut(one.chain, one.state, raw(one.result), one.task) for one in blockers],
         dependents=jobs_out(dependents, redact),
-        explain=reasons_out(explain),
+        explain=shown(explain, redact),
     )
 
 
 def chain_out(chain: Chain, redact: Redact) -> ChainOut:
     """A chain."""
-    return ChainOut(chain.id, chain.state, raw(chain.result, redact), jobs_out(chain, redact))
+    return ChainOut(chain.id, chain.state, raw(shown(chain, redact).result), jobs_out(chain, redact))
 
 
 def target_info_out(info: TargetInfo, redact: Redact) -> TargetInfoOut:
@@ -378,7 +364,7 @@ def _holder(job: Job[Any] | None, redact: Redact) -> JobOut | None:
 def schedule_out(info: ScheduleInfo, redact: Redact) -> ScheduleOut:
     """A schedule."""
     same = {name: getattr(info, name) for name in ScheduleOut.__struct_fields__ if name != "payload"}
-    return ScheduleOut(**same, payload=raw(info.payload, redact))
+    return ScheduleOut(**same, payload=raw(shown(info, redact).payload))
 
 
 def ticks_out(ticks: Iterable[Tick]) -> Ticks:
@@ -398,7 +384,7 @@ def _histogram_out(times: Histogram) -> HistogramOut:
 
 def entry_out(entry: AuditEntry, redact: Redact) -> AuditEntryOut:
     """An entry of the audit trail; what is hidden elsewhere is hidden in it as well."""
-    detail = raw(msgspec.json.encode(entry.detail).decode(), redact)
+    detail = Raw(msgspec.json.encode(shown(entry, redact).detail))
     return AuditEntryOut(entry.id, entry.at, entry.who, entry.what, entry.subject, detail)
 
 

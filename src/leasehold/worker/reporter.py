@@ -18,7 +18,7 @@ from importlib.metadata import version
 from ..core.errors import LeaseholdError
 from ..core.stats import BOUNDS, class_of
 from ..core.worker import WorkerFacts
-from ..store.flows import reports, stats
+from ..store.flows import look, reports, stats
 from ..store.flows.stats import Count
 from ..store.store import Limited
 from .link import Link, for_ever
@@ -130,8 +130,13 @@ class Reporter:
         self.report()
         if time.monotonic() >= self._sample_at:
             self._sample_at = time.monotonic() + SAMPLE_EVERY
-            self._link.run(self._halt, stats.sample)
+            self.sample()
         self._halt.wait(REPORT_EVERY * random.uniform(0.9, 1.1))  # noqa: S311
+
+    def sample(self) -> None:
+        """Count the jobs, unless another worker does."""
+        if self._link.run(self._halt, stats.take_sample):
+            self._link.run(self._halt, stats.keep_sample, self._link.run(self._halt, look.counted_queues))
 
     def report(self) -> None:
         """Say that the worker is there, and what it has counted."""

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...core.job import State
-from ...core.sight import by_state
+from ...core.sight import by_state, counted_at
 from .. import show
 from ..queues import limits_of
 from ..workers import queues_of, state_of
@@ -55,6 +55,11 @@ def _totals(seen: Snapshot) -> Text:
         number = sum(by_state(queue)[state] for queue in seen.queues)
         text.append(f"{number:,}", style=f"bold {show.STYLES[state]}" if number else "dim")
         text.append(f" {state}   ")
+    moment = counted_at(seen.queues)
+    if moment is not None:
+        text.append(f"counted {show.since(moment)} ago", style="dim")
+    elif any(queue.at_least for queue in seen.queues):
+        text.append("at least", style="dim")
     return text
 
 

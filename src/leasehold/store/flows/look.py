@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...core.errors import JobNotFound
 from ...core.job import AttemptRecord, BlockerInfo, Chain, Job, State, Wait, maybe_utc, utc
@@ -13,6 +13,9 @@ from ...core.names import MOST_SECONDS
 from ...core.sight import QueueInfo, RateInfo
 from ..query import LONG, Flow, Row, as_json, bounded, look, pairs, read
 from . import limits, rows, workers
+
+MOST_COUNTED = 5000  # live jobs, each time that somebody looks at queues: a few milliseconds
+SAMPLES_FOR = 600.0  # seconds: older ones say nothing of now
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,21 +104,34 @@ def dependents(job_id: str, *, limit: int) -> Flow[list[Job[Any]]]:
 @bounded(LONG)
 @look
 def queues(*, now: float | None = None) -> Flow[list[QueueInfo]]:
-    """Every queue that has live jobs or settings."""
-    counts: dict[str, dict[str, int]] = {}
-    for queue, state, number in (yield read("queue_counts")):
-        counts.setdefault(queue, {})[state] = number
-    settings = {name: (bool(paused), limit, bool(fair)) for name, paused, limit, fair in (yield read("queue_settings"))}
-    rates: dict[str, list[RateInfo]] = {}
+    """Every queue that has live jobs or settings.
+
+    Up to `MOST_COUNTED` live jobs are counted. Where there are more, the numbers are those that maintenance has counted
+    last, and where it has not, those of the newest jobs. Names come from an index: no queue that has work is missed.
+    """
+    recent = _by_queue((yield read("count_recent", most=MOST_COUNTED + 1, now=now)))
+    found: dict[str, QueueInfo] = {queue: _counted(queue, counts) for queue, counts in recent.items()}
+    if sum(counts.number for states in recent.values() for counts in states.values()) > MOST_COUNTED:
+        found = {queue: replace(info, at_least=True) for queue, info in found.items()}
+        for queue in (yield from queue_names()):
+            found.setdefault(queue, replace(_counted(queue, {}), at_least=True))
+        found |= {row[0]: _sampled(row) for row in (yield read("queue_samples", within=SAMPLES_FOR, now=now))}
+    for queue, paused, limit, fair in (yield read("queue_settings")):
+        info = found.get(queue) or _counted(queue, {})
+        found[queue] = replace(info, paused=bool(paused), max_running=limit, fair=bool(fair))
     for queue, key, rate, per in (yield read("all_rates")):
-        rates.setdefault(queue, []).append(RateInfo(key or None, rate, per))
-    oldest = pairs((yield read("oldest", now=now)))
-    return [
-        _queue_info(
-            name, counts.get(name, {}), settings.get(name, (False, None, False)), rates.get(name, []), oldest.get(name)
-        )
-        for name in sorted(counts.keys() | settings.keys())
-    ]
+        info = found.get(queue) or _counted(queue, {})
+        found[queue] = replace(info, rates=(*info.rates, RateInfo(key or None, rate, per)))
+    return [found[name] for name in sorted(found)]
+
+
+@bounded(LONG)
+@look
+def counted_queues(*, now: float | None = None) -> Flow[list[QueueInfo]]:
+    """Every queue that has live jobs or settings, all jobs counted: for samples, as that may take long."""
+    found = _by_queue((yield read("count_queues", now=now)))
+    said = {row[0] for row in (yield read("queue_settings"))} - {"*"}  # limits of all queues; no jobs of its own
+    return [_counted(queue, found.get(queue, {})) for queue in sorted(found.keys() | said)]
 
 
 @look
@@ -229,18 +245,29 @@ def _attempt(job_id: str, row: Row) -> AttemptRecord:
     )
 
 
-def _queue_info(
-    name: str,
-    counts: dict[str, int],
-    settings: tuple[bool, int | None, bool],
-    rates: list[RateInfo],
-    oldest: float | None,
-) -> QueueInfo:
-    paused, limit, fair = settings
+class _Count(NamedTuple):
+    number: int
+    oldest: float
+
+
+def _by_queue(rows: Sequence[Row]) -> dict[str, dict[str, _Count]]:
+    counts: dict[str, dict[str, _Count]] = {}
+    for queue, state, number, oldest in rows:
+        counts.setdefault(queue, {})[state] = _Count(number, oldest)
+    return counts
+
+
+def _counted(queue: str, counts: dict[str, _Count]) -> QueueInfo:
     states = (State.PENDING, State.QUEUED, State.RUNNING, State.PAUSED, State.FAILED)
-    pending, queued, running, paused_jobs, failed = (counts.get(state, 0) for state in states)
-    waited = None if oldest is None else max(oldest, 0.0)
-    return QueueInfo(name, paused, limit, pending, queued, running, paused_jobs, failed, fair, tuple(rates), waited)
+    pending, queued, running, paused, failed = (counts[state].number if state in counts else 0 for state in states)
+    oldest = max(counts[State.QUEUED].oldest, 0.0) if State.QUEUED in counts else None
+    return QueueInfo(queue, False, None, pending, queued, running, paused, failed, oldest=oldest)
+
+
+def _sampled(row: Row) -> QueueInfo:
+    queue, pending, queued, running, paused, failed, oldest, counted = row
+    numbers = (pending, queued, running, paused, failed)
+    return QueueInfo(queue, False, None, *numbers, oldest=oldest, counted_at=utc(counted))
 
 
 def _clock(moment: datetime | None) -> str:

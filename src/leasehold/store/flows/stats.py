@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ...core.job import utc
+from ...core.sight import QueueInfo
 from ...core.stats import BOUNDS, STEPS, Histogram, StatPoint, step_for
 from ..query import BEGIN, LONG, Flow, Row, as_json, bounded, look, read, write
-from . import look as looks
 
 HISTOGRAMS = ("waits", "starts", "runs")
 TOGETHER = "*"  # all queues: counted beside them, as summing up a hundred of them for each look would take seconds
@@ -42,20 +42,25 @@ def _together(counts: Sequence[Count]) -> list[Count]:
     return [Count(TOGETHER, name, number, bucket, peak) for (name, bucket, peak), number in sums.items()]
 
 
-@bounded(LONG)
-def sample(*, now: float | None = None) -> Flow[bool]:
-    """Note how many jobs there are in each state; once a minute, whoever comes first. False: somebody has."""
+def take_sample(*, now: float | None = None) -> Flow[bool]:
+    """Whether it is up to this worker to count jobs in this minute: the first to ask does it.
+
+    It counts with `look.counted_queues`, in which nothing is locked however long it takes, and keeps what it found.
+    """
+    return bool((yield write("take_sample", now=now)))
+
+
+def keep_sample(queues: Sequence[QueueInfo], *, now: float | None = None) -> Flow[None]:
+    """Note how many jobs there are in each state."""
     yield BEGIN
-    if not (yield write("take_sample", now=now)):
-        return False
-    counts = []
-    for info in (yield from looks.queues(now=now)):
-        if info.queue == TOGETHER:  # limits of all queues; no jobs of its own
-            continue
-        counts += [Count(info.queue, f"gauge.{name}", getattr(info, name), peak=True) for name in GAUGES]
+    counts, rows = [], []
+    for info in queues:
+        numbers = {name: getattr(info, name) for name in GAUGES}
+        rows.append({"queue": info.queue, **numbers, "oldest": info.oldest})
+        counts += [Count(info.queue, f"gauge.{name}", number, peak=True) for name, number in numbers.items()]
         counts.append(Count(info.queue, "gauge.oldest", info.oldest or 0.0, peak=True))
+    yield write("keep_samples", batch=as_json(rows), now=now)
     yield from add(counts, now=now)
-    return True
 
 
 @bounded(LONG)

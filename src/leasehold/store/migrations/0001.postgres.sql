@@ -246,6 +246,18 @@ create table {schema}.stats (
     primary key (step, at, queue, name, bucket)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 
+-- How many live jobs each queue had when they were last counted: what is looked at where there are too many to count.
+create table {schema}.queue_samples (
+    queue        text primary key,
+    pending      bigint not null,
+    queued       bigint not null,
+    running      bigint not null,
+    paused_jobs  bigint not null,
+    failed       bigint not null,
+    oldest       double precision,  -- for how many seconds the longest queued job had been due
+    counted_at   timestamptz not null
+) with (fillfactor = 50);
+
 -- Who did what, where somebody's name was given.
 create table {schema}.audit (
     seq      bigint generated always as identity primary key,
@@ -267,6 +279,13 @@ create table {schema}.operations (
     at       timestamptz not null
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 create index operations_age on {schema}.operations (at);
+
+-- Sessions of the web that were signed out, by their hash, until they would have been over in any case.
+create table {schema}.ended_sessions (
+    id     text primary key,
+    until  timestamptz not null
+);
+create index ended_sessions_until on {schema}.ended_sessions (until);
 
 -- One row. touched_at: when upkeep last reached the store; grace_until: nobody reaps before.
 create table {schema}.pulse (
@@ -323,6 +342,10 @@ $$;
 create function {schema}.reached_over(lowest uuid, before uuid, scan integer) returns uuid
 language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off set enable_bitmapscan = off as $$
     select id from {schema}.finished where id >= lowest and id < before order by id desc offset scan - 1 limit 1
+$$;
+create function {schema}.newest_jobs(most integer) returns table (queue text, state text, run_at timestamptz)
+language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off set enable_bitmapscan = off as $$
+    select queue, state, run_at from {schema}.jobs order by id desc limit most
 $$;
 
 -- Partitions of `finished`, one for each day (UTC), made standalone and attached: neither step blocks a reader or writer.

@@ -242,6 +242,18 @@ create table {schema}.stats (
     primary key (step, at, queue, name, bucket)
 );
 
+-- How many live jobs each queue had when they were last counted: what is looked at where there are too many to count.
+create table {schema}.queue_samples (
+    queue        text primary key,
+    pending      integer not null,
+    queued       integer not null,
+    running      integer not null,
+    paused_jobs  integer not null,
+    failed       integer not null,
+    oldest       real,  -- for how many seconds the longest queued job had been due
+    counted_at   real not null
+);
+
 -- Who did what, where somebody's name was given.
 create table {schema}.audit (
     seq      integer primary key autoincrement,
@@ -263,6 +275,13 @@ create table {schema}.operations (
     at       real not null
 ) without rowid;
 create index {schema}.operations_age on {schema}.operations (at);
+
+-- Sessions of the web that were signed out, by their hash, until they would have been over in any case.
+create table {schema}.ended_sessions (
+    id     text primary key,
+    until  real not null
+);
+create index {schema}.ended_sessions_until on {schema}.ended_sessions (until);
 
 -- One row. touched_at: when upkeep last reached the store; grace_until: nobody reaps before.
 create table {schema}.pulse (

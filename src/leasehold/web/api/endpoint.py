@@ -20,8 +20,10 @@ from ...client import Client
 from ...core import names
 from ...core.errors import InvalidInput, LeaseholdError, StoreError
 from ...core.ids import parse_id
+from ...redact import Redact
+from ..asks import MOST_SCANNED
 from ..problems import Refusal, problem, refusal_of
-from ..wire import Redact, Reply
+from ..wire import Reply
 from .reading import read_body, read_query
 
 Role = Literal["read", "operate"]
@@ -41,11 +43,13 @@ _CHECKS: dict[str, Callable[[str], str]] = {
 
 @dataclass(frozen=True)
 class Limits:
-    """How much one request may cost: jobs that a page or a count looks at, and seconds that a bulk action takes."""
+    """How much one request may cost: jobs that a page or a count looks at, at the most where it is asked for more, and
+    seconds that a bulk action takes."""
 
     page_scan: int = 10_000
     count_scan: int = 100_000
     bulk_seconds: float = 10.0
+    most_scan: int = MOST_SCANNED["operate"]
 
 
 @dataclass(frozen=True)

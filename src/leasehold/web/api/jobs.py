@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from ...core.errors import InvalidPayload, JobNotFound
 from ...core.job import Job
+from ...redact import shown
 from ...sights import Which
 from .. import asks, wire
 from ..problems import Fault, Refusal, invalid
@@ -82,7 +83,7 @@ def list_jobs(call: Call, query: asks.JobsQuery, _: None) -> wire.JobPage:
     page = call.client.jobs(
         limit=query.limit,
         before=None if query.before is UNSET else query.before,
-        scan=call.limits.page_scan if query.scan is UNSET else query.scan,
+        scan=_scan(call, query.scan, call.limits.page_scan),
         **which(query, "query"),
     )
     return wire.JobPage(wire.jobs_out(page.jobs, call.redact), page.next)
@@ -91,7 +92,7 @@ def list_jobs(call: Call, query: asks.JobsQuery, _: None) -> wire.JobPage:
 @at("GET /jobs/count", "read", wire.Counted, {200: "How many there are"}, query=asks.CountQuery)
 def count_jobs(call: Call, query: asks.CountQuery, _: None) -> wire.Counted:
     """Count jobs, no further than 10,001."""
-    scan = call.limits.count_scan if query.scan is UNSET else query.scan
+    scan = _scan(call, query.scan, call.limits.count_scan)
     number = call.client.count(most=query.most, scan=scan, **which(query, "query"))
     return wire.Counted(number, query.most, scan)
 
@@ -109,13 +110,13 @@ def show_job(call: Call, _: None, __: None) -> wire.JobView:
 @at("GET /jobs/{id}/attempts", "read", wire.Attempts, {200: "Its attempts, in order", **_NO_JOB})
 def list_attempts(call: Call, _: None, __: None) -> wire.Attempts:
     """Every attempt of a job, the one that runs now included."""
-    return wire.Attempts(wire.attempts_out(call.client.attempts(call.path["id"])))
+    return wire.Attempts(shown(call.client.attempts(call.path["id"]), call.redact))
 
 
 @at("GET /jobs/{id}/explain", "read", wire.Reasons, {200: "The reasons, the nearest first", **_NO_JOB})
 def explain_job(call: Call, _: None, __: None) -> wire.Reasons:
     """Why a job does not run, in sentences."""
-    return wire.Reasons(wire.reasons_out(call.client.explain(call.path["id"])))
+    return wire.Reasons(shown(call.client.explain(call.path["id"]), call.redact))
 
 
 @at("GET /jobs/{id}/chain", "read", wire.ChainOut, {200: "Its chain", **_NO_JOB})
@@ -189,6 +190,15 @@ ENDPOINTS = [
     enqueue, enqueue_many, list_jobs, count_jobs, show_job, list_attempts, explain_job, show_chain_of_job, cancel_job,
     pause_job, resume_job, run_job_now, complete_job, signal_job, delete_job,
 ]  # fmt: skip
+
+
+def _scan(call: Call, asked: int | UnsetType, otherwise: int) -> int:
+    """How many jobs are looked at. Who may only look gets less: the others wait meanwhile."""
+    if asked is UNSET:
+        return otherwise
+    if asked > call.limits.most_scan:
+        raise invalid([Fault("query.scan", f"is at most {call.limits.most_scan} with a token of this role")])
+    return asked
 
 
 def which(asked: asks.Filter, where: str) -> Which:

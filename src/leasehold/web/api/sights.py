@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import UNSET
 
 from ...core.stats import BOUNDS, StatPoint
+from ...redact import shown
 from ...tasks import Task
 from .. import asks, wire
 from .endpoint import Call, at
@@ -47,7 +48,7 @@ def list_failures(call: Call, query: asks.LimitQuery, _: None) -> wire.Failures:
 
     Numbers and ids in errors are left out; `search` finds the jobs by the `error` filter.
     """
-    return wire.Failures(call.client.failures(limit=query.limit))
+    return wire.Failures(shown(call.client.failures(limit=query.limit), call.redact))
 
 
 @at("GET /audit", "read", wire.AuditOut, {200: "Who did what, the latest first"}, query=asks.AuditQuery)

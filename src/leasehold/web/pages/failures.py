@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...core.sight import FailureGroup
+from ...redact import shown
 from .view import Page, View
 
 MOST = 100
@@ -10,7 +11,8 @@ MOST = 100
 
 def failures(view: View) -> Page:
     """Groups of failed jobs, the largest first."""
-    groups = sorted(view.client.failures(limit=MOST), key=lambda one: (-one.number, one.task))
+    found = shown(view.client.failures(limit=MOST), view.redact)
+    groups = sorted(found, key=lambda one: (-one.number, one.task))
     alone = [
         one for one in groups if one.search and not any(_finds(one, other) for other in groups if other is not one)
     ]

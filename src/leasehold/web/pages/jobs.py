@@ -8,7 +8,7 @@ from typing import Any
 from ...core.errors import InvalidInput
 from ...core.ids import id_time
 from ...core.job import State
-from ...core.sight import QueueInfo, by_state
+from ...core.sight import QueueInfo, by_state, counted_at
 from . import filters
 from .job import job
 from .view import Page, View
@@ -44,6 +44,8 @@ def jobs(view: View) -> Page:
         "problem": problem,
         "total": total,
         "tabs": _tabs(queues),
+        "counted_at": counted_at(queues),
+        "at_least": any(one.at_least for one in queues),
         "queue_names": sorted({one.queue for one in queues if one.queue != "*"}),
         "task_names": sorted(view.tasks),
     }

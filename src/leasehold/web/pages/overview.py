@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...core.job import State
-from ...core.sight import by_state
+from ...core.sight import by_state, counted_at
+from ...redact import shown
 from . import figures, memory
 from .view import Page, View
 
@@ -22,6 +23,8 @@ def overview(view: View) -> Page:
         "which": which,
         "ranges": figures.RANGES,
         "totals": totals,
+        "counted_at": counted_at(queues),
+        "at_least": any(one.at_least for one in queues),
         "past": past,
         "queues": sorted(queues, key=lambda one: (-one.queued - one.running, one.queue))[:FEW],
         "queues_left": max(len(queues) - FEW, 0),
@@ -31,7 +34,7 @@ def overview(view: View) -> Page:
         "slots": sum(one.slots for one in workers if not one.lost),
         "used": sum(one.running for one in workers if not one.lost),
         "lost": sum(one.lost for one in workers),
-        "failures": view.client.failures(limit=FEW),
+        "failures": shown(view.client.failures(limit=FEW), view.redact),
         "schedules": sorted(schedules, key=lambda one: one.next_at or view.now)[:FEW],
     }
     return Page("Overview", "overview.html", context)

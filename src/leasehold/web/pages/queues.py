@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ...core.sight import QueueInfo, by_state
+from ...core.sight import QueueInfo, by_state, counted_at
 from ...core.stats import StatPoint
 from . import figures, memory
 from .charts import share_bar, sparkline
@@ -29,6 +29,8 @@ def queues(view: View) -> Page:
         "queues": [_row(one, sparks.get(one.queue, NOTHING)) for one in found if one.queue != "*"],
         "all_queues": next((limits(one) for one in found if one.queue == "*"), ()),
         "hours": HOURS,
+        "counted_at": counted_at(found),
+        "at_least": any(one.at_least for one in found),
     }
     return Page("Queues", "queues.html", context)
 

@@ -6,7 +6,7 @@ import json
 import unicodedata
 from datetime import datetime
 
-from ..redact import without_passwords
+from ...redact import without_passwords
 
 LINE = 120  # characters of a text that stands in a list
 WHOLE = 64 * 1024  # characters of a text that has room of its own

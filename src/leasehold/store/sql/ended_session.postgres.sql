@@ -1,0 +1,2 @@
+-- ended_session: whether a session was signed out.
+select true from {schema}.ended_sessions where id = :id::text

@@ -1,0 +1,63 @@
+"""A look with a time limit is ended by the store itself; changes are not."""
+
+from __future__ import annotations
+
+import time
+
+import psycopg
+import pytest
+
+from leasehold import App, QueryTimeout
+from leasehold.store import query
+from leasehold.store.query import Flow, look, read
+from leasehold.store.reading import reading_until
+
+SLOW = {
+    "postgres": "select 'slow in {schema}', pg_sleep(600)",
+    "sqlite": "with recursive n(i) as (select 1 union all select i + 1 from n where i < 1e12) select count(*) from n;",
+}
+
+
+@look
+def slow() -> Flow[int]:
+    return len((yield read("slow")))
+
+
+@look
+def two_looks() -> Flow[int]:
+    yield read("clock", now=None)
+    return (yield from slow())
+
+
+@pytest.fixture
+def app(store_url: str, schema: str, monkeypatch: pytest.MonkeyPatch) -> App:
+    known = query.source
+    monkeypatch.setattr(
+        query, "source", lambda name, dialect: SLOW[dialect] if name == "slow" else known(name, dialect)
+    )
+    app = App(store_url, schema=schema)
+    app.client.migrate()
+    return app
+
+
+def test_the_store_ends_a_look_that_takes_longer_than_it_may(app: App, store_url: str, schema: str) -> None:
+    for flow in (slow, two_looks):
+        began = time.monotonic()
+        with reading_until(began + 0.3), pytest.raises(QueryTimeout, match="ask for less"):
+            app.store().run(flow)
+        assert time.monotonic() - began < 60
+    if store_url.startswith("postgres"):
+        with psycopg.connect(store_url) as raw:
+            text = f'slow in "{schema}"'
+            left = "select count(*) from pg_stat_activity where state = 'active' and query like %s and pid <> %s"
+            found = raw.execute(left, (f"%{text}%", raw.info.backend_pid)).fetchone()
+            assert found == (0,), "the query goes on in the server"
+    assert app.client.queues() == [], "the connection is as good as before"
+
+
+def test_what_comes_after_the_limit_is_not_even_begun(app: App) -> None:
+    with reading_until(time.monotonic() - 1):
+        with pytest.raises(QueryTimeout):
+            app.client.queues()
+        app.client.pause_queue("mail")  # a change is not a look
+    assert [one.paused for one in app.client.queues()] == [True]
