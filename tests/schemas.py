@@ -19,7 +19,8 @@ from tests.servers import Server
 
 EMPTIED = (
     "jobs", "finished", "keys", "edges", "attempts", "nudges", "queues", "steps", "signals", "rates", "starts",
-    "schedules", "ticks", "workers", "stats", "audit", "operations",
+    "schedules", "ticks", "workers", "stats", "audit", "operations", "queue_samples",
+    "ended_sessions",
 )  # fmt: skip
 
 #: What was emptied is still there until it is vacuumed, and slows down whoever reads a table from end to end.

@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -60,10 +60,11 @@ class IdempotencyKey:
 
     key: str
     request: str | None = None
+    _changes: Iterator[int] = field(default_factory=itertools.count, compare=False)
 
-    def operation_id(self, number: int) -> str:
-        """The id of the call's n-th transaction."""
-        digest = hashlib.sha256(f"{number}:{self.key}".encode()).digest()
+    def operation_id(self) -> str:
+        """The id of the call's next transaction: a call that is repeated makes the same changes in the same order."""
+        digest = hashlib.sha256(f"{next(self._changes)}:{self.key}".encode()).digest()
         return str(uuid.UUID(bytes=digest[:16], version=5))
 
 
@@ -74,7 +75,6 @@ class Hand:
         self._store = store
         self._who = who
         self._key = key
-        self._changes = itertools.count()
 
     def look(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a flow that changes nothing."""
@@ -119,9 +119,9 @@ class Hand:
         return self._store.run(once, operation, audit.noted, self._note(said), flow, *args, **kwargs)
 
     def _operation(self, said: Said) -> Operation:
-        key, number = self._key, next(self._changes)
-        id = new_id() if key is None else key.operation_id(number)
-        return Operation(id, said.what, said.subject, None if key is None else key.request)
+        if self._key is None:
+            return Operation(new_id(), said.what, said.subject)
+        return Operation(self._key.operation_id(), said.what, said.subject, self._key.request)
 
     def _note(self, said: Said) -> Note:
         return Note(new_id(), self._who or "", said.what, said.subject, dict(said.detail))

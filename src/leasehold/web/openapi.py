@@ -21,6 +21,13 @@ REF = "#/components/schemas/{name}"
 _PATH_TYPES: dict[str, Any] = {"id": asks.Id, "queue": asks.Name, "target": asks.Text, "name": asks.Text}
 _OF_BODIES = (400, 413, 415, 422)
 _OF_ALL = (401, 403, 421, 429, 500, 503, 504)
+_IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "A request that is repeated with its key within a day has no further effect, and the same answer.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 512, "format": "printable"},
+}
 _ABOUT = """\
 Jobs, queues, targets, schedules and workers of one store.
 
@@ -104,6 +111,8 @@ def _operation(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any]:
     }
     parameters = [_in_path(name, schemas) for name in endpoint.parameters]
     parameters += [_in_query(field, schemas) for field in _fields(endpoint)]
+    if endpoint.method != "GET":
+        parameters.append(_IDEMPOTENCY_KEY)
     if parameters:
         operation["parameters"] = parameters
     if endpoint.body is not None:

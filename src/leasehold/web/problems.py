@@ -60,6 +60,7 @@ KINDS: dict[str, Kind] = {
     "misdirected": Kind(421, "This host is not served here"),
     "invalid-input": Kind(422, "Something in the request is wrong"),
     "unknown-task": Kind(422, "There is no such task"),
+    "idempotency-conflict": Kind(422, "The idempotency key belongs to another request"),
     "too-many-requests": Kind(429, "Too many requests"),
     "internal": Kind(500, "Something went wrong here"),
     "store-busy": Kind(503, "The store is busy"),
@@ -82,6 +83,7 @@ _KNOWN: dict[type[errors.LeaseholdError], str] = {
     errors.KeyTaken: "key-taken",
     errors.HasDependents: "has-dependents",
     errors.LeaseLost: "lease-lost",
+    errors.IdempotencyConflict: "idempotency-conflict",
 }
 
 

@@ -231,6 +231,8 @@ class Site:
         call = api.Call(
             app=self.app,
             client=self.client.acting_as(f"web:{asked.caller.name}"),
+            caller=asked.caller.name,
+            idempotency_key=headers.get("idempotency-key"),
             path=dict(parameters),
             query=[(name, value) for name, values in _fields(asked.query, MOST_PARAMETERS).items() for value in values],
             body=body,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
 import uuid
@@ -22,7 +23,7 @@ from ...core.errors import InvalidInput, LeaseholdError, StoreError
 from ...core.ids import parse_id
 from ...redact import Redact
 from ..asks import MOST_SCANNED
-from ..problems import Refusal, problem, refusal_of
+from ..problems import Fault, Refusal, invalid, problem, refusal_of
 from ..wire import Reply
 from .reading import read_body, read_query
 
@@ -30,6 +31,8 @@ Role = Literal["read", "operate"]
 Pairs = Iterable[tuple[str, str]]
 
 log = logging.getLogger("leasehold.web")
+
+IDEMPOTENCY_KEY = "Idempotency-Key"
 
 _encoder = msgspec.json.Encoder(uuid_format="canonical")
 _PARAMETER = re.compile(r"{(?P<name>\w+)(?P<kind>:path)?}")
@@ -57,11 +60,14 @@ class Call:
     """A request, as far as an endpoint needs to know it.
 
     `client` acts in the name of who asks. `path`: the values in the path, decoded. `query`: names and values, decoded.
-    `root`: where the web app is mounted ("" or "/ops"); the API is at `root + "/api"`.
+    `root`: where the web app is mounted ("" or "/ops"); the API is at `root + "/api"`. `caller`: the name of the token,
+    whose idempotency keys are apart from those of others.
     """
 
     app: App
     client: Client
+    caller: str = ""
+    idempotency_key: str | None = None
     path: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] | Pairs = ()
     body: bytes = b""
@@ -171,11 +177,28 @@ def _answered(endpoint: Endpoint, call: Call) -> Reply:
     path = {name: _checked(name, value) for name, value in call.path.items()}
     query = read_query(endpoint.query, call.query)
     body = read_body(endpoint.body, call.body, call.content_type)
-    said = endpoint.handler(replace(call, path=path), query, body)
+    said = endpoint.handler(replace(call, path=path, client=_client(endpoint, call)), query, body)
     if not isinstance(said, Said):
         said = Said(said, min(endpoint.statuses))
     text = b"" if said.status == 204 else _encoder.encode(said.answer)
     return Reply(said.status, text, headers={"Cache-Control": "no-store", **said.headers})
+
+
+def _client(endpoint: Endpoint, call: Call) -> Client:
+    """With an idempotency key, one that makes each change of this request once."""
+    if call.idempotency_key is None or endpoint.method == "GET":
+        return call.client
+    try:
+        key = names.key("an idempotency key", call.idempotency_key)
+    except InvalidInput as error:
+        raise invalid([Fault(f"header.{IDEMPOTENCY_KEY}", str(error))]) from None
+    request = repr((endpoint.name, sorted(call.path.items()), list(_pairs(call.query)))).encode() + call.body
+    digest = hashlib.sha256(request).hexdigest()
+    return call.client.idempotent(hashlib.sha256(f"{call.caller}\n{key}".encode()).hexdigest(), request=digest)
+
+
+def _pairs(query: Mapping[str, str] | Pairs) -> Pairs:
+    return query.items() if isinstance(query, Mapping) else query
 
 
 def _checked(name: str, value: str) -> str:
