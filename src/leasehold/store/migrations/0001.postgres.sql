@@ -269,9 +269,12 @@ create table {schema}.arming (
 ) with (fillfactor = 10);
 insert into {schema}.arming default values;
 
--- Rows to lock, so that one promoter (or partition maker) works at a time.
-create table {schema}.locks (name text primary key);
-insert into {schema}.locks values ('promote'), ('partitions');
+-- Rows to lock, so that one promoter (or partition maker) works at a time. `until`: of what takes more than one transaction.
+create table {schema}.locks (
+    name   text primary key,
+    until  timestamptz not null default '-infinity'
+);
+insert into {schema}.locks (name) values ('promote'), ('partitions'), ('prune');
 
 -- Jobs of both tables, for reading: each by itself, and together.
 create view {schema}.live_jobs as
@@ -335,6 +338,43 @@ begin
     end loop;
     return made;
 end $$;
+-- Drop the partition of a day, attached or not, if every job in it has been over for so long and nobody needs it; else it
+-- stays, or is attached again. One that is attached takes a lock that all who settle would wait behind: had at once, or
+-- not at all. The owner of the tables detaches it before.
+create function {schema}.drop_partition(day date, seconds double precision) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    part     text := 'finished_' || to_char(day, 'YYYYMMDD');
+    low      uuid := {schema}.first_id(day::timestamp at time zone 'UTC');
+    high     uuid := {schema}.first_id((day + 1)::timestamp at time zone 'UTC');
+    pending  boolean;
+    needed   boolean;
+begin
+    perform set_config('lock_timeout', '5s', true);
+    perform 1 from {schema}.locks where name = 'partitions' for update;
+    if to_regclass(format('{schema}.%I', part)) is null then
+        return false;
+    end if;
+    select i.inhdetachpending into pending from pg_inherits i
+    where i.inhrelid = to_regclass(format('{schema}.%I', part)) and i.inhparent = '{schema}.finished'::regclass;
+    if pending then
+        execute format('alter table {schema}.finished detach partition {schema}.%I finalize', part);
+        pending := null;
+    elsif pending is false then
+        perform set_config('lock_timeout', '50ms', true);
+        lock table {schema}.finished in access exclusive mode;
+    end if;
+    execute format('select exists (select from {schema}.jobs where id >= $1 and id < $2)
+        or exists (select from {schema}.%1$I where finished_at >= statement_timestamp() - make_interval(secs => $3))
+        or exists (select from {schema}.edges e join {schema}.%1$I f on f.chain = e.blocker where e.state is null)', part)
+    into needed using low, high, seconds;
+    if not needed then
+        execute format('drop table {schema}.%I', part);
+    elsif pending is null then
+        perform {schema}.attach_partition(day);
+    end if;
+    return not needed;
+end $$;
 select {schema}.make_partitions((statement_timestamp() at time zone 'UTC')::date - 1,
                                 (statement_timestamp() at time zone 'UTC')::date + 7);
 
@@ -356,7 +396,13 @@ begin
         end if;
         select k.job, k.until into holder, ends from {schema}.keys k where k.key = wanted;
         continue when not found;  -- it was given up meanwhile
-        if holder = candidate or (holder is distinct from heir_of and case
+        if holder = candidate then
+            -- Its job may have been gone, and is enqueued again: pruning must not take the key away before that is committed.
+            perform 1 from {schema}.keys k where k.key = wanted and k.job = candidate for update;
+            continue when not found;
+            return candidate;
+        end if;
+        if (holder is distinct from heir_of and case
             when ends is not null then ends > coalesce(moment, clock_timestamp())
             -- A job that ends gives its key up, unless somebody has it locked just then: then its key means nothing.
             else exists (select from {schema}.jobs j where j.id = holder and j.state <> 'failed')
@@ -469,4 +515,4 @@ begin
     perform pg_notify({channel}, '') from {schema}.arming where armed_until > statement_timestamp();
     return new_id;
 end $$;
-revoke all on function {schema}.enqueue, {schema}.make_partitions from public;  -- those that act as their owner
+revoke all on function {schema}.enqueue, {schema}.make_partitions, {schema}.drop_partition from public;  -- those that act as their owner
