@@ -1,15 +1,20 @@
-"""Connections kept for reuse: a list and a lock. No threads of its own: a fork or an exit finds nothing to break."""
+"""Connections kept for reuse: a list and a lock. A fork or an exit finds nothing to break.
+
+What nobody has used for a while is closed by one thread for all pools of the process. It lives only while there is
+something idle, holds no lock while it waits, and a process that was forked starts one when it needs it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, MutableMapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, Generic, Protocol, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from ..core.errors import StoreBusy
 
@@ -23,25 +28,138 @@ class Closeable(Protocol):
 
 C = TypeVar("C", bound=Closeable)
 
+MAX_IDLE = 60.0
+MAX_LIFETIME = 3600.0
+
 #: Connections that a parent process still uses. Closing, or even forgetting, one of them would say goodbye in its name.
 abandoned: list[Any] = []
+
+
+class Ages:
+    """Since when connections are there, and since when they are idle. Their keeper has a lock around this."""
+
+    def __init__(self, max_idle: float, max_lifetime: float, *, weak: bool = False) -> None:
+        self._max_idle, self._max_lifetime = max_idle, max_lifetime
+        # Weak: others close them too, and do not tell. (Those of SQLite cannot be referred to so.)
+        self._there: MutableMapping[Any, float] = WeakKeyDictionary() if weak else {}
+        self._idle: MutableMapping[Any, float] = WeakKeyDictionary() if weak else {}
+
+    def rest(self, connection: object) -> None:
+        """It is idle from now on."""
+        now = time.monotonic()
+        self._there.setdefault(connection, now)
+        self._idle[connection] = now
+
+    def is_old(self, connection: object) -> bool:
+        """It has been there for too long, counted from when it was first given back."""
+        return time.monotonic() - self._there.get(connection, math.inf) > self._max_lifetime
+
+    def forget(self, connection: object) -> None:
+        """It is closed."""
+        self._there.pop(connection, None)
+        self._idle.pop(connection, None)
+
+    def unused(self, idle: list[C]) -> list[C]:
+        """Those that have been idle for too long."""
+        now = time.monotonic()
+        return [one for one in idle if now - self._idle.get(one, now) >= self._max_idle]
+
+    def until_next(self, idle: list[Any]) -> float | None:
+        """In how many seconds to look again; not at all if none is idle. Late by a quarter, so as not to look often."""
+        if not idle:
+            return None
+        since = min(self._idle.get(one, math.inf) for one in idle)
+        return max(since + self._max_idle - time.monotonic(), self._max_idle / 4)
+
+
+class Swept(Protocol):
+    """What has idle connections."""
+
+    swept: bool  # it is looked after; set back, with its lock held, by itself when nothing is idle
+
+    def sweep(self) -> float | None:
+        """Close what has been idle for too long; returns in how many seconds to come again, None: not at all."""
+
+
+class Sweeper:
+    """Closes idle connections of all pools in this process."""
+
+    def __init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        self._lock = threading.Lock()
+        self._pools: WeakSet[Any] = WeakSet()
+        self._thread: threading.Thread | None = None
+        self._news = threading.Event()
+        self._pid = os.getpid()
+
+    def look_after(self, pool: Swept) -> None:
+        """From now on, until nothing of it is idle."""
+        if self._pid != os.getpid():
+            self._start()
+        with self._lock:
+            self._pools.add(pool)
+            pool.swept = True
+            self._news.set()
+            if self._thread is None:
+                thread = threading.Thread(target=self._sweep, name="leasehold-idle", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # no more threads, or the interpreter ends: they are closed another time
+                    pool.swept = False
+                else:
+                    self._thread = thread
+
+    def _sweep(self) -> None:
+        wait: float | None = 0.0
+        while wait is not None:
+            self._news.wait(wait)
+            self._news.clear()
+            wait = self._sweep_once()
+
+    def _sweep_once(self) -> float | None:
+        with self._lock:
+            pools = list(self._pools)
+        again = {pool: pool.sweep() for pool in pools}
+        with self._lock:
+            for pool, wait in again.items():
+                if wait is None and not pool.swept:
+                    self._pools.discard(pool)
+            if not self._pools:
+                self._thread = None
+                return None
+        return min((wait for wait in again.values() if wait is not None), default=0.0)
+
+
+_sweeper = Sweeper()
 
 
 class Pool(Generic[C]):
     """At most `most` connections at a time, made when needed."""
 
     def __init__(
-        self, connect: Callable[[], C], usable: Callable[[C], bool], *, most: int, patience: float = 10.0
+        self,
+        connect: Callable[[], C],
+        usable: Callable[[C], bool],
+        *,
+        most: int,
+        patience: float = 10.0,
+        max_idle: float = MAX_IDLE,
+        max_lifetime: float = MAX_LIFETIME,
     ) -> None:
         self._connect = connect
         self._usable = usable
         self._most = most
         self._patience = patience
+        self._limits = (max_idle, max_lifetime)
         self._start()
 
     def _start(self) -> None:
         self._free = threading.Condition()
         self._idle: list[C] = []
+        self._ages = Ages(*self._limits)
+        self.swept = False
         self._lent = 0
         self._closings = 0
         self._pid = os.getpid()  # last: who sees it may use the others
@@ -63,8 +181,23 @@ class Pool(Generic[C]):
         with self._free:
             self._closings += 1
             idle, self._idle = self._idle, []
+            self._ages = Ages(*self._limits)
         for connection in idle:
             connection.close()
+
+    def sweep(self) -> float | None:
+        """Close what has been idle for too long; returns in how many seconds to come again, None: not at all."""
+        with self._free:
+            unused = self._ages.unused(self._idle)
+            for connection in unused:
+                self._idle.remove(connection)
+                self._ages.forget(connection)
+            wait = self._ages.until_next(self._idle)
+            self.swept = wait is not None
+        for connection in unused:
+            with suppress(Exception):
+                connection.close()
+        return wait
 
     def _notice_fork(self) -> None:
         if self._pid != os.getpid():
@@ -87,10 +220,14 @@ class Pool(Generic[C]):
             raise
 
     def _give_back(self, connection: C, *, keep: bool) -> None:
-        if keep and self._usable(connection):
+        if keep and self._usable(connection) and not self._ages.is_old(connection):
             with self._free:
                 self._idle.append(connection)
+                self._ages.rest(connection)
+            if not self.swept:
+                _sweeper.look_after(self)
         else:
+            self._ages.forget(connection)
             connection.close()
         self._return_place()
 
@@ -126,14 +263,24 @@ class Places:
 class Idle(Generic[C]):
     """Async connections that nobody uses just now, each kept for the event loop that it was made on."""
 
-    def __init__(self, close: Callable[[C], None], *, most: int) -> None:
+    def __init__(
+        self,
+        close: Callable[[C], None],
+        *,
+        most: int,
+        max_idle: float = MAX_IDLE,
+        max_lifetime: float = MAX_LIFETIME,
+    ) -> None:
         self._close = close
         self._most = most
+        self._limits = (max_idle, max_lifetime)
         self._start()
 
     def _start(self) -> None:
         self._lock = threading.Lock()
         self._kept: list[tuple[object, C]] = []
+        self._ages = Ages(*self._limits, weak=True)
+        self.swept = False
         self._pid = os.getpid()
 
     def take(self, loop: object) -> C | None:
@@ -146,13 +293,30 @@ class Idle(Generic[C]):
         return None
 
     def keep(self, loop: object, connection: C) -> None:
-        """For the next on this loop; the oldest goes if there are too many."""
+        """For the next on this loop; the oldest goes if there are too many, and one that has been there for long."""
         self._notice_fork()
         with self._lock:
-            self._kept.append((loop, connection))
-            extra = self._kept.pop(0)[1] if len(self._kept) > self._most else None
+            extra: C | None = connection
+            if not self._ages.is_old(connection):
+                self._kept.append((loop, connection))
+                self._ages.rest(connection)
+                extra = self._kept.pop(0)[1] if len(self._kept) > self._most else None
         if extra is not None:
             self._close(extra)
+        if not self.swept:
+            _sweeper.look_after(self)
+
+    def sweep(self) -> float | None:
+        """Close what has been idle for too long; returns in how many seconds to come again, None: not at all."""
+        with self._lock:
+            unused = self._ages.unused([one for _, one in self._kept])
+            self._kept = [(of, one) for of, one in self._kept if one not in unused]
+            wait = self._ages.until_next([one for _, one in self._kept])
+            self.swept = wait is not None
+        for connection in unused:
+            with suppress(Exception):
+                self._close(connection)
+        return wait
 
     def close(self, loop: object = None) -> None:
         """Close those of a loop, or all."""

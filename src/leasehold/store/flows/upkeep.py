@@ -102,7 +102,7 @@ def prune_stale_keys(beyond: str = "", *, most: int = 1000) -> Flow[tuple[int, s
 
 
 def _prune_finished(seconds: float, most: int, now: float | None) -> Flow[tuple[int, bool]]:
-    """How many were removed, and whether more are to be. What belongs to them goes first, in so many steps as it takes."""
+    """How many were removed, and whether more are to be. What belongs to them goes first, in any number of steps."""
     old = [row[0] for row in (yield write("old_finished", seconds=seconds, most=most, now=now))]
     if not old:
         return 0, False
