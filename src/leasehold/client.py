@@ -23,7 +23,7 @@ from .core.job import Draft, Job, State
 from .core.machine import TRANSITIONS
 from .schedules import Schedules
 from .sights import AnyJob, Sights, Which, filter_of, id_of
-from .signature import plain_value
+from .signature import plain_value, refuse_what_no_annotation_restores
 from .store.callers import run_on
 from .store.doctor import examine
 from .store.flows import chains, enqueue, stats, steer, upkeep
@@ -354,7 +354,7 @@ class Client(Sights):
         def fits(name: str) -> None:
             task = self._tasks.tasks.get(name)
             if task is not None:
-                task.decode_result(text)
+                task.encode_result(result)
 
         return text, fits
 
@@ -374,6 +374,7 @@ def signal_of(tasks: Tasks, job: AnyJob, name: str, value: Any) -> tuple[str, st
     """A signal, checked, as it is stored."""
     name = names.key("a signal's name", name)
     text = payload.encode(value, path=f"signal {name!r}", limit=tasks.payload_limit, hook=plain_value)
+    refuse_what_no_annotation_restores(value, text, f"signal {name!r}")
     return id_of(job), name, text
 
 

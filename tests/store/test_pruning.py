@@ -365,3 +365,78 @@ def test_an_app_prunes_keys_too(pg_home: Home, pg: Bench) -> None:
     pg.query("delete from {s}jobs")
     with closing(App(pg_home.url, schema=pg_home.schema)) as app:
         assert app.client.prune().keys == 1
+
+
+# What somebody is about to wait for.
+
+
+def test_a_job_enqueued_behind_one_that_is_pruned_before_the_commit_does_not_wait_for_ever(pg: Bench) -> None:
+    blocker = pg.take()
+    pg.succeed(blocker, "7")
+    pg.later(60)
+    caller = pg.session()
+    (job,) = caller.leave_open(enqueue.enqueue([draft(after=(blocker.id,))], now=pg.now))
+    assert pg.prune().finished == 0
+    caller.commit()
+    assert pg.prune().finished == 0
+    pg.settle_down()
+    assert pg.state(job.id) is State.QUEUED
+    assert [one.result for one in pg.run(look.blockers, job.id)] == ["7"]
+    assert pg.prune().finished == 1, "once its result is kept it may go"
+
+
+def test_one_that_is_rolled_back_holds_nothing(pg: Bench) -> None:
+    blocker = pg.take()
+    pg.succeed(blocker)
+    pg.later(60)
+    caller = pg.session()
+    caller.leave_open(enqueue.enqueue([draft(after=(blocker.id,))], now=pg.now))
+    caller.roll_back()
+    assert pg.prune().finished == 1
+
+
+def test_a_wait_that_is_committed_while_pruning_is_under_way_is_seen(pg: Bench) -> None:
+    """A statement that began before that commit may have locked the job right after it."""
+    blocker = pg.take()
+    pg.succeed(blocker, "7")
+    pg.later(60)
+    steps = pg.session().steps(upkeep.prune(finished_for=1.0, failed_for=1.0, now=pg.now))
+    steps.before("prune_finished")
+    dependent = pg.add(run_at=pg.now + 9000)
+    pg.query(f"insert into {{s}}edges (job, blocker, position) values ('{dependent}', '{blocker.id}', 0)")
+    assert steps.finish().finished == 0
+    assert pg.state(blocker.id) is State.SUCCEEDED
+
+
+def test_an_old_partition_that_an_open_transaction_will_wait_for_stays(pg: Bench) -> None:
+    make_old_day(pg, 1)
+    ((blocker,),) = pg.query("select id::text from {s}finished")
+    caller = pg.session()
+    (job,) = caller.leave_open(enqueue.enqueue([draft(after=(blocker,))], now=pg.now))
+    assert pg.store.drop_old(WEEK) == []
+    caller.commit()
+    assert pg.store.drop_old(WEEK) == []
+    pg.settle_down()
+    assert pg.state(job.id) is State.QUEUED
+
+
+def test_a_job_that_sql_enqueues_behind_one_that_is_pruned_does_not_wait_for_ever(pg: Bench) -> None:
+    blocker = pg.take()
+    pg.succeed(blocker, "7")
+    caller = pg.session()
+    caller.begin()
+    caller.execute(f"select {pg.store.quoted}.enqueue('t', after => array['{blocker.id}']::uuid[])")
+    assert pg.later(60).prune().finished == 0
+    caller.commit()
+    pg.settle_down()
+    assert pg.count("jobs", "state = 'queued'") == 1
+
+
+def test_on_sqlite_whoever_enqueues_behind_a_finished_job_is_not_overtaken_by_pruning(b: Bench) -> None:
+    blocker = b.take()
+    b.succeed(blocker, "7")
+    b.later(60)
+    (job,) = b.enqueue(draft(after=(blocker.id,)))
+    assert b.prune().finished == 0
+    b.settle_down()
+    assert b.state(job.id) is State.QUEUED

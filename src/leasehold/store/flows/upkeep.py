@@ -109,8 +109,8 @@ def _prune_finished(seconds: float, most: int, now: float | None) -> Flow[tuple[
     ((left,),) = yield write("prune_details", ids=as_json(old), most=DETAILS * most)
     if left:
         return 0, True
-    yield write("prune_finished", ids=as_json(old))
-    return len(old), len(old) == most
+    gone = yield write("prune_finished", ids=as_json(old))
+    return len(gone), len(old) == most
 
 
 def _prune_failed(seconds: float, most: int, now: float | None) -> Flow[tuple[int, bool]]:
