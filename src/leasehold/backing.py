@@ -22,7 +22,7 @@ from .core import names, payload
 from .core.drafts import check_drafts, spend
 from .core.errors import InvalidInput, LeaseLost, SignalTimeout, StoreBusy, Suspended
 from .core.job import Draft, Job, Succeeded
-from .signature import converter, plain_value, result_converter
+from .signature import converter, plain_value, refuse_what_changes, result_converter
 from .store.callers import arun_on, run_on
 from .store.flows import enqueue, handler, look
 from .store.flows.handler import Kept
@@ -209,7 +209,7 @@ class StoreBacking:
             value.close()
             raise InvalidInput(f"{self._where(name)} is a coroutine function: say `await attempt.astep(...)`")
         text = payload.encode(value, path=self._where(name), limit=self._task.app.payload_limit, hook=plain_value)
-        self._step_result(name, text, function)
+        refuse_what_changes(value, self._step_result(name, text, function), self._where(name))
         return text
 
 

@@ -28,6 +28,7 @@ import msgspec.structs
 from .attempt import Attempt
 from .core import names, payload
 from .core.errors import InvalidArguments, InvalidInput, InvalidPayload
+from .roundtrip import difference
 
 Function = Callable[..., Any]
 
@@ -47,6 +48,8 @@ _CONVERTIBLE = (
     "JSON values, dataclasses, TypedDicts, NamedTuples, datetimes, UUIDs, Decimals, Enums, containers of these, "
     "and pydantic models can be converted"
 )
+
+_ANNOTATE = "annotate it with its type, or pass what JSON has"
 
 
 class _Codec(NamedTuple):
@@ -76,14 +79,24 @@ class TaskSignature:
         decoder = self._codec.arguments
         given = self._bind(args, kwargs)
         try:
-            text = payload.encode(given, path=self.task, limit=limit, hook=plain_value)
+            plain = payload.is_plain(given)
+            text = payload.encode(given, path=self.task, limit=limit, hook=plain_value, plain=plain)
         except InvalidPayload as error:
             raise InvalidPayload(self._place(error.path[len(self.task) :]), error.problem) from None
         try:
-            decoder.decode(text)
+            decoded = decoder.decode(text)
         except msgspec.ValidationError as error:
             raise InvalidArguments(self._complaint(error)) from None
+        if not plain:
+            self._refuse_what_changes(given, decoded)
         return text
+
+    def _refuse_what_changes(self, given: Mapping[str, Any], decoded: Any) -> None:
+        back = dict(zip(self._signature.parameters, msgspec.structs.astuple(decoded), strict=True))
+        for name, value in given.items():
+            found = difference(value, back[name], f".{name}")
+            if found is not None:
+                raise InvalidPayload(self._place(found.path), f"{found.problem}; {_ANNOTATE}")
 
     def decode(self, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a stored payload, converted by the annotations; InvalidArguments says what differs."""
@@ -91,6 +104,8 @@ class TaskSignature:
             decoded = self._codec.arguments.decode(text)
         except msgspec.DecodeError as error:
             raise InvalidArguments(self._difference(text, error)) from None
+        except RecursionError:
+            raise InvalidArguments(f"{self.task}(): the stored payload is nested too deep") from None
         values = msgspec.structs.astuple(decoded)
         if self._by_place and not any(value is msgspec.UNSET for value in values):
             return values, {}  # the usual case, without the detour
@@ -123,10 +138,12 @@ class TaskSignature:
 
     def encode_result(self, value: object, limit: int = payload.MAX_BYTES) -> str:
         """The JSON text of what the handler returned, or InvalidPayload: what does not fit its annotation, too."""
-        text = "null"
-        if value is not None:
-            text = payload.encode(value, path=f"the result of {self.task}", limit=limit, hook=plain_value)
-        self.decode_result(text)
+        where = f"the result of {self.task}"
+        plain = payload.is_plain(value)
+        text = payload.encode(value, path=where, limit=limit, hook=plain_value, plain=plain)
+        back = self.decode_result(text)
+        if not plain:
+            refuse_what_changes(value, back, where)
         return text
 
     def decode_result(self, text: str) -> Any:
@@ -143,6 +160,7 @@ class TaskSignature:
         self._by_place = all(p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for p in parameters)
         self._by_name = all(parameter.kind in _NAMED for parameter in parameters)
         self._positional = [p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+        self._variadic = next((p.name for p in parameters if p.kind is _VAR_POSITIONAL), None)
         self._known = frozenset(parameter.name for parameter in parameters)
         self._required = frozenset(p.name for p in parameters if p.default is p.empty and p.kind not in _VARIADIC)
 
@@ -154,11 +172,12 @@ class TaskSignature:
             if not twice and self._required.issubset(given) and self._known.issuperset(kwargs):
                 return given
         try:
-            return self._signature.bind(*args, **kwargs).arguments
+            given = self._signature.bind(*args, **kwargs).arguments
         except TypeError as error:
             text = str(error)
             verb = "got " if text.startswith(("too many", "multiple")) else ""
             raise InvalidArguments(f"{self.task}() {verb}{text}") from None
+        return {name: list(value) if name == self._variadic else value for name, value in given.items()}
 
     # Annotations
 
@@ -238,6 +257,20 @@ class TaskSignature:
         if missing or unknown:
             return f"{self.task}(): the stored payload does not fit the function: {', '.join(missing + unknown)}"
         return self._complaint(error)
+
+
+def refuse_what_changes(value: Any, back: Any, where: str) -> None:
+    """InvalidPayload, with its path, for what does not come back from JSON as it was."""
+    if not payload.is_plain(value):
+        found = difference(value, back, where)
+        if found is not None:
+            raise InvalidPayload(found.path, f"{found.problem}; {_ANNOTATE}")
+
+
+def refuse_what_no_annotation_restores(value: Any, text: str, where: str) -> None:
+    """The same for a value whose reader names the type: it must come back by its own."""
+    if not payload.is_plain(value):
+        refuse_what_changes(value, converter(type(value))(text, where), where)
 
 
 def converter(kind: Any) -> Callable[[str, str], Any]:

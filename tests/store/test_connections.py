@@ -6,11 +6,16 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
+import os
 import subprocess
 import sys
 import threading
 import time
+import weakref
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from typing import Any
 
 import pytest
@@ -18,7 +23,7 @@ import pytest
 from leasehold import App, StoreBusy
 from leasehold.store.flows import search
 from leasehold.store.flows.search import Filter
-from leasehold.store.pool import Pool
+from leasehold.store.pool import Idle, Pool, _sweeper
 from leasehold.store.postgres import PostgresStore
 from leasehold.threads import Threads
 from tests.homes import Home, _any_schema, app, home, pg_home, pg_schema  # noqa: F401
@@ -148,6 +153,110 @@ def test_a_store_whose_connections_are_all_in_use_says_so(pg_home: Home) -> None
         assert time.monotonic() - began < 5
     assert store.run(search.count, Filter()) == 0
     store.close()
+
+
+# idle connections
+
+
+def until(holds: Callable[[], object]) -> None:
+    give_up = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < give_up, "it never came to that"
+        time.sleep(0.005)
+
+
+def sweepers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "leasehold-idle"]
+
+
+def test_what_nobody_uses_is_closed_while_the_process_idles_and_the_thread_ends() -> None:
+    made: list[Line] = []
+
+    def connect() -> Line:
+        made.append(Line())
+        return made[-1]
+
+    lines = Pool(connect, lambda line: line.good, most=5, max_idle=0.05)
+    with lines.connection(), lines.connection():
+        pass
+    with lines.connection() as one:
+        until(lambda: sum(line.closed for line in made) == 1)
+        assert not one.closed, "what is in use is left alone"
+    until(lambda: one.closed)
+    with lines.connection() as again:
+        assert again not in made[:2]
+    until(lambda: again.closed)
+    until(lambda: lines not in _sweeper._pools)
+
+
+def test_what_is_used_again_and_again_is_kept_until_it_is_old() -> None:
+    lines, made = pool()
+    lines.max_idle, lines.max_lifetime = 60.0, 0.05
+    with lines.connection():
+        pass
+    give_up = time.monotonic() + 30
+    while len(made) == 1:
+        assert time.monotonic() < give_up
+        with lines.connection():
+            pass
+    assert made[0].closed
+
+
+def test_async_connections_are_closed_when_nobody_uses_them() -> None:
+    closed: list[Line] = []
+    idle = Idle(closed.append, most=5, max_idle=0.05)
+    loop, one = object(), Line()
+    idle.keep(loop, one)
+    assert idle.take(loop) is one
+    idle.keep(loop, one)
+    until(lambda: closed == [one])
+    assert idle.take(loop) is None
+
+
+def test_one_thread_looks_after_all_pools_and_a_dead_pool_does_not_keep_it() -> None:
+    pools = [pool()[0] for _ in range(5)]
+    for lines in pools:
+        with lines.connection():
+            pass
+    assert len(sweepers()) == 1
+    assert all(lines in _sweeper._pools for lines in pools)
+    del lines
+    gone = [weakref.ref(pools.pop()) for _ in range(5)]
+    gc.collect()
+    assert not any(one() for one in gone)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_forked_process_closes_its_own_idle_connections() -> None:
+    made: list[Line] = []
+
+    def connect() -> Line:
+        made.append(Line())
+        return made[-1]
+
+    lines = Pool(connect, lambda line: line.good, most=5, max_idle=0.2)
+    with lines.connection():
+        pass
+    child = os.fork()
+    if child == 0:
+        code = 1
+        with suppress(BaseException):
+            with lines.connection() as mine:
+                assert mine is not made[0]
+            until(lambda: mine.closed)
+            code = 0 if not made[0].closed else 2
+        os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_idle_connections_of_a_store_are_closed(pg_home: Home) -> None:
+    with closing(PostgresStore(pg_home.url, schema=pg_home.schema)) as store:
+        store._pool.max_idle = 0.05
+        store.run(search.count, Filter())
+        (kept,) = store._pool._idle
+        until(lambda: kept.connection.closed)
+        assert store.run(search.count, Filter()) == 0
 
 
 # threads

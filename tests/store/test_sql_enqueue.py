@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import sys
+import unicodedata
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import psycopg
 import pytest
 
 from leasehold import App, Job, KeyTaken
+from leasehold.core.errors import InvalidInput, InvalidPayload
 from leasehold.tasks import PlainTask
+from tests.conftest import PG_KINDS
+from tests.homes import shared_schema
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -112,3 +119,151 @@ def test_a_window_whose_job_is_gone_is_an_error_as_it_is_for_the_client(
         daily.enqueue("Ada")
     with pytest.raises(psycopg.Error, match="leasehold: "):
         call(sql, schema, unique="k", unique_for=60)
+
+
+def nested(depth: int) -> Any:
+    """A payload in which the deepest value is so deep; the payload itself is 1 deep."""
+    value: Any = []
+    for _ in range(depth - 2):
+        value = [value]
+    return value
+
+
+BAD_NAMES = ["", "n" * 129, "a b", "ä", "a\n", "a\u202e"]
+BAD_KEYS = [
+    *(
+        "",
+        "k" * 513,
+        "\n",
+        "a\x7f",
+        "a\x85",
+        "a\xa0b",
+        "a\xad",
+        "\u200b",
+        "a\u2028b",
+        "\u2029",
+        "a\u202eb",
+        "\u2066",
+        "\u3000",
+    ),
+    *("\ue000", "\ufeff", "\ufff9", "\U000e0041", "\U000f0000", "\U0010fffd"),
+]
+GOOD_KEYS = ["a", "a b", "k" * 512, "<svg onload=1>", "ä", "日本", "\U0001f600", "e\u0301", "\ufffd", "¡"]
+BAD_IDS = [
+    *(
+        "ffffffff-ffff-7fff-bfff-ffffffffffff",
+        "00000000-0000-7000-8000-000000000001",
+        "e677d21f-dc00-7000-8000-000000000001",
+    ),
+    *("0192f3a0-7c1e-4b3a-9d1f-2f6f5a1c0de1", "0192f3a0-7c1e-7b3a-1d1f-2f6f5a1c0de1"),  # no version 7; no variant
+    *("016f5e66-e7ff-7000-8000-000000000001", "03bb2cc3-d800-7000-8000-000000000001"),  # a moment before, at the end
+]
+GOOD_IDS = ["016f5e66-e800-7000-8000-000000000001", "03bb2cc3-d7ff-7000-8000-000000000001"]
+BAD_MOMENTS = ["1969-12-31T23:59:59+00:00", "2100-01-01T00:00:00+00:00", "9999-01-01T00:00:00+00:00"]
+BAD_PAYLOADS = [nested(65), nested(3000), 2**63, -(2**63) - 1, [10**30], {"a": 9**5000}, "a\0", float("inf")]
+GOOD_PAYLOADS = [
+    nested(64),
+    2**63 - 1,
+    -(2**63),
+    1.5e300,
+    ["12345678901234567890", '\\"99999999999999999999'],
+    0.1234567890123456789,
+]
+
+REFUSED: list[tuple[str, Any]] = [
+    *(("queue", one) for one in BAD_NAMES),
+    *((name, one) for name in ("target", "unique", "key") for one in BAD_KEYS),
+    ("key", "*"),
+    *(("id", one) for one in BAD_IDS),
+    *(("delay", one) for one in (-1.0, 4e8, float("nan"), float("inf"), float("-inf"))),
+    *(("unique_for", one) for one in (-1.0, 0.0, 4e8, float("nan"))),
+    *(("priority", one) for one in (-101, 101)),
+    *(("max_attempts", one) for one in (0, 10_001)),
+    *(("run_at", one) for one in BAD_MOMENTS),
+    *(("payload", one) for one in BAD_PAYLOADS),
+]
+ACCEPTED: list[tuple[str, Any]] = [
+    *((name, one) for name in ("target", "unique", "key") for one in GOOD_KEYS),
+    *(("id", one) for one in GOOD_IDS),
+    *(("delay", one) for one in (0.0, 316_224_000.0)),
+    *(("run_at", one) for one in ("1970-01-01T00:00:00+00:00", "2099-12-31T23:59:59+00:00")),
+    *(("payload", one) for one in GOOD_PAYLOADS),
+]
+
+
+def as_json(value: Any) -> str:
+    """Its text; of nested lists too deep for Python's encoder as well."""
+    depth = 0
+    while isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+        value, depth = value[0], depth + 1
+    return "[" * depth + json.dumps(value) + "]" * depth
+
+
+def by_client(task: PlainTask[..., Any], name: str, value: Any) -> None:
+    if name == "payload":
+        task.enqueue(value)
+    else:
+        given = datetime.fromisoformat(value) if name == "run_at" else value
+        task.using(**{name: given, **({"unique": "u"} if name == "unique_for" else {})}).enqueue("Ada")
+
+
+def by_sql(sql: psycopg.Connection[Any], schema: str, name: str, value: Any) -> None:
+    words = {"unique": "unique_key"}
+    casts = {"payload": "::json", "id": "::uuid", "run_at": "::timestamptz", "priority": "::integer"}
+    casts |= {"max_attempts": "::integer", "delay": "::float8", "unique_for": "::float8"}
+    given = {"payload": json.dumps({"name": "Ada"}), name: value}
+    if name == "payload":
+        given["payload"] = '{"name":' + as_json(value) + "}"
+    if name == "unique_for":
+        given["unique"] = "u"
+    listed = ", ".join(f"{words.get(one, one)} => %({one})s{casts.get(one, '')}" for one in given)
+    sql.execute(f"select {schema}.enqueue('anything', {listed})".encode(), given)
+
+
+@pytest.fixture(scope="module")
+def shop(request: pytest.FixtureRequest) -> Iterator[tuple[PlainTask[..., Any], psycopg.Connection[Any], str]]:
+    """A task that takes anything, a connection, and the schema: for many refusals one after another."""
+    for home in shared_schema(request):
+        app = App(home.url, schema=home.schema)
+
+        def anything(name: Any) -> None: ...
+
+        with psycopg.connect(home.url, autocommit=True) as connection:
+            yield app.task(anything), connection, home.schema
+        app.close()
+
+
+@pytest.mark.parametrize("shop", PG_KINDS[:1], indirect=True)
+def test_what_the_client_refuses_sql_refuses_and_what_it_accepts_sql_accepts(
+    shop: tuple[PlainTask[..., Any], psycopg.Connection[Any], str],
+) -> None:
+    task, sql, schema = shop
+    sys.set_int_max_str_digits(0)
+    for name, value in REFUSED:
+        with pytest.raises((InvalidInput, InvalidPayload, OverflowError)):
+            by_client(task, name, value)
+        with pytest.raises(psycopg.errors.DataError) as error:
+            by_sql(sql, schema, name, value)
+        if "leasehold: " in str(error.value):
+            assert error.value.sqlstate == "22023"
+        else:
+            assert name == "payload", (name, value, error.value)  # what is no JSON to PostgreSQL
+    for name, value in ACCEPTED:
+        by_client(task, name, value)
+        by_sql(sql, schema, name, value)
+
+
+@pytest.mark.parametrize("shop", PG_KINDS[:1], indirect=True)
+def test_every_character_that_is_assigned_is_judged_as_python_does(
+    shop: tuple[PlainTask[..., Any], psycopg.Connection[Any], str],
+) -> None:
+    _, sql, schema = shop
+    known = [n for n in range(1, 0x110000) if unicodedata.category(chr(n)) not in ("Cn", "Cs")]
+    query = f"select array_agg(n order by n) from unnest(%s::integer[]) n where {schema}.is_printable(chr(n))"
+    (accepted,) = sql.execute(query.encode(), (known,)).fetchone() or ([],)
+    assert accepted == [n for n in known if chr(n).isprintable()]
+
+
+def test_a_null_among_blockers_is_refused(app: App, sql: psycopg.Connection[Any], schema: str) -> None:
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="null"):
+        sql.execute(f"select {schema}.enqueue('greet', after => array[null]::uuid[])".encode())

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from leasehold import App, Attempt, Backoff, Fail, JobFailed, Retry, Snooze, State
 from leasehold.tasks import Task
@@ -309,3 +310,18 @@ def test_what_fails_in_a_task_group_is_an_attempt_that_failed(app: App) -> None:
         over(app, job)
     assert state(app, job) is State.FAILED
     assert "ValueError: no" in (app.client.get(job).error or "")  # type: ignore[union-attr]
+
+
+def test_a_payload_that_is_nested_too_deep_to_be_read_fails_its_job_at_once(two_homes: Home, two_apps: App) -> None:
+    if not two_homes.is_postgres:
+        pytest.skip("SQLite stores no JSON that is so deep")
+
+    @two_apps.task
+    def work(value: Any) -> None: ...
+
+    deep = structs.replace(work.draft(1), payload='{"value":' + "[" * 3000 + "]" * 3000 + "}")
+    with working(two_apps):
+        (found,) = over(two_apps, two_apps.client.enqueue(deep))
+    assert found.attempt == 1, "it would be no better the next time"
+    if found.state is not State.SUCCEEDED:  # later releases of Python read deeper
+        assert "nested too deep" in (found.error or "")

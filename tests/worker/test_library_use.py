@@ -66,7 +66,7 @@ async def while_running(worker: Worker, what: Awaitable[object]) -> None:
 
 def leasehold_threads() -> list[str]:
     """Those that see to a worker; the ones that wait for a next call, or listen a little longer, are not counted."""
-    lasting = ("leasehold-slot", "leasehold-child", "leasehold-listener", "leasehold-client")
+    lasting = ("leasehold-slot", "leasehold-child", "leasehold-listener", "leasehold-client", "leasehold-idle")
     names = [thread.name for thread in threading.enumerate() if thread.name.startswith("leasehold")]
     return [name for name in names if not name.startswith(lasting)]
 

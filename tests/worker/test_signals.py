@@ -81,7 +81,7 @@ def test_who_sleeps_holds_no_slot_wakes_on_time_and_does_not_sleep_twice(app: Ap
 
 def test_an_async_handler_sleeps_and_waits_as_well(app: App) -> None:
     @app.task
-    async def both(attempt: Attempt) -> list[Any]:
+    async def both(attempt: Attempt) -> list[Answer]:
         await attempt.asleep("nap", 0.05)
         try:
             return [await attempt.await_for("word", Answer)]
@@ -92,7 +92,7 @@ def test_an_async_handler_sleeps_and_waits_as_well(app: App) -> None:
         job = both.enqueue()
         until(lambda: "signal 'word'" in app.client.explain(job)[0])
         assert app.client.signal(job, "word", Answer(True))
-        assert app.client.result(job) == [{"yes": True, "by": ["somebody", "else"]}]
+        assert app.client.result(job) == [Answer(True)]
 
 
 def test_who_sleeps_outlives_its_worker(two_apps: App) -> None:

@@ -210,10 +210,10 @@ class PostgresStore(Store):
         server = like._server if isinstance(like, PostgresStore) else Server(self._url, connections, patience)
         return PostgresStore(self._url, schema=self.schema, connections=connections, server=server)
 
-    def drop_old(self, seconds: float) -> list[str]:
+    def drop_old(self, seconds: float, stop: Callable[[], bool] = lambda: False) -> list[str]:
         """Drop partitions whose jobs have all been over for so long."""
         self.ready()
-        return self.patiently(Limited(PATIENCE), lambda *_: self._drop_old_once(seconds))
+        return self.patiently(Limited(PATIENCE), lambda *_: self._drop_old_once(seconds, stop))
 
     def close(self) -> None:
         """Close all idle connections."""
@@ -285,10 +285,10 @@ class PostgresStore(Store):
             except psycopg.Error as error:
                 raise self._meaning(error, raw) from error
 
-    def _drop_old_once(self, seconds: float) -> list[str]:
+    def _drop_old_once(self, seconds: float, stop: Callable[[], bool]) -> list[str]:
         with self._server.openers.connection() as raw:
             try:
-                return partitions.drop_old(raw, self.quoted, seconds)
+                return partitions.drop_old(raw, self.quoted, seconds, stop)
             except psycopg.Error as error:
                 raise self._meaning(error, raw) from error
 

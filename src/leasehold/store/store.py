@@ -218,8 +218,8 @@ class Store(ABC):
         """Let go of connections that belong to the event loop which runs here, and is about to end."""
         return
 
-    def drop_old(self, seconds: float) -> list[str]:
-        """Drop whole parts of what has been over for so long, where the store has such parts."""
+    def drop_old(self, seconds: float, stop: Callable[[], bool] = lambda: False) -> list[str]:
+        """Drop whole parts of what has been over for so long, where the store has such parts. `stop` ends it early."""
         return []
 
     def close(self) -> None:

@@ -37,6 +37,7 @@ PARTITIONS_EVERY = 3600.0
 PARTITIONS_AGAIN = 60.0
 PRUNE_EVERY = 300.0
 PRUNE_PAUSE = 0.05  # between two steps
+KEY_STEPS = 20
 
 
 class Upkeep:
@@ -61,6 +62,7 @@ class Upkeep:
         self._puzzles: dict[str, float] = {}  # definitions that cannot be understood here, and until when to pass over
         self._grace = max(lease / BEATS_PER_LEASE, GRACE_AT_LEAST)
         self._keep = (finished_for, failed_for)
+        self._keys_beyond = ""  # where to go on with looking at unique keys
         self._halt = threading.Event()
         self._stack = ExitStack()
         self._sleeper = self._stack.enter_context(link.store.wakes.sleeper("jobs"))
@@ -204,8 +206,14 @@ class Upkeep:
         """Remove what has been over for long enough, in small steps."""
         finished_for, failed_for = self._keep
         self._link.run(self._halt, stats.roll_up)
-        self._link.store.drop_old(finished_for)
+        self._link.store.drop_old(finished_for, self._halt.is_set)
         most = self._link.store.prune_at_once
         keep = {"finished_for": finished_for, "failed_for": failed_for}
         while self._link.run(self._halt, upkeep.prune, **keep, most=most).more:
+            self._halt.wait(PRUNE_PAUSE)
+        for _ in range(KEY_STEPS):  # of millions of keys a few are looked at each time
+            _, beyond = self._link.run(self._halt, upkeep.prune_stale_keys, self._keys_beyond, most=most)
+            self._keys_beyond = beyond or ""
+            if beyond is None:
+                break
             self._halt.wait(PRUNE_PAUSE)

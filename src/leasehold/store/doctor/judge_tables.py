@@ -282,8 +282,14 @@ def privileges(found: Sequence[Privilege], role: str, quoted: str) -> list[Findi
         shown.append(Finding("privileges", "warning", f"role {role} lacks {what}", advice))
     owners = sorted({one.owner for one in found if not one.as_owner})
     if owners:
-        also = ", nor make partitions" if any(one.kind == "function" and one.missing for one in found) else ""
-        text = f"role {role} is not the owner of the schema ({listed(owners)}): it cannot migrate or prune{also}"
-        advice = f"run workers, or app.client.prune() at least once a week, as {owners[0]}"
+        text = f"role {role} is not the owner of the schema ({listed(owners)}): it cannot migrate"
+        advice = f"migrate as {owners[0]}"
+        if any(one.kind == "function" and one.missing for one in found):
+            text += ", nor make or drop partitions"
+            functions = f"{quoted}.make_partitions, {quoted}.drop_partition"
+            advice = (
+                f'grant execute on function {functions} to "{role}"; or app.client.prune(), at least once a week, as '
+                f"{owners[0]}"
+            )
         shown.append(Finding("privileges", "info", text, advice))
     return shown or [Finding("privileges", "ok", f"role {role} may do all that programs and workers need")]

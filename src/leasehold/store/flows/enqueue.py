@@ -182,9 +182,10 @@ def _load(ids: Iterable[str]) -> Flow[dict[str, Job[Any]]]:
 
 
 def _find(ids: set[str]) -> Flow[dict[str, str]]:
-    """The chains of those jobs that exist."""
+    """The chains of those jobs that exist. Those that are over stay until this transaction ends."""
     found: dict[str, str] = {}
     for _, some in _parts(sorted(ids)):
+        yield write("hold_finished", ids=as_json(some))  # before it is looked: what is found then cannot vanish
         found |= yield from look.chains_of(some)
     return found
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
 
-from ..query import BEGIN, LONG, Flow, as_json, bounded, look, read, write
-from .lease import LOCKED, PULSE_GAP, await_renewals, touch_pulse
+from ...core.job import State
+from ...core.machine import Change
+from ..query import BEGIN, LONG, Flow, Row, as_json, bounded, look, read, write
+from .lease import LOCKED, PULSE_GAP, apply, await_renewals, touch_pulse
 
 BEAT_EVERY = 0.7
 PARTITION_DAYS_AHEAD = 7
 LOST_WORKERS_FOR = 86400.0
 ACTIONS_FOR = 90 * 86400.0
 OPERATIONS_FOR = 86400.0  # longer than any try is repeated, and as long as HTTP clients may expect of a key
+DETAILS = 5  # rows of attempts, steps, signals and edges that go with each job of a batch, on average
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +92,55 @@ def make_partition(moment: float) -> Flow[None]:
 def prune(*, finished_for: float, failed_for: float, most: int = 1000, now: float | None = None) -> Flow[Pruned]:
     """Remove a batch of what has been over for long enough. Small steps: no claim waits for one."""
     yield BEGIN
-    over = [row[0] for row in (yield write("prune_finished", seconds=finished_for, most=most, now=now))]
-    failed = [row[0] for row in (yield write("prune_failed", seconds=failed_for, most=most, now=now))]
+    over, some_left = yield from _prune_finished(finished_for, most, now)
+    failed, more_left = yield from _prune_failed(failed_for, most, now)
     keys = yield write("prune_keys", most=most, now=now)
     ticks = yield write("prune_ticks", seconds=finished_for, most=most, now=now)
     actions = yield write("prune_actions", seconds=ACTIONS_FOR, most=most, now=now)
     operations = yield write("prune_operations", seconds=OPERATIONS_FOR, most=most, now=now)
     yield write("prune_workers", seconds=LOST_WORKERS_FOR, now=now)
-    if over or failed:
-        yield write("prune_details", ids=as_json(over + failed))
-    more = most in (len(over), len(failed), len(keys), len(ticks), len(actions), len(operations))
-    return Pruned(len(over), len(failed), len(keys), more=more)
+    more = some_left or more_left or most in (len(keys), len(ticks), len(actions), len(operations))
+    return Pruned(over, failed, len(keys), more=more)
+
+
+def prune_stale_keys(beyond: str = "", *, most: int = 1000) -> Flow[tuple[int, str | None]]:
+    """Remove unique keys of jobs that are over or gone: one that was locked when its job ended is still there.
+
+    So many keys are looked at, from `beyond` on. Returns how many were removed, and where to go on, if there are more.
+    """
+    yield BEGIN
+    seen = yield read("stale_keys", beyond=beyond, most=most)
+    stale = [{"key": key, "job": job} for key, job in seen if job is not None]
+    removed: list[Row] = []
+    if stale:
+        held = yield write("hold_keys", batch=as_json(stale))  # looked at again now that nobody can take them
+        removed = yield write("drop_stale_keys", batch=as_json([{"key": key, "job": job} for key, job in held]))
+    return len(removed), next((key for key, job in seen if job is None), None)
+
+
+def _prune_finished(seconds: float, most: int, now: float | None) -> Flow[tuple[int, bool]]:
+    """How many were removed, and whether more are to be. What belongs to them goes first, in any number of steps."""
+    old = [row[0] for row in (yield write("old_finished", seconds=seconds, most=most, now=now))]
+    if not old:
+        return 0, False
+    ((left,),) = yield write("prune_details", ids=as_json(old), most=DETAILS * most)
+    if left:
+        return 0, True
+    gone = yield write("prune_finished", ids=as_json(old))
+    return len(gone), len(old) == most
+
+
+def _prune_failed(seconds: float, most: int, now: float | None) -> Flow[tuple[int, bool]]:
+    """The same for failed jobs. Until such a job is gone it may be resumed, and then needs what belongs to it: they go
+    together. One for which that is too much at once is cancelled, and goes as what is over does."""
+    bound = DETAILS * most
+    old = yield write("old_failed", seconds=seconds, most=most, bound=bound, now=now)
+    given_up = [Change(id, "cancel", State.CANCELLED, attempt, losses) for id, attempt, losses, n in old if n >= bound]
+    yield from apply(given_up, now)
+    rest = [(id, number) for id, _, _, number in old if number < bound]
+    sums = accumulate(number for _, number in rest)
+    gone = [id for (id, _), total in zip(rest, sums, strict=True) if total < bound]
+    if gone:
+        yield write("prune_details", ids=as_json(gone), most=bound)
+        yield write("prune_failed", ids=as_json(gone))
+    return len(gone), len(old) == most or len(gone) < len(old)

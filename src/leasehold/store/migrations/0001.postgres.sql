@@ -310,9 +310,12 @@ create table {schema}.quarantine (
 ) with (fillfactor = 10);
 insert into {schema}.quarantine default values;
 
--- Rows to lock, so that one promoter (or partition maker) works at a time.
-create table {schema}.locks (name text primary key);
-insert into {schema}.locks values ('promote'), ('partitions');
+-- Rows to lock, so that one promoter (or partition maker) works at a time. `until`: of what takes more than one transaction.
+create table {schema}.locks (
+    name   text primary key,
+    until  timestamptz not null default '-infinity'
+);
+insert into {schema}.locks (name) values ('promote'), ('partitions'), ('prune');
 
 -- Jobs of both tables, for reading: each by itself, and together.
 create view {schema}.live_jobs as
@@ -380,6 +383,43 @@ begin
     end loop;
     return made;
 end $$;
+-- Drop the partition of a day, attached or not, if every job in it has been over for so long and nobody needs it; else it
+-- stays, or is attached again. One that is attached takes a lock that all who settle would wait behind: had at once, or
+-- not at all. The owner of the tables detaches it before.
+create function {schema}.drop_partition(day date, seconds double precision) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    part     text := 'finished_' || to_char(day, 'YYYYMMDD');
+    low      uuid := {schema}.first_id(day::timestamp at time zone 'UTC');
+    high     uuid := {schema}.first_id((day + 1)::timestamp at time zone 'UTC');
+    pending  boolean;
+    needed   boolean;
+begin
+    perform set_config('lock_timeout', '5s', true);
+    perform 1 from {schema}.locks where name = 'partitions' for update;
+    if to_regclass(format('{schema}.%I', part)) is null then
+        return false;
+    end if;
+    select i.inhdetachpending into pending from pg_inherits i
+    where i.inhrelid = to_regclass(format('{schema}.%I', part)) and i.inhparent = '{schema}.finished'::regclass;
+    if pending then
+        execute format('alter table {schema}.finished detach partition {schema}.%I finalize', part);
+        pending := null;
+    elsif pending is false then
+        perform set_config('lock_timeout', '50ms', true);
+        lock table {schema}.finished in access exclusive mode;
+    end if;
+    execute format('select exists (select from {schema}.jobs where id >= $1 and id < $2)
+        or exists (select from {schema}.%1$I where finished_at >= statement_timestamp() - make_interval(secs => $3))
+        or exists (select from {schema}.edges e join {schema}.%1$I f on f.chain = e.blocker where e.state is null)', part)
+    into needed using low, high, seconds;
+    if not needed then
+        execute format('drop table {schema}.%I', part);
+    elsif pending is null then
+        perform {schema}.attach_partition(day);
+    end if;
+    return not needed;
+end $$;
 select {schema}.make_partitions((statement_timestamp() at time zone 'UTC')::date - 1,
                                 (statement_timestamp() at time zone 'UTC')::date + 7);
 
@@ -401,7 +441,13 @@ begin
         end if;
         select k.job, k.until into holder, ends from {schema}.keys k where k.key = wanted;
         continue when not found;  -- it was given up meanwhile
-        if holder = candidate or (holder is distinct from heir_of and case
+        if holder = candidate then
+            -- Its job may have been gone, and is enqueued again: pruning must not take the key away before that is committed.
+            perform 1 from {schema}.keys k where k.key = wanted and k.job = candidate for update;
+            continue when not found;
+            return candidate;
+        end if;
+        if (holder is distinct from heir_of and case
             when ends is not null then ends > coalesce(moment, clock_timestamp())
             -- A job that ends gives its key up, unless somebody has it locked just then: then its key means nothing.
             else exists (select from {schema}.jobs j where j.id = holder and j.state <> 'failed')
@@ -416,6 +462,39 @@ begin
         end if;
     end loop;
     raise serialization_failure using message = format('leasehold: unique key %L changes hands too often', wanted);
+end $$;
+
+-- What a target, key or unique key may be: text of 1 to 512 characters without controls, formats, spaces but the usual one,
+-- and private ones. (Of those that Unicode has not assigned yet, each release of Python knows others: they are let through.)
+create function {schema}.is_printable(value text) returns boolean language sql immutable set search_path = pg_catalog, pg_temp as $$
+    select length(value) between 1 and 512 and value !~ ('['
+        || '\u0001-\u001f\u007f-\u00a0\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890-\u0891\u08e2\u1680\u180e\u2000-\u200f\u2028-\u202f'
+        || '\u205f-\u2064\u2066-\u206f\u3000\ue000-\uf8ff\ufdd0-\ufdef\ufeff\ufff9-\ufffb\ufffe-\uffff\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f\U000f0000-\U0010ffff'
+        || ']')
+$$;
+
+-- What is wrong with a payload, or null. Numbers are looked at in the text, for jsonb does not tell 1e300 from an integer.
+create function {schema}.payload_problem(payload json) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+declare
+    number  text[];
+begin
+    if payload is null or json_typeof(payload) <> 'object' then
+        return 'must be an object of the task''s arguments by name';
+    elsif octet_length(payload::text) > 262144 then
+        return 'is larger than 262144 bytes';
+    elsif jsonb_path_exists(payload::jsonb, '$.**{64}') then  -- the cast refuses NUL characters and lone surrogates
+        return 'is nested deeper than 64';
+    elsif payload::text ~ '[0-9]{19}|[0-9][eE][+]?[0-9]{3}' then
+        for number in select regexp_matches(regexp_replace(payload::text, '"(\\.|[^"\\])*"', '""', 'g'), '(-?[0-9]+)([.eE][-+.eE0-9]*)?', 'g') loop
+            if number[2] is null and number[1]::numeric not between -9223372036854775808 and 9223372036854775807 then
+                return 'has an integer of more than 64 bits; pass it as a string';
+            elsif abs((number[1] || coalesce(number[2], ''))::numeric) > 1.7976931348623157e308 then
+                return 'has a number that is too large';
+            end if;
+        end loop;
+    end if;
+    return null;
 end $$;
 
 -- For triggers and other languages: what the client's enqueue does, with the checks that SQL can make. Returns the job's
@@ -433,7 +512,7 @@ declare
     -- A UUIDv7: the time, then what is random in a UUIDv4, its variant included.
     new_id  uuid := coalesce(enqueue.id, (left(replace({schema}.first_id(clock_timestamp())::text, '-', ''), 12) || '7'
                                           || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid);
-    due     timestamptz := coalesce(enqueue.run_at, statement_timestamp() + make_interval(secs => coalesce(enqueue.delay, 0)));
+    due     timestamptz;
     chains  uuid[];
     waits   integer := 0;
     wait    text;
@@ -445,31 +524,39 @@ begin
         raise exception 'leasehold: queue must be 1 to 128 letters, digits or _ . : / @ + -' using errcode = '22023';
     elsif enqueue.priority is null or enqueue.priority not between -100 and 100 then
         raise exception 'leasehold: priority must be from -100 to 100' using errcode = '22023';
-    elsif enqueue.payload is null or json_typeof(enqueue.payload) <> 'object' then
-        raise exception 'leasehold: payload must be an object of the task''s arguments by name' using errcode = '22023';
-    elsif octet_length(enqueue.payload::text) > 262144 then
-        raise exception 'leasehold: payload is larger than 262144 bytes' using errcode = '22023';
-    elsif enqueue.target is not null and (enqueue.target !~ '^[^[:cntrl:]]+$' or length(enqueue.target) > 512) then
+    elsif {schema}.payload_problem(enqueue.payload) is not null then
+        raise exception 'leasehold: payload %', {schema}.payload_problem(enqueue.payload) using errcode = '22023';
+    elsif not {schema}.is_printable(enqueue.target) then
         raise exception 'leasehold: target must be 1 to 512 printable characters' using errcode = '22023';
-    elsif enqueue.key is not null and (enqueue.key !~ '^[^[:cntrl:]]+$' or length(enqueue.key) > 512 or enqueue.key = '*') then
+    elsif not {schema}.is_printable(enqueue.key) or enqueue.key = '*' then
         raise exception 'leasehold: key must be 1 to 512 printable characters, and not *' using errcode = '22023';
-    elsif enqueue.unique_key is not null and (enqueue.unique_key !~ '^[^[:cntrl:]]+$' or length(enqueue.unique_key) > 512) then
+    elsif not {schema}.is_printable(enqueue.unique_key) then
         raise exception 'leasehold: unique_key must be 1 to 512 printable characters' using errcode = '22023';
-    elsif enqueue.unique_for is not null and (enqueue.unique_key is null or enqueue.unique_for not between 0 and 316224000) then
-        raise exception 'leasehold: unique_for needs a unique_key, and is seconds from 0 to ten years' using errcode = '22023';
+    elsif enqueue.unique_for is not null and (enqueue.unique_key is null or enqueue.unique_for not between 0.001 and 316224000) then
+        raise exception 'leasehold: unique_for needs a unique_key, and is seconds from 0.001 to ten years' using errcode = '22023';
     elsif enqueue.run_at is not null and enqueue.delay is not null then
         raise exception 'leasehold: give run_at or delay, not both' using errcode = '22023';
-    elsif enqueue.delay not between 0 and 316224000 or enqueue.run_at not between '1970-01-01Z' and '2099-12-31Z' then
+    elsif enqueue.delay not between 0 and 316224000 or enqueue.run_at < '1970-01-01Z' or enqueue.run_at >= '2100-01-01Z' then
         raise exception 'leasehold: delay is seconds from 0 to ten years, run_at lies between 1970 and 2100' using errcode = '22023';
     elsif enqueue.max_attempts is null or enqueue.max_attempts not between 1 and 10000 then
         raise exception 'leasehold: max_attempts must be from 1 to 10000' using errcode = '22023';
-    elsif new_id::text !~ '^.{14}7' then
-        raise exception 'leasehold: id must be a UUIDv7' using errcode = '22023';
+    elsif new_id::text !~ '^.{14}7.{4}[89ab]' or new_id < {schema}.first_id('2020-01-01Z') or new_id >= {schema}.first_id('2100-01-01Z') then
+        raise exception 'leasehold: id must be a UUIDv7 whose time lies between 2020 and 2100' using errcode = '22023';
+    elsif array_position(enqueue.after, null) is not null then
+        raise exception 'leasehold: after has a null in it' using errcode = '22023';
     end if;
-    perform enqueue.payload::jsonb;  -- refuses NUL characters and lone surrogates
+    due := coalesce(enqueue.run_at, statement_timestamp() + make_interval(secs => coalesce(enqueue.delay, 0)));
 
     if given and exists (select from {schema}.all_jobs j where j.id = new_id) then
         return new_id;
+    end if;
+    if enqueue.after <> '{}' then  -- what is over is not pruned before this transaction ends
+        perform 1 from {schema}.finished f
+        where f.id = any(array(select j.chain from {schema}.all_jobs j where j.id = any(enqueue.after)))
+        order by f.id for key share;
+        perform 1 from {schema}.finished f
+        where f.chain = any(array(select j.chain from {schema}.all_jobs j where j.id = any(enqueue.after))) and f."position" > 0
+        order by f.id for key share;
     end if;
     select array_agg(c.chain order by c.place), coalesce(sum(c.named), 0) into chains, waits
     from (select j.chain, min(a.place) as place, count(distinct j.id) as named
@@ -514,4 +601,4 @@ begin
     perform pg_notify({channel}, '') from {schema}.arming where armed_until > statement_timestamp();
     return new_id;
 end $$;
-revoke all on function {schema}.enqueue, {schema}.make_partitions from public;  -- those that act as their owner
+revoke all on function {schema}.enqueue, {schema}.make_partitions, {schema}.drop_partition from public;  -- those that act as their owner

@@ -17,6 +17,12 @@ ended as (
     where b.state = 'running'
     on conflict do nothing
 ),
+forgotten as (
+    -- A job that polls gives back one attempt after the other: of those only what belongs to the last 100 claims is kept.
+    delete from {schema}.attempts a using before b
+    where b.state = 'running' and b.version > 100
+      and a.job = b.id and a.version = b.version - 100 and a.outcome in ('snoozed', 'released')
+),
 moved as (
     update {schema}.jobs j
     set state = g.state, wait = g.wait, attempt = g.attempt, losses = g.losses, holds = g.holds,

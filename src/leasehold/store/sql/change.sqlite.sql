@@ -6,6 +6,12 @@ from json_each(:batch) g cross join {schema}.jobs j
 where j.id = json_extract(g.value, '$.id') and j.state = 'running'
 on conflict do nothing;
 
+-- A job that polls gives back one attempt after the other: of those only what belongs to the last 100 claims is kept.
+delete from {schema}.attempts
+where outcome in ('snoozed', 'released') and (job, version) in (
+    select j.id, j.version - 100 from json_each(:batch) g cross join {schema}.jobs j
+    where j.id = json_extract(g.value, '$.id') and j.state = 'running' and j.version > 100);
+
 insert into {schema}.nudges (kind, key)
 select 'target', j.target from json_each(:batch) g cross join {schema}.jobs j
 where j.id = json_extract(g.value, '$.id') and j.target is not null

@@ -20,5 +20,5 @@ from pg_namespace n where n.oid = to_regnamespace('{schema}')
 union all
 select 'function', p.proname::text, pg_get_userbyid(p.proowner)::text, pg_has_role(p.proowner, 'usage'),
        case when has_function_privilege(p.oid, 'execute') then '[]' else '["execute"]' end
-from pg_proc p where p.pronamespace = to_regnamespace('{schema}') and p.proname = 'make_partitions'
+from pg_proc p where p.pronamespace = to_regnamespace('{schema}') and p.proname in ('make_partitions', 'drop_partition')
 order by 1 desc, 2

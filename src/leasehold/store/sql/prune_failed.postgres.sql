@@ -1,20 +1,9 @@
--- prune_failed: a batch of jobs that failed long ago and that nobody resumed. What they held is freed.
-with old as materialized (
-    select id from {schema}.jobs
-    where state = 'failed' and stopped_at < {now} - make_interval(secs => :seconds::float8)
-    order by stopped_at
-    limit :most::integer
-    for update skip locked
-),
-gone as (
-    delete from {schema}.jobs j using old o
-    where j.id = o.id
-    returning j.id, j.target, j.holds, j.watched, j.chain
-),
-freed as (
-    insert into {schema}.nudges (kind, key)
-    select 'target', target from gone where holds
-    union all
-    select 'chain', chain::text from gone where watched
+-- prune_failed: failed jobs, locked by an earlier statement. What they held is freed; a key that one still has is pruned later.
+with gone as (
+    delete from {schema}.jobs where id = any(array(select json_array_elements_text(:ids::text::json)::uuid))
+    returning target, holds, watched, chain
 )
-select id::text from gone
+insert into {schema}.nudges (kind, key)
+select 'target', target from gone where holds
+union all
+select 'chain', chain::text from gone where watched

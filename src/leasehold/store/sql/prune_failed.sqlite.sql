@@ -1,11 +1,7 @@
--- prune_failed: a batch of jobs that failed long ago and that nobody resumed. What they held is freed.
+-- prune_failed: failed jobs. What they held is freed; a key that one still has is pruned later.
 insert into {schema}.nudges (kind, key)
-select 'target', target from (
-    select target, holds from {schema}.jobs where state = 'failed' and stopped_at < {now} - :seconds order by stopped_at limit :most) where holds
+select 'target', target from {schema}.jobs where id in (select value from json_each(:ids)) and holds
 union all
-select 'chain', chain from (
-    select chain, watched from {schema}.jobs where state = 'failed' and stopped_at < {now} - :seconds order by stopped_at limit :most) where watched;
+select 'chain', chain from {schema}.jobs where id in (select value from json_each(:ids)) and watched;
 
-delete from {schema}.jobs
-where id in (select id from {schema}.jobs where state = 'failed' and stopped_at < {now} - :seconds order by stopped_at limit :most)
-returning id;
+delete from {schema}.jobs where id in (select value from json_each(:ids));

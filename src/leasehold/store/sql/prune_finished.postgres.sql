@@ -1,12 +1,5 @@
--- prune_finished: a batch of what has been over for long enough, and whose result nobody waits for. Old ids first;
--- whole partitions are dropped elsewhere.
-with old as materialized (
-    select f.id from {schema}.finished f
-    where id < {schema}.first_id({now} - make_interval(secs => :seconds::float8)) and finished_at < {now} - make_interval(secs => :seconds::float8)
-      and not exists (select from {schema}.edges e where e.blocker = f.chain and e.state is null)
-    order by f.id
-    limit :most::integer
-    for update skip locked
-)
-delete from {schema}.finished f using old o where f.id = o.id
+-- prune_finished: jobs that are over, locked by an earlier statement. Somebody may have come to wait for one before that.
+delete from {schema}.finished f
+where f.id = any(array(select json_array_elements_text(:ids::text::json)::uuid))
+  and not exists (select from {schema}.edges e where e.blocker = f.chain and e.state is null)
 returning f.id::text

@@ -1,8 +1,2 @@
--- prune_finished: a batch of what has been over for long enough.
-delete from {schema}.finished where id in (
-    select f.id from {schema}.finished f
-    where f.finished_at < {now} - :seconds 
-      and not exists (select 1 from {schema}.edges e where e.blocker = f.chain and e.state is null)
-    order by f.finished_at
-    limit :most)
-returning id;
+-- prune_finished: jobs that are over.
+delete from {schema}.finished where id in (select value from json_each(:ids)) returning id;
