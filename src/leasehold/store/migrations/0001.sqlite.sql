@@ -267,7 +267,7 @@ create table {schema}.ended_sessions (
     id     text primary key,
     until  real not null
 );
-create index ended_sessions_until on {schema}.ended_sessions (until);
+create index {schema}.ended_sessions_until on {schema}.ended_sessions (until);
 
 -- One row. touched_at: when upkeep last reached the store; grace_until: nobody reaps before.
 create table {schema}.pulse (
