@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import psycopg
 import pytest
@@ -30,14 +31,15 @@ def two_looks() -> Flow[int]:
 
 
 @pytest.fixture
-def app(store_url: str, schema: str, monkeypatch: pytest.MonkeyPatch) -> App:
+def app(store_url: str, schema: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
     known = query.source
     monkeypatch.setattr(
         query, "source", lambda name, dialect: SLOW[dialect] if name == "slow" else known(name, dialect)
     )
     app = App(store_url, schema=schema)
     app.client.migrate()
-    return app
+    yield app
+    app.close()
 
 
 def test_the_store_ends_a_look_that_takes_longer_than_it_may(app: App, store_url: str, schema: str) -> None:

@@ -41,7 +41,7 @@ def until(is_so: Callable[[], bool]) -> None:
 
 
 def status(port: int, **headers: str) -> int:
-    """What somebody with the token gets, on a connection of their own."""
+    """What a client with the token gets, on a new connection."""
     given = {"authorization": f"Bearer {TOKEN}", "host": "localhost", **headers}
     return httpx.get(f"http://127.0.0.1:{port}/api/queues", headers=given, timeout=60).status_code
 
@@ -57,7 +57,7 @@ def is_closed(one: socket.socket) -> bool:
 
 
 @pytest.mark.parametrize("said", [b"", b"GET / HT", SLOW_SIGN_IN])
-def test_connections_that_show_no_token_keep_nobody_out(port: int, said: bytes) -> None:
+def test_connections_that_show_no_token_do_not_keep_out_who_has_one(port: int, said: bytes) -> None:
     with ExitStack() as stack:
         for _ in range(MOST + 20):
             one = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))

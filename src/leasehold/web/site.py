@@ -113,7 +113,7 @@ class Site:
             raise Refusal("too-slow", detail) from None
 
     def _call(self, rooms: AsyncExitStack, until: float, work: Callable[..., T], *args: Any) -> asyncio.Task[T]:
-        """The room is taken until the thread is done, also if nobody waits for it any more: it still asks the store,
+        """The room is taken until the thread is done, also if the request has ended: it still asks the store,
         which ends what only reads at that moment."""
 
         def limited() -> T:

@@ -14,7 +14,7 @@ from ...core.sight import QueueInfo, RateInfo
 from ..query import LONG, Flow, Row, as_json, bounded, look, pairs, read
 from . import limits, rows, workers
 
-MOST_COUNTED = 5000  # live jobs, each time that somebody looks at queues: a few milliseconds
+MOST_COUNTED = 5000  # live jobs, for each look at the queues: a few milliseconds
 SAMPLES_FOR = 600.0  # seconds: older ones say nothing of now
 
 
@@ -130,7 +130,7 @@ def queues(*, now: float | None = None) -> Flow[list[QueueInfo]]:
 def counted_queues(*, now: float | None = None) -> Flow[list[QueueInfo]]:
     """Every queue that has live jobs or settings, all jobs counted: for samples, as that may take long."""
     found = _by_queue((yield read("count_queues", now=now)))
-    said = {row[0] for row in (yield read("queue_settings"))} - {"*"}  # limits of all queues; no jobs of its own
+    said = {row[0] for row in (yield read("queue_settings"))} - {"*"}  # which has limits and no jobs
     return [_counted(queue, found.get(queue, {})) for queue in sorted(found.keys() | said)]
 
 
