@@ -34,6 +34,7 @@ NAMES = [
     "Finding",
     "HasDependents",
     "Histogram",
+    "IdempotencyConflict",
     "InvalidArguments",
     "InvalidInput",
     "InvalidPayload",
@@ -51,6 +52,7 @@ NAMES = [
     "QueueInfo",
     "RateInfo",
     "Retry",
+    "RowRejected",
     "ScheduleInfo",
     "ScheduleNotFound",
     "SchemaMismatch",
@@ -93,6 +95,7 @@ METHODS = [
     "explain",
     "failures",
     "get",
+    "idempotent",
     "jobs",
     "limit_queue",
     "migrate",
@@ -119,7 +122,7 @@ METHODS = [
 ]
 
 PROPERTIES = {"schedules", "store"}
-NOT_AWAITED = {"acting_as", "tenant"}  # says where, and does nothing yet
+NOT_AWAITED = {"acting_as", "idempotent", "tenant"}  # says where, and does nothing yet
 
 
 def public(cls: type) -> list[str]:

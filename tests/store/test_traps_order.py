@@ -61,16 +61,16 @@ def test_what_stands_behind_a_paused_job_goes_on_once_that_is_gone(b: Bench, how
 
 def test_bulk_verbs_keep_the_line_and_let_it_go_on(b: Bench) -> None:
     ids = [b.add(target="x") for _ in range(3)]
-    assert b.run(steer.bulk, steer.pause, ids[:2], now=b.now) == (2, 0)
+    assert b.run(steer.bulk, steer.pause, ids[:2], now=b.now) == (2, 0, None)
     b.settle_down()
     assert b.state(ids[2]) is State.PENDING
-    assert b.run(steer.bulk, steer.resume, ids[:1], now=b.now) == (1, 0)
+    assert b.run(steer.bulk, steer.resume, ids[:1], now=b.now) == (1, 0, None)
     b.settle_down()
     (running,) = b.claim()
     b.succeed(running)
     b.settle_down()
     assert (running.id, b.claim()) == (ids[0], []), "the second is still paused"
-    assert b.run(steer.bulk, steer.cancel, ids[1:2], now=b.now) == (1, 0)
+    assert b.run(steer.bulk, steer.cancel, ids[1:2], now=b.now) == (1, 0, None)
     b.settle_down()
     assert b.state(ids[2]) is State.QUEUED
 

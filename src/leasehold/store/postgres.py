@@ -23,7 +23,7 @@ from ..core.ids import id_time
 from . import migrate, partitions, reading
 from .deadlines import ANSWER_MARGIN, STATEMENT_SECONDS, allowed, watchdog
 from .flows import upkeep
-from .query import Flow, Query, Row, Wake, texts
+from .query import LONG, Flow, Query, Row, Wake, texts
 from .runner import drive
 from .server import Server, milliseconds
 from .store import (
@@ -335,9 +335,15 @@ class PostgresStore(Store):
         found = _ID.search(error.diag.message_detail or "")  # Partition key of the failing row contains (id) = (...)
         if found is None:
             raise self._shown(error) from error
-        connection = self._own(raw)
-        drive(upkeep.make_partition(id_time(found.group())), connection)
-        connection.commit()
+        connection = self._own(raw, LONG)
+        try:
+            drive(upkeep.make_partition(id_time(found.group())), connection)
+            connection.commit()
+        except psycopg.Error as refused:
+            connection.roll_back()
+            if isinstance(refused, pg.InsufficientPrivilege):
+                raise self._shown(refused) from refused
+            # Else another process makes it, or drops it, just now: the settle is repeated and decides anew.
 
 
 @dataclass(frozen=True, slots=True)
