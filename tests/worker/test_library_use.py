@@ -66,9 +66,9 @@ async def while_running(worker: Worker, what: Awaitable[object]) -> None:
 
 def leasehold_threads() -> list[str]:
     """Those that see to a worker; the ones that wait for a next call, or listen a little longer, are not counted."""
-    lasting = ("leasehold-slot", "leasehold-child", "leasehold-listener", "leasehold-client", "leasehold-idle")
+    lasting = ("slot", "child", "listener", "client", "idle", "deadlines")
     names = [thread.name for thread in threading.enumerate() if thread.name.startswith("leasehold")]
-    return [name for name in names if not name.startswith(lasting)]
+    return [name for name in names if not name.removeprefix("leasehold-").startswith(lasting)]
 
 
 def test_until_idle_waits_for_what_is_due_however_long_it_takes_to_be_let_go(

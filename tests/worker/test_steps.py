@@ -275,8 +275,8 @@ def test_a_step_whose_answer_was_lost_is_repeated_and_finds_itself(app: App) -> 
     store, lost = app.store(), []
     attempt_once = store.attempt
 
-    def losing(make: Any, *, looks: bool = False) -> Any:
-        answer = attempt_once(make, looks=looks)
+    def losing(make: Any, **how: Any) -> Any:
+        answer = attempt_once(make, **how)
         if getattr(make, "func", None) is handler.keep and len(lost) < 2:
             lost.append(answer)
             raise Transient(StoreUnavailable("the answer was lost"), unknown=True)

@@ -233,11 +233,11 @@ def _kill_self() -> None:
 def _dying(stage: str, attempt: Callable[..., Any]) -> Callable[..., Any]:
     """Kills the process: once a claim that brought something is committed, or before or after the first settle."""
 
-    def attempt_and_die(store: Any, make: Callable[[], Any], *, looks: bool = False) -> Any:
+    def attempt_and_die(store: Any, make: Callable[[], Any], **how: Any) -> Any:
         flow = _named(make)
         if stage == f"before-{flow}":
             _kill_self()
-        answer = attempt(store, make, looks=looks)
+        answer = attempt(store, make, **how)
         if stage == f"after-{flow}" and (flow != "claim" or answer[0].jobs):
             _kill_self()
         return answer
@@ -248,10 +248,10 @@ def _dying(stage: str, attempt: Callable[..., Any]) -> Callable[..., Any]:
 def _gated(gate: Path, attempt: Callable[..., Any]) -> Callable[..., Any]:
     """Holds renewals up while there is a file of this name."""
 
-    def attempt_later(store: Any, make: Callable[[], Any], *, looks: bool = False) -> Any:
+    def attempt_later(store: Any, make: Callable[[], Any], **how: Any) -> Any:
         while _named(make) in ("renew", "heed") and gate.exists():
             time.sleep(BLINK)
-        return attempt(store, make, looks=looks)
+        return attempt(store, make, **how)
 
     return attempt_later
 

@@ -27,6 +27,7 @@ ANSWER_MARGIN = 1.0  # that its answer may take beyond that
 LONGEST_STATEMENT = 120.0
 BYTES_PER_SECOND = 100_000  # of parameters: a large batch may take longer
 TICK = 0.25
+IDLE_FOR = 5.0  # seconds that the thread waits for a statement before it ends
 
 
 def allowed(seconds: float, tries: int, size: int = 0) -> float:
@@ -76,9 +77,10 @@ class Watchdog:
     def _work(self) -> None:
         while True:
             with self._changed:
-                while not self._deadlines:
-                    self._idle = True
-                    self._changed.wait()
+                self._idle = True
+                if not self._changed.wait_for(lambda: self._deadlines, IDLE_FOR):
+                    self._thread = None
+                    return
                 self._idle = False
                 now = time.monotonic()
                 for raw in [raw for raw, deadline in self._deadlines.items() if deadline <= now]:

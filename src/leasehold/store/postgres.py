@@ -62,7 +62,7 @@ UNPREPARED = (pg.InvalidSqlStatementName, pg.DuplicatePreparedStatement)
 #: Errors by SQLSTATE. Those that come again are listed; all others are worth another try on another connection.
 _NO_SCHEMA = ("42P01", "3F000", "42703", "42883")
 _BUSY = ("40001", "40P01", "55P03", "57014", "55006")
-_ROW = ("22", "23", "54")  # data exceptions, constraints, limits of the program
+_ROW = ("22", "23", "54", "P0001")  # data exceptions, constraints, limits of the program, what a trigger raises
 _PERMANENT = ("0A", "20", "21", "28", "2B", "2F", "34", "3D", "42", "44", "P0")
 READ_ONLY = "25006"
 
