@@ -19,7 +19,7 @@ import schemathesis
 from hypothesis import strategies as st
 from schemathesis.engine import events, from_schema
 
-from leasehold import App
+from leasehold import App, new_id
 from leasehold.web import create_app
 from leasehold.web.doors import Failures
 from tests.conftest import PG_KINDS
@@ -44,6 +44,14 @@ FORMATS = {
 }
 for name, strategy in FORMATS.items():
     schemathesis.openapi.format(name, strategy)
+
+
+@schemathesis.hook
+def before_call(context: Any, case: Any, kwargs: Any) -> None:
+    """A key belongs to one request: those that are made up must differ, or all but the first are rightly refused."""
+    key = (case.headers or {}).get("Idempotency-Key")
+    if isinstance(key, str) and 1 <= len(key) <= 512 and key.isprintable():
+        case.headers["Idempotency-Key"] = new_id()
 
 
 @pytest.fixture(scope="module", params=["sqlite", PG_KINDS[0]])

@@ -26,7 +26,7 @@ _IDEMPOTENCY_KEY = {
     "in": "header",
     "required": False,
     "description": "A request that is repeated with its key within a day has no further effect, and the same answer.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": 512, "format": "printable"},
+    "schema": {"type": "string", "minLength": 1, "maxLength": 512, "pattern": "^[ -~]+$"},
 }
 _ABOUT = """\
 Jobs, queues, targets, schedules and workers of one store.
