@@ -110,6 +110,11 @@ class Hand:
         said, args = found
         return self._carry_out(replace(operation, subject=said.subject), said, flow, *args)
 
+    def step(self, said: Said, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a flow that is one step of many, and goes through many rows; the audit trail notes the whole."""
+        once: Callable[..., Flow[R]] = operations.once_long
+        return self._store.run(once, self._operation(said), flow, *args, **kwargs)
+
     def _carry_out(
         self, operation: Operation, said: Said, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any
     ) -> R:

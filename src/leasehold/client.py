@@ -438,13 +438,14 @@ def _prune(
     dropped = store.drop_old(finished_for)
     beyond: str | None = ""
     while beyond is not None:
-        removed, beyond = store.run(upkeep.prune_stale_keys, beyond, most=store.prune_at_once)
-        keys += removed
+        stale, beyond = hand.step(said, upkeep.prune_stale_keys, beyond, most=store.prune_at_once)
+        keys += stale
+    ages = {"finished_for": finished_for, "failed_for": failed_for}
     while True:
-        step = store.run(upkeep.prune, finished_for=finished_for, failed_for=failed_for, most=store.prune_at_once)
-        finished, failed, keys = finished + step.finished, failed + step.failed, keys + step.keys
-        so_far = Pruned(finished, failed, keys, tuple(dropped), step.more)
+        *removed, more = hand.step(said, upkeep.prune_counted, **ages, most=store.prune_at_once)
+        finished, failed, keys = finished + removed[0], failed + removed[1], keys + removed[2]
+        so_far = Pruned(finished, failed, keys, tuple(dropped), more)
         if on_step is not None:
             on_step(so_far)
-        if not step.more:
+        if not more:
             return so_far

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import structs
 
-from ...core.errors import IdempotencyConflict, ScheduleNotFound
+from ...core.errors import IdempotencyConflict
 from ...core.job import Job
 from ...core.schedule import ScheduleInfo
-from ..query import BEGIN, Flow, as_json, look, read, write
+from ..query import BEGIN, LONG, Flow, as_json, bounded, look, read, write
 from . import rows, schedules
 
 R = TypeVar("R")
@@ -37,7 +37,7 @@ class Operation:
 
 class _Answer(msgspec.Struct, omit_defaults=True):
     jobs: list[Job[Any]] | None = None
-    schedule: str | None = None
+    schedule: ScheduleInfo | None = None
     value: Any = None
     many: bool = False
 
@@ -58,6 +58,12 @@ def once(operation: Operation, flow: Callable[..., Flow[R]], *args: Any, **kwarg
     return result
 
 
+@bounded(LONG)
+def once_long(operation: Operation, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -> Flow[R]:
+    """The same for a flow that goes through many rows."""
+    return once(operation, flow, *args, **kwargs)
+
+
 @look
 def earlier(operation: Operation) -> Flow[Any]:
     """What the operation returned, or None if it has not been carried out."""
@@ -72,10 +78,8 @@ def _answer_of(operation: Operation) -> Flow[Any]:
         raise IdempotencyConflict(verb)
     answer = _decoder.decode(outcome)
     if answer.schedule is not None:
-        named = yield from schedules.schedules(answer.schedule)
-        if not named:  # removed since; its definition holds a payload, and is not kept here
-            raise ScheduleNotFound(answer.schedule)
-        return named[0]
+        named = yield from schedules.schedules(answer.schedule.name)
+        return structs.replace(answer.schedule, payload=named[0].payload) if named else answer.schedule
     if answer.jobs is None:
         return answer.value
     found = yield read("get", ids=as_json([job.id for job in answer.jobs]))
@@ -91,7 +95,7 @@ def _without_content(result: Any) -> _Answer:
         case [Job(), *_]:
             return _Answer(jobs=[_bare(job) for job in result], many=True)
         case ScheduleInfo():
-            return _Answer(schedule=result.name)
+            return _Answer(schedule=structs.replace(result, payload="null"))
     return _Answer(value=result)
 
 

@@ -103,6 +103,12 @@ def prune(*, finished_for: float, failed_for: float, most: int = 1000, now: floa
     return Pruned(over, failed, len(keys), more=more)
 
 
+def prune_counted(*, finished_for: float, failed_for: float, most: int) -> Flow[tuple[int, int, int, bool]]:
+    """The same as plain numbers: finished, failed, keys, and whether there is more."""
+    step = yield from prune(finished_for=finished_for, failed_for=failed_for, most=most)
+    return step.finished, step.failed, step.keys, step.more
+
+
 def prune_stale_keys(beyond: str = "", *, most: int = 1000) -> Flow[tuple[int, str | None]]:
     """Remove unique keys of jobs that are over or gone: one that was locked when its job ended is still there.
 
