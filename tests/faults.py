@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import psycopg
+
+
+@contextmanager
+def failing(
+    dsn: str, schema: str, table: str, state: str, *, times: int = 1_000_000, when: str = "true"
+) -> Iterator[None]:
+    """As `fail_with`, within the block."""
+    fail_with(dsn, schema, table, state, times=times, when=when)
+    try:
+        yield
+    finally:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute(f'drop function "{schema}".fail cascade; drop sequence "{schema}".faults'.encode())
 
 
 def fail_with(dsn: str, schema: str, table: str, state: str, *, times: int = 1_000_000, when: str = "true") -> None:

@@ -119,7 +119,7 @@ def fail_over(pair: Pair, lose_primary: Callable[[], None], then: Callable[[], N
 def assert_all_ran_once(shop: Shop, load: Load) -> None:
     ended = shop.client.wait_many(list(load.acknowledged), timeout=PATIENCE)
     assert Counter(job.state for job in ended) == {"succeeded": len(load.acknowledged)}
-    until(lambda: not shop.client.count(state=("pending", "running")), lambda: shop.logs, PATIENCE)
+    until(lambda: not shop.client.count(state=("pending", "queued", "running")), lambda: shop.logs, PATIENCE)
     starts = Counter(line[1] for line in shop.notes("start"))
     assert not [id for id, number in starts.items() if number > 1]
     assert set(load.acknowledged) <= set(starts)
