@@ -12,7 +12,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -66,14 +66,20 @@ class CommandLine:
         return lines[0]
 
 
-@pytest.fixture(scope="module")
-def typed() -> Iterator[CommandLine]:
+@contextmanager
+def command_line(*before: str) -> Iterator[CommandLine]:
+    """In a process that is started by this command."""
     environment = {name: value for name, value in os.environ.items() if name != "LEASEHOLD_URL"}
-    process = subprocess.Popen(
-        [sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-    )
+    command = [*before, sys.executable, "-c", FORKS]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
     with process:
         yield CommandLine(process)
+
+
+@pytest.fixture(scope="module")
+def typed() -> Iterator[CommandLine]:
+    with command_line() as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

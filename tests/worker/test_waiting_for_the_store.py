@@ -9,7 +9,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -19,7 +18,7 @@ import pytest
 
 from tests.servers import PrivateServer, Server
 from tests.store.proxy import proxy_to, refusing
-from tests.test_cli import FORKS, CommandLine
+from tests.test_cli import CommandLine, command_line, typed  # noqa: F401
 from tests.worker.programs import APP, Shop, a_shop, fragile_server, fragile_shop, pg_server  # noqa: F401
 
 WAITS = "Cannot reach the database, waiting for it"
@@ -75,20 +74,12 @@ def test_a_worker_that_waits_for_a_host_that_does_not_answer_stops_when_told_to(
 
 
 @pytest.fixture(scope="module")
-def typed() -> Iterator[CommandLine]:
+def typed_unprivileged() -> Iterator[CommandLine]:
     """What is typed by somebody whose permissions count."""
     if UNPRIVILEGED and (not shutil.which("setpriv") or subprocess.run([*UNPRIVILEGED, "true"]).returncode):
         pytest.skip("root may write everywhere, and cannot do without that here")
-    environment = {name: value for name, value in os.environ.items() if name != "LEASEHOLD_URL"}
-    process = subprocess.Popen(
-        [*UNPRIVILEGED, sys.executable, "-c", FORKS],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
-    with process:
-        yield CommandLine(process)
+    with command_line(*UNPRIVILEGED) as made:
+        yield made
 
 
 def refusal(typed: CommandLine, place: Path, command: str, *options: str) -> str:
@@ -138,23 +129,23 @@ FOLDERS = pytest.mark.parametrize("folder", [True, False], ids=["file", "file an
 
 @FOLDERS
 def test_a_file_that_may_not_be_written_is_refused_by_every_command_that_writes(
-    typed: CommandLine, tmp_path: Path, folder: bool
+    typed_unprivileged: CommandLine, tmp_path: Path, folder: bool
 ) -> None:
     with not_writable(tmp_path, folder=folder) as job:
         writing = [("enqueue", "quick"), ("jobs", "pause", job), ("queues", "pause", "default"), ("prune",)]
         for arguments in [*WORKERS, *writing]:
-            assert "leasehold.db" in refusal(typed, tmp_path, *arguments)
+            assert "leasehold.db" in refusal(typed_unprivileged, tmp_path, *arguments)
 
 
 @FOLDERS
 def test_commands_that_read_a_file_which_may_not_be_written_work_or_say_why_not(
-    typed: CommandLine, tmp_path: Path, folder: bool
+    typed_unprivileged: CommandLine, tmp_path: Path, folder: bool
 ) -> None:
     reading = ["jobs", "queues", "workers", "targets", "schedules", "failures", "stats", "audit", "migrate"]
     with not_writable(tmp_path, folder=folder):
         for command in reading:
-            if typed(tmp_path, command, "shop:app")[0] != 0:
-                assert "leasehold.db" in refusal(typed, tmp_path, command)
-        code, said = typed(tmp_path, "doctor", "shop:app")
+            if typed_unprivileged(tmp_path, command, "shop:app")[0] != 0:
+                assert "leasehold.db" in refusal(typed_unprivileged, tmp_path, command)
+        code, said = typed_unprivileged(tmp_path, "doctor", "shop:app")
         assert code == 1
         assert "Traceback" not in said
