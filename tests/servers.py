@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit
@@ -83,6 +84,46 @@ class PrivateServer(Server):
         """SIGINT: in an orderly way, SIGQUIT: at once, SIGKILL: as a crash would."""
         self.servers.ask("stop", self.name, how)
 
+    @property
+    def home(self) -> Path:
+        return self.servers.home / self.name
+
+    @property
+    def processes(self) -> dict[int, str]:
+        """Its processes and what they call themselves, the postmaster first."""
+        postmaster = int((self.home / "data" / "postmaster.pid").read_text().split()[0])
+        table = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+        rows = [line.split(maxsplit=2) for line in table.splitlines()]
+        children = {int(pid): title for pid, parent, title in rows if int(parent) == postmaster}
+        return {postmaster: "postmaster", **children}
+
+    def crash(self) -> None:
+        """Kill all its processes at once, as the loss of its machine does; connections are refused from then on."""
+        postmaster, *_ = self.processes
+        os.kill(postmaster, signal.SIGSTOP)  # or it would start others
+        for pid in self.processes:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def signal(self, title: str, number: signal.Signals) -> None:
+        """To those of its processes that call themselves so."""
+        found = [pid for pid, called in self.processes.items() if title in called]
+        assert found, self.processes
+        for pid in found:
+            os.kill(pid, number)
+
+    @contextmanager
+    def standby(self) -> Iterator[PrivateServer]:
+        """Another server that follows this one, which from now on waits for it with each commit."""
+        name = f"{self.name.partition('.')[0]}.{uuid.uuid4().hex[:8]}"
+        self.servers.ask("follow", name, self.name)
+        server = PrivateServer(name, self.servers.dsn_of(name), self.version, self.servers)
+        try:
+            self.execute("alter system set synchronous_standby_names = '*'", "select pg_reload_conf()")
+            yield server
+        finally:
+            server.stop("SIGQUIT")
+
 
 class Servers:
     """The servers of one test run, as any of its processes sees them."""
@@ -113,7 +154,12 @@ class Servers:
 
     def _start(self, name: str) -> str:
         self.ask("start", name)
-        return f"postgresql://postgres@/postgres?host={quote(str(self.home / name), safe='')}"
+        return self.dsn_of(name)
+
+    def dsn_of(self, *names: str) -> str:
+        """The URL of one server, or of several that may take each other's place."""
+        hosts = ",".join(quote(str(self.home / name), safe="") for name in names)
+        return f"postgresql://postgres@/postgres?host={hosts}"
 
     def ask(self, *words: str) -> None:
         with self._connect() as control, control.makefile("rwb") as stream:

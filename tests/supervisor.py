@@ -2,7 +2,8 @@
 
 A test run starts this file as a program of its own and holds the other end of the pipe. However the run ends, kill -9
 included, the clusters are stopped and their files deleted. A cluster starts when it is first asked for, by a line on
-the socket `control`: `start pg18`, `start pg18.mine` (a second one of the same version), `stop pg18.mine SIGINT`.
+the socket `control`: `start pg18`, `start pg18.mine` (a second one of the same version), `stop pg18.mine SIGINT`,
+`follow pg18.standby pg18.mine` (starts a standby of the second).
 """
 
 from __future__ import annotations
@@ -137,6 +138,15 @@ class Cluster:
                     self._create()
                 self._launch()
 
+    def follow(self, primary: Cluster) -> None:
+        """Start as a standby of another, from a copy of its files."""
+        with self.lock:
+            self._make_home()
+            options = ["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "--username=postgres"]
+            if self.kind.spawn("pg_basebackup", self.home, *options, f"--host={primary.home}").wait() != 0:
+                raise RuntimeError(self.log.read_text())
+            self._launch()
+
     def stop(self, how: signal.Signals = signal.SIGQUIT) -> None:
         with self.lock:
             if self.process is None or self.process.poll() is not None:
@@ -149,13 +159,16 @@ class Cluster:
                 self.process.wait()
 
     def _create(self) -> None:
-        self.home.mkdir(mode=0o700, exist_ok=True)
-        give(self.home, self.kind.owner)
+        self._make_home()
         try:
             self.kind.make_cluster(self.data)
         except BaseException:
             shutil.rmtree(self.data, ignore_errors=True)
             raise
+
+    def _make_home(self) -> None:
+        self.home.mkdir(mode=0o700, exist_ok=True)
+        give(self.home, self.kind.owner)
         self.log.touch()
 
     def _launch(self) -> None:
@@ -192,14 +205,16 @@ class Control(socketserver.ThreadingUnixStreamServer):
         self.lock = threading.Lock()
         super().__init__(str(home / "control"), Request)
 
-    def obey(self, verb: str, name: str, how: str = "SIGQUIT") -> None:
+    def obey(self, verb: str, name: str, more: str = "SIGQUIT") -> None:
         with self.lock:
             kind = self.kinds[name.partition(".")[0]]
             cluster = self.clusters.setdefault(name, Cluster(self.home / name, kind))
         if verb == "start":
             cluster.start()
+        elif verb == "follow":
+            cluster.follow(self.clusters[more])
         else:
-            cluster.stop(signal.Signals[how])
+            cluster.stop(signal.Signals[more])
 
     def close(self) -> None:
         self.shutdown()

@@ -12,7 +12,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -66,14 +66,20 @@ class CommandLine:
         return lines[0]
 
 
-@pytest.fixture(scope="module")
-def typed() -> Iterator[CommandLine]:
+@contextmanager
+def command_line(*before: str) -> Iterator[CommandLine]:
+    """In a process that is started by this command."""
     environment = {name: value for name, value in os.environ.items() if name != "LEASEHOLD_URL"}
-    process = subprocess.Popen(
-        [sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-    )
+    command = [*before, sys.executable, "-c", FORKS]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
     with process:
         yield CommandLine(process)
+
+
+@pytest.fixture(scope="module")
+def typed() -> Iterator[CommandLine]:
+    with command_line() as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
@@ -186,27 +192,28 @@ def test_version_and_help(typed: CommandLine, place: Path) -> None:
     assert "--leash" not in said
 
 
-@pytest.mark.parametrize("processes", ["1", "2"])
+@pytest.mark.parametrize("command", ["jobs", "migrate", "prune"])
 def test_a_database_that_cannot_be_reached_is_told_at_once_and_without_the_password(
-    typed: CommandLine, tmp_path: Path, processes: str
+    typed: CommandLine, tmp_path: Path, command: str
 ) -> None:
     write_app(tmp_path, "postgresql://ada:swordfish@127.0.0.1:1/jobs")
-    said = typed.refusal(tmp_path, "worker", "shop:app", "--processes", processes)
+    said = typed.refusal(tmp_path, command, "shop:app")
     assert "cannot connect to postgresql://ada" in said
     assert "127.0.0.1:1/jobs" in said
     assert "swordfish" not in (tmp_path / "said").read_text()
 
 
 def test_a_password_that_is_refused_is_not_shown(typed: CommandLine, tmp_path: Path) -> None:
-    with refusing("password {password} of ada is wrong") as port:
+    with refusing("password authentication failed for ada: {password} is wrong") as port:
         write_app(tmp_path, f"postgresql://ada:swordfish@127.0.0.1:{port}/jobs")
-        assert "of ada is wrong" in typed.refusal(tmp_path, "worker", "shop:app")
+        assert "is wrong" in typed.refusal(tmp_path, "worker", "shop:app")
     assert "swordfish" not in (tmp_path / "said").read_text()
 
 
 def test_a_worker_that_could_not_start_does_not_say_that_it_stopped(typed: CommandLine, tmp_path: Path) -> None:
-    write_app(tmp_path, "postgresql://ada@127.0.0.1:1/jobs")
-    code, said = typed(tmp_path, "worker", "shop:app")
+    with refusing("password authentication failed") as port:
+        write_app(tmp_path, f"postgresql://ada:swordfish@127.0.0.1:{port}/jobs")
+        code, said = typed(tmp_path, "worker", "shop:app")
     assert code == 1
     assert "stopped" not in said
     assert not (tmp_path / "notes").exists()  # where WorkerStarted and WorkerStopped are noted

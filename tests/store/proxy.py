@@ -36,6 +36,19 @@ class Proxy:
     _ready: threading.Event = field(default_factory=threading.Event)
     _pairs: list[tuple[socket.socket, socket.socket]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _hung: list[tuple[socket.socket, socket.socket]] = field(default_factory=list)
+    _vanished: bool = False
+    _over: threading.Event = field(default_factory=threading.Event)
+
+    def hang(self) -> None:
+        """Nothing passes on the connections there are, which stay open. New ones work."""
+        with self._lock:
+            self._hung += self._pairs
+
+    def vanish(self) -> None:
+        """Nothing passes any more, on no connection, and new ones are not answered."""
+        self._vanished = True
+        self.hang()
 
     def cut_after(self, words: bytes, then: Callable[[], None] = lambda: None) -> None:
         """The next time that the client sends these words: pass them on, wait for the answer, and cut before giving it.
@@ -61,6 +74,10 @@ class Proxy:
                 client, _ = listener.accept()
             except OSError:
                 return
+            if self._vanished:
+                with self._lock:
+                    self._pairs.append((client, client))
+                continue
             try:
                 pair = (client, server_socket(self.dsn))
             except OSError:
@@ -75,6 +92,7 @@ class Proxy:
         client, server = pair
         with suppress(OSError):
             while data := client.recv(65536):
+                self._stop_if_hung(pair)
                 if self._cut_at is not None and self._cut_at in data:
                     self._cut_at = None
                     if self._answered:
@@ -97,6 +115,7 @@ class Proxy:
         tail = b""
         with suppress(OSError):
             while data := server.recv(65536):
+                self._stop_if_hung(pair)
                 if self._deaf is pair:
                     tail = (tail + data)[-6:]
                     if tail[:5] == b"Z\0\0\0\5":  # ReadyForQuery
@@ -104,6 +123,11 @@ class Proxy:
                     continue
                 client.sendall(data)
         self._close(pair)
+
+    def _stop_if_hung(self, pair: tuple[socket.socket, socket.socket]) -> None:
+        if pair in self._hung:
+            self._over.wait()
+            raise ConnectionError("hung until the end")
 
     def _close(self, pair: tuple[socket.socket, socket.socket]) -> None:
         for end in pair:
@@ -121,6 +145,7 @@ def proxy_to(dsn: str) -> Iterator[Proxy]:
         try:
             yield proxy
         finally:
+            proxy._over.set()
             proxy.cut_all()
 
 

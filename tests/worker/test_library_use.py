@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from leasehold import App, Attempt, Backoff, InvalidInput, Job, SchemaMismatch, StoreUnavailable, Worker, events
+from leasehold import App, Attempt, Backoff, InvalidInput, Job, SchemaMismatch, Worker, events
 from leasehold.core.job import Outcome
 from leasehold.worker import upkeep
 from leasehold.worker.run import Run
@@ -344,12 +344,21 @@ def test_options_that_make_no_sense_are_refused_when_the_worker_is_made(
         Worker(memory_app, **options)
 
 
-def test_a_store_that_cannot_be_reached_raises_from_run() -> None:
+def test_a_store_that_cannot_be_reached_is_waited_for_until_told_to_stop(caplog: pytest.LogCaptureFixture) -> None:
     app = App("postgresql://ada:swordfish@127.0.0.1:1/jobs")
     add_greet(app)
-    with pytest.raises(StoreUnavailable, match="cannot connect") as caught:
-        asyncio.run(asyncio.wait_for(Worker(app).run(), PATIENCE))
-    assert "swordfish" not in str(caught.value)
+    worker = Worker(app)
+
+    async def run_and_stop() -> None:
+        running = asyncio.create_task(worker.run())
+        while "Cannot reach the database" not in caplog.text:
+            await asyncio.sleep(0.01)
+        worker.stop()
+        await running
+
+    asyncio.run(asyncio.wait_for(run_and_stop(), PATIENCE))
+    assert "cannot connect" in caplog.text
+    assert "swordfish" not in caplog.text
     until(lambda: not leasehold_threads(), lambda: str(leasehold_threads()))
 
 

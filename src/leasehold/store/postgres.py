@@ -66,6 +66,10 @@ _ROW = ("22", "23", "54", "P0001")  # data exceptions, constraints, limits of th
 _PERMANENT = ("0A", "20", "21", "28", "2B", "2F", "34", "3D", "42", "44", "P0")
 READ_ONLY = "25006"
 
+#: "cached plan must not change result type": the table was changed since the statement was prepared. It says so with
+#: the SQLSTATE of what is not supported, and is known by where it comes from; messages may be in any language.
+STALE_PLAN = "RevalidateCachedQuery"
+
 HANDLERS_COMMIT_SECONDS = 30.0
 SMALL = 200_000  # bytes of parameters that need no more time than one row
 
@@ -98,6 +102,7 @@ class PostgresStore(Store):
     ) -> tuple[R, list[Wake]]:
         """Run a flow once on a connection of ours. One that turns out to be dead at BEGIN is replaced."""
         self.ready()
+        replaced = False
         while True:
             with self._pool.connection() as raw:
                 connection = self._own(raw, seconds, tries, until=reading.limit() if looks else None)
@@ -106,7 +111,9 @@ class PostgresStore(Store):
                     connection.commit()
                 except psycopg.Error as error:
                     connection.roll_back()
-                    if connection.was_dead:
+                    if connection.was_dead and not replaced:
+                        self._server.leave(raw)  # those beside it may be as dead, and each of them would take its time
+                        replaced = True
                         continue
                     if isinstance(error, pg.CheckViolation) and not error.diag.constraint_name:
                         self._make_missing_partition(raw, error)
@@ -248,7 +255,7 @@ class PostgresStore(Store):
         """Roll back what is still open. Closing undoes it too: if that fails, or somebody has no time for it."""
         try:
             if not raw.closed and not is_idle(raw):
-                with suppress(psycopg.Error):
+                with suppress(psycopg.Error), watchdog.limit(raw, STATEMENT_SECONDS + ANSWER_MARGIN):
                     await raw.execute("rollback")
         finally:
             await self._server.aclose(raw)
@@ -268,13 +275,17 @@ class PostgresStore(Store):
         except UNPREPARED:
             self._server.prepare_no_more()  # the next attempt will do without
             raise
+        except pg.FeatureNotSupported as error:
+            if error.diag.source_function == STALE_PLAN:
+                raw.pgconn.finish()  # the next attempt gets another connection
+            raise
         except psycopg.OperationalError as error:
             if raw.closed:  # nobody knows whether a commit that was under way came through; the token does
                 raise self._shown(error) from error
             raise
         finally:
             if isinstance(raw, psycopg.Connection) and not raw.closed and not is_idle(raw):
-                with suppress(psycopg.Error):
+                with suppress(psycopg.Error), watchdog.limit(raw, STATEMENT_SECONDS + ANSWER_MARGIN):
                     raw.execute("rollback")
 
     def _migrate_once(self) -> list[int]:
@@ -308,7 +319,7 @@ class PostgresStore(Store):
             if isinstance(raw, psycopg.Connection):
                 raw.close()  # the next try gets another connection
             if error.sqlstate == READ_ONLY or error.sqlstate is None:
-                self._server.drop_idle()  # as bad as this one: the server was demoted, or does not answer
+                self._server.leave(raw)  # it was demoted, or does not answer
         if isinstance(ours, StoreBusy | StoreUnavailable):
             return Transient(ours, unknown=unknown)
         return ours
@@ -326,6 +337,8 @@ class PostgresStore(Store):
             return StoreRefused(message)
         if state.startswith(_ROW):
             return RowRejected(message)
+        if error.diag.source_function == STALE_PLAN:
+            return StoreUnavailable(message)
         if state.startswith(_PERMANENT) or (not state and not isinstance(error, psycopg.OperationalError)):
             return StoreError(message)
         return StoreUnavailable(message)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import psycopg
 
@@ -41,11 +42,58 @@ KEEPALIVES = {
     "tcp_user_timeout": "30s",
 }
 
+#: Parts of a URL that may be lists, and what an empty place in the list stands for.
+_PER_HOST = {"host": "", "hostaddr": "", "port": "5432"}
+
 #: What the server says when it will not let us in, however often we ask.
 _REFUSED = re.compile(
     r"authentication failed|no pg_hba\.conf entry|no password supplied|(role|database) .* does not exist"
     r"|permission denied for database|is not permitted to log in|does not support SSL|unsupported frontend protocol"
 )
+
+
+class Hosts:
+    """The hosts of a URL, in the order in which they are tried: the one that answered last goes first.
+
+    One that is away may cost the whole connect timeout with each new connection.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._lists = {name: value.split(",") for name, value in _of_url(url).items() if name in _PER_HOST}
+        self.number = max(map(len, self._lists.values()), default=1)
+        self._first = 0
+        self._of: WeakKeyDictionary[psycopg.Connection[Any] | psycopg.AsyncConnection[Any], int] = WeakKeyDictionary()
+
+    def options(self) -> dict[str, str]:
+        """What the URL says of its hosts, in the order of this moment."""
+        if self.number == 1:
+            return {}
+        first = self._first
+        return {
+            name: ",".join(values[first:] + values[:first])
+            for name, values in self._lists.items()
+            if len(values) == self.number
+        }
+
+    def answered(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
+        """A connection was made."""
+        if self.number > 1:
+            for number in range(self.number):
+                if self._is_at(raw, number):
+                    self._of[raw] = self._first = number
+
+    def avoid(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
+        """The host of this connection does not answer, or no longer accepts writes: the others are tried before."""
+        if self._of.get(raw) == self._first:
+            self._first = (self._first + 1) % self.number
+
+    def _is_at(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any], number: int) -> bool:
+        facts = {"host": raw.info.host, "hostaddr": raw.info.hostaddr, "port": str(raw.info.port)}
+        return all(
+            facts[name] == (values[number] or _PER_HOST[name])
+            for name, values in self._lists.items()
+            if len(values) == self.number
+        )
 
 
 class Server:
@@ -57,6 +105,9 @@ class Server:
         #: that the server may work on a small statement
         self.statement_seconds = STATEMENT_SECONDS if patience is None else min(max(patience, 0.5), STATEMENT_SECONDS)
         self.where = shown(url)
+        self._hosts = Hosts(url)
+        #: Another host may take over, and we want the one that accepts writes; a URL may say otherwise.
+        self._moves = self._hosts.number > 1 and "target_session_attrs" not in _of_url(url)
         self._prepare: int | None = 5
         self.pooled = True  # unless it shows that there is no pooler between
         self._reached = False
@@ -97,9 +148,11 @@ class Server:
     def open(self, **options: Any) -> psycopg.Connection[Any]:
         """A new connection on which nothing was asked yet. What the URL says goes before these options."""
         with self._meaning_of_errors():
-            return psycopg.connect(
+            made = psycopg.connect(
                 self.url, autocommit=True, prepare_threshold=self._prepare, **self._options_given(**options)
             )
+        self._hosts.answered(made)
+        return made
 
     async def aconnect(self) -> psycopg.AsyncConnection[Any]:
         """A connection for the event loop that runs here: one that was kept for it, or a new one."""
@@ -116,6 +169,7 @@ class Server:
             if not self.pooled:
                 with suppress(psycopg.DatabaseError), watchdog.limit(made, CONNECT_SECONDS):
                     await made.execute(_settings(KEEPALIVES))
+        self._hosts.answered(made)
         self._reached = True
         return made
 
@@ -131,8 +185,9 @@ class Server:
         self._on_loops.close(asyncio.get_running_loop())
 
     def _options_given(self, **more: Any) -> dict[str, Any]:
-        given = psycopg.conninfo.conninfo_to_dict(self.url)
-        return {name: value for name, value in {**self._options, **more}.items() if name not in given}
+        given = _of_url(self.url)
+        ours = {name: value for name, value in {**self._options, **more}.items() if name not in given}
+        return {**ours, **self._hosts.options()}
 
     @contextmanager
     def _meaning_of_errors(self) -> Iterator[None]:
@@ -151,16 +206,21 @@ class Server:
 
     def listen(self) -> PostgresListener:
         """A connection that hears notifications."""
-        return PostgresListener(self.connect())
+        return PostgresListener(self.connect(), moves=self._moves)
 
     def prepare_no_more(self) -> None:
         """A pooler that does not know of prepared statements stands between."""
         self._prepare = None
         self.drop_idle()
 
+    def leave(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
+        """The server of this connection does not answer, or no longer accepts writes: the others are as bad. The next
+        one may find another host."""
+        self._hosts.avoid(raw)
+        self.drop_idle()
+
     def drop_idle(self) -> None:
-        """Close the connections that are not in use, and those in use when they come back: they lead to a server that
-        does not answer, or no longer accepts writes. The next connection may find another host."""
+        """Close the connections that are not in use, and those in use when they come back."""
         self.pool.close()
         self.openers.close()
         self._on_loops.close()
@@ -171,16 +231,20 @@ class Server:
         self.drop_idle()
 
     def _is_usable(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
-        """Neither closed nor in a transaction, nor made before prepared statements were given up."""
+        """Neither closed nor in a transaction, nor made before prepared statements were given up, nor on a server that
+        was demoted meanwhile: what is read there gets old."""
         idle = not raw.closed and raw.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
-        return idle and (raw.prepare_threshold is None or self._prepare is not None)
+        if not idle or (raw.prepare_threshold is not None and self._prepare is None):
+            return False
+        return not (self._moves and is_read_only(raw))
 
 
 class PostgresListener:
     """A connection of its own that hears notifications."""
 
-    def __init__(self, raw: psycopg.Connection[Any]) -> None:
+    def __init__(self, raw: psycopg.Connection[Any], *, moves: bool = False) -> None:
         self._raw = raw
+        self._moves = moves  # to another host, if this one accepts no more writes
         self._channels: set[str] = set()
 
     def wait(self, seconds: float, channels: frozenset[str]) -> set[str]:
@@ -199,11 +263,26 @@ class PostgresListener:
         if not heard:
             with watchdog.limit(self._raw, STATEMENT_SECONDS + ANSWER_MARGIN):
                 self._raw.execute("select 1")
+            if self._moves and is_read_only(self._raw):
+                raise StoreUnavailable("the server accepts no more writes, so there is nothing to hear")
         return heard
 
     def close(self) -> None:
         """Stop listening."""
         self._raw.close()
+
+
+def is_read_only(raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
+    """Whether the server has said that it accepts no writes. It tells so without being asked (since version 14)."""
+    return raw.info.parameter_status("default_transaction_read_only") == "on"
+
+
+def _of_url(url: str) -> dict[str, str]:
+    """What a URL says; nothing, if it is none."""
+    try:
+        return {name: str(value) for name, value in psycopg.conninfo.conninfo_to_dict(url).items()}
+    except psycopg.ProgrammingError:
+        return {}  # connecting says what is wrong with it
 
 
 def _close_async(raw: psycopg.AsyncConnection[Any]) -> None:

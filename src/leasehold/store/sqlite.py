@@ -437,7 +437,9 @@ class SQLiteStore(Store):
             return SchemaMismatch(f"{message}; run app.client.migrate()")
         if name.startswith(("SQLITE_ERROR", "SQLITE_CORRUPT", "SQLITE_NOTADB")):
             return StoreError(message)
-        # Disk full, I/O errors and all else. What fails at COMMIT may be in the file all the same.
+        if name.startswith("SQLITE_FULL"):
+            return Transient(StoreUnavailable(f"{message}; nothing was stored"), unknown=False)
+        # I/O errors and all else. What fails at COMMIT may be in the file all the same.
         return Transient(StoreUnavailable(message), unknown=name.startswith("SQLITE_IOERR"))
 
     def _refuse_network(self) -> None:

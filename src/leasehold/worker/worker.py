@@ -217,6 +217,8 @@ class Worker:
             solitude.lanes += station.lanes
         for station in self._stations:
             station.reach(self._stopping)
+        if self._stopping.is_set():
+            return
         for station in self._stations:
             station.start()
         slots = sum(lane.slots for station in self._stations for lane in station.lanes)

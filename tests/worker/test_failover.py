@@ -1,0 +1,161 @@
+"""Failover: the primary is lost, or demoted, under load. Workers and clients go on at the other host, and nothing that
+was acknowledged is lost or run twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from leasehold.core.errors import StoreError
+from tests.conftest import LOCAL_PG_KINDS, SERVERS
+from tests.servers import PrivateServer
+from tests.worker.programs import Program, Shop, a_shop, until
+
+LEASE = 6.0
+FIRST_ACK_WITHIN = 5.0  # seconds of the promotion
+PATIENCE = 60.0
+LONG = pytest.mark.skipif("LEASEHOLD_LONG" not in os.environ, reason="takes a minute: ./dev failover")
+
+
+@dataclass
+class Pair:
+    """A primary, its synchronous standby, and a shop that knows both."""
+
+    primary: PrivateServer
+    standby: PrivateServer
+    shop: Shop
+
+    def promote(self) -> float:
+        """Returns when it was done."""
+        with psycopg.connect(self.standby.dsn, autocommit=True) as connection:
+            assert connection.execute("select pg_promote()").fetchone() == (True,)
+        return time.monotonic()
+
+
+@pytest.fixture(params=LOCAL_PG_KINDS[:1])
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
+    servers = request.config.stash[SERVERS]
+    with servers.private(request.param) as primary, primary.standby() as standby:
+        until(lambda: sync_states(primary) == ["sync"], lambda: str(sync_states(primary)))
+        with a_shop(tmp_path, servers.dsn_of(primary.name, standby.name)) as shop:
+            yield Pair(primary, standby, shop)
+
+
+def sync_states(server: PrivateServer) -> list[str]:
+    with psycopg.connect(server.dsn) as connection:
+        return [state for (state,) in connection.execute("select sync_state from pg_stat_replication")]
+
+
+def sessions(server: PrivateServer) -> int:
+    with psycopg.connect(server.dsn) as connection:
+        query = "select count(*) from pg_stat_activity where application_name = 'leasehold'"
+        return int((connection.execute(query).fetchone() or (0,))[0])
+
+
+@dataclass
+class Load:
+    """Producers, and what was acknowledged to them: ids, each with the moment of its answer."""
+
+    shop: Shop
+    acknowledged: dict[str, float] = field(default_factory=dict)
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    def produce(self) -> None:
+        while not self.stopped.wait(0.02):
+            try:
+                job = self.shop.one("quick", 0.01)
+            except StoreError:  # it was away for longer than a call is repeated for: nothing was acknowledged
+                continue
+            self.acknowledged[job.id] = time.monotonic()
+
+    def after(self, moment: float, number: int) -> float:
+        """Wait until so many were acknowledged after this moment; returns when the first was."""
+
+        def late() -> list[float]:
+            return sorted(when for when in list(self.acknowledged.values()) if when > moment)
+
+        until(lambda: len(late()) >= number, lambda: f"{len(late())} of {number}\n{self.shop.logs}", PATIENCE)
+        return late()[0]
+
+
+@contextmanager
+def load_on(shop: Shop, producers: int = 3) -> Iterator[Load]:
+    load = Load(shop)
+    threads = [threading.Thread(target=load.produce) for _ in range(producers)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield load
+    finally:
+        load.stopped.set()
+        for thread in threads:
+            thread.join()
+
+
+def fail_over(pair: Pair, lose_primary: Callable[[], None], then: Callable[[], None] = lambda: None) -> None:
+    """Lose the primary under load, promote the standby, and look what has become of the jobs."""
+    shop = pair.shop
+    workers = [shop.start("-c", "4", "--lease", str(LEASE)) for _ in range(2)]
+    with load_on(shop) as load:
+        shop.noted("start", times=60)
+        lose_primary()
+        promoted = pair.promote()
+        assert load.after(promoted, 60) - promoted < FIRST_ACK_WITHIN
+    assert_all_ran_once(shop, load)
+    then()
+    assert_they_end_in_good_order(workers)
+
+
+def assert_all_ran_once(shop: Shop, load: Load) -> None:
+    ended = shop.client.wait_many(list(load.acknowledged), timeout=PATIENCE)
+    assert Counter(job.state for job in ended) == {"succeeded": len(load.acknowledged)}
+    until(lambda: not shop.client.count(state=("pending", "queued", "running")), lambda: shop.logs, PATIENCE)
+    starts = Counter(line[1] for line in shop.notes("start"))
+    assert not [id for id, number in starts.items() if number > 1]
+    assert set(load.acknowledged) <= set(starts)
+
+
+def assert_they_end_in_good_order(workers: list[Program]) -> None:
+    for worker in workers:
+        assert worker.send(signal.SIGTERM).code() == 0, worker.log
+        assert "Traceback" not in worker.log, worker.log
+
+
+def test_a_failover_under_load_loses_nothing_and_runs_nothing_twice(pair: Pair) -> None:
+    fail_over(pair, pair.primary.crash)
+
+
+@pytest.mark.parametrize("seconds", [5.5, pytest.param(15.0, marks=LONG)])
+def test_a_standby_that_hangs_before_a_failover_loses_nothing(pair: Pair, seconds: float) -> None:
+    """Its primary has commits then that nobody else has. None of them may have been acknowledged."""
+
+    def lose_primary() -> None:
+        pair.standby.signal("walreceiver", signal.SIGSTOP)
+        time.sleep(seconds)  # longer than a client waits for an answer
+        pair.primary.crash()
+        pair.standby.signal("walreceiver", signal.SIGCONT)
+
+    fail_over(pair, lose_primary)
+
+
+def test_clients_and_workers_leave_a_primary_that_was_demoted_and_keeps_its_sessions(pair: Pair) -> None:
+    def demote() -> None:
+        pair.primary.execute(
+            "alter system set default_transaction_read_only = on",
+            "select pg_reload_conf()",
+        )
+
+    def has_no_sessions() -> None:
+        until(lambda: sessions(pair.primary) == 0, lambda: f"{sessions(pair.primary)} sessions\n{pair.shop.logs}")
+
+    fail_over(pair, demote, has_no_sessions)
