@@ -65,9 +65,9 @@ def test_a_value_that_the_database_rejects_fails_its_job_and_not_its_neighbours(
 def test_an_error_that_says_nothing_of_the_outcome_does_not_change_it(
     pg_home: Home, pg_app: App, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A trigger of somebody else's that raises: it would come again, but the job has succeeded all the same."""
+    """It is known to come again, and yet it is no fault of the value: the job has succeeded all the same."""
     task = pg_app.task(greet)
-    with failing(pg_home.url, pg_home.schema, "finished", "P0001", times=2), working(pg_app):
+    with failing(pg_home.url, pg_home.schema, "finished", "0A000", times=2), working(pg_app):
         task.enqueue("ada")
         assert over(pg_app) == [("greet", "succeeded", 1)]
     assert "could not be settled and will be tried again" in caplog.text
