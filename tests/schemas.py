@@ -118,6 +118,7 @@ class Schemas:
         except BaseException:
             schema.drop()
             raise
+        schema.empty()  # a module that shares one store among its tests leaves the rows of the last
         if schema.is_as_new():
             self._idle.append(schema)
         else:
