@@ -36,23 +36,26 @@ def allowed(seconds: float, tries: int, size: int = 0) -> float:
 
 
 class Watchdog:
-    """One thread that shuts down connections whose answer is overdue."""
+    """One thread that shuts down connections whose answer is overdue.
+
+    It looks a few times a second while there are statements under way, and ends when there have been none for a while.
+    Callers may be interrupted anywhere: all that they hold is a lock of C, and only for a moment.
+    """
 
     def __init__(self) -> None:
         self._start()
 
     def _start(self) -> None:
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._deadlines: dict[Any, float] = {}
         self._thread: threading.Thread | None = None
-        self._idle = False
         self._pid = os.getpid()  # threads do not survive a fork
 
     @contextmanager
     def limit(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any], seconds: float) -> Iterator[None]:
         """Within the block the connection has so many seconds to answer."""
-        self.arm(raw, seconds)
         try:
+            self.arm(raw, seconds)
             yield
         finally:
             self.disarm(raw)
@@ -61,32 +64,34 @@ class Watchdog:
         """From now on the connection has so many seconds to answer."""
         if self._pid != os.getpid():
             self._start()
-        with self._changed:
-            self._deadlines[raw] = time.monotonic() + seconds
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="leasehold-deadlines", daemon=True)
-                self._thread.start()
-            elif self._idle:
-                self._changed.notify()
+        self._deadlines[raw] = time.monotonic() + seconds
+        if self._thread is None:
+            with self._lock:
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._work, name="leasehold-deadlines", daemon=True)
+                    self._thread.start()
 
     def disarm(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
         """It has answered. Not before a shutdown under way is over: the descriptor must not be reused meanwhile."""
-        with self._changed:
+        with self._lock:
             self._deadlines.pop(raw, None)
 
     def _work(self) -> None:
+        used = time.monotonic()
         while True:
-            with self._changed:
-                self._idle = True
-                if not self._changed.wait_for(lambda: self._deadlines, IDLE_FOR):
-                    self._thread = None
-                    return
-                self._idle = False
-                now = time.monotonic()
-                for raw in [raw for raw, deadline in self._deadlines.items() if deadline <= now]:
-                    del self._deadlines[raw]
-                    _shut_down(raw)
             time.sleep(TICK)
+            now = time.monotonic()
+            if self._deadlines:
+                used = now
+                with self._lock:
+                    for raw in [raw for raw, deadline in list(self._deadlines.items()) if deadline <= now]:
+                        del self._deadlines[raw]
+                        _shut_down(raw)
+            elif now - used > IDLE_FOR:
+                self._thread = None
+                if not self._deadlines:  # looked at again: one that was armed meanwhile may have seen this thread
+                    return
+                self._thread = threading.current_thread()
 
 
 def _shut_down(raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:

@@ -34,6 +34,7 @@ C = TypeVar("C", bound=Closeable)
 
 MAX_IDLE = 60.0
 MAX_LIFETIME = 3600.0
+LONGEST_SLEEP = 1.0  # seconds between two looks at what is idle
 
 #: Connections that a parent process still uses. Closing, or even forgetting, one of them would say goodbye in its name.
 abandoned: list[Any] = []
@@ -68,7 +69,6 @@ class Sweeper:
         self._lock = threading.Lock()
         self._pools: WeakSet[Any] = WeakSet()
         self._thread: threading.Thread | None = None
-        self._news = threading.Event()
         self._pid = os.getpid()
 
     def look_after(self, pool: Swept) -> None:
@@ -78,7 +78,6 @@ class Sweeper:
         with self._lock:
             self._pools.add(pool)
             pool.swept = True
-            self._news.set()
             if self._thread is None:
                 thread = threading.Thread(target=self._sweep, name="leasehold-idle", daemon=True)
                 try:
@@ -91,8 +90,7 @@ class Sweeper:
     def _sweep(self) -> None:
         wait: float | None = 0.0
         while wait is not None:
-            self._news.wait(wait)
-            self._news.clear()
+            time.sleep(min(wait, LONGEST_SLEEP))  # not an event: an interrupt of the one who sets it could break it
             wait = self._sweep_once()
 
     def _sweep_once(self) -> float | None:

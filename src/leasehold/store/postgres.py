@@ -430,8 +430,8 @@ class OwnConnection:
                 self._set_limit(seconds)
         commits = query.writes and not self._open
         before, self.unknown = self.unknown, self.unknown or commits
-        watchdog.arm(self._raw, seconds + ANSWER_MARGIN)
         try:
+            watchdog.arm(self._raw, seconds + ANSWER_MARGIN)
             cursor = self._raw.execute(text.sql, query.params, binary=True)
         except psycopg.Error as error:
             if not _is_lost(self._raw, error):

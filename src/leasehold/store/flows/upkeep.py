@@ -58,7 +58,7 @@ def beat(
 
     A pulse in the future means that the clock was put back: leases that were taken in the future are rewound.
     """
-    waited = yield from await_renewals()
+    waited = yield from await_renewals(now)
     ((is_back,),) = yield read("clock_is_back", now=now)
     found = yield from touch_pulse(gap, grace, every, locked=waited > LOCKED, now=now)
     if is_back:

@@ -1,2 +1,2 @@
 -- probe: whether the file can be written. Writes nothing.
-update {schema}.jobs set state = state where 0;
+update {schema}.pulse set single = single where 0;
