@@ -7,7 +7,6 @@ import random
 import threading
 import time
 from collections import deque
-from itertools import islice
 
 from ..core.errors import RowRejected, StoreBusy
 from ..core.job import Outcome, Raised, Released, Snoozed, State, Succeeded
@@ -94,10 +93,8 @@ class Settler:
             self._news.wait(self._pause if self._aside else None)
         self._asleep = False
         aside = self._aside
-        batch = list(islice(self._waiting, MOST))
-        self._busy = len(batch)
-        for _ in batch:
-            self._waiting.popleft()
+        self._busy = min(len(self._waiting), MOST)  # before they are taken out: `left` counts them throughout
+        batch = [self._waiting.popleft() for _ in range(self._busy)]  # others append meanwhile, so nothing is iterated
         try:
             plain, keyed, may_be_open = _sorted(batch)
             self._settle(plain)
