@@ -193,7 +193,8 @@ def _waits_for(job: Job[Any]) -> Flow[list[str]]:
 
 def _behind(job: Job[Any]) -> Flow[list[str]]:
     found = yield read("holder", target=job.target)
-    ahead = f"{(yield read('ahead', target=job.target, id=job.id))[0][0]} in line before it"
+    ((number,),) = yield read("ahead", target=job.target, id=job.id)
+    ahead = f"{number} in line before it"
     if found:
         id, state = found[0]
         hint = "; resume or cancel that one" if state in (State.PAUSED, State.FAILED) else ""
