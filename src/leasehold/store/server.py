@@ -167,8 +167,12 @@ class Server:
                 **self._options_given(),
             )
             if not self.pooled:
-                with suppress(psycopg.DatabaseError), watchdog.limit(made, CONNECT_SECONDS):
-                    await made.execute(_settings(KEEPALIVES))
+                try:
+                    with suppress(psycopg.DatabaseError), watchdog.limit(made, CONNECT_SECONDS):
+                        await made.execute(_settings(KEEPALIVES))
+                except BaseException:  # cancelled: no caller knows of it yet
+                    _close_async(made)
+                    raise
         self._hosts.answered(made)
         self._reached = True
         return made
