@@ -97,7 +97,7 @@ class Watchdog:
 def _shut_down(raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
     """End the connection under the call that waits for its answer, which fails as if the server had closed it."""
     log.warning("No answer from the database in time; closing the connection.")
-    with suppress(OSError, Exception), socket.socket(fileno=os.dup(raw.fileno())) as same:
+    with suppress(Exception), socket.socket(fileno=os.dup(raw.fileno())) as same:
         same.shutdown(socket.SHUT_RDWR)
 
 

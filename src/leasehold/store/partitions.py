@@ -30,7 +30,7 @@ TURN_AGAIN = 10.0
 MOST = 5000  # rows of one batch
 NO_JOB = "00000000-0000-0000-0000-000000000000"
 
-#: Another process was quicker, or somebody uses the partition just now.
+#: Another process was quicker, or uses the partition just now.
 _ANOTHER_TIME = (
     pg.QueryCanceled,
     pg.LockNotAvailable,

@@ -119,7 +119,7 @@ def prune_stale_keys(beyond: str = "", *, most: int = 1000) -> Flow[tuple[int, s
     stale = [{"key": key, "job": job} for key, job in seen if job is not None]
     removed: list[Row] = []
     if stale:
-        held = yield write("hold_keys", batch=as_json(stale))  # looked at again now that nobody can take them
+        held = yield write("hold_keys", batch=as_json(stale))  # looked at again, now that they cannot be taken
         removed = yield write("drop_stale_keys", batch=as_json([{"key": key, "job": job} for key, job in held]))
     return len(removed), next((key for key, job in seen if job is None), None)
 

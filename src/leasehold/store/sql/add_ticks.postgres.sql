@@ -1,4 +1,4 @@
--- add_ticks: whoever adds the row of a tick is the one who enqueues its job. Returns the jobs of those that are new.
+-- add_ticks: the worker that adds the row of a tick enqueues its job. Returns the jobs of those that are new.
 -- With it goes when the schedules, locked by an earlier statement, are due next.
 with moved as (
     update {schema}.schedules s set next_at = to_timestamp(b.next_at), moved_at = {now}

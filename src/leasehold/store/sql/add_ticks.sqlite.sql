@@ -1,4 +1,4 @@
--- add_ticks: whoever adds the row of a tick is the one who enqueues its job. Returns the jobs of those that are new.
+-- add_ticks: the worker that adds the row of a tick enqueues its job. Returns the jobs of those that are new.
 -- With it goes when the schedules are due next.
 update {schema}.schedules
 set next_at = (select json_extract(b.value, '$.next_at') from json_each(:moves) b where json_extract(b.value, '$.name') = name),

@@ -1,4 +1,4 @@
--- due_schedules: lock those whose time has come, unless somebody deals with them just now; and those whose time was decided in
+-- due_schedules: lock those whose time has come, unless another worker has them locked; and those whose time was decided in
 -- what is the future now, as the clock was put back.
 select name, definition::text, extract(epoch from next_at)::float8, extract(epoch from {now})::float8,
        moved_at > {now} + interval '1 second'
