@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import asyncio
-import dataclasses
 import inspect
 import re
 import runpy
@@ -268,7 +267,7 @@ def all_events() -> list[str]:
 
 @pytest.mark.parametrize("name", all_events())
 def test_every_event_is_in_the_reference_and_its_guide(name: str) -> None:
-    fields = [field.name for field in dataclasses.fields(getattr(events, name))]
+    fields = getattr(events, name).__struct_fields__
     for text in (section("Events"), (DOCS / "guides" / "events.md").read_text()):
         assert [word for word in [name, *fields] if not re.search(rf"`{word}`|events\.{word}\b", text)] == []
 

@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from leasehold import App, InvalidInput, Job, State
 from leasehold.core.stats import BOUNDS, Histogram, step_for

@@ -7,9 +7,10 @@ import itertools
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, ParamSpec, TypeVar
+
+from msgspec import Struct, field, structs
 
 from .store.flows import audit, operations, search, steer
 from .store.flows.audit import Note
@@ -33,8 +34,7 @@ BULK: dict[Action, Callable[..., Flow[Any]]] = {
 AT_ONCE = 100  # jobs that are changed in one transaction
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Struct, frozen=True):
     """What is being done, and to whom."""
 
     what: str
@@ -42,8 +42,7 @@ class Said:
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class BulkDone:
+class BulkDone(Struct, frozen=True):
     """How many jobs something was done to, and how many no longer allowed it.
 
     `next`: it ended before all were come to; give this as `before` to go on.
@@ -54,13 +53,12 @@ class BulkDone:
     next: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class IdempotencyKey:
+class IdempotencyKey(Struct, frozen=True):
     """A caller's own name for one call, and the fingerprint of what the call asks for."""
 
     key: str
     request: str | None = None
-    _changes: Iterator[int] = field(default_factory=itertools.count, compare=False)
+    _changes: Iterator[int] = field(default_factory=itertools.count)
 
     def operation_id(self) -> str:
         """The id of the call's next transaction: a call that is repeated makes the same changes in the same order."""
@@ -108,7 +106,7 @@ class Hand:
         if found is None:
             return None
         said, args = found
-        return self._carry_out(replace(operation, subject=said.subject), said, flow, *args)
+        return self._carry_out(structs.replace(operation, subject=said.subject), said, flow, *args)
 
     def step(self, said: Said, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a flow that is one step of many, and goes through many rows; the audit trail notes the whole."""
@@ -171,8 +169,8 @@ def bulk(
                 on_step(total)
         before = following
         if before is None:
-            return replace(total, next=None)
-    return replace(total, next=before)
+            return structs.replace(total, next=None)
+    return structs.replace(total, next=before)
 
 
 def _plain(value: Any) -> Any:

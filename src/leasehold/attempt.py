@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar, cast, overload
 
+from msgspec import Struct
+
 from .core import names
 from .core.errors import Aborted, AbortReason, InvalidInput, JobCancelled, JobFailed
 from .core.job import BlockerInfo, Claimed, Draft, Job, Progress, State
@@ -269,8 +271,7 @@ class Attempt:
             raise Aborted(self.aborted)
 
 
-@dataclass(frozen=True, slots=True)
-class Continuation:
+class Continuation(Struct, frozen=True):
     """What `continue_with` really returns. Whoever runs the handler looks for it; users never see it."""
 
     draft: Draft[Any]

@@ -8,9 +8,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Literal, ParamSpec, TypeVar, Unpack, cast, overload
 from uuid import UUID
+
+from msgspec import structs
 
 from . import events
 from .acting import BULK, Action, BulkDone, Hand, IdempotencyKey, Said, bulk
@@ -257,7 +258,7 @@ class Client(Sights):
         if where == Filter():
             raise InvalidInput("bulk needs a filter: say which jobs, by state, queue, task, target, worker or error")
         left = None if most is None else names.whole("most", most, 0, 2**31 - 1)
-        where = where if where.states else replace(where, states=tuple(sorted(TRANSITIONS[action].sources)))
+        where = where if where.states else structs.replace(where, states=tuple(sorted(TRANSITIONS[action].sources)))
         limit = None if seconds is None else names.seconds("seconds", seconds)
         start = None if before is None else parse_id(before)
         return bulk(self._hand, action, where, which, left, limit, start, on_step)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from .core.errors import AbortReason, InvalidInput
 from .core.job import State
@@ -22,13 +23,11 @@ E = TypeVar("E", bound="Event")
 Listener = Callable[[E], object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Struct, frozen=True, kw_only=True):
     """Anything that happened."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobEvent(Event):
+class JobEvent(Event, frozen=True, kw_only=True):
     """Something happened to a job. What the one who did it does not know is None."""
 
     job_id: str
@@ -38,8 +37,7 @@ class JobEvent(Event):
     tenant: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptEvent(JobEvent):
+class AttemptEvent(JobEvent, frozen=True, kw_only=True):
     """Something happened to an attempt of a job."""
 
     worker: str
@@ -47,120 +45,113 @@ class AttemptEvent(JobEvent):
     version: int
 
 
-class Enqueued(JobEvent):
+class Enqueued(JobEvent, frozen=True):
     """A job was stored. Not told of jobs that were enqueued on a caller's connection: the caller commits those."""
 
 
-class Promoted(JobEvent):
+class Promoted(JobEvent, frozen=True):
     """A job that waited may be claimed now."""
 
 
-class Claimed(AttemptEvent):
+class Claimed(AttemptEvent, frozen=True):
     """A worker has taken the job."""
 
 
-class Renewed(AttemptEvent):
+class Renewed(AttemptEvent, frozen=True):
     """The lease was renewed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended(AttemptEvent):
+class Ended(AttemptEvent, frozen=True, kw_only=True):
     """An attempt has ended. `seconds`: how long the handler ran."""
 
     error: str | None = None
     seconds: float = 0.0
 
 
-class Succeeded(Ended):
+class Succeeded(Ended, frozen=True):
     """The handler returned, and that is recorded."""
 
 
-class Retried(Ended):
+class Retried(Ended, frozen=True):
     """The attempt failed; the job will be tried again."""
 
 
-class Snoozed(Ended):
+class Snoozed(Ended, frozen=True):
     """The handler asked to be run again later."""
 
 
-class Failed(Ended):
+class Failed(Ended, frozen=True):
     """The job has failed for good."""
 
 
-class Released(Ended):
+class Released(Ended, frozen=True):
     """The job was given back: nobody ran it to its end."""
 
 
-class Cancelled(JobEvent):
+class Cancelled(JobEvent, frozen=True):
     """The job was cancelled, or, while `state` is running, its worker was asked to."""
 
 
-class Paused(JobEvent):
+class Paused(JobEvent, frozen=True):
     """The job was paused, or, while `state` is running, its worker was asked to."""
 
 
-class Resumed(JobEvent):
+class Resumed(JobEvent, frozen=True):
     """A paused or failed job goes on."""
 
 
-class Hastened(JobEvent):
+class Hastened(JobEvent, frozen=True):
     """A job that waited for its time is due now (`run_now`)."""
 
 
-class Completed(JobEvent):
+class Completed(JobEvent, frozen=True):
     """The job was completed from outside."""
 
 
-class Deleted(JobEvent):
+class Deleted(JobEvent, frozen=True):
     """The job is gone."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reaped(JobEvent):
+class Reaped(JobEvent, frozen=True, kw_only=True):
     """The lease of a worker that died ran out, and the job was taken from it."""
 
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseLost(AttemptEvent):
+class LeaseLost(AttemptEvent, frozen=True, kw_only=True):
     """This worker no longer owns the job: nothing that its attempt says is recorded."""
 
     reason: AbortReason = "lease_lost"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerEvent(Event):
+class WorkerEvent(Event, frozen=True, kw_only=True):
     """Something happened to a worker."""
 
     worker: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerStarted(WorkerEvent):
+class WorkerStarted(WorkerEvent, frozen=True, kw_only=True):
     """The worker takes jobs from now on."""
 
     slots: int = 0  # how many at a time
 
 
-class WorkerStopping(WorkerEvent):
+class WorkerStopping(WorkerEvent, frozen=True):
     """The worker takes no more jobs; those that run may go on for a while."""
 
 
-class WorkerStopped(WorkerEvent):
+class WorkerStopped(WorkerEvent, frozen=True):
     """The worker has ended."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreDown(WorkerEvent):
+class StoreDown(WorkerEvent, frozen=True, kw_only=True):
     """The worker cannot reach its store. It goes on trying."""
 
     error: str
     tenant: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreUp(WorkerEvent):
+class StoreUp(WorkerEvent, frozen=True, kw_only=True):
     """The store is back."""
 
     seconds: float  # how long it was away

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, Literal, TypedDict, get_args
 from uuid import UUID
+
+from msgspec import structs
 
 from .core import names
 from .core.backoff import Backoff
@@ -145,7 +146,7 @@ _JOB: dict[str, Check] = {
     "connection": _given,  # whether it is one, and of which colour, is for the client to find out
     "tenant": lambda value: names.key("tenant", value),
 }
-POLICY_OPTIONS = frozenset(field.name for field in fields(Policy))
+POLICY_OPTIONS = frozenset(field.name for field in structs.fields(Policy))
 
 
 def check_task(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,7 +176,7 @@ def check_job(task: str, options: Mapping[str, Any]) -> dict[str, Any]:
 def policy_from(base: Policy, checked: Mapping[str, Any]) -> Policy:
     """A policy with those of the checked options that belong to it."""
     changes = {name: value for name, value in checked.items() if name in POLICY_OPTIONS}
-    return replace(base, **changes) if changes else base
+    return structs.replace(base, **changes) if changes else base
 
 
 def _checked(where: str, options: Mapping[str, Any], checks: Mapping[str, Check]) -> dict[str, Any]:

@@ -9,10 +9,9 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
 from .core.job import AttemptRecord, BlockerInfo, Chain, Job
 from .core.schedule import ScheduleInfo
@@ -95,23 +94,23 @@ def _shown(value: Any, redact: Redact) -> Any:
             return type(value)(_shown(one, redact) for one in value)
         case Job():
             texts = {name: _json(getattr(value, name), redact) for name in ("payload", "result", "context")}
-            progress = value.progress and msgspec.structs.replace(
-                value.progress, note=without_passwords_in(value.progress.note)
-            )
-            return msgspec.structs.replace(value, **texts, error=without_passwords_in(value.error), progress=progress)
+            progress = value.progress and replace(value.progress, note=without_passwords_in(value.progress.note))
+            return replace(value, **texts, error=without_passwords_in(value.error), progress=progress)
         case AttemptRecord():
             return replace(value, error=without_passwords_in(value.error))
         case BlockerInfo():
             return replace(value, result=_json(value.result, redact))
         case ScheduleInfo():
-            return msgspec.structs.replace(value, payload=redact(value.payload))
+            return replace(value, payload=redact(value.payload))
         case FailureGroup():
             # What is searched for ends before a password: it finds these jobs, and perhaps some more.
             return replace(value, error=without_passwords(value.error), search=_CREDENTIALS.split(value.search)[0])
         case AuditEntry():
             return replace(value, detail=_detail(value.detail, redact))
-        case Page() | Chain():
+        case Page():
             return replace(value, jobs=_shown(value.jobs, redact))
+        case Chain():
+            return Chain(_shown(value.jobs, redact))
         case AuditPage():
             return replace(value, entries=_shown(value.entries, redact))
         case TargetPage():

@@ -7,10 +7,10 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import NoReturn
 
 from ..core.errors import InvalidInput, LeaseholdError, SchemaMismatch, UnknownTask
+from ..core.release import release
 from ..redact import without_passwords
 from . import (
     completion,
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def build() -> argparse.ArgumentParser:
     """All commands and their arguments."""
     parser = argparse.ArgumentParser(prog="leasehold", description="A job queue whose jobs live in your own database.")
-    parser.add_argument("--version", action="version", version=f"leasehold {version('leasehold')}")
+    parser.add_argument("--version", action="version", version=f"leasehold {release()}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.add_to(commands)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from .errors import InvalidInput
 
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
+class Backoff(Struct, frozen=True):
     """Exponential: `base * factor ** n`, at most `max`, all of it random unless `jitter` is off."""
 
     base: float = 0.5

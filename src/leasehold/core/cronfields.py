@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from calendar import monthrange
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from .errors import InvalidInput
 
@@ -36,8 +37,7 @@ class Fields(NamedTuple):
     wild: bool  # whether the minute or the hour starts with *
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(Struct, frozen=True):
     """One of the five: what it is called, the numbers and names it takes, and how to say so."""
 
     name: str

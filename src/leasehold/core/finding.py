@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Level = Literal["ok", "info", "warning", "error"]
 
 _SIZES = ("bytes", "KB", "MB", "GB", "TB")
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One thing that `doctor` looked at: what was seen, and what to do about it.
 
     `ok`: as it should be. `info`: worth knowing, nothing to be done now. `warning`: costs something, or will. `error`:

@@ -6,13 +6,13 @@ Those that are made by the thousand are msgspec's structs, which cost a tenth of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from .backoff import Backoff
 
@@ -50,8 +50,7 @@ class Wait(StrEnum):
     TARGET = "target"  # others stand before it in its target's line
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """What a task decided and others must apply: stored with the job, so that any worker can."""
 
     max_attempts: int = 4
@@ -214,8 +213,7 @@ class Claimed(Struct, frozen=True):
         return Lease(self.id, self.token)
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptRecord:
+class AttemptRecord(Struct, frozen=True):
     """One attempt of a job that has ended, or the one that runs now (`outcome` is "running")."""
 
     job_id: str
@@ -230,8 +228,7 @@ class AttemptRecord:
     expires_at: datetime | None = None  # until when its lease was good; None of a success
 
 
-@dataclass(frozen=True, slots=True)
-class BlockerInfo:
+class BlockerInfo(Struct, frozen=True):
     """What a job waits for, or waited for: a chain, how it ended (None: not yet) and its result as JSON text.
 
     `task` is that of the chain's first job; None until it has ended, and where that job was gone by then.
@@ -246,16 +243,14 @@ class BlockerInfo:
 # What came of an attempt. Closed: `machine.settle` says what each of them means for the job.
 
 
-@dataclass(frozen=True, slots=True)
-class Succeeded:
+class Succeeded(Struct, frozen=True):
     """The handler returned; `result` is JSON text. `continue_with` goes on with the chain."""
 
     result: str | None = None
     continue_with: Draft[Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Raised:
+class Raised(Struct, frozen=True):
     """The handler raised, or timed out. `delay` overrides the backoff, `fatal` the attempts that remain."""
 
     error: str
@@ -263,16 +258,14 @@ class Raised:
     fatal: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Snoozed:
+class Snoozed(Struct, frozen=True):
     """The handler asked to be run again later; or, if that comes first, when there is a signal for it."""
 
     delay: float
     awaits: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Released:
+class Released(Struct, frozen=True):
     """The worker gives the job back unrun, or unfinished at shutdown."""
 
     reason: str | None = None

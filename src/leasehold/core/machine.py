@@ -7,8 +7,9 @@ goes. They return a `Change`; the statements in `store/sql` compare and swap, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
+
+from msgspec import Struct, structs
 
 from .errors import InvalidTransition
 from .job import OnBlockerFailure, Outcome, Policy, Raised, Released, Request, Snoozed, State, Succeeded, Wait
@@ -60,8 +61,7 @@ def check(job_id: str, verb: str, state: State, hint: str = "") -> None:
         raise InvalidTransition(job_id, verb, state, hint)
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(Struct, frozen=True):
     """What a decision needs to know of a job that leaves `running`."""
 
     id: str
@@ -73,8 +73,7 @@ class Running:
     policy: Policy
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """What becomes of a job: the value that a decision returns and a statement applies."""
 
     id: str
@@ -99,9 +98,9 @@ def settle(job: Running, outcome: Outcome, random: float) -> Change:
         case Succeeded():
             return Change(job.id, "succeed", SUCCEEDED, job.attempt, job.losses)
         case Snoozed(delay, awaits):
-            change = replace(_back(job, "snooze", PENDING, delay=delay), awaits=awaits)
+            change = structs.replace(_back(job, "snooze", PENDING, delay=delay), awaits=awaits)
         case Released(reason, pause):
-            change = replace(_back(job, "release", PAUSED if pause else QUEUED), error=reason)
+            change = structs.replace(_back(job, "release", PAUSED if pause else QUEUED), error=reason)
         case Raised(error, delay, fatal):
             change = _after_failure(job, error, delay, fatal, random)
     return _honour(job, change)
@@ -120,8 +119,8 @@ def reap(job: Running, random: float) -> Change:
         delay = job.policy.backoff.delay(losses - 1, random) if losses > 1 else 0.0
         change = _holding(job, "reap", PENDING if losses > 1 else QUEUED, delay, error)
         if spent:
-            change = replace(change, attempt=job.policy.max_attempts - 1)
-    return _honour(job, replace(change, losses=losses, keeps_token=False))
+            change = structs.replace(change, attempt=job.policy.max_attempts - 1)
+    return _honour(job, structs.replace(change, losses=losses, keeps_token=False))
 
 
 def pause(wait: Wait | None, time_ahead: bool, lines_up: bool) -> Wait | None:
@@ -141,7 +140,7 @@ def resume(waits_for_jobs: bool, time_ahead: bool, in_line: bool) -> Wait:
 
 def _back(job: Running, verb: str, state: State, *, delay: float = 0.0) -> Change:
     """The attempt is given back: it did not come to an end of its own."""
-    return replace(_holding(job, verb, state, delay, None), attempt=max(job.attempt - 1, 0))
+    return structs.replace(_holding(job, verb, state, delay, None), attempt=max(job.attempt - 1, 0))
 
 
 def _after_failure(job: Running, error: str, delay: float | None, fatal: bool, random: float) -> Change:
@@ -170,7 +169,7 @@ def _honour(job: Running, change: Change) -> Change:
         return change
     state = CANCELLED if job.request == "cancel" else PAUSED
     holds = state is PAUSED and job.target is not None
-    return replace(change, state=state, wait=None, delay=0.0, holds=holds)
+    return structs.replace(change, state=state, wait=None, delay=0.0, holds=holds)
 
 
 def blocked(end: State | None, wish: OnBlockerFailure) -> Literal["free", "hold", "cancel"]:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct, structs
 
 from .job import Job, State
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """Some jobs, newest first. `next` goes into the next call; None: these were the last."""
 
     jobs: list[Job[Any]]
     next: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class RateInfo:
+class RateInfo(Struct, frozen=True):
     """At most `rate` jobs start within any `per` seconds: of this key, of each key ("*"), or of the queue (None)."""
 
     key: str | None
@@ -27,8 +26,7 @@ class RateInfo:
     per: float
 
 
-@dataclass(frozen=True, slots=True)
-class QueueInfo:
+class QueueInfo(Struct, frozen=True):
     """A queue that has jobs or settings.
 
     Where there are too many live jobs to count each time, the numbers are those of a moment ago (`counted_at`), or, if
@@ -66,8 +64,7 @@ def counted_at(queues: Iterable[QueueInfo]) -> datetime | None:
     return min((one.counted_at for one in queues if one.counted_at is not None), default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class TargetInfo:
+class TargetInfo(Struct, frozen=True):
     """A target that is held or waited for."""
 
     target: str
@@ -75,16 +72,14 @@ class TargetInfo:
     waiting: int
 
 
-@dataclass(frozen=True, slots=True)
-class TargetPage:
+class TargetPage(Struct, frozen=True):
     """Some targets, by name. `next` goes into the next call as `after`; None: these were the last."""
 
     targets: list[TargetInfo]
     next: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class TargetView:
+class TargetView(Struct, frozen=True):
     """One target: who holds it, and the first of those in line, in order; `waiting` counts all of them."""
 
     target: str
@@ -93,8 +88,7 @@ class TargetView:
     waiting: int
 
 
-@dataclass(frozen=True, slots=True)
-class FailureGroup:
+class FailureGroup(Struct, frozen=True):
     """Jobs that failed alike. `search` finds them by the `error` filter; `example` is one of them."""
 
     task: str
@@ -108,11 +102,10 @@ class FailureGroup:
     def __add__(self, other: FailureGroup) -> FailureGroup:
         latest = max(self, other, key=lambda group: group.last_at)
         first = min(self.first_at, other.first_at)
-        return replace(latest, number=self.number + other.number, first_at=first)
+        return structs.replace(latest, number=self.number + other.number, first_at=first)
 
 
-@dataclass(frozen=True, slots=True)
-class AuditEntry:
+class AuditEntry(Struct, frozen=True):
     """Who did what, to whom, and what else there is to say."""
 
     id: str
@@ -123,8 +116,7 @@ class AuditEntry:
     detail: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class AuditPage:
+class AuditPage(Struct, frozen=True):
     """Some entries, the latest first. `next` goes into the next call as `before`; None: these were the last."""
 
     entries: list[AuditEntry]

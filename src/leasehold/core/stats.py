@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 #: Upper bounds of the classes that durations are counted in, in seconds; one more class is beyond them.
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 7200.0)
@@ -15,8 +16,7 @@ STEPS = {60: 3 * 3600.0, 600: 3 * 86400.0, 3600: 8 * 86400.0, 21600: 400 * 86400
 MOST_POINTS = 180
 
 
-@dataclass(frozen=True, slots=True)
-class Histogram:
+class Histogram(Struct, frozen=True):
     """Durations by class: how many were not longer than each of `BOUNDS` but longer than the one before."""
 
     counts: tuple[int, ...] = (0,) * (len(BOUNDS) + 1)
@@ -50,8 +50,7 @@ def class_of(seconds: float) -> int:
     return bisect_left(BOUNDS, seconds)
 
 
-@dataclass(frozen=True, slots=True)
-class StatPoint:
+class StatPoint(Struct, frozen=True):
     """What was counted for a queue within a step, which begins at `at`.
 
     `counts`: attempts that have ended, by what came of them. `gauges`: the greatest number of jobs in each state that

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from msgspec import Struct
@@ -21,8 +20,7 @@ class WorkerFacts(Struct, frozen=True):
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerInfo:
+class WorkerInfo(Struct, frozen=True):
     """A worker, as it last spoke of itself. `lost`: it has not for a while, and did not say that it would stop."""
 
     name: str

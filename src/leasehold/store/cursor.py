@@ -17,7 +17,8 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ..core.job import Claimed
 from .flows.lease import EVERYTHING, Scope
@@ -28,8 +29,7 @@ LAG = 1.0
 HIDDEN_FOR = 1.0  # at most
 
 
-@dataclass(slots=True)
-class _Queue:
+class _Queue(Struct):
     marks: dict[int, int] = field(default_factory=dict)  # rank -> seq up to which all is consumed
     recent: deque[tuple[float, int, int]] = field(default_factory=deque)  # (when, rank, seq) not yet old enough
     doubtful: bool = False  # the last look through everything was slow; it may have waited for a lock

@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 import sqlite3
 from functools import cache
-from importlib.metadata import version as release_of
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.errors import SchemaMismatch
+from ..core.release import release
 from .query import Dialect, in_schema, split
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ NOTHING = Applied(0, 0, None)
 def migrations(dialect: Dialect) -> dict[int, str]:
     """The texts by version, in order."""
     found = {}
-    for file in (files(__package__) / "migrations").iterdir():
+    for file in (Path(__file__).parent / "migrations").iterdir():
         match = _FILE.fullmatch(file.name)
         if match and match[2] == dialect:
             found[int(match[1])] = file.read_text(encoding="utf-8")
@@ -123,7 +123,7 @@ def migrate_postgres(connection: psycopg.Connection[Any], schema: str, quoted: s
                 connection.execute(in_schema(text, "postgres", quoted).replace("{channel}", f"'{schema}.jobs'"))
                 connection.execute(
                     f"insert into {quoted}.migrations (version, oldest, release) values (%s, %s, %s)",  # noqa: S608
-                    (version, oldest(version, text), release_of("leasehold")),
+                    (version, oldest(version, text), release()),
                 )
                 applied.append(version)
     return applied
@@ -159,7 +159,7 @@ def migrate_sqlite(connection: sqlite3.Connection, schema: str, where: str) -> l
             connection.execute(
                 f"insert into {schema}_migrations (version, applied_at, oldest, release)"  # noqa: S608
                 f" values (?, {moment}, ?, ?)",
-                (version, oldest(version, text), release_of("leasehold")),
+                (version, oldest(version, text), release()),
             )
             applied.append(version)
     return applied

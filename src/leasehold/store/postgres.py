@@ -11,10 +11,10 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import psycopg
+from msgspec import Struct
 from psycopg import errors as pg
 
 from ..core import names
@@ -359,8 +359,7 @@ class PostgresStore(Store):
             # Else another process makes it, or drops it, just now: the settle is repeated and decides anew.
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """How long the statements of one try may take. `session`: the limit of the session itself; None: it has none.
 
     `until`: when a look ends at the latest, on the monotonic clock.

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
 import msgspec
+from msgspec import Struct
+
+SQL = Path(__file__).parent / "sql"
 
 Dialect = Literal["postgres", "sqlite"]
 Style = Literal["pyformat", "dollar", "named", "alchemy"]
@@ -32,8 +34,7 @@ NOW = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """One statement to run (on SQLite: a short script) and the values of its parameters."""
 
     name: str
@@ -41,13 +42,11 @@ class Query:
     writes: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Begin:
+class Begin(Struct, frozen=True):
     """What follows is more than one statement and must be one transaction."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wake:
+class Wake(Struct, frozen=True):
     """Tell those who sleep, once what was written is committed. `channel` says whom."""
 
     channel: Literal["jobs", "done", "request"]
@@ -137,8 +136,7 @@ def as_json(value: Any) -> str:
     return _encoder.encode(value).decode()
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """A statement rendered for a driver: its text, and its parameters in order where they are numbered."""
 
     sql: str
@@ -156,7 +154,7 @@ class Text:
 @cache
 def source(name: str, dialect: Dialect) -> str:
     """The text of a statement as it stands in its file."""
-    return (files(__package__) / "sql" / f"{name}.{dialect}.sql").read_text(encoding="utf-8")
+    return (SQL / f"{name}.{dialect}.sql").read_text(encoding="utf-8")
 
 
 @cache

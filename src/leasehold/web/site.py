@@ -15,7 +15,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, parse_qs, quote, urlsplit
 
@@ -24,6 +23,7 @@ from starlette.responses import FileResponse, PlainTextResponse, RedirectRespons
 
 from ..app import App
 from ..core.errors import LeaseholdError
+from ..core.release import release
 from ..redact import redactor, without_passwords
 from ..sessions import EndedSessions
 from ..sights import reading_until
@@ -288,7 +288,7 @@ class Site:
     def _exposed(self, openmetrics: bool) -> str:
         client = self.client
         seen = (client.totals(), client.queues(), client.workers())
-        return exposition(*seen, version=version("leasehold"), openmetrics=openmetrics)
+        return exposition(*seen, version=release(), openmetrics=openmetrics)
 
     def _asked(self, request: Request) -> Asked:
         scope = request.scope

@@ -13,9 +13,9 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from importlib.metadata import version
 
 from ..core.errors import LeaseholdError
+from ..core.release import release
 from ..core.stats import BOUNDS, class_of
 from ..core.worker import WorkerFacts
 from ..store.flows import look, reports, stats
@@ -109,7 +109,7 @@ def facts(worker: str, queues: list[str] | None, slots: int, tasks: list[str], l
     """What a worker says of itself."""
     names = None if queues is None else tuple(queues)
     host, pid = socket.gethostname(), os.getpid()
-    return WorkerFacts(worker, host, pid, names, slots, tuple(sorted(tasks)), lease, version("leasehold"))
+    return WorkerFacts(worker, host, pid, names, slots, tuple(sorted(tasks)), lease, release())
 
 
 class Reporter:

@@ -6,8 +6,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ..core import names
 from ..core.errors import InvalidInput, StoreBusy, StoreUnavailable
@@ -31,8 +32,7 @@ log = logging.getLogger("leasehold.worker")
 Queues = Sequence[str] | Mapping[str, int | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     """What a worker was told."""
 
     worker: str

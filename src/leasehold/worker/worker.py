@@ -17,8 +17,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
+
+from msgspec import structs
 
 from ..app import App
 from ..core import names
@@ -131,7 +132,7 @@ class Worker:
         loop = asyncio.get_running_loop()
         over = asyncio.Event()
         self.id = f"{self.name}:{os.getpid()}:{secrets.token_hex(4)}"
-        self._settings = replace(self._settings, worker=self.id)
+        self._settings = structs.replace(self._settings, worker=self.id)
         self._on_loop = OnLoop(loop, self._begin, self._app.middlewares)
         tell = partial(loop.call_soon_threadsafe, over.set)
         threading.Thread(target=self._live, args=(tell, until_idle), name="leasehold-worker", daemon=True).start()

@@ -10,7 +10,7 @@ a job: it is logged, once.
 
 from __future__ import annotations
 
-from importlib.metadata import version
+from ...core.release import release
 
 try:
     from opentelemetry import metrics, trace
@@ -43,7 +43,7 @@ def instrument(
     replaces what was said before.
     """
     uninstrument(app)
-    known = version("leasehold")
+    known = release()
     tracer = trace.get_tracer(SCOPE, known, tracer_provider, SCHEMA)
     meter = metrics.get_meter(SCOPE, known, meter_provider, SCHEMA)
     quiet = Quiet()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from ...core.job import utc
 from ...core.sight import AuditEntry, AuditPage
@@ -15,8 +15,7 @@ from ..query import BEGIN, Flow, as_json, look, read, repeat_of, repeated_by, wr
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """An entry to be written. Its id is made once, so that a repeated try writes it once."""
 
     id: str

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import islice
 from typing import Any, TypeVar
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from ...core.errors import InvalidInput, JobNotFound, KeyTaken, LeaseholdError, StoreBusy
 from ...core.job import Draft, Job
@@ -73,8 +72,7 @@ def _enqueue(drafts: Batch, tried: frozenset[str], now: float | None) -> Flow[li
     return [job or others[holders.get(d.id, d.id)] for d, job in zip(drafts, jobs, strict=True)]
 
 
-@dataclass(frozen=True, slots=True)
-class Successor:
+class Successor(Struct, frozen=True):
     """A draft that goes on with a chain."""
 
     draft: Draft[Any]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
 
 from ...core import machine
 from ...core.job import Claimed, Lease, Outcome, Progress, Raised, Request, State, Succeeded
@@ -29,8 +30,7 @@ MOST_REAPED = 100
 KEY_PATIENCE = 0.05  # for somebody who takes a successor's unique key just now; then it is to be settled another time
 
 
-@dataclass(frozen=True, slots=True)
-class Renewal:
+class Renewal(Struct, frozen=True):
     """What became of leases: renewed, held up by a lock (still ours), or lost; and those that we did not know of."""
 
     renewed: dict[Lease, Request | None] = field(default_factory=dict)

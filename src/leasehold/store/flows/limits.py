@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
+
+from msgspec import Struct, field
 
 from ..query import BEGIN, Flow, as_json, pairs, read, write
 from . import rows
@@ -21,8 +22,7 @@ MOST_STEPS = 20
 WHOLE, EACH = "", "*"  # keys of rates that are meant for the whole queue, or for each key by itself
 
 
-@dataclass(slots=True)
-class _Limit:
+class _Limit(Struct):
     """What a queue still allows; counted down while jobs are claimed."""
 
     left: int
@@ -90,8 +90,7 @@ def claim_limited(
     return found + Claim([], again_in=again_in, limited=bool(found.jobs))
 
 
-@dataclass(frozen=True, slots=True)
-class UsedUp:
+class UsedUp(Struct, frozen=True):
     """A rate that has no room just now: whose, how many within how long, and in how many seconds there is room."""
 
     queue: str

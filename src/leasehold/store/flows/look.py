@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
+
+from msgspec import Struct, structs
 
 from ...core.errors import JobNotFound
 from ...core.job import AttemptRecord, BlockerInfo, Chain, Job, State, Wait, maybe_utc, utc
@@ -18,8 +19,7 @@ MOST_COUNTED = 5000  # live jobs, for each look at the queues: a few millisecond
 SAMPLES_FOR = 600.0  # seconds: older ones say nothing of now
 
 
-@dataclass(frozen=True, slots=True)
-class Ends:
+class Ends(Struct, frozen=True):
     """What has become of chains: the last jobs of those that have ended, the states of the others, and the gone."""
 
     ended: dict[str, Job[Any]]
@@ -112,16 +112,16 @@ def queues(*, now: float | None = None) -> Flow[list[QueueInfo]]:
     recent = _by_queue((yield read("count_recent", most=MOST_COUNTED + 1, now=now)))
     found: dict[str, QueueInfo] = {queue: _counted(queue, counts) for queue, counts in recent.items()}
     if sum(counts.number for states in recent.values() for counts in states.values()) > MOST_COUNTED:
-        found = {queue: replace(info, at_least=True) for queue, info in found.items()}
+        found = {queue: structs.replace(info, at_least=True) for queue, info in found.items()}
         for queue in (yield from queue_names()):
-            found.setdefault(queue, replace(_counted(queue, {}), at_least=True))
+            found.setdefault(queue, structs.replace(_counted(queue, {}), at_least=True))
         found |= {row[0]: _sampled(row) for row in (yield read("queue_samples", within=SAMPLES_FOR, now=now))}
     for queue, paused, limit, fair in (yield read("queue_settings")):
         info = found.get(queue) or _counted(queue, {})
-        found[queue] = replace(info, paused=bool(paused), max_running=limit, fair=bool(fair))
+        found[queue] = structs.replace(info, paused=bool(paused), max_running=limit, fair=bool(fair))
     for queue, key, rate, per in (yield read("all_rates")):
         info = found.get(queue) or _counted(queue, {})
-        found[queue] = replace(info, rates=(*info.rates, RateInfo(key or None, rate, per)))
+        found[queue] = structs.replace(info, rates=(*info.rates, RateInfo(key or None, rate, per)))
     return [found[name] for name in sorted(found)]
 
 

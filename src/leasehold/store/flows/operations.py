@@ -8,11 +8,10 @@ answer holds no payload and no result: those are read from the job, if it still 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import structs
+from msgspec import Struct, structs
 
 from ...core.errors import IdempotencyConflict
 from ...core.job import Job
@@ -25,8 +24,7 @@ R = TypeVar("R")
 LOCK_PATIENCE = 2.0  # seconds to wait for an earlier try; the store then tries again
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """One change by one caller. `request` tells apart requests that use the same idempotency key."""
 
     id: str

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ...core import machine
 from ...core.errors import StoreBusy
@@ -25,8 +26,7 @@ from .look import ended
 MOST = 1000
 
 
-@dataclass(slots=True)
-class Promotion:
+class Promotion(Struct):
     """What a promote did, and when to come again: at once if `more`, else after `next_due` seconds."""
 
     promoted: list[str] = field(default_factory=list)
@@ -39,8 +39,7 @@ Edge = tuple[str, str]  # a job, and the chain that it waits for
 Nudges = dict[tuple[str, str], str | None]  # kind and key, and beyond what to look; None: at everything
 
 
-@dataclass(slots=True)
-class _Plan:
+class _Plan(Struct):
     """What one promote has found out so far."""
 
     ready: list[str] = field(default_factory=list)  # to be queued, in this order

@@ -7,7 +7,6 @@ the key from now on, and waits until that one has ended.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace as changed
 from typing import Any
 
 from msgspec import structs
@@ -96,7 +95,7 @@ def _begun(jobs: Iterable[Job[Any]]) -> Flow[set[str]]:
 
 def _after(holder: str, draft: Draft[Any]) -> Draft[Any]:
     """The draft, to be run once the holder has ended, however that is."""
-    return structs.replace(draft, after=(holder,), policy=changed(draft.policy, on_blocker_failure="run"))
+    return structs.replace(draft, after=(holder,), policy=structs.replace(draft.policy, on_blocker_failure="run"))
 
 
 def _row(id: str, draft: Draft[Any]) -> dict[str, Any]:

@@ -8,11 +8,10 @@ missed, a transaction deals with a hundred at most, in a handful of statements: 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from ...core.errors import InvalidInput, ScheduleNotFound
 from ...core.job import Draft, Job, maybe_utc, utc
@@ -27,8 +26,7 @@ MOST_WAITING = 10  # of one whose jobs wait for all that came before: each of th
 _definitions = msgspec.json.Decoder(Definition)
 
 
-@dataclass(slots=True)
-class Ticked:
+class Ticked(Struct):
     """What came of looking at the clock. `puzzles`: definitions that cannot be understood here."""
 
     jobs: list[Job[Any]] = field(default_factory=list)
@@ -200,7 +198,7 @@ def _lives(names: Sequence[str]) -> Flow[dict[str, list[str]]]:
 
 def _after(draft: Draft[Any], chains: Sequence[str]) -> Draft[Any]:
     """A draft that waits for these to end, however they do."""
-    return structs.replace(draft, after=tuple(chains), policy=replace(draft.policy, on_blocker_failure="run"))
+    return structs.replace(draft, after=tuple(chains), policy=structs.replace(draft.policy, on_blocker_failure="run"))
 
 
 def _row(name: str, definition: Definition, moment: float) -> Flow[dict[str, Any]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ...core.job import Claimed
 from ..query import Row, as_json
@@ -17,8 +18,7 @@ EVERYTHING = ((-101, 0, 101, 0),)
 SOUND, SUSPECT, LONELY = 0, 1, 2
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """How many jobs of a queue are wanted, and which ranges of (rank, seq) to look through for them."""
 
     queue: str
@@ -37,8 +37,7 @@ def places(scopes: Sequence[Scope]) -> str:
     return as_json([scope.row(place) for place, scope in enumerate(scopes)])
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """What a claim brought. `suspects` and `lonely` tell that jobs of these kinds were waiting as well.
 
     `again_in`: a rate is used up, and in so many seconds there will be room again. `limited`: some are of queues with

@@ -6,8 +6,9 @@ something. What finishes between the two reads is seen in both, and shown once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from ...core.ids import make_id
 from ...core.job import Job, State
@@ -20,8 +21,7 @@ Place = Literal["live", "over"]
 A_DAY = 86400.0  # how far an id's time may be from the moment that its job was stored
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """Which jobs. What is not given does not restrict."""
 
     states: tuple[State, ...] = ()

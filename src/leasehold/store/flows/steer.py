@@ -7,8 +7,9 @@ Each locks the job first and decides in a later statement. A job that is over, o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from ...core import machine
 from ...core.errors import InvalidTransition, JobNotFound, KeyTaken
@@ -20,8 +21,7 @@ from . import chains, enqueue, keys, look, promote, rows
 PATIENCE = chains.PATIENCE
 
 
-@dataclass(frozen=True, slots=True)
-class _Locked:
+class _Locked(Struct, frozen=True):
     """What a verb needs to know of the job that it has locked."""
 
     id: str

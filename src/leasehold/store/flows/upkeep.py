@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from ...core.job import State
 from ...core.machine import Change
@@ -20,8 +21,7 @@ OPERATIONS_FOR = 86400.0  # longer than any try is repeated, and as long as HTTP
 DETAILS = 5  # rows of attempts, steps, signals and edges that go with each job of a batch, on average
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
+class Pruned(Struct, frozen=True):
     """How much a step of pruning removed; `more` says that another step will find something."""
 
     finished: int = 0

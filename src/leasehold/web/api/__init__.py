@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote
 
+from ...core.release import release
 from ..openapi import openapi
 from ..wire import Reply
 from . import bulk, chains, jobs, places, schedules, sights
@@ -32,7 +32,7 @@ __all__ = [
 @at("GET /openapi.json", "read", dict[str, Any], {200: "An OpenAPI 3.1 document"})
 def show_openapi(call: Call, _: None, __: None) -> dict[str, Any]:
     """This API, described."""
-    return openapi(ENDPOINTS, root=quote(call.root, safe="/"), version=version("leasehold"), tasks=call.app.tasks)
+    return openapi(ENDPOINTS, root=quote(call.root, safe="/"), version=release(), tasks=call.app.tasks)
 
 
 ENDPOINTS: list[Endpoint] = [
