@@ -648,12 +648,12 @@ def test_any_number_of_async_waits_holds_up_no_other_call(app: App) -> None:
     app.client.migrate()
 
     async def main() -> None:
-        jobs = await app.aclient.enqueue_many([work.draft(n) for n in range(200)])
+        jobs = await app.aclient.enqueue_many([work.draft(n) for n in range(100)])
         waits = asyncio.gather(*(app.aclient.wait(job, timeout=60) for job in jobs))
         await asyncio.sleep(0.1)
         assert not waits.done()
         assert client_threads() <= 64
-        assert await app.aclient.count() == 200
+        assert await app.aclient.count() == 100
         for job in jobs:
             await app.aclient.complete(job, None)
         assert {job.state for job in await waits} == {"succeeded"}

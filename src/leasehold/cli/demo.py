@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..demo.story import main
-
 
 def add_to(commands: Any) -> None:
     """The arguments of the command: none."""
@@ -20,4 +18,6 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """In a few seconds."""
+    from ..demo.story import main  # for this command alone
+
     return main()

@@ -7,7 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ..core.errors import InvalidInput, LeaseholdError, SchemaMismatch, UnknownTask
 from ..core.release import release
@@ -59,10 +59,21 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     sys.exit(code)
 
 
+class Version(argparse.Action):
+    """As the `version` action, but the version is read only when it is asked for."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
+        super().__init__(option_strings, dest=argparse.SUPPRESS, default=argparse.SUPPRESS, nargs=0, **options)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        print(f"leasehold {release()}")
+        parser.exit()
+
+
 def build() -> argparse.ArgumentParser:
     """All commands and their arguments."""
     parser = argparse.ArgumentParser(prog="leasehold", description="A job queue whose jobs live in your own database.")
-    parser.add_argument("--version", action="version", version=f"leasehold {release()}")
+    parser.add_argument("--version", action=Version, help="show program's version number and exit")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.add_to(commands)
