@@ -44,6 +44,53 @@ def test_living_workers_keep_their_jobs_while_the_table_is_locked(pg_home: Home,
     assert [job.losses for job in (pg_app.client.get(job) for job in jobs) if job] == [0] * 10
 
 
+#: As on a disk that is full for this table: what updates a running job fails, what updates the pulse does not.
+NO_ROOM = """
+    create table {schema}.room (there boolean);
+    insert into {schema}.room values (true);
+    create function {schema}.check_room() returns trigger language plpgsql as $$ begin
+        if exists (select from {schema}.room where not there) then
+            raise exception 'could not extend file' using errcode = 'disk_full';
+        end if;
+        return new;
+    end $$;
+    create trigger check_room before update on {schema}.jobs for each row when (old.state = 'running')
+        execute function {schema}.check_room();
+"""
+
+
+def test_living_workers_keep_their_jobs_while_renewals_fail_and_the_pulse_does_not(pg_home: Home, pg_app: App) -> None:
+    starts: list[int] = []
+    go = threading.Event()
+
+    @pg_app.task
+    def work(n: int) -> int:
+        starts.append(n)
+        go.wait(60)
+        return n
+
+    with (
+        closing(psycopg.connect(pg_home.url, autocommit=True)) as other,
+        working(pg_app, concurrency=3),
+        working(pg_app, concurrency=3),
+        working(pg_app, concurrency=3),
+    ):
+        other.execute(NO_ROOM.replace("{schema}", pg_home.schema).encode())
+        jobs = [work.enqueue(n) for n in range(9)]
+        until(lambda: len(starts) == 9)
+        for _ in range(2):
+            other.execute(f"update {pg_home.schema}.room set there = false".encode())
+            time.sleep(HELD_FOR)
+            other.execute(f"update {pg_home.schema}.room set there = true".encode())
+            time.sleep(HELD_FOR)
+        go.set()
+        over(pg_app, *jobs)
+        drop = "drop trigger check_room on {schema}.jobs; drop function {schema}.check_room; drop table {schema}.room"
+        other.execute(drop.replace("{schema}", pg_home.schema).encode())
+    assert [job.losses for job in (pg_app.client.get(job) for job in jobs) if job] == [0] * 9
+    assert sorted(starts) == list(range(9))
+
+
 def test_living_workers_keep_their_jobs_while_a_transaction_holds_the_file(tmp_path: object) -> None:
     home = Home("sqlite", f"sqlite:///{tmp_path}/leasehold.db", "leasehold")
     app, starts, go = home.app(), list[int](), threading.Event()

@@ -78,7 +78,7 @@ class Heartbeat:
         claiming = set(self._held.claiming)
         self._sent = sent = time.monotonic()
         given = [run.lease for run in runs]
-        answer = self._link.run(self._halt, leases.renew, self._worker, given, lease=self._lease)
+        answer = self._link.renew(self._halt, leases.renew, self._worker, given, lease=self._lease)
         self._trust_own_locks(answer, sent)
         told = self._events.wanted(Renewed)
         for lease in answer.renewed:

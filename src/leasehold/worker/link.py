@@ -46,6 +46,7 @@ class Link:
         self._events = events
         self._down_since: float | None = None
         self.failures = 0  # tries that failed, ever
+        self._no_reaping_before = 0.0
         self._lock = threading.Lock()
 
     def run(self, halt: Halt, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -55,6 +56,31 @@ class Link:
     def run_unless_busy(self, halt: Halt, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
         """The same; but StoreBusy is raised: somebody has a lock, and it is better to come again than to wait."""
         return self._run(_Hasty(self, halt), halt, flow, *args, **kwargs)
+
+    def renew(self, halt: Halt, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a flow that renews leases. While the store cannot do that, this worker reaps nothing."""
+        return self._run(_Cautious(self, halt), halt, flow, *args, **kwargs)
+
+    def reap(self, halt: Halt, flow: Callable[P, Flow[list[R]]], *args: P.args, **kwargs: P.kwargs) -> list[R]:
+        """Run a flow that takes jobs whose leases have expired; nothing is taken while other workers cannot renew.
+
+        A disk that is full can refuse both to renew leases and to take them, and still store the pulse. So a flow that
+        failed is not repeated at once: the workers that live renew first.
+        """
+        if not self.may_reap():
+            return []
+        try:
+            return self.store.run_with(_Once(self, halt), flow, *args, **kwargs)
+        except (StoreBusy, StoreUnavailable):
+            return []
+
+    def may_reap(self) -> bool:
+        """Whether the leases that have expired are those of workers that could have renewed them."""
+        return time.monotonic() >= self._no_reaping_before
+
+    def put_off_reaping(self) -> None:
+        """Renewals fail, or have failed until now: the leases of living workers may have expired."""
+        self._no_reaping_before = time.monotonic() + GRACE_AT_LEAST
 
     def _run(
         self, patience: _Persistent, halt: Halt, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs
@@ -107,6 +133,24 @@ class _Persistent:
         if isinstance(error.shown, StoreUnavailable) and failures > 1:  # the first may be one stale connection
             self._link.down(error.shown)
         return not self._halt.wait(pause_after(failures, LONGEST_PAUSE))
+
+
+class _Cautious(_Persistent):
+    """Patience without end; each failure puts reaping off."""
+
+    def again(self, error: Transient, failures: int) -> bool:
+        self._link.put_off_reaping()
+        return super().again(error, failures)
+
+
+class _Once(_Persistent):
+    """No patience. A store that is merely busy does not put reaping off."""
+
+    def again(self, error: Transient, failures: int) -> bool:
+        self._link.failures += 1
+        if isinstance(error.shown, StoreUnavailable):
+            self._link.put_off_reaping()
+        return False
 
 
 class _Hasty(_Persistent):

@@ -137,7 +137,7 @@ class Upkeep:
         """Take what dead workers have left."""
         full = True
         while full:
-            changes = self._link.run(self._halt, lease.reap, random.random)
+            changes = self._link.reap(self._halt, lease.reap, random.random)
             full = len(changes) == lease.MOST_REAPED
             self._count_lost([change.id for change in changes])
             for change in changes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from msgspec import Struct, field
@@ -69,18 +70,21 @@ def claim(
     slots: int | None = None,
     rescue: bool = False,
     alone: bool = False,
+    may_reap: Callable[[], bool] = lambda: True,
     now: float | None = None,
 ) -> Flow[Claim]:
     """Take up to `want` queued jobs, sound ones first, then suspects: those that have lost a worker before.
 
     `slots` of them can start at once (None: all): suspects, and jobs of queues with a limit, are taken for those only.
     `rescue` takes suspects first: else a backlog of sound ones would keep them waiting. `alone` promises that the
-    worker runs nothing beside it: one job that has lost two is taken, and nothing else.
+    worker runs nothing beside it: one job that has lost two is taken, and nothing else. `may_reap` is asked before
+    expired leases are reaped, so that they do not count towards a limit.
     """
+    reap = partial(_reap_here, random, may_reap, now)
     share = {"worker": worker, "token": token, "tasks": as_json(sorted(tasks)), "lease": lease}
     share |= {"alone": alone, "now": now}
     if alone:
-        return (yield from _limited(scopes, {**share, "suspect": LONELY}, 1, random))
+        return (yield from limits.claim_limited(scopes, {**share, "suspect": LONELY}, 1, reap))
     claimed = Claim([])
     for kind in (SUSPECT, SOUND) if rescue else (SOUND, SUSPECT):
         room = want - len(claimed.jobs)
@@ -92,7 +96,7 @@ def claim(
         # Suspects came back to their old places, which the cursor has passed: they are looked for everywhere.
         left = _less(scopes, claimed.jobs)
         where = left if kind == SOUND else [Scope(scope.queue, scope.want) for scope in left]
-        found = yield from _claim_one_kind(where, {**share, "suspect": kind}, room, at_once, random)
+        found = yield from _claim_one_kind(where, {**share, "suspect": kind}, room, at_once, reap)
         claimed += found
     _in_order(claimed.jobs)
     return claimed
@@ -180,9 +184,9 @@ def reap(
     return (yield from _reap(random, most, gap, now))
 
 
-def reap_here(random: Callable[[], float], *, now: float | None = None) -> Flow[list[Change]]:
+def _reap_here(random: Callable[[], float], may_reap: Callable[[], bool], now: float | None) -> Flow[list[Change]]:
     """Reap in a transaction that is open. If that has waited for anything, another one reaps."""
-    if (yield from await_renewals(now)) > LOCKED:
+    if not may_reap() or (yield from await_renewals(now)) > LOCKED:
         return []
     return (yield from _reap(random, MOST_REAPED, PULSE_FRESH, now))
 
@@ -227,7 +231,7 @@ def _less(scopes: Sequence[Scope], jobs: Sequence[Claimed]) -> list[Scope]:
 
 
 def _claim_one_kind(
-    scopes: Sequence[Scope], share: dict[str, Any], want: int, at_once: int, random: Callable[[], float]
+    scopes: Sequence[Scope], share: dict[str, Any], want: int, at_once: int, reap: Callable[[], Flow[Any]]
 ) -> Flow[Claim]:
     """Claim jobs of one kind from the queues in the order given.
 
@@ -240,11 +244,7 @@ def _claim_one_kind(
     room = min(want, at_once) - len(found.jobs)
     if first == len(scopes) or room <= 0:
         return found
-    return found + (yield from _limited(scopes[first:], share, room, random))
-
-
-def _limited(scopes: Sequence[Scope], share: dict[str, Any], want: int, random: Callable[[], float]) -> Flow[Claim]:
-    return limits.claim_limited(scopes, share, want, lambda: reap_here(random, now=share["now"]))
+    return found + (yield from limits.claim_limited(scopes[first:], share, room, reap))
 
 
 def _settle_plain(outcomes: Sequence[tuple[Lease, Outcome]], now: float | None) -> Flow[dict[Lease, State]]:
