@@ -7,14 +7,18 @@ import contextvars
 import math
 import threading
 import time
+from contextlib import closing
 from typing import Any
 
+import psycopg
 import pytest
 
-from leasehold import App, Attempt
+from leasehold import App, Attempt, State
 from leasehold.core.job import Progress
+from leasehold.worker.upkeep import PROGRESS_EVERY
+from tests.homes import Home
 from tests.worker.test_attempts import both_kinds, define
-from tests.worker.working import error_of, over, until, working
+from tests.worker.working import error_of, over, until, until_state, working
 
 
 @both_kinds
@@ -61,6 +65,27 @@ def test_an_attempt_knows_its_job_and_how_long_the_lease_is_certainly_ours(memor
     assert deadlines == sorted(deadlines), "every renewal moves it on"
     assert sent < deadlines[0] < sent + 0.9 + 5
     assert all(ours)
+
+
+def test_progress_that_was_said_while_the_row_was_locked_shows_later(pg_home: Home, pg_app: App) -> None:
+    say, go_on = threading.Event(), threading.Event()
+
+    @pg_app.task
+    def work(attempt: Attempt) -> None:
+        say.wait(20)
+        attempt.progress(3, 10)
+        go_on.wait(20)
+
+    with working(pg_app), closing(psycopg.connect(pg_home.url)) as other:
+        job = work.enqueue()
+        until_state(pg_app, job, State.RUNNING)
+        other.execute(f"select from {pg_home.schema}.jobs for update".encode())
+        say.set()
+        time.sleep(2 * PROGRESS_EVERY)
+        other.rollback()
+        until(lambda: pg_app.client.get(job).progress == Progress(3, 10))  # type: ignore[union-attr]
+        go_on.set()
+        over(pg_app, job)
 
 
 def test_progress_shows_while_the_job_runs(two_apps: App) -> None:

@@ -68,5 +68,9 @@ class Held:
 
     def take_progress(self) -> dict[Lease, Progress]:
         """What has been said since the last time."""
-        said, self._said = self._said, {}
-        return said
+        return {lease: self._said.pop(lease) for lease in list(self._said)}
+
+    def report_again(self, lease: Lease, progress: Progress) -> None:
+        """The row was locked. If the handler still runs, and has said nothing since, this is sent again."""
+        if lease in self._runs:
+            self._said.setdefault(lease, progress)

@@ -184,7 +184,9 @@ class Upkeep:
         """Store what handlers have said of how far they are."""
         said = self._held.take_progress()
         if said:
-            self._link.run(self._halt, lease.progress, said)
+            stored = self._link.run(self._halt, lease.progress, said)
+            for one in said.keys() - stored:
+                self._held.report_again(one, said[one])
         return PROGRESS_EVERY
 
     def partitions(self) -> float:

@@ -129,10 +129,10 @@ def heed(leases: Sequence[Lease]) -> Flow[Renewal]:
     return answer
 
 
-def progress(said: dict[Lease, Progress]) -> Flow[None]:
-    """Note how far handlers have come. Nothing hangs on it: of a lost lease nothing is noted."""
+def progress(said: dict[Lease, Progress]) -> Flow[set[Lease]]:
+    """Note how far handlers have come; returns for which leases. Not for lost ones, nor where the row is locked."""
     batch = [{"id": id, "token": token, "progress": as_json(one)} for (id, token), one in said.items()]
-    yield write("progress", batch=as_json(batch))
+    return {Lease(id, token) for id, token in (yield write("progress", batch=as_json(batch)))}
 
 
 def settle(

@@ -1,4 +1,5 @@
--- progress: what handlers say of how far they are, guarded by the lease. Rows that are locked are passed over.
+-- progress: what handlers say of how far they are, guarded by the lease. Rows that are locked are passed over: the
+-- answer names those that were not.
 with given as materialized (
     select b.id, b.token, b.progress from json_to_recordset(:batch::text::json) as b(id uuid, token uuid, progress text)
 ),
@@ -11,3 +12,4 @@ mine as materialized (
 update {schema}.jobs j set progress = g.progress::json
 from given g join mine m on m.id = g.id and m.token = g.token
 where j.id = m.id
+returning j.id::text, j.token::text
