@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from .interrupts import has_begun, start
+
 if TYPE_CHECKING:
     import psycopg
 
@@ -65,11 +67,11 @@ class Watchdog:
         if self._pid != os.getpid():
             self._start()
         self._deadlines[raw] = time.monotonic() + seconds
-        if self._thread is None:
+        if not has_begun(self._thread):
             with self._lock:
-                if self._thread is None:
+                if not has_begun(self._thread):
                     self._thread = threading.Thread(target=self._work, name="leasehold-deadlines", daemon=True)
-                    self._thread.start()
+                    start(self._thread)
 
     def disarm(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
         """It has answered. Not before a shutdown under way is over: the descriptor must not be reused meanwhile."""

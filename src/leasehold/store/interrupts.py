@@ -9,6 +9,7 @@ front of a call into C, Python does not look for signals. It does where a functi
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from itertools import repeat
@@ -27,6 +28,19 @@ def handing(held: list[T], give: Callable[[T], object]) -> Iterator[object]:
     """`next` of this takes the last out of the list and hands it to a function written in C, in one call: it is never
     lost on the way, nor handed twice."""
     return map(give, map(held.pop, repeat(-1)))
+
+
+def start(thread: threading.Thread) -> None:
+    """Start a thread. Should an interrupt come as it begins, that is raised: Python itself raises KeyError then."""
+    try:
+        thread.start()
+    except KeyError as error:
+        raise (error.__context__ or error) from None
+
+
+def has_begun(thread: threading.Thread | None) -> bool:
+    """Whether there is a thread, and no interrupt has kept it from being started."""
+    return thread is not None and thread.ident is not None
 
 
 def leave(block: AbstractContextManager[Any]) -> None:

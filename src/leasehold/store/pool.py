@@ -20,7 +20,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from ..core.errors import StoreBusy
-from .interrupts import handing, take_into
+from .interrupts import handing, start, take_into
 
 
 class Closeable(Protocol):
@@ -81,7 +81,7 @@ class Sweeper:
             if self._thread is None:
                 thread = threading.Thread(target=self._sweep, name="leasehold-idle", daemon=True)
                 try:
-                    thread.start()
+                    start(thread)
                 except RuntimeError:  # no more threads, or the interpreter ends: they are closed another time
                     pool.swept = False
                 else:

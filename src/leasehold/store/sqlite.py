@@ -30,7 +30,7 @@ from ..core import names
 from ..core.errors import RowRejected, SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
 from . import migrate, reading
 from .deadlines import STATEMENT_SECONDS
-from .interrupts import handing, leave, take_into
+from .interrupts import handing, leave, start, take_into
 from .pool import Places, Pool, abandoned
 from .query import Flow, Query, Row, Wake, texts
 from .runner import drive
@@ -261,7 +261,7 @@ class SQLiteStore(Store):
             if self._thread is None:
                 thread = threading.Thread(target=self._write_for_others, name="leasehold-writer", daemon=True)
                 try:
-                    thread.start()
+                    start(thread)
                 except RuntimeError:
                     return False
                 self._thread = thread

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Protocol, TypeVar
 
+from .interrupts import has_begun, start
+
 log = logging.getLogger("leasehold.store")
 
 LINGER = 30  # seconds
@@ -119,12 +121,12 @@ class Wakes:
         self._notice_fork()
         with self._lock:
             self._sleepers.append(sleeper)
-            if self._thread is None:
+            if not has_begun(self._thread):
                 self._stop = threading.Event()
                 self._thread = threading.Thread(
                     target=self._listen, args=(self._stop,), name="leasehold-listener", daemon=True
                 )
-                self._thread.start()
+                start(self._thread)
         try:
             yield sleeper
         finally:

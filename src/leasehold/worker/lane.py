@@ -188,7 +188,7 @@ class Lane:
             found = self._link.run(
                 self._halt, lease.claim, self.worker, token, scopes, self._tasks,
                 want=want, slots=slots, lease=self._lease, random=random.random, rescue=self._rescue, alone=alone,
-                may_reap=self._link.may_reap,
+                may_reap=self._link.guard.may_reap,
             )  # fmt: skip
             runs = [self._run(job, begin) for job in found.jobs]
             if runs:

@@ -36,17 +36,47 @@ class Halt(Protocol):
         """Sleep for so long, or until told to stop."""
 
 
+class ReapGuard:
+    """Whether a worker may reap: not while its own renewals or reaps fail, nor for a while afterwards.
+
+    A disk that is full can refuse both and still store the pulse. The leases that have expired then may be those of
+    workers that live: they renew first.
+    """
+
+    def __init__(self) -> None:
+        self._renewals_fail = False
+        self._not_before = 0.0
+
+    def may_reap(self) -> bool:
+        """Whether the leases that have expired are those of workers that could have renewed them."""
+        return not self._renewals_fail and time.monotonic() >= self._not_before
+
+    def put_off(self) -> None:
+        """A reap has failed."""
+        self._not_before = time.monotonic() + GRACE_AT_LEAST
+
+    def renewal_failed(self) -> None:
+        """Until one succeeds, this worker reaps nothing."""
+        self._renewals_fail = True
+
+    def renewed(self) -> None:
+        """If renewals failed until now, the other workers get time to renew."""
+        if self._renewals_fail:
+            self.put_off()
+            self._renewals_fail = False
+
+
 class Link:
     """How one worker speaks to one store, from any of its threads."""
 
-    def __init__(self, store: Store, worker: str, tenant: str | None, events: Events) -> None:
+    def __init__(self, store: Store, worker: str, tenant: str | None, events: Events, guard: ReapGuard) -> None:
         self.store = store
+        self.guard = guard
         self._worker = worker
         self._tenant = tenant
         self._events = events
         self._down_since: float | None = None
         self.failures = 0  # tries that failed, ever
-        self._no_reaping_before = 0.0
         self._lock = threading.Lock()
 
     def run(self, halt: Halt, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -59,28 +89,19 @@ class Link:
 
     def renew(self, halt: Halt, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a flow that renews leases. While the store cannot do that, this worker reaps nothing."""
-        return self._run(_Cautious(self, halt), halt, flow, *args, **kwargs)
+        result = self._run(_Cautious(self, halt), halt, flow, *args, **kwargs)
+        self.guard.renewed()
+        return result
 
     def reap(self, halt: Halt, flow: Callable[P, Flow[list[R]]], *args: P.args, **kwargs: P.kwargs) -> list[R]:
-        """Run a flow that takes jobs whose leases have expired; nothing is taken while other workers cannot renew.
-
-        A disk that is full can refuse both to renew leases and to take them, and still store the pulse. So a flow that
-        failed is not repeated at once: the workers that live renew first.
-        """
-        if not self.may_reap():
+        """Run a flow that takes jobs whose leases have expired, if the guard allows it. If it fails, it is not repeated
+        at once: the workers that live renew first."""
+        if not self.guard.may_reap():
             return []
         try:
             return self.store.run_with(_Once(self, halt), flow, *args, **kwargs)
         except (StoreBusy, StoreUnavailable):
             return []
-
-    def may_reap(self) -> bool:
-        """Whether the leases that have expired are those of workers that could have renewed them."""
-        return time.monotonic() >= self._no_reaping_before
-
-    def put_off_reaping(self) -> None:
-        """Renewals fail, or have failed until now: the leases of living workers may have expired."""
-        self._no_reaping_before = time.monotonic() + GRACE_AT_LEAST
 
     def _run(
         self, patience: _Persistent, halt: Halt, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs
@@ -136,10 +157,10 @@ class _Persistent:
 
 
 class _Cautious(_Persistent):
-    """Patience without end; each failure puts reaping off."""
+    """Patience without end; a failure puts reaping off until the store renews again."""
 
     def again(self, error: Transient, failures: int) -> bool:
-        self._link.put_off_reaping()
+        self._link.guard.renewal_failed()
         return super().again(error, failures)
 
 
@@ -149,7 +170,7 @@ class _Once(_Persistent):
     def again(self, error: Transient, failures: int) -> bool:
         self._link.failures += 1
         if isinstance(error.shown, StoreUnavailable):
-            self._link.put_off_reaping()
+            self._link.guard.put_off()
         return False
 
 

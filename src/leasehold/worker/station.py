@@ -19,7 +19,7 @@ from ..tasks import Task
 from .heartbeat import Heartbeat
 from .held import Held
 from .lane import Lane
-from .link import LONGEST_PAUSE, Link
+from .link import LONGEST_PAUSE, Link, ReapGuard
 from .reporter import Meter, Reporter, facts
 from .run import Run
 from .settler import Settler
@@ -68,11 +68,12 @@ class Station:
         self._for_beats = for_beats
         self._threads: list[threading.Thread] = []
         worker = settings.worker
-        self.link = Link(self._store, worker, tenant, events)
+        guard = ReapGuard()
+        self.link = Link(self._store, worker, tenant, events, guard)
         self.held = Held(worker, events)
         meter = Meter()
         self.settler = Settler(self.link, self.held, events, meter, worker)
-        beats = Link(for_beats, worker, tenant, events)
+        beats = Link(for_beats, worker, tenant, events, guard)
         self.heartbeat = Heartbeat(beats, store.wakes, self.held, events, worker, settings.lease)
         self.upkeep = Upkeep(
             self.link, self.held, events, meter, tenant=tenant, tasks=list(tasks), schedules=schedules,
