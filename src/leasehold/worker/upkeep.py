@@ -139,11 +139,11 @@ class Upkeep:
         while full:
             changes = self._link.reap(self._halt, lease.reap, random.random)
             full = len(changes) == lease.MOST_REAPED
-            self._count_lost([change.id for change in changes])
             for change in changes:
                 mark = {"job_id": change.id, "tenant": self._tenant}
                 log.warning("%s: taken from a worker that is gone, now %s", change.id, change.state, extra=mark)
                 self._events.tell(Reaped(job_id=change.id, state=change.state, tenant=self._tenant, error=change.error))
+            self._count_lost([change.id for change in changes])
 
     def _count_lost(self, job_ids: list[str]) -> None:
         for job in self._link.run(self._halt, look.get_many, job_ids).values():
