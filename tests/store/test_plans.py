@@ -218,8 +218,8 @@ select id, 'queued', 'shared', 'race', 0, case when n <= 100000 then 'big' else 
        id, now()
 from (select {schema}.test_id(now(), 4000000 + n) as id, n from generate_series(1, 100300) as n) as made;
 
--- Up to the last midnight, so that the partitions are as full at any time of the day. (offset 0: else the id would be made
--- again for each column that has it.)
+-- Up to the last midnight, so that the partitions are as full at any time of the day. (offset 0: else the id would be
+-- made again for each column that has it.)
 insert into {schema}.finished (id, state, queue, task, priority, payload, attempt, max_attempts, losses, version,
                                worker, token, chain, position, created_at, run_at, started_at, finished_at)
 select id, 'succeeded', 'default', 'race', 0, '{}', 1, 4, 0, 1, 'w', id, id, 0, moment, moment, moment, moment
