@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar, cast, overload
 
@@ -130,8 +129,7 @@ def _to_nobody(said: Progress) -> None:
     """Who is called outside a worker has nobody to report to."""
 
 
-@dataclass(eq=False, slots=True)
-class Attempt:
+class Attempt(Struct, eq=False):
     """One run of a job, as its handler sees it."""
 
     job: Claimed
@@ -139,12 +137,15 @@ class Attempt:
     aborted: AbortReason | None = None  # why nothing that the handler returns will be recorded any more
     tenant: str | None = None
     worker: str = ""  # the name of the one that runs it
-    _report: Callable[[Progress], None] = field(default=_to_nobody, repr=False)
-    _backing: Backing = field(default=cast("Backing", NoBacking()), repr=False)
-    _blockers: Sequence[BlockerInfo] = field(default=(), repr=False)
-    _cancelled: bool = field(default=False, repr=False)  # CancelledError has left the handler
-    _error: BaseException | None = field(default=None, repr=False)  # what the handler raised, for those who watch
-    _completed: str | None = field(default=None, repr=False)  # with which result, in a transaction of the handler's own
+    _report: Callable[[Progress], None] = _to_nobody
+    _backing: Backing = cast("Backing", NoBacking())
+    _blockers: Sequence[BlockerInfo] = ()
+    _cancelled: bool = False  # CancelledError has left the handler
+    _error: BaseException | None = None  # what the handler raised, for those who watch
+    _completed: str | None = None  # with which result, in a transaction of the handler's own
+
+    def __repr__(self) -> str:
+        return f"<attempt {self.job.attempt} of {self.job.task} {self.job.id}>"
 
     @property
     def version(self) -> int:

@@ -67,14 +67,16 @@ def _plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middlew
 async def call_async(
     task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware], within: str | None = None
 ) -> Outcome:
-    """Await a coroutine function. Whoever calls this gives it a task, and with it a context, of its own."""
-    current.set(attempt)
+    """Await a coroutine function. Its caller gives it a context that nothing else uses meanwhile."""
+    before = current.set(attempt)
     telemetry = task.app.telemetry
     if telemetry is None:
-        return await _async(task, attempt, middlewares)
-    with telemetry.running(attempt, within) as watch:
         outcome = await _async(task, attempt, middlewares)
-        watch.ended(outcome)
+    else:
+        with telemetry.running(attempt, within) as watch:
+            outcome = await _async(task, attempt, middlewares)
+            watch.ended(outcome)
+    current.reset(before)
     return outcome
 
 

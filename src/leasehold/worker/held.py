@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ..core.errors import AbortReason
 from ..core.job import Lease, Progress
@@ -33,6 +33,12 @@ class Held:
     def drop(self, run: Run) -> None:
         """Settled."""
         self._runs.pop(run.lease, None)
+
+    def drop_all(self, runs: Iterable[Run]) -> None:
+        """Settled."""
+        pop = self._runs.pop
+        for run in runs:
+            pop(run.lease, None)
 
     def give_up(self, run: Run) -> None:
         """The store will have no outcome of this one: its lease is to run out."""

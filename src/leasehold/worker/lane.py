@@ -96,6 +96,7 @@ class Lane:
         self._stack = ExitStack()
         self._sleeper = self._stack.enter_context(link.store.wakes.sleeper("jobs"))
         self._full = False  # the claiming thread waits for room
+        self._low = 0  # there is room when no more jobs than this are running or waiting here
         self.claiming = False
         self.idle_since: float | None = None  # since when claims have found nothing
         self.last_in_vain = 0.0  # when the last of those was sent
@@ -210,6 +211,9 @@ class Lane:
             want = min(self._room(), MOST_AT_ONCE)
             self._full = self._solitude.wanted or not want
             if self._full:
+                ahead = self._ahead()
+                self._low = self.slots + ahead - max(1, ahead // 2)  # jobs here; with so few there is room
+            if self._full:
                 return None, False
         found = self.claim(want, free)
         self._limited = found.limited
@@ -253,7 +257,7 @@ class Lane:
             stopped = self._halt.is_set()
         if stopped:
             self.give_back_all()
-        while (following := self._next()) is not None:
+        while (following := self._next(None, time.monotonic())) is not None:
             self._start_run(following)
 
     def _found_queue(self) -> bool:
@@ -287,17 +291,15 @@ class Lane:
 
     def ended(self, run: Run, outcome: Outcome) -> Run | None:
         """A handler has ended: settle, and free its slot. Returns what to run in it next; whoever calls starts it."""
-        run.ended, run.stopped = True, time.monotonic()
+        now = time.monotonic()
+        run.ended, run.stopped = True, now
         for timer in run.timers:
             timer.cancel()
         self.settle(run, outcome)
         if self._delay:
-            self._timers.at(time.monotonic() + self._delay, partial(self._rested, run))
+            self._timers.at(now + self._delay, partial(self._rested, run))
             return None
-        following = self._next(run)
-        if self._full and self._room():
-            self._sleeper.wake()
-        return following
+        return self._next(run, now)
 
     def settle(self, run: Run, outcome: Outcome) -> None:
         """Hand an outcome over, or what is to stand in its place; once for each run."""
@@ -313,32 +315,40 @@ class Lane:
 
     def _rested(self, run: Run) -> None:
         """The pause between two jobs of a slot is over."""
-        following = self._next(run)
+        following = self._next(run, time.monotonic())
         if following is not None:
             self._start_run(following)
         self._sleeper.wake()
 
-    def _next(self, freed: Run | None = None) -> Run | None:
+    def _next(self, freed: Run | None, now: float) -> Run | None:
         """Free a slot; then the next that waits, if there is a slot for it. It counts as running from here on."""
-        now = time.monotonic()
         over: list[Run] = []
         found = None
         with self._lock:
+            running, waiting = self._running, self._waiting
             if freed is not None:
-                self._running.discard(freed)
-                self._suspects -= freed.job.losses > 0
+                running.discard(freed)
+                if freed.job.losses:
+                    self._suspects -= 1
                 seconds = now - freed.started
                 self._average = seconds if self._average is None else self._average + WEIGHT * (seconds - self._average)
-            while found is None and self._waiting and len(self._running) < self.slots:
-                run = self._waiting.popleft()
+            while found is None and waiting and len(running) < self.slots:
+                run = waiting.popleft()
                 if run.attempt.aborted is not None:
                     over.append(run)
                     continue
-                self._running.add(run)
-                self._suspects += run.job.losses > 0
+                running.add(run)
+                if run.job.losses:
+                    self._suspects += 1
                 run.started = now
                 found = run
-        self._drop(over)  # cancelled, or lost, before they came to run
+            wake = self._full and len(running) + len(waiting) <= self._low
+            if wake:
+                self._full = False  # once is enough
+        if wake:
+            self._sleeper.wake()
+        if over:
+            self._drop(over)  # cancelled, or lost, before they came to run
         return found
 
     # Giving back what was taken in advance

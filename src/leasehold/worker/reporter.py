@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ..core.errors import LeaseholdError
 from ..core.release import release
@@ -83,6 +83,21 @@ class Meter:
                 _add(tally.runs, (run.stopped or time.monotonic()) - started)
                 waited += start
             _add(tally.waits, waited)
+
+    def succeeded(self, runs: Sequence[Run]) -> None:
+        """The same for many attempts that have run and succeeded."""
+        queue, tally = None, _Tally()
+        with self._lock:
+            for run in runs:
+                job, started = run.job, run.started
+                if job.queue != queue:
+                    queue = job.queue
+                    tally = self._tallies.get(queue) or self._new(queue)
+                start = started - run.taken
+                tally.ends["succeeded"] = tally.ends.get("succeeded", 0) + 1
+                _add(tally.starts, start)
+                _add(tally.runs, run.stopped - started)
+                _add(tally.waits, max(job.expires_at - run.seconds - job.run_at, 0.0) + start)
 
     def lost(self, queue: str) -> None:
         """An attempt was taken from a worker that is gone."""

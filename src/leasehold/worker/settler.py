@@ -68,6 +68,7 @@ class Settler:
         """To be settled. From any thread, and cheap."""
         self._waiting.append((run, outcome))
         if self._asleep:
+            self._asleep = False  # once is enough
             self._news.set()
 
     @property
@@ -129,9 +130,15 @@ class Settler:
             else:
                 self._keep(batch[0], error)
             return
+        self._held.drop_all(run for run, _ in batch)
+        to_tell = log.isEnabledFor(logging.DEBUG) or self._events.wanted(SucceededEvent)
+        succeeded = []
         for (run, outcome), answer in zip(batch, answers, strict=True):
-            self._held.drop(run)
-            self._tell(run, outcome, answer.state)
+            if answer.state is not State.SUCCEEDED or type(outcome) is not Succeeded or not run.started or to_tell:
+                self._tell(run, outcome, answer.state)
+            else:
+                succeeded.append(run)
+        self._meter.succeeded(succeeded)
 
     def _settle_put_off(self) -> None:
         """One by one, up to the first that has to wait: nobody else's outcome shall wait for more than that."""

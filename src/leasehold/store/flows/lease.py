@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -40,7 +40,7 @@ class Renewal(Struct, frozen=True):
     strangers: list[Lease] = field(default_factory=list)
 
 
-class Settled(NamedTuple):
+class Settled(Struct, frozen=True):
     """What became of one settle: the state that the job is in now, or None if the lease was lost.
 
     `open`: a transaction of the handler's own, in which it has completed the job, is not over yet: ask again.

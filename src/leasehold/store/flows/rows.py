@@ -78,6 +78,7 @@ def _policy_text(policy: Policy) -> str | None:
     return None if text == "{}" else text
 
 
+@lru_cache(maxsize=1024)
 def policy(max_attempts: int, lease: float | None, text: str | None) -> Policy:
     """A policy from its columns."""
     if text is None:
