@@ -25,7 +25,8 @@ from leasehold.store.store import Store
 from tests.cuts import verbs
 from tests.cuts.outcomes import Tables
 from tests.cuts.verbs import Actor
-from tests.worker.proxy import Link, listening, server_socket
+from tests.store.proxy import accepted, listening, server_socket
+from tests.worker.proxy import Link
 
 Kind = Literal["before", "after", "undone", "busy"]
 
@@ -283,11 +284,7 @@ class CutProxy:
         self._links: list[CutLink] = []
 
     def serve(self, listener: socket.socket) -> None:
-        while True:
-            try:
-                client, _ = listener.accept()
-            except OSError:
-                return
+        for client in accepted(listener):
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._links = [link for link in self._links if not link.over]
             link = CutLink(self, client, server_socket(self._dsn))

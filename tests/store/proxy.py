@@ -11,6 +11,16 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
 
 
+def accepted(listener: socket.socket) -> Iterator[socket.socket]:
+    """The clients that connect, until the listener is closed."""
+    while True:
+        try:
+            client, _ = listener.accept()
+        except OSError:
+            return
+        yield client
+
+
 def server_socket(dsn: str) -> socket.socket:
     """A connection to the server that a URL names."""
     parts = urlsplit(dsn)
@@ -69,11 +79,7 @@ class Proxy:
             self._close(pair)
 
     def serve(self, listener: socket.socket) -> None:
-        while True:
-            try:
-                client, _ = listener.accept()
-            except OSError:
-                return
+        for client in accepted(listener):
             if self._vanished:
                 with self._lock:
                     self._pairs.append((client, client))

@@ -23,7 +23,7 @@ import pytest
 from leasehold import App, StoreBusy
 from leasehold.store.flows import search
 from leasehold.store.flows.search import Filter
-from leasehold.store.pool import Idle, Pool, _sweeper
+from leasehold.store.pool import MAX_IDLE, Idle, Pool, _sweeper
 from leasehold.store.postgres import PostgresStore
 from leasehold.threads import Threads
 from tests.homes import Home, _any_schema, app, home, pg_home, pg_schema  # noqa: F401
@@ -51,14 +51,14 @@ class Line:
         self.closed = True
 
 
-def pool(most: int = 2, patience: float = 0.05) -> tuple[Pool[Line], list[Line]]:
+def pool(most: int = 2, patience: float = 0.05, max_idle: float = MAX_IDLE) -> tuple[Pool[Line], list[Line]]:
     made: list[Line] = []
 
     def connect() -> Line:
         made.append(Line())
         return made[-1]
 
-    return Pool(connect, lambda line: line.good, most=most, patience=patience), made
+    return Pool(connect, lambda line: line.good, most=most, patience=patience, max_idle=max_idle), made
 
 
 def test_a_connection_is_made_when_needed_and_used_again() -> None:
@@ -170,13 +170,7 @@ def sweepers() -> list[threading.Thread]:
 
 
 def test_what_nobody_uses_is_closed_while_the_process_idles_and_the_thread_ends() -> None:
-    made: list[Line] = []
-
-    def connect() -> Line:
-        made.append(Line())
-        return made[-1]
-
-    lines = Pool(connect, lambda line: line.good, most=5, max_idle=0.05)
+    lines, made = pool(most=5, max_idle=0.05)
     with lines.connection(), lines.connection():
         pass
     with lines.connection() as one:
@@ -228,13 +222,7 @@ def test_one_thread_looks_after_all_pools_and_a_dead_pool_does_not_keep_it() -> 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_forked_process_closes_its_own_idle_connections() -> None:
-    made: list[Line] = []
-
-    def connect() -> Line:
-        made.append(Line())
-        return made[-1]
-
-    lines = Pool(connect, lambda line: line.good, most=5, max_idle=0.2)
+    lines, made = pool(most=5, max_idle=0.2)
     with lines.connection():
         pass
     child = os.fork()

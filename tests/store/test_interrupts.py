@@ -42,39 +42,31 @@ def busy_store(path: Path, busy_for: float = 30.0) -> tuple[App, SQLiteStore]:
     return app, store
 
 
-def test_who_finds_the_writer_busy_has_it_written_by_a_thread_that_signals_do_not_reach(tmp_path: Path) -> None:
-    app, store = busy_store(tmp_path)
-
+def enqueue_while_the_writer_is_busy(app: App, store: SQLiteStore, number: int) -> None:
     @app.task
     def work() -> None: ...
 
-    threads = [threading.Thread(target=work.enqueue, daemon=True) for _ in range(5)]
+    threads = [threading.Thread(target=work.enqueue, daemon=True) for _ in range(number)]
     with store._writing:
         for thread in threads:
             thread.start()
         assert all(thread.is_alive() for thread in threads)
     for thread in threads:
         thread.join(30)
-    assert app.client.count() == 5
+    assert app.client.count() == number
+
+
+def test_who_finds_the_writer_busy_has_it_written_by_a_thread_that_signals_do_not_reach(tmp_path: Path) -> None:
+    app, store = busy_store(tmp_path)
+    enqueue_while_the_writer_is_busy(app, store, 5)
 
 
 def test_a_thread_that_cannot_be_started_keeps_nobody_from_writing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app, store = busy_store(tmp_path)
-
-    @app.task
-    def work() -> None: ...
-
     refuse_threads(monkeypatch, "leasehold-writer")
-    threads = [threading.Thread(target=work.enqueue, daemon=True) for _ in range(4)]
-    with store._writing:
-        for thread in threads:
-            thread.start()
-        assert all(thread.is_alive() for thread in threads)
-    for thread in threads:
-        thread.join(30)
-    assert app.client.count() == 4
+    enqueue_while_the_writer_is_busy(app, store, 4)
 
 
 class Line:

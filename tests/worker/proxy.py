@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlsplit
 
-from tests.store.proxy import listening, server_socket
+from tests.store.proxy import accepted, listening, server_socket
 
 PATIENCE = 30.0
 READY = b"Z\0\0\0\5"  # for the next query: what was sent is done, or has failed
@@ -109,11 +109,7 @@ class Proxy:
             hold.over.wait(PATIENCE)
 
     def serve(self, listener: socket.socket) -> None:
-        while True:
-            try:
-                client, _ = listener.accept()
-            except OSError:
-                return
+        for client in accepted(listener):
             try:
                 link = Link(self, client, server_socket(self.dsn))
             except OSError:

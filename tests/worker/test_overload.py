@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 import time
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -13,7 +12,7 @@ from leasehold.core.job import Released
 from leasehold.store.flows import lease
 from tests.homes import Home
 from tests.worker.proxy import CLAIM, proxy_to
-from tests.worker.working import connect, over, prefix, state, take, until, working, writes_held_up
+from tests.worker.working import blockade, connect, over, prefix, state, take, until, working, writes_held_up
 
 SLOW = 1.3  # seconds that a claim takes: longer than what was taken in advance may wait
 
@@ -58,18 +57,8 @@ def test_a_claim_that_takes_long_gives_nothing_back(two_homes: Home, two_apps: A
 
 
 def test_what_would_wait_behind_a_long_job_goes_back_and_stays_there(two_apps: App) -> None:
-    app, ran = two_apps, []
-    running, go_on = threading.Event(), threading.Event()
-
-    @app.task
-    def note(number: int) -> None:
-        ran.append(number)
-
-    @app.task
-    def block() -> None:
-        running.set()
-        go_on.wait(20)
-
+    app = two_apps
+    note, block, ran, running, go_on = blockade(app)
     waiting = [note.draft(n) for n in range(5, 10)]
     app.client.enqueue_many([*(note.draft(n) for n in range(5)), block.draft(), *waiting])
     with working(app, concurrency=1, lease=30.0) as worker:
@@ -87,18 +76,8 @@ def test_what_would_wait_behind_a_long_job_goes_back_and_stays_there(two_apps: A
 
 
 def test_a_slow_job_in_one_slot_leaves_the_others_what_was_taken_in_advance(two_homes: Home, two_apps: App) -> None:
-    app, ran = two_apps, []
-    running, go_on = threading.Event(), threading.Event()
-
-    @app.task
-    def note(number: int) -> None:
-        ran.append(number)
-
-    @app.task
-    def block() -> None:
-        running.set()
-        go_on.wait(20)
-
+    app = two_apps
+    note, block, ran, running, go_on = blockade(app)
     with working(app, concurrency=2, lease=30.0) as worker:
         (lane,) = worker._stations[0].lanes
         block.enqueue()

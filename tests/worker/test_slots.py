@@ -14,7 +14,7 @@ import pytest
 from leasehold import App, Attempt, InvalidInput, State
 from leasehold.worker import Worker
 from tests.homes import Home
-from tests.worker.working import Crowd, over, state, until, working, writes_held_up
+from tests.worker.working import Crowd, blockade, over, state, until, working, writes_held_up
 
 
 @pytest.mark.parametrize("kind", ["async", "thread"])
@@ -104,17 +104,7 @@ def test_a_limit_holds_across_workers(app: App, scope: str) -> None:
 
 
 def test_what_was_taken_in_advance_of_a_queue_goes_back_when_it_is_paused(app: App) -> None:
-    running, go_on, ran = threading.Event(), threading.Event(), []
-
-    @app.task
-    def note(number: int) -> None:
-        ran.append(number)
-
-    @app.task
-    def block() -> None:
-        running.set()
-        go_on.wait(20)
-
+    note, block, ran, running, go_on = blockade(app)
     quick, waiting = [note.draft(n) for n in range(5)], [note.draft(n) for n in range(10, 15)]
     app.client.enqueue_many([*quick, block.draft(), *waiting])
     with working(app, concurrency=1, lease=30.0):

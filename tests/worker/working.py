@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 
@@ -73,6 +73,32 @@ def until(condition: Callable[[], object], what: str = "", seconds: float = PATI
 def state(app: App, job: Job[Any] | str) -> State | None:
     found = app.client.get(job)
     return found.state if found else None
+
+
+class Blockade(NamedTuple):
+    """A task that notes its number, and one that holds its slot until told to go on."""
+
+    note: Any
+    block: Any
+    ran: list[int]
+    running: threading.Event
+    go_on: threading.Event
+
+
+def blockade(app: App) -> Blockade:
+    ran: list[int] = []
+    running, go_on = threading.Event(), threading.Event()
+
+    @app.task
+    def note(number: int) -> None:
+        ran.append(number)
+
+    @app.task
+    def block() -> None:
+        running.set()
+        go_on.wait(20)
+
+    return Blockade(note, block, ran, running, go_on)
 
 
 def until_state(app: App, job: Job[Any] | str, wanted: State | None) -> None:

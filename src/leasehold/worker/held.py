@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from ..core.errors import AbortReason
 from ..core.job import Lease, Progress
@@ -30,15 +30,10 @@ class Held:
         self._runs.update([(run.lease, run) for run in runs])
         self.on_add(runs)
 
-    def drop(self, run: Run) -> None:
+    def drop(self, *runs: Run) -> None:
         """Settled."""
-        self._runs.pop(run.lease, None)
-
-    def drop_all(self, runs: Iterable[Run]) -> None:
-        """Settled."""
-        pop = self._runs.pop
         for run in runs:
-            pop(run.lease, None)
+            self._runs.pop(run.lease, None)
 
     def give_up(self, run: Run) -> None:
         """The store will have no outcome of this one: its lease is to run out."""

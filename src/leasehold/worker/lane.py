@@ -96,7 +96,7 @@ class Lane:
         self._stack = ExitStack()
         self._sleeper = self._stack.enter_context(link.store.wakes.sleeper("jobs"))
         self._full = False  # the claiming thread waits for room
-        self._low = 0  # there is room when no more jobs than this are running or waiting here
+        self._low = 0  # then it is woken when no more jobs than this are running or waiting here
         self.claiming = False
         self.idle_since: float | None = None  # since when claims have found nothing
         self.last_in_vain = 0.0  # when the last of those was sent
@@ -211,9 +211,7 @@ class Lane:
             want = min(self._room(), MOST_AT_ONCE)
             self._full = self._solitude.wanted or not want
             if self._full:
-                ahead = self._ahead()
-                self._low = self.slots + ahead - max(1, ahead // 2)  # jobs here; with so few there is room
-            if self._full:
+                self._low = self._has_room_at(self._ahead())
                 return None, False
         found = self.claim(want, free)
         self._limited = found.limited
@@ -221,9 +219,12 @@ class Lane:
 
     def _room(self) -> int:
         """How many more there is room for; 0 while it is not worth a claim."""
-        ahead = self._ahead()
-        room = self.slots - len(self._running) + ahead - len(self._waiting)
-        return room if room >= max(1, ahead // 2) else 0
+        ahead, here = self._ahead(), len(self._running) + len(self._waiting)
+        return self.slots + ahead - here if here <= self._has_room_at(ahead) else 0
+
+    def _has_room_at(self, ahead: int) -> int:
+        """With how many jobs here, running or waiting, the next claim is worth while: in advance by halves."""
+        return self.slots + ahead - max(1, ahead // 2)
 
     def _ahead(self) -> int:
         """How many to take in advance: what the slots work off in no time. None beside a suspect, nor for one."""

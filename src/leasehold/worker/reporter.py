@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 from ..core.errors import LeaseholdError
 from ..core.release import release
@@ -70,34 +70,20 @@ class Meter:
         self._lock = threading.Lock()
         self._tallies: dict[str, _Tally] = {}
 
-    def ended(self, run: Run, what: str) -> None:
-        """An attempt has ended, and is settled."""
-        job, started = run.job, run.started
-        waited = max(job.expires_at - run.seconds - job.run_at, 0.0)  # until the claim, by the store's clock
-        with self._lock:
-            tally = self._tallies.get(job.queue) or self._new(job.queue)
-            tally.ends[what] = tally.ends.get(what, 0) + 1
-            if started:
-                start = started - run.taken
-                _add(tally.starts, start)
-                _add(tally.runs, (run.stopped or time.monotonic()) - started)
-                waited += start
-            _add(tally.waits, waited)
-
-    def succeeded(self, runs: Sequence[Run]) -> None:
-        """The same for many attempts that have run and succeeded."""
-        queue, tally = None, _Tally()
+    def ended(self, what: str, runs: Iterable[Run]) -> None:
+        """Attempts have ended in this way, and are settled."""
         with self._lock:
             for run in runs:
                 job, started = run.job, run.started
-                if job.queue != queue:
-                    queue = job.queue
-                    tally = self._tallies.get(queue) or self._new(queue)
-                start = started - run.taken
-                tally.ends["succeeded"] = tally.ends.get("succeeded", 0) + 1
-                _add(tally.starts, start)
-                _add(tally.runs, run.stopped - started)
-                _add(tally.waits, max(job.expires_at - run.seconds - job.run_at, 0.0) + start)
+                waited = max(job.expires_at - run.seconds - job.run_at, 0.0)  # until the claim, by the store's clock
+                tally = self._tallies.get(job.queue) or self._new(job.queue)
+                tally.ends[what] = tally.ends.get(what, 0) + 1
+                if started:
+                    start = started - run.taken
+                    _add(tally.starts, start)
+                    _add(tally.runs, (run.stopped or time.monotonic()) - started)
+                    waited += start
+                _add(tally.waits, waited)
 
     def lost(self, queue: str) -> None:
         """An attempt was taken from a worker that is gone."""

@@ -130,15 +130,15 @@ class Settler:
             else:
                 self._keep(batch[0], error)
             return
-        self._held.drop_all(run for run, _ in batch)
+        self._held.drop(*(run for run, _ in batch))
         to_tell = log.isEnabledFor(logging.DEBUG) or self._events.wanted(SucceededEvent)
         succeeded = []
         for (run, outcome), answer in zip(batch, answers, strict=True):
-            if answer.state is not State.SUCCEEDED or type(outcome) is not Succeeded or not run.started or to_tell:
+            if to_tell or answer.state is not State.SUCCEEDED or type(outcome) is not Succeeded:
                 self._tell(run, outcome, answer.state)
             else:
                 succeeded.append(run)
-        self._meter.succeeded(succeeded)
+        self._meter.ended(COUNTED[SucceededEvent], succeeded)
 
     def _settle_put_off(self) -> None:
         """One by one, up to the first that has to wait: nobody else's outcome shall wait for more than that."""
@@ -219,7 +219,7 @@ class Settler:
         elif log.isEnabledFor(logging.DEBUG):
             log.debug("%s %s: attempt %d, now %s", job.task, job.id, job.attempt, state, extra=run.marks)
         kind = _event(outcome, state)
-        self._meter.ended(run, COUNTED[kind])
+        self._meter.ended(COUNTED[kind], [run])
         if self._events.wanted(kind):
             self._events.tell(self._made(kind, run, outcome, state))
 
