@@ -161,11 +161,11 @@ def succeed(app: App, job: Claimed, result: str = "null") -> None:
     settle(app, job, Succeeded(result))
 
 
-def promote_all(app: App, *, now: float | None = None) -> list[str]:
+def promote_all(app: App) -> list[str]:
     """Let go what is free, as upkeep does."""
     promoted: list[str] = []
     while True:
-        step = app.store().run(promote.promote, now=now)
+        step = app.store().run(promote.promote)
         promoted += step.promoted
         if not step.more:
             return promoted

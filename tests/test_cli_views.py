@@ -23,6 +23,7 @@ from leasehold.core.worker import WorkerFacts
 from leasehold.store.flows import look, reports, stats
 from leasehold.store.flows.stats import Count
 from leasehold.tasks import new_id
+from tests.clocks import at
 from tests.homes import claim, promote_all
 from tests.ptys import OnTerminal
 from tests.shops import CliShop, _schema_of_shops, any_shop, shop, still_shop  # noqa: F401
@@ -87,7 +88,8 @@ def test_workers_are_listed_and_shown_with_what_they_hold(typed: CommandLine, sh
     facts = WorkerFacts("box:1:a", "box", 1, ("billing", "mail"), 4, ("charge",), 30.0, "0.1.0")
     shop.app.store().run(reports.report, new_id(), facts, 1, False)
     gone = WorkerFacts("old:2:b", "old", 2, None, 8, (), 30.0, "0.1.0")
-    shop.app.store().run(reports.report, new_id(), gone, 0, False, now=time.time() - 60)
+    with at(shop.app.store(), time.time() - 60):
+        shop.app.store().run(reports.report, new_id(), gone, 0, False)
     shop.many(1)
     (held,) = claim(shop.app, queue="billing", worker="box:1:a")
     heads, *lines = typed(shop.place, "workers", "shop:app")[1].splitlines()

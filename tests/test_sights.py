@@ -18,6 +18,7 @@ from leasehold.store.flows import look, reports, stats
 from leasehold.store.flows.stats import Count
 from leasehold.store.query import is_look
 from leasehold.tasks import new_id
+from tests.clocks import at
 from tests.homes import Home, _any_schema, app, home  # noqa: F401
 from tests.worker.working import over, run_sql, take, until, working
 
@@ -44,9 +45,10 @@ def work(app: App, n: int = 0, **options: Any) -> Job[Any]:
 def sample(app: App, now: float | None = None) -> bool:
     """Count the jobs as a worker does once in a minute."""
     store = app.store()
-    if not store.run(stats.take_sample, now=now):
-        return False
-    store.run(stats.keep_sample, store.run(look.counted_queues, now=now), now=now)
+    with at(store, now):
+        if not store.run(stats.take_sample):
+            return False
+        store.run(stats.keep_sample, store.run(look.counted_queues))
     return True
 
 
@@ -241,7 +243,8 @@ def test_one_of_many_workers_counts_the_jobs_of_a_minute(shop: App) -> None:
     store = shop.store()
     taken = [sample(shop, T0 + seconds) for seconds in (0, 59, 60)]
     assert taken == [True, False, True]
-    points = store.run(stats.stats, T0, T0 + 120, now=T0 + 120)
+    with at(store, T0 + 120):
+        points = store.run(stats.stats, T0, T0 + 120)
     assert [(point.at.timestamp(), point.gauges["queued"]) for point in points] == [(T0, 1), (T0 + 60, 1)]
 
 
@@ -307,13 +310,15 @@ def test_history_gets_coarser_with_age_and_loses_nothing_of_its_sums(shop: App) 
     store = shop.store()
     for minute in range(120):
         counts = [Count("q", "succeeded", 2), Count("q", "waits", 1, 3), Count("q", "gauge.queued", minute, peak=True)]
-        store.run(stats.add, counts, now=T0 + 60 * minute)
+        with at(store, T0 + 60 * minute):
+            store.run(stats.add, counts)
     assert sum(point.counts["succeeded"] for point in store.run(stats.totals)) == 240
 
     def steps(now: float, step: int) -> list[tuple[float, int, float]]:
-        store.run(stats.roll_up, now=now)
-        points = store.run(stats.stats, T0, now, step=step, now=now)
-        together = store.run(stats.stats, T0, now, step=step, queue="*", now=now)
+        with at(store, now):
+            store.run(stats.roll_up)
+            points = store.run(stats.stats, T0, now, step=step)
+            together = store.run(stats.stats, T0, now, step=step, queue="*")
         assert [replace(point, queue="q") for point in together] == points
         return [(point.at.timestamp() - T0, point.counts["succeeded"], point.gauges["queued"]) for point in points]
 
@@ -334,12 +339,15 @@ def test_all_queues_together_are_counted_beside_them(shop: App) -> None:
     shop.client.limit_queue(None, max_running=5)  # which makes it no queue
     for queue in ("mail", "billing"):
         work(shop, queue=queue)
-        store.run(stats.add, [Count(queue, "succeeded", 2), Count(queue, "runs", 2, 3)], now=T0)
+        with at(store, T0):
+            store.run(stats.add, [Count(queue, "succeeded", 2), Count(queue, "runs", 2, 3)])
     assert sample(shop, T0)
-    (point,) = store.run(stats.stats, T0, T0 + 60, queue="*", now=T0)
+    with at(store, T0):
+        (point,) = store.run(stats.stats, T0, T0 + 60, queue="*")
     assert (point.queue, point.counts, point.runs.number, point.gauges["queued"]) == ("*", {"succeeded": 4}, 4, 2)
     assert [one.queue for one in store.run(stats.totals)] == ["billing", "mail"]
-    found = store.run(stats.stats, T0, T0 + 60, only="succeeded", now=T0)
+    with at(store, T0):
+        found = store.run(stats.stats, T0, T0 + 60, only="succeeded")
     assert [(one.queue, one.counts, one.gauges) for one in found] == [
         (q, {"succeeded": 2}, {}) for q in ("billing", "mail")
     ]

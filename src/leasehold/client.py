@@ -110,7 +110,7 @@ class Client(Sights):
                     said = Said("enqueue", given[0].id, {"task": given[0].task, "jobs": len(given)})
                     hand = Hand(store, self._who, self._key)
                     store_drafts = hand.change if any(draft.replace for draft in given) else hand.insert
-                    jobs = store_drafts(said, enqueue.enqueue, given)
+                    jobs = store_drafts(said, enqueue.enqueue_directly, given)
                 stored(jobs)
         finally:
             spend(given)

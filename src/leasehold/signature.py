@@ -106,8 +106,8 @@ class TaskSignature:
             raise InvalidArguments(self._difference(text, error)) from None
         except RecursionError:
             raise InvalidArguments(f"{self.task}(): the stored payload is nested too deep") from None
-        values = msgspec.structs.astuple(decoded)
-        if self._by_place and not any(value is msgspec.UNSET for value in values):
+        values: tuple[Any, ...] = msgspec.structs.astuple(decoded)
+        if self._by_place and (self._all_required or not any(value is msgspec.UNSET for value in values)):
             return values, {}  # the usual case, without the detour
         named = zip(self._signature.parameters, values, strict=True)
         bound = inspect.BoundArguments(
@@ -138,6 +138,8 @@ class TaskSignature:
 
     def encode_result(self, value: object, limit: int = payload.MAX_BYTES) -> str:
         """The JSON text of what the handler returned, or InvalidPayload: what does not fit its annotation, too."""
+        if value is None and self.may_return_none:
+            return "null"
         where = f"the result of {self.task}"
         plain = payload.is_plain(value)
         text = payload.encode(value, path=where, limit=limit, hook=plain_value, plain=plain)
@@ -145,6 +147,14 @@ class TaskSignature:
         if not plain:
             refuse_what_changes(value, back, where)
         return text
+
+    @cached_property
+    def may_return_none(self) -> bool:
+        """Whether the return annotation allows None, or says nothing."""
+        try:
+            return self.decode_result("null") is None
+        except InvalidPayload:
+            return False
 
     def decode_result(self, text: str) -> Any:
         """A stored result as the return annotation has it."""
@@ -163,8 +173,11 @@ class TaskSignature:
         self._variadic = next((p.name for p in parameters if p.kind is _VAR_POSITIONAL), None)
         self._known = frozenset(parameter.name for parameter in parameters)
         self._required = frozenset(p.name for p in parameters if p.default is p.empty and p.kind not in _VARIADIC)
+        self._all_required = self._required == self._known
 
     def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        if self._by_name and not kwargs and len(args) == len(self._positional) == len(self._known):
+            return dict(zip(self._positional, args, strict=True))
         # Signature.bind takes longer than all the checks: the usual call is bound by hand, and the errors worded by it.
         if self._by_name and len(args) <= len(self._positional):
             given = {**dict(zip(self._positional, args, strict=False)), **kwargs}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import os
+import random
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
@@ -39,9 +40,14 @@ _ROUTE = ("connection", "tenant")  # where a job goes, which is said to the clie
 _FOREIGN_WORDS = ("delay", "apply_async", "send", "send_with_options", "kiq", "defer", "defer_async", "enqueue_in")
 
 
+#: A generator that only we seed: ids need not be secret, and asking the system for each costs more than all else in it.
+_random = random.Random()  # noqa: S311
+os.register_at_fork(after_in_child=_random.seed)
+
+
 def new_id() -> str:
     """A new id for a job (UUIDv7), to be given as `using(id=...)`: then enqueue can be repeated."""
-    return make_id(time.time(), os.urandom(10))
+    return make_id(time.time(), _random.randbytes(10))
 
 
 class Enqueues(Protocol):

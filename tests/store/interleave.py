@@ -82,6 +82,7 @@ class Bench:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.now = float(int(time.time()))
+        store.clock = lambda: self.now
         self.sessions: list[Session] = []
 
     @property
@@ -100,18 +101,27 @@ class Bench:
         self.now += seconds
         return self
 
+    @contextmanager
+    def at(self, moment: float) -> Iterator[None]:
+        """For a while the clock shows another moment."""
+        before, self.now = self.now, moment
+        try:
+            yield
+        finally:
+            self.now = before
+
     def enqueue(self, *drafts: Draft[Any]) -> list[Job[Any]]:
-        return self.run(enqueue.enqueue, drafts, now=self.now)
+        return self.run(enqueue.enqueue, drafts)
 
     def add(self, **options: Any) -> str:
         """Enqueue one job; its id."""
         return self.enqueue(draft(**options))[0].id
 
     def promote(self, **options: Any) -> promote.Promotion:
-        return self.run(promote.promote, now=self.now, **options)
+        return self.run(promote.promote, **options)
 
     def claim_flow(self, n: int = 10, queues: tuple[str, ...] = ("default",), **options: Any) -> Flow[lease.Claim]:
-        given = {"worker": "w", "token": token(), "lease": LEASE, "now": self.now, "tasks": ["t"], **options}
+        given = {"worker": "w", "token": token(), "lease": LEASE, "tasks": ["t"], **options}
         worker, mark, tasks = given.pop("worker"), given.pop("token"), given.pop("tasks")
         scopes = [lease.Scope(queue, n) for queue in queues]
         claim = lease.claim_again if given.pop("again", False) else lease.claim
@@ -128,7 +138,7 @@ class Bench:
         return job
 
     def settle(self, *outcomes: tuple[Lease, Outcome]) -> list[State | None]:
-        settled = self.run(lease.settle, outcomes, random.random, now=self.now)
+        settled = self.run(lease.settle, outcomes, random.random)
         return [one.state for one in settled]
 
     def succeed(self, job: Claimed, result: str | None = '"ok"', **options: Any) -> State | None:
@@ -141,15 +151,15 @@ class Bench:
         return self.settle((job.lease, Released()))[0]
 
     def renew(self, *leases: Lease, worker: str = "w", seconds: float = LEASE) -> lease.Renewal:
-        return self.run(lease.renew, worker, leases, lease=seconds, now=self.now)
+        return self.run(lease.renew, worker, leases, lease=seconds)
 
     def reap(self) -> list[Any]:
         """Reap as if upkeep had been alive all the time."""
-        self.run(upkeep.beat, grace=0.0, now=self.now)
-        return self.run(lease.reap, random.random, now=self.now)
+        self.run(upkeep.beat, grace=0.0)
+        return self.run(lease.reap, random.random)
 
     def prune(self, **options: Any) -> upkeep.Pruned:
-        return self.run(upkeep.prune, **{"finished_for": 1.0, "failed_for": 1.0, "now": self.now, **options})
+        return self.run(upkeep.prune, **{"finished_for": 1.0, "failed_for": 1.0, **options})
 
     def get(self, id: str) -> Job[Any] | None:
         return self.run(look.get, id)
@@ -190,7 +200,9 @@ class Session:
         assert isinstance(store, PostgresStore)
         self.raw = store._server.connect_unlimited()
         self.pid = self.raw.info.backend_pid
-        self.connection = OwnConnection(self.raw, store.quoted, Limits(seconds=60.0, tries=0, session=60.0))
+        self.connection = OwnConnection(
+            self.raw, store.quoted, Limits(seconds=60.0, tries=0, session=60.0), store.clock
+        )
 
     def execute(self, sql: str) -> None:
         self.raw.execute(sql.encode())

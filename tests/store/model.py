@@ -12,6 +12,7 @@ from typing import Any
 from leasehold.core.errors import InvalidInput, InvalidTransition, JobNotFound, KeyTaken
 from leasehold.core.job import Draft, Lease, Outcome, Raised, Released, Snoozed, Succeeded
 from leasehold.store.flows.lease import Scope
+from leasehold.store.flows.upkeep import BEAT_EVERY
 from tests.store.graph import circular
 
 OVER = ("succeeded", "cancelled")
@@ -205,7 +206,7 @@ class Model:
         )
 
     def beat(self, grace: float, now: float) -> float | None:
-        if self.touched > now - 0.9:
+        if self.touched >= now - BEAT_EVERY:
             return None
         if self.touched < now - 3:
             self.grace_until = now + grace

@@ -19,10 +19,11 @@ from django.db.transaction import TransactionManagementError
 from leasehold import App, InvalidInput, JobNotFound, SchemaMismatch, StoreBusy
 from leasehold.core.ids import make_id
 from leasehold.tasks import PlainTask
+from tests.clocks import at
 from tests.conftest import PG_KINDS
 from tests.djangos import WAYS, Way, by_hand, configure, database, known_as
 from tests.homes import Home, claim, inventory, shared_schema
-from tests.store.test_callers import drafts_of_all_kinds
+from tests.store.test_callers import LONG_AGO, drafts_of_all_kinds
 from tests.store.transactions import OWN
 from tests.test_client import AWKWARD
 
@@ -121,6 +122,14 @@ def test_what_is_rolled_back_leaves_nothing(
         run(raw, f"insert into {own} values (1)")
         raise Undo
     assert inventory(app.store()) == before
+
+
+def test_the_clock_of_the_store_counts_in_the_callers_transaction(
+    app: App, task: PlainTask[..., Any], way: Way, home: Home
+) -> None:
+    with at(app.store(), LONG_AGO), way(home) as raw:
+        job = task.using(connection=raw).enqueue(1)
+    assert job.created_at.timestamp() == LONG_AGO
 
 
 def test_what_is_there_already_is_found(app: App, task: PlainTask[..., Any], django: Any) -> None:

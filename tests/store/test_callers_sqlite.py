@@ -19,11 +19,12 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
-from leasehold import App, InvalidInput, SchemaMismatch, StoreBusy, StoreError
+from leasehold import App, InvalidInput, Job, SchemaMismatch, StoreBusy, StoreError
 from leasehold.core.ids import make_id
 from leasehold.tasks import PlainTask
+from tests.clocks import at
 from tests.homes import claim, inventory
-from tests.store.test_callers import complete_from_outside, drafts_of_all_kinds
+from tests.store.test_callers import LONG_AGO, complete_from_outside, drafts_of_all_kinds
 from tests.store.transactions import OWN, SQLITE_WAYS, Way, alchemy_url
 from tests.test_client import AWKWARD
 
@@ -91,6 +92,20 @@ def test_what_is_rolled_back_leaves_nothing(app: App, task: PlainTask[..., Any],
 
     asyncio.run(main())
     assert inventory(app.store()) == before
+
+
+def test_the_clock_of_the_store_counts_in_the_callers_transaction(
+    app: App, task: PlainTask[..., Any], way: Way, path: Path
+) -> None:
+    async def main() -> list[Job[Any]]:
+        async with way(f"sqlite:///{path}") as caller:
+            jobs = await caller.enqueue(app, task.draft(1))
+            await caller.end(commit=True)
+            return jobs
+
+    with at(app.store(), LONG_AGO):
+        jobs = asyncio.run(main())
+    assert [job.created_at.timestamp() for job in jobs] == [LONG_AGO]
 
 
 def test_what_is_there_already_is_found(app: App, task: PlainTask[..., Any], way: Way, path: Path) -> None:

@@ -3,25 +3,27 @@ can mean."""
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from leasehold import new_id
 from leasehold.core.ids import make_id
 from leasehold.core.job import Draft
 from leasehold.core.schedule import define
-from leasehold.store.flows import lease, schedules, upkeep
-from tests.store.interleave import LEASE, Bench, half
+from leasehold.store.flows import enqueue, lease, schedules, upkeep
+from tests.store.interleave import LEASE, Bench, draft, half
 from tests.store.test_limits_rate import rate
 
 GRACE = 10.0
 
 
 def beat(b: Bench) -> float | None:
-    return b.run(upkeep.beat, grace=GRACE, now=b.now)
+    return b.run(upkeep.beat, grace=GRACE)
 
 
 def reaped(b: Bench) -> int:
-    return len(b.run(lease.reap, half, now=b.now))
+    return len(b.run(lease.reap, half))
 
 
 def beats(b: Bench, seconds: int) -> int:
@@ -35,6 +37,27 @@ def seconds_until_reaped(b: Bench) -> int:
         if reaped(b):
             return second
     raise AssertionError("the lease was never taken away")
+
+
+def test_a_store_beside_another_goes_by_its_clock(b: Bench) -> None:
+    b.now = 1_900_000_000.0
+    beside = b.store.beside(1)
+    try:
+        assert beside.run(enqueue.enqueue, [draft()])[0].created_at.timestamp() == b.now
+    finally:
+        beside.close()
+
+
+def test_the_clock_of_the_store_counts_in_a_handlers_transaction(b: Bench) -> None:
+    b.now = 1_900_000_000.0
+    with b.store.opened() as opened:
+        (job,) = opened.run(enqueue.enqueue, [draft()])
+
+    async def on_loop() -> float:
+        async with b.store.aopened() as opened:
+            return (await opened.run(enqueue.enqueue, [draft()]))[0].created_at.timestamp()
+
+    assert (job.created_at.timestamp(), asyncio.run(on_loop())) == (b.now, b.now)
 
 
 @pytest.mark.parametrize("back", [5.0, 3600.0])
@@ -98,15 +121,15 @@ def test_a_rate_goes_on_after_the_clock_was_put_back_and_is_not_exceeded(b: Benc
 @pytest.mark.parametrize("ahead", [600.0, 86400.0])
 def test_a_schedule_ticks_on_after_the_clock_was_ahead_for_a_moment(b: Bench, ahead: float) -> None:
     draft = Draft(make_id(b.now, bytes(10)), "t", "{}")
-    b.run(schedules.put, "s", define(draft, None, 60.0, "UTC", "once", "allow"), now=b.now)
+    b.run(schedules.put, "s", define(draft, None, 60.0, "UTC", "once", "allow"))
 
     def ticks(seconds: float) -> int:
         b.later(seconds)
-        return len(b.run(schedules.tick, ["t"], new_id, now=b.now).jobs)
+        return len(b.run(schedules.tick, ["t"], new_id).jobs)
 
     assert ticks(61) == 1
     assert ticks(ahead) == 1
     b.later(-ahead)
-    assert b.run(upkeep.outlook, ["t"], now=b.now).next_tick == 0
+    assert b.run(upkeep.outlook, ["t"]).next_tick == 0
     assert ticks(1) == 0
     assert [ticks(60) for _ in range(3)] == [1, 1, 1]

@@ -16,6 +16,7 @@ from leasehold.core.worker import WorkerFacts
 from leasehold.store import migrate
 from leasehold.store.flows import lease, reports
 from leasehold.tasks import new_id
+from tests.clocks import at
 from tests.homes import Home, beat, claim, promote_all
 from tests.store.patients import found, make_app, the
 
@@ -38,7 +39,8 @@ def test_leases_that_nobody_reaps_are_counted(home: Home) -> None:
             app.lookup("work").enqueue()
         jobs = claim(app, 3)
         the(app, "leases", "ok")
-        app.store().run(lease.renew, "w1", [job.lease for job in jobs], lease=30.0, now=time.time() - 7230)
+        with at(app.store(), time.time() - 7230):
+            app.store().run(lease.renew, "w1", [job.lease for job in jobs], lease=30.0)
         finding = the(app, "leases", "warning")
         assert "3 running jobs have leases that ran out" in finding.text
         assert "2 h 0 min ago" in finding.text
@@ -50,8 +52,9 @@ WORKER = WorkerFacts("w1", "north", 42, None, 10, ("work",), 30.0, "1.0")
 @contextmanager
 def workers(app: App, *facts: WorkerFacts, now: float | None = None) -> Iterator[None]:
     """Workers that have said that they are there."""
-    for one in facts:
-        app.store().run(reports.report, new_id(), one, 3, False, now=now)
+    with at(app.store(), now):
+        for one in facts:
+            app.store().run(reports.report, new_id(), one, 3, False)
     try:
         yield
     finally:

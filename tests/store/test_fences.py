@@ -10,7 +10,7 @@ import pytest
 from leasehold.core.job import Lease, Outcome, Raised, Released, Snoozed, State, Succeeded
 from leasehold.store.flows import enqueue, lease, look, steer
 from leasehold.store.flows.lease import Claim, Scope
-from tests.store.world import LATER, NOW, World, half
+from tests.store.world import LATER, World, half
 
 ENDS: dict[str, Outcome] = {
     "succeed": Succeeded('"done"'),
@@ -56,7 +56,8 @@ def test_a_zombie_shown_beside_the_new_attempt_is_lost_and_the_other_renewed(
 ) -> None:
     world, zombie, owner = twice
     shown = [zombie, owner] if zombie_first else [owner, zombie]
-    answer = world.run(lease.renew, "w", shown, lease=30.0, now=LATER + 20)
+    with world.at(LATER + 20):
+        answer = world.run(lease.renew, "w", shown, lease=30.0)
     job = world.get(owner.id)
     assert job is not None
     assert job.expires_at is not None
@@ -68,7 +69,8 @@ def test_a_new_attempt_that_the_worker_was_never_told_of_is_found_beside_its_zom
     twice: tuple[World, Lease, Lease],
 ) -> None:
     world, zombie, unheard = twice
-    answer = world.run(lease.renew, "w", [zombie], lease=30.0, now=LATER)
+    with world.at(LATER):
+        answer = world.run(lease.renew, "w", [zombie], lease=30.0)
     assert (answer.lost, answer.strangers) == ([zombie], [unheard])
 
 
@@ -76,7 +78,8 @@ def test_a_success_that_came_too_late_takes_no_key_for_its_successor(twice: tupl
     world, zombie, _ = twice
     late = Succeeded(continue_with=world.draft(unique="k"))
     assert world.settle((zombie, late), now=LATER) == [None]
-    (job,) = world.run(enqueue.enqueue, [world.draft(unique="k")], now=LATER)
+    with world.at(LATER):
+        (job,) = world.run(enqueue.enqueue, [world.draft(unique="k")])
     assert not job.existing
 
 
@@ -84,9 +87,9 @@ def test_a_success_repeated_after_its_successor_is_over_takes_no_key(world: Worl
     _, held = world.job_in("running", None)
     outcome = Succeeded(continue_with=world.draft(unique="k"))
     assert world.settle((held, outcome)) == [State.SUCCEEDED]
-    world.run(steer.cancel, outcome.continue_with.id, now=NOW)  # type: ignore[union-attr]
+    world.run(steer.cancel, outcome.continue_with.id)  # type: ignore[union-attr]
     assert world.settle((held, outcome)) == [State.SUCCEEDED]
-    (job,) = world.run(enqueue.enqueue, [world.draft(unique="k")], now=NOW)
+    (job,) = world.run(enqueue.enqueue, [world.draft(unique="k")])
     assert not job.existing
 
 
@@ -95,10 +98,10 @@ def test_a_limit_for_all_queues_leaves_room_in_a_queue_that_is_running_already(w
     for number in range(4):
         world.add(priority=number)
     first = world.run(
-        lease.claim, "w", str(uuid.UUID(int=7)), [Scope("default", 2)], ["t"], want=2, lease=30.0, random=half, now=NOW
+        lease.claim, "w", str(uuid.UUID(int=7)), [Scope("default", 2)], ["t"], want=2, lease=30.0, random=half
     )
     more = world.run(
-        lease.claim, "w", str(uuid.UUID(int=8)), [Scope("default", 2)], ["t"], want=2, lease=30.0, random=half, now=NOW
+        lease.claim, "w", str(uuid.UUID(int=8)), [Scope("default", 2)], ["t"], want=2, lease=30.0, random=half
     )
     assert [len(first.jobs), len(more.jobs)] == [2, 2]
 
@@ -107,7 +110,7 @@ def test_a_draft_after_one_whose_key_was_taken_waits_for_the_holder_of_the_key(w
     holder = world.add(unique="k")
     second = world.draft(unique="k")
     third = world.draft(after=(second.id,))
-    jobs = world.run(enqueue.enqueue, [second, third], now=NOW)
+    jobs = world.run(enqueue.enqueue, [second, third])
     assert [job.id for job in jobs] == [holder, third.id]
     assert world.promote() == []
     world.settle((world.claim()[holder], Succeeded('"done"')))
@@ -121,9 +124,9 @@ def test_jobs_that_lost_a_worker_are_reported_only_to_those_who_may_claim_them(w
 
     def suspects(tasks: list[str]) -> bool:
         token = str(uuid.UUID(int=77))
-        return world.run(
-            lease.claim, "w", token, scopes, tasks, want=1, slots=0, lease=30.0, random=half, now=LATER
-        ).suspects
+        with world.at(LATER):
+            claim = world.run(lease.claim, "w", token, scopes, tasks, want=1, slots=0, lease=30.0, random=half)
+        return claim.marks.suspects
 
     assert suspects(["t"])
     assert not suspects(["another task"])
@@ -131,17 +134,17 @@ def test_jobs_that_lost_a_worker_are_reported_only_to_those_who_may_claim_them(w
     assert not suspects(["t"])
 
 
-def claim_again(world: World, *, again: bool, now: float, **how: Any) -> Claim:
+def claim_again(world: World, *, again: bool, **how: Any) -> Claim:
     scopes, token = [Scope("default", 9)], str(uuid.UUID(int=70))
     flow = lease.claim_again if again else lease.claim
-    return world.run(flow, "w", token, scopes, ["t"], lease=30.0, random=half, now=now, **{"want": 9} | how)
+    return world.run(flow, "w", token, scopes, ["t"], lease=30.0, random=half, **{"want": 9} | how)
 
 
 def test_a_claim_said_again_answers_in_the_order_of_the_first(world: World) -> None:
     for priority in (0, 5, -5, 5):
         world.add(priority=priority)
-    first = claim_again(world, again=False, now=NOW)
-    assert claim_again(world, again=True, now=NOW).jobs == first.jobs
+    first = claim_again(world, again=False)
+    assert claim_again(world, again=True).jobs == first.jobs
     assert [job.priority for job in first.jobs] == [5, 5, 0, -5]
 
 
@@ -152,9 +155,10 @@ def test_a_claim_of_one_job_to_run_alone_said_again_takes_no_second(world: World
         assert len(world.claim()) == 2
         assert len(world.reap()) == 2
     world.promote(LATER + 60)
-    first = claim_again(world, again=False, now=LATER, alone=True)
-    assert len(first.jobs) == 1
-    assert claim_again(world, again=True, now=LATER, alone=True).jobs == first.jobs
+    with world.at(LATER):
+        first = claim_again(world, again=False, alone=True)
+        assert len(first.jobs) == 1
+        assert claim_again(world, again=True, alone=True).jobs == first.jobs
 
 
 def test_a_successor_inherits_its_jobs_key_although_another_of_the_batch_wants_it(world: World) -> None:

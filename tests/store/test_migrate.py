@@ -18,6 +18,7 @@ from leasehold.store import migrate
 from tests.conftest import SERVERS
 from tests.homes import inventory
 from tests.servers import local_names
+from tests.store.interleave import Background
 
 
 @pytest.fixture
@@ -192,6 +193,81 @@ def test_a_migration_that_fails_leaves_nothing_of_itself(app: App, monkeypatch: 
     assert "more" not in inventory(app.store())
     assert version(app) == newest
     assert app.client.count() == 0
+
+
+def test_a_first_migration_that_fails_leaves_nothing_at_all(
+    pg_url: str, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(make_app(pg_url, schema)) as app, psycopg.connect(pg_url, autocommit=True) as raw:
+        broken = {1: f"{migrate.migrations('postgres')[1]}; select 1 / 0"}
+        with monkeypatch.context() as patch:
+            patch.setattr(migrate, "migrations", lambda _: broken)
+            with pytest.raises(StoreError, match="division by zero"):
+                app.client.migrate()
+        assert raw.execute("select to_regnamespace(%s)", (schema,)).fetchone() == (None,)
+        assert app.client.migrate() == [1]
+
+
+def test_statements_are_sent_one_at_a_time(pg_url: str, schema: str) -> None:
+    """Several at once cannot be prepared."""
+
+    class Preparing(psycopg.Connection[Any]):
+        def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
+            return super().execute(query, params, prepare=True)
+
+    with Preparing.connect(pg_url, autocommit=True) as raw:
+        with pytest.raises(psycopg.errors.SyntaxError, match="multiple commands"):
+            raw.execute("select 1; select 2")
+        assert migrate.migrate_postgres(raw, schema, f'"{schema}"') == [1]
+        raw.execute(f"drop schema {schema} cascade")
+
+
+@pytest.mark.parametrize("made", ["schema", "table", "lock"])
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_what_another_makes_at_the_same_moment_is_waited_for(pg_url: str, schema: str, made: str, end: str) -> None:
+    """`create if not exists` fails where another transaction has made the same and is not over."""
+    with closing(make_app(pg_url, schema)) as app, psycopg.connect(pg_url, autocommit=True) as raw:
+        statements = [
+            f"create schema {schema}",
+            f"create table {schema}.migrations"
+            " (version integer primary key, applied_at timestamptz default now(), oldest integer, release text)",
+            f"create table {schema}.migration_lock (single boolean primary key check (single))",
+        ]
+        before = ["schema", "table", "lock"].index(made)
+        for statement in (*statements[:before], "begin", *statements[before:]):
+            raw.execute(statement.encode())
+        migrating = Background(app.client.migrate)
+        assert migrating.blocked
+        raw.execute(end.encode())
+        assert migrating.result() == [1]
+        assert app.client.count() == 0
+
+
+def test_who_migrates_waits_for_the_row(pg_url: str, schema: str) -> None:
+    with closing(make_app(pg_url, schema)) as app, psycopg.connect(pg_url) as raw:
+        app.client.migrate()
+        raw.execute(f"select 1 from {schema}.migration_lock for update".encode())
+        migrating = Background(app.client.migrate)
+        assert migrating.blocked
+        raw.rollback()
+        assert migrating.result() == []
+
+
+def test_who_has_waited_sees_what_was_done_meanwhile_whatever_the_isolation_level_of_the_role(
+    pg_url: str, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strict = f"{pg_url}{'&' if '?' in pg_url else '?'}options=-c%20default_transaction_isolation%3Dserializable"
+    with closing(make_app(strict, schema)) as app, psycopg.connect(pg_url) as raw:
+        app.client.migrate()
+        later = {**migrate.migrations("postgres"), 2: "create table {schema}.more (n integer)"}
+        monkeypatch.setattr(migrate, "migrations", lambda _: later)
+        for statement in ("select 1 from {}.migration_lock for update", "create table {}.more (n integer)"):
+            raw.execute(statement.format(schema).encode())
+        raw.execute(f"insert into {schema}.migrations (version) values (2)".encode())
+        migrating = Background(app.client.migrate)
+        assert migrating.blocked
+        raw.commit()
+        assert migrating.result() == []
 
 
 RACE = """

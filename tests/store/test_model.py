@@ -50,6 +50,7 @@ class History(RuleBasedStateMachine):
         self.subjects = subjects
         for subject in subjects:
             subject.wipe()
+            subject.store.clock = lambda: self.now
         self.now = BASE
         self.made = self.operations = 0
         self.ids: list[str] = []
@@ -140,7 +141,7 @@ class History(RuleBasedStateMachine):
         for again in (False, True)[: 1 + lost]:
             self.say(
                 lambda again=again: self.model.enqueue(drafts, self.now, again),
-                enqueue.enqueue_again if again else enqueue.enqueue, drafts, now=self.now,
+                enqueue.enqueue_again if again else enqueue.enqueue, drafts,
                 shape=lambda jobs: [_job(job) for job in jobs],
             )  # fmt: skip
 
@@ -150,7 +151,7 @@ class History(RuleBasedStateMachine):
         """Whether it did anything."""
         promoted, cancelled, _ = self.say(
             lambda: self.model.promote(self.now),
-            promote.promote, now=self.now, shape=lambda p: (sorted(p.promoted), sorted(p.cancelled), p.next_due),
+            promote.promote, shape=lambda p: (sorted(p.promoted), sorted(p.cancelled), p.next_due),
         )  # fmt: skip
         return bool(promoted or cancelled)
 
@@ -168,12 +169,11 @@ class History(RuleBasedStateMachine):
                 lambda: self.model.beat(grace, self.now),
                 upkeep.beat,
                 grace=grace,
-                now=self.now,
                 shape=lambda left: left,
             )
         self.say(
             lambda: self.model.reap(self.now),
-            lease.reap, lambda: HALF, now=self.now, shape=lambda changes: sorted((c.id, c.state) for c in changes),
+            lease.reap, lambda: HALF, shape=lambda changes: sorted((c.id, c.state) for c in changes),
         )  # fmt: skip
 
     # Workers
@@ -199,7 +199,6 @@ class History(RuleBasedStateMachine):
         token = str(uuid.UUID(int=self.made))
         scopes = [Scope(name, want) for name, want in zip(queues, wants, strict=False)]
         wishes: dict[str, Any] = {
-            "now": self.now,
             "want": wants[2],
             "lease": 30.0,
             "slots": slots,
@@ -208,11 +207,13 @@ class History(RuleBasedStateMachine):
         }
 
         def by_model() -> tuple[Any, ...]:
-            jobs, *waiting = self.model.claim(worker, token, scopes, tasks, **wishes)
+            jobs, *waiting = self.model.claim(worker, token, scopes, tasks, self.now, **wishes)
             return [{name: job[name] for name in CLAIMED} for job in jobs], *waiting
 
         def by_store(claim: lease.Claim) -> tuple[Any, ...]:
-            return [{name: getattr(job, name) for name in CLAIMED} for job in claim.jobs], claim.suspects, claim.lonely
+            marks = claim.marks or lease.Marks()
+            jobs = [{name: getattr(job, name) for name in CLAIMED} for job in claim.jobs]
+            return jobs, marks.suspects, marks.quarantined
 
         how = wishes | {"random": lambda: HALF}
         jobs, *_ = self.say(by_model, lease.claim, worker, token, scopes, tasks, **how, shape=by_store)
@@ -229,7 +230,7 @@ class History(RuleBasedStateMachine):
         shown = [held for n, held in enumerate(mine[::-1]) if n not in forgets]
         answer = self.say(
             lambda: self.model.renew(worker, shown, 30.0, self.now),
-            lease.renew, worker, shown, lease=30.0, now=self.now,
+            lease.renew, worker, shown, lease=30.0,
             shape=lambda r: (r.renewed, r.lost, sorted(r.strangers)),
         )  # fmt: skip
         self.leases += [(worker, held) for held in answer[2] if (worker, held) not in self.leases]
@@ -243,7 +244,7 @@ class History(RuleBasedStateMachine):
         for _ in range(times):
             self.say(
                 lambda: self.model.settle(batch, self.now),
-                lease.settle, batch, lambda: HALF, now=self.now, shape=lambda all: [(one.id, one.state) for one in all],
+                lease.settle, batch, lambda: HALF, shape=lambda all: [(one.id, one.state) for one in all],
             )  # fmt: skip
 
     # People
@@ -255,11 +256,11 @@ class History(RuleBasedStateMachine):
         """An operation, carried out again under its id if the answer is lost: that changes nothing more."""
         self.operations += 1
         operation = Operation(_id(10_000 + self.operations), flow.__name__, "")
-        first = self.say(model, operations.once, operation, flow, *args, shape=shape, now=self.now, **kw)
+        first = self.say(model, operations.once, operation, flow, *args, shape=shape, **kw)
         if lost and isinstance(first, tuple):  # it was refused, so nothing was stored
-            self.say(model, operations.once, operation, flow, *args, shape=shape, now=self.now, **kw)
+            self.say(model, operations.once, operation, flow, *args, shape=shape, **kw)
         elif lost:
-            self.say(lambda: first, operations.once, operation, flow, *args, shape=shape, now=self.now, **kw)
+            self.say(lambda: first, operations.once, operation, flow, *args, shape=shape, **kw)
 
     def steer(self, verb: str, id: str, lost: bool, *args: Any, shape: Callable[[Any], Any] | None = None) -> None:
         said = getattr(self.model, verb)
@@ -298,9 +299,7 @@ class History(RuleBasedStateMachine):
         for subject in self.subjects:
             run = subject.store.run
             flows = (look.explain, look.attempts, look.chain, look.blockers)
-            asked.append(
-                [_answer(lambda flow=flow, run=run: run(flow, id)) for flow in flows] + [run(look.queues, now=self.now)]
-            )
+            asked.append([_answer(lambda flow=flow, run=run: run(flow, id)) for flow in flows] + [run(look.queues)])
         for subject, answer in zip(self.subjects[1:], asked[1:], strict=True):
             assert answer == asked[0], subject.name
 

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from leasehold import App, IdempotencyConflict, InvalidTransition, State
 from leasehold.store.flows import operations, upkeep
+from tests.clocks import at
 from tests.homes import Home
 
 
@@ -161,12 +162,14 @@ def test_old_answers_are_pruned_and_recent_ones_are_not(app: App) -> None:
     app.client.pause(job)
     keep = {"finished_for": 1e6, "failed_for": 1e6}
     clock = store.run(clock_of)
-    store.run(upkeep.prune, **keep, now=clock + 3600)
+    with at(store, clock + 3600):
+        store.run(upkeep.prune, **keep)
     assert len(outcomes(app)) == 1
-    store.run(upkeep.prune, **keep, now=clock + 2 * 86400)
+    with at(store, clock + 2 * 86400):
+        store.run(upkeep.prune, **keep)
     assert outcomes(app) == []
 
 
 def clock_of() -> Any:
-    ((moment,),) = yield operations.read("clock", now=None)
+    ((moment,),) = yield operations.read("clock")
     return moment

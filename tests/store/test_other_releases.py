@@ -57,7 +57,7 @@ def test_progress_that_is_said_in_another_way_is_not_shown(b: Bench, said: str) 
     found = b.get(job.id)
     assert found is not None
     assert (found.state, found.progress) == (State.RUNNING, None)
-    assert b.run(lease.renew, "w", [job.lease], lease=30.0, now=b.now).renewed
+    assert b.run(lease.renew, "w", [job.lease], lease=30.0).renewed
 
 
 def test_a_histogram_with_more_classes_is_counted_in_those_that_are_known(b: Bench) -> None:

@@ -26,8 +26,8 @@ from psycopg import sql
 from leasehold.core.job import Claimed, Draft, Progress, Raised, Released, State, Succeeded
 from leasehold.store.flows import chains, enqueue, lease, look, promote, search, steer, upkeep
 from leasehold.store.flows.lease import Scope
-from leasehold.store.postgres import PostgresStore
-from leasehold.store.query import Flow, Query, Row, texts
+from leasehold.store.postgres import PostgresStore, bound
+from leasehold.store.query import Clock, Flow, Query, Row, texts, values
 from leasehold.store.runner import drive
 from leasehold.store.sqlite import SQLiteStore
 from tests.store.race_worker import draft
@@ -37,7 +37,10 @@ DAY = 86400.0
 
 #: What a statement may use to get at jobs that live, at finished ones, and at the rest. Nothing else, and all of it.
 INTENDED = {
-    "claim": {"jobs_claim", "jobs_pkey"},
+    "claim": {"jobs_claim"},
+    "claim_by_task": {"jobs_tasks"},
+    "queued_tasks": {"jobs_tasks"},
+    "marks": {"jobs_suspect"},
     "renew": {"jobs_pkey", "jobs_leased"},
     "succeed": {"jobs_pkey"},
     "mine": {"jobs_pkey"},
@@ -63,7 +66,8 @@ INTENDED = {
     "request": {"jobs_pkey"},
     "find_chains": {"jobs_pkey", "finished_pkey"},
     "find_headless": {"jobs_chain", "finished_chain"},
-    "drop_revived": {"jobs_pkey", "finished_pkey", "edges_pkey", "edges_open"},
+    "nudge_waiting": {"edges_open"},
+    "drop_revived": {"jobs_pkey", "finished_pkey", "edges_pkey"},
     "get": {"jobs_pkey", "finished_pkey"},
     "jobs_live": {"jobs_pkey"},
     "jobs_over": {"finished_pkey"},
@@ -83,6 +87,8 @@ INTENDED = {
     "share_keys": {"jobs_share", "jobs_claim"},
     "claim_shares": {"jobs_share", "jobs_claim", "jobs_pkey"},
 }
+#: Either index will do.
+EITHER = {"queue_names": {"jobs_claim", "jobs_tasks"}}
 BIG = re.compile(r"jobs|finished_\d+|edges")
 
 
@@ -154,6 +160,7 @@ class Explainer:
     raw: psycopg.Connection[Any]
     schema: str
     generic: bool
+    clock: Clock | None = None
     plans: list[Plan] = field(default_factory=list)
 
     def run(self, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -> R:
@@ -163,12 +170,13 @@ class Explainer:
         """One transaction for all flows: it is undone in the end."""
 
     def execute(self, query: Query) -> list[Row]:
-        (text,) = texts(query.name, "postgres", "dollar", self.schema)
-        values = [sql.Literal(value) for value in text.numbered(query.params)]
+        params = bound(values(query, self.clock))
+        (text,) = texts(query.name, "postgres", "dollar", self.schema, self.clock is not None)
+        literals = [sql.Literal(value) for value in text.numbered(params)]
         with self.raw.transaction(force_rollback=True):
-            self.plans.append(self._explain(query, text.sql, values))
-        (text,) = texts(query.name, "postgres", "pyformat", self.schema)
-        cursor = self.raw.execute(text.sql, query.params)
+            self.plans.append(self._explain(query, text.sql, literals))
+        (text,) = texts(query.name, "postgres", "pyformat", self.schema, self.clock is not None)
+        cursor = self.raw.execute(text.sql, params)
         return cursor.fetchall() if cursor.description else []
 
     def _explain(self, query: Query, text: str, values: list[sql.Literal]) -> Plan:
@@ -207,15 +215,16 @@ $$;
 select {schema}.make_partitions((now() at time zone 'UTC')::date - 8, (now() at time zone 'UTC')::date);
 
 -- Four queues of a hundred, so that each of four claims finds one as it was made, and one for everything else.
-insert into {schema}.jobs (id, state, queue, task, priority, payload, run_at, max_attempts, chain, created_at)
-select id, 'queued', case when n <= 400 then 'fresh ' || n % 4 else 'default' end, 'race', n % 3, '{}', now(), 4, id,
-       now()
+insert into {schema}.jobs (id, state, queue, task, priority, rank, payload, run_at, max_attempts, chain, created_at)
+select id, 'queued', case when n <= 400 then 'fresh ' || n % 4 else 'default' end, 'race', n % 3, -(n % 3), '{}', now(),
+       4, id, now()
 from (select {schema}.test_id(now(), n) as id, n from generate_series(1, 1000) as n) as made;
 
 -- A queue that is shared: a hundred thousand of one key, and behind them thirty others with ten each.
-insert into {schema}.jobs (id, state, queue, task, priority, key, payload, run_at, max_attempts, chain, created_at)
-select id, 'queued', 'shared', 'race', 0, case when n <= 100000 then 'big' else 'small ' || n % 30 end, '{}', now(), 4,
-       id, now()
+insert into {schema}.jobs (id, state, queue, task, priority, rank, key, payload, run_at, max_attempts, chain,
+                           created_at)
+select id, 'queued', 'shared', 'race', 0, 0, case when n <= 100000 then 'big' else 'small ' || n % 30 end, '{}', now(),
+       4, id, now()
 from (select {schema}.test_id(now(), 4000000 + n) as id, n from generate_series(1, 100300) as n) as made;
 
 -- Up to the last midnight, so that the partitions are as full at any time of the day. (offset 0: else the id would be
@@ -227,21 +236,21 @@ from (select {schema}.test_id(moment, n) as id, moment
       from (select date_trunc('day', now(), 'UTC') - n * interval '0.6 seconds' as moment, n
             from generate_series(1000000, 1, -1) as n offset 0) as moments offset 0) as made;
 
-insert into {schema}.jobs (id, state, wait, queue, task, priority, target, payload, run_at, max_attempts, chain,
+insert into {schema}.jobs (id, state, wait, queue, task, priority, rank, target, payload, run_at, max_attempts, chain,
                            created_at)
-select id, 'pending', 'time', 'default', 'race', 0, case n % 10 when 0 then 'target ' || n % 100 end, '{}',
+select id, 'pending', 'time', 'default', 'race', 0, 0, case n % 10 when 0 then 'target ' || n % 100 end, '{}',
        now() + n * interval '10 seconds', 4, id, now()
 from (select {schema}.test_id(now(), 1000000 + n) as id, n from generate_series(1, 100000) as n) as made;
 
-insert into {schema}.jobs (id, state, wait, queue, task, priority, target, payload, run_at, max_attempts, chain,
+insert into {schema}.jobs (id, state, wait, queue, task, priority, rank, target, payload, run_at, max_attempts, chain,
                            created_at)
-select id, 'pending', 'target', 'default', 'race', 0, 'target ' || n % 10, '{}', now(), 4, id, now()
+select id, 'pending', 'target', 'default', 'race', 0, 0, 'target ' || n % 10, '{}', now(), 4, id, now()
 from (select {schema}.test_id(now(), 2000000 + n) as id, n from generate_series(1, 50000) as n) as made;
 
 -- Half of what they wait for is finished, half of it has its time ahead.
-insert into {schema}.jobs (id, state, wait, waits, queue, task, priority, payload, run_at, max_attempts, chain,
+insert into {schema}.jobs (id, state, wait, waits, queue, task, priority, rank, payload, run_at, max_attempts, chain,
                            created_at)
-select id, 'pending', 'jobs', 1, 'default', 'race', 0, '{}', now(), 4, id, now()
+select id, 'pending', 'jobs', 1, 'default', 'race', 0, 0, '{}', now(), 4, id, now()
 from (select {schema}.test_id(now(), 3000000 + n) as id from generate_series(1, 50000) as n) as made;
 insert into {schema}.edges (job, blocker, position)
 select {schema}.test_id(now(), 3000000 + n), case n % 2
@@ -273,9 +282,9 @@ def load(store: PostgresStore) -> None:
             raw.execute(f"alter table {part} set (autovacuum_enabled = false)".encode())
 
 
-def claim(on: Explainer, want: int, *scopes: Scope) -> list[Claimed]:
+def claim(on: Explainer, want: int, *scopes: Scope, look: bool = True) -> list[Claimed]:
     token = str(uuid.uuid4())
-    return on.run(lease.claim, "w", token, scopes, ["race"], want=want, lease=30.0, random=lambda: 0.5).jobs
+    return on.run(lease.claim, "w", token, scopes, ["race"], want=want, lease=30.0, random=lambda: 0.5, look=look).jobs
 
 
 def everything(on: Explainer, now: float) -> None:
@@ -285,14 +294,18 @@ def everything(on: Explainer, now: float) -> None:
     ranges = ((-101, 0, rank, 0), (rank, seq, 101, 0))
     jobs += claim(on, 100, Scope("default", 100, ranges), Scope("empty", 100))
     on.run(steer.set_queue, "default", max_running=300)
-    jobs += claim(on, 50, Scope("default", 50))
+    jobs += claim(on, 40, Scope("default", 40))
+    jobs += claim(on, 10, Scope("default", 10, by_task=True))
     assert len(jobs) == 250
+    assert on.run(look.queued_tasks, ["default", "empty"]) == {"default": {"race"}}
     assert len(on.run(lease.renew, "w", [job.lease for job in jobs], lease=30.0).renewed) == 250
     assert len(on.run(lease.heed, [job.lease for job in jobs]).locked) == 250
     on.run(lease.progress, {job.lease: Progress(1) for job in jobs[:10]})
     _settle(on, jobs[:200])
-    on.run(upkeep.beat, grace=0.0, now=now + 100)
-    assert len(on.run(lease.reap, lambda: 0.5, now=now + 100)) == 50
+    on.clock = lambda: now + 100
+    on.run(upkeep.beat, grace=0.0)
+    assert len(on.run(lease.reap, lambda: 0.5)) == 50
+    on.clock = None
     _promote(on, now)
     _enqueue(on)
     _chains(on, [job.id for job in jobs[:100]])
@@ -317,7 +330,9 @@ def _promote(on: Explainer, now: float) -> None:
         "select 'target', 'target ' || n from generate_series(0, 9) as n"
     )
     on.raw.execute(f"insert into {on.schema}.nudges (kind, key) {nudges}".encode())
-    assert len(on.run(promote.promote, now=now + 3600).promoted) > 100
+    on.clock = lambda: now + 3600
+    assert len(on.run(promote.promote).promoted) > 100
+    on.clock = None
 
 
 def _enqueue(on: Explainer) -> None:
@@ -377,7 +392,7 @@ def problems(plans: list[Plan]) -> list[str]:
         name = plan.query.name
         if plan.walked and name in INTENDED:
             found.append(f"{name} reads all of {sorted(plan.walked)}\n{plan}")
-        elif name in INTENDED and plan.indexes != INTENDED[name]:
+        elif name in INTENDED and plan.indexes != INTENDED[name] and not plan.indexes <= EITHER.get(name, set()):
             found.append(f"{name} uses {sorted(plan.indexes)}, not {sorted(INTENDED[name])}\n{plan}")
     found += [f"{name} was not seen" for name in INTENDED.keys() - {plan.query.name for plan in plans}]
     return found
@@ -386,7 +401,7 @@ def problems(plans: list[Plan]) -> list[str]:
 def check_claim(on: Explainer, queue: str) -> None:
     """100 jobs. To find them costs little. To write them costs what it must: for each a new version of the row (two or
     three buffers), and its entries in `jobs_pkey`, which is three levels deep here, and in `jobs_leased`."""
-    assert len(claim(on, 100, Scope(queue, 100))) == 100
+    assert len(claim(on, 100, Scope(queue, 100), look=False)) == 100
     (plan,) = on.plans
     found, written = plan.buffers_found, plan.buffers_written
     assert found < 500, f"{found} buffers to find the jobs:\n{plan}"
@@ -447,6 +462,8 @@ def test_on_sqlite_no_statement_reads_a_whole_table_unless_it_is_asked_to(tmp_pa
     with closing(sqlite3.connect(tmp_path / "leasehold.db")) as raw:
         for name in sorted(names - READS_ALL):
             for text in texts(name, "sqlite", "named", store.quoted):
+                if text.sql.startswith("create table if not exists temp."):
+                    raw.execute(text.sql)
                 plan = [
                     step for *_, step in raw.execute(f"explain query plan {text.sql}", dict.fromkeys(text.names, "[]"))
                 ]

@@ -343,7 +343,7 @@ def test_a_key_that_is_taken_again_for_the_same_id_is_not_pruned_meanwhile(pg: B
     id = pg.add(unique="k")
     pg.query("delete from {s}jobs")  # the key is left
     caller = pg.session()
-    caller.leave_open(enqueue.enqueue([draft(id=id, unique="k", fresh=False)], now=pg.now))
+    caller.leave_open(enqueue.enqueue([draft(id=id, unique="k", fresh=False)]))
     assert pg.run(upkeep.prune_stale_keys) == (0, None)
     caller.commit()
     assert (pg.count("keys"), pg.count("jobs")) == (1, 1)
@@ -375,7 +375,7 @@ def test_a_job_enqueued_behind_one_that_is_pruned_before_the_commit_does_not_wai
     pg.succeed(blocker, "7")
     pg.later(60)
     caller = pg.session()
-    (job,) = caller.leave_open(enqueue.enqueue([draft(after=(blocker.id,))], now=pg.now))
+    (job,) = caller.leave_open(enqueue.enqueue([draft(after=(blocker.id,))]))
     assert pg.prune().finished == 0
     caller.commit()
     assert pg.prune().finished == 0
@@ -390,7 +390,7 @@ def test_one_that_is_rolled_back_holds_nothing(pg: Bench) -> None:
     pg.succeed(blocker)
     pg.later(60)
     caller = pg.session()
-    caller.leave_open(enqueue.enqueue([draft(after=(blocker.id,))], now=pg.now))
+    caller.leave_open(enqueue.enqueue([draft(after=(blocker.id,))]))
     caller.roll_back()
     assert pg.prune().finished == 1
 
@@ -400,7 +400,7 @@ def test_a_wait_that_is_committed_while_pruning_is_under_way_is_seen(pg: Bench) 
     blocker = pg.take()
     pg.succeed(blocker, "7")
     pg.later(60)
-    steps = pg.session().steps(upkeep.prune(finished_for=1.0, failed_for=1.0, now=pg.now))
+    steps = pg.session().steps(upkeep.prune(finished_for=1.0, failed_for=1.0))
     steps.before("prune_finished")
     dependent = pg.add(run_at=pg.now + 9000)
     pg.query(f"insert into {{s}}edges (job, blocker, position) values ('{dependent}', '{blocker.id}', 0)")
@@ -412,7 +412,7 @@ def test_an_old_partition_that_an_open_transaction_will_wait_for_stays(pg: Bench
     make_old_day(pg, 1)
     ((blocker,),) = pg.query("select id::text from {s}finished")
     caller = pg.session()
-    (job,) = caller.leave_open(enqueue.enqueue([draft(after=(blocker,))], now=pg.now))
+    (job,) = caller.leave_open(enqueue.enqueue([draft(after=(blocker,))]))
     assert pg.store.drop_old(WEEK) == []
     caller.commit()
     assert pg.store.drop_old(WEEK) == []

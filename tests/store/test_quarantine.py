@@ -17,19 +17,19 @@ def b(either: Bench) -> Bench:
 
 
 def enter(b: Bench, worker: str) -> bool:
-    return b.run(quarantine.enter, worker, now=b.now)
+    return b.run(quarantine.enter, worker)
 
 
 def report(b: Bench, *workers: str, stopping: bool = False) -> None:
     for name in workers:
         facts = WorkerFacts(name, "host", 1, None, 10, ["t"], 30.0, "0")
-        b.run(reports.report, token(), facts, 0, stopping, now=b.now)
+        b.run(reports.report, token(), facts, 0, stopping)
 
 
 def run_alone(b: Bench, worker: str) -> None:
     """Have a worker run a job that has lost two."""
     id = b.add()
-    b.query(f"update {{s}}jobs set losses = 2 where id = '{id}'")
+    b.query(f"update {{s}}jobs set losses = 2, suspect = 2 where id = '{id}'")
     (job,) = b.claim(1, worker=worker, alone=True)
     assert job.id == id
 
@@ -95,7 +95,7 @@ def test_a_single_worker_may_in_any_case(b: Bench) -> None:
 
 def test_of_two_that_ask_at_the_same_moment_one_gets_it(pg: Bench) -> None:
     other = pg.session()
-    assert other.leave_open(quarantine.enter("a", now=pg.now))
+    assert other.leave_open(quarantine.enter("a"))
     asking = Background(lambda: enter(pg, "b"))
     assert asking.blocked
     other.commit()

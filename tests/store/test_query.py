@@ -8,7 +8,7 @@ from importlib.resources import files
 import pytest
 
 from leasehold.store import flows
-from leasehold.store.query import NOW, Style, as_json, read, render, source, split, texts, write
+from leasehold.store.query import MOMENTS, Style, as_json, read, render, source, split, texts, values, write
 
 FILES = sorted(file.name for file in (files("leasehold.store") / "sql").iterdir() if file.name.endswith(".sql"))
 NAMES = sorted({name.partition(".")[0] for name in FILES})
@@ -32,6 +32,7 @@ STYLES: list[Style] = ["pyformat", "dollar", "named", "alchemy"]
         ("select 'it''s; so'; select 2", ["select 'it''s; so'", "select 2"]),
         ('select ";"; select 2', ['select ";"', "select 2"]),
         ("select $$ a; b $$; select 2", ["select $$ a; b $$", "select 2"]),
+        ("select $it$ $$;' $it$; select 2", ["select $it$ $$;' $it$", "select 2"]),
         ("-- first; not cut\nselect 1", ["select 1"]),
         ("select 1 -- it's; a comment\n, 2; select 3", ["select 1 \n, 2", "select 3"]),
         ("select /* ; ' \n */ 1; select 2", ["select  1", "select 2"]),
@@ -95,9 +96,9 @@ def test_the_schema_and_the_clock_are_put_in_before_anything_is_cut() -> None:
     for name in NAMES:
         for dialect in ("postgres", "sqlite"):
             if f"{name}.{dialect}.sql" in FILES:
-                for text in texts(name, dialect, "named", '"my_schema"'):
-                    assert "{schema}" not in text.sql
-                    assert "{now}" not in text.sql
+                both = [texts(name, dialect, "named", '"my_schema"', has_clock) for has_clock in (False, True)]
+                for text in (*both[0], *both[1]):
+                    assert "{" not in re.sub("'[^']*'", "", text.sql)
     assert any('"my_schema"' in text.sql for text in texts("claim", "postgres", "named", '"my_schema"'))
 
 
@@ -133,7 +134,7 @@ def test_every_parameter_is_a_plain_word(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in FILES if name.endswith(".postgres.sql")])
 def test_on_postgres_every_parameter_is_cast(name: str) -> None:
     """So that no driver has to guess, and no codec of a caller's can step in."""
-    (text,) = texts(name.partition(".")[0], "postgres", "named", '"s"')
+    (text,) = texts(name.partition(".")[0], "postgres", "named", '"s"', has_clock=True)
     for found in re.finditer(r"(?<!:):[a-z_]+(.{0,2})", re.sub(r"'(?:[^']|'')*'", "''", text.sql)):
         assert found[1] == "::", found[0]
 
@@ -163,8 +164,30 @@ def test_every_file_is_used_and_every_use_has_its_file() -> None:
     assert set(NAMES) - used == set()
 
 
-def test_now_can_be_given_to_every_dialect() -> None:
-    assert all(":now" in text for text in NOW.values())
+@pytest.mark.parametrize("name", FILES)
+def test_the_time_is_the_databases_unless_the_store_has_a_clock(name: str) -> None:
+    stem, dialect, _ = name.split(".")
+    assert ":now" not in source(stem, dialect), "flows are not told the time"  # type: ignore[arg-type]
+    assert "now" not in {word for text in texts(stem, dialect, "named", "s") for word in text.names}  # type: ignore[arg-type]
+    timed = any(word in source(stem, dialect) for word in ("{now}", "{given}"))  # type: ignore[arg-type]
+    given = {word for text in texts(stem, dialect, "named", "s", True) for word in text.names}  # type: ignore[arg-type]
+    assert ("now" in given) == timed
+
+
+def test_without_a_clock_a_moment_is_a_plain_function_that_distributed_engines_accept() -> None:
+    assert MOMENTS["postgres", False]["{now}"] == "statement_timestamp()"
+    assert texts("clock", "postgres", "named", "s")[0].sql == "select extract(epoch from statement_timestamp())::float8"
+    assert texts("clock", "sqlite", "named", "s", True)[0].sql == "select :now"
+
+
+def test_a_clock_is_read_for_each_statement() -> None:
+    ticks = iter([1.5, 2.5])
+    query = read("clock", other=1)
+    assert values(query, None) is query.params
+    assert [values(query, lambda: next(ticks)) for _ in range(2)] == [
+        {"other": 1, "now": 1.5},
+        {"other": 1, "now": 2.5},
+    ]
 
 
 def _parameters(name: str, dialect: str) -> set[str]:

@@ -21,7 +21,7 @@ from tests.store.race import PATIENCE, PROCESSES, Held, Race, live, most_at_once
 from tests.store.race_worker import Caller, Racer, draft
 
 #: In tests of one process: what marks a job as a suspect.
-LOST = "update {schema}.jobs set losses = 1 where id in (select id from {schema}.jobs order by seq"
+LOST = "update {schema}.jobs set losses = 1, suspect = 1 where id in (select id from {schema}.jobs order by seq"
 
 
 @pytest.fixture(params=["sqlite", PG_KINDS[0]])

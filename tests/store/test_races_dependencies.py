@@ -17,6 +17,7 @@ from leasehold.store.callers import run_on
 from leasehold.store.flows import enqueue, lease, promote, search, steer
 from leasehold.store.flows.search import Filter
 from leasehold.store.store import Store
+from tests.clocks import at
 from tests.homes import Home
 from tests.store.interleave import Background, Bench, bench, connect, draft
 
@@ -73,7 +74,7 @@ def upkeep(store: Store) -> Iterator[None]:
 def test_no_dependent_stays_pending_whose_blocker_ends_while_it_is_enqueued(home: Home, transaction: str) -> None:
     if transaction == "caller's" and not home.is_postgres:
         pytest.skip("there all transactions that write come one after another")
-    with bench(home.url, home.schema) as b, ExitStack() as stack:
+    with bench(home.url, home.schema) as b, at(b.store, None), ExitStack() as stack:
         stores = [b.store if home.kind == "memory" else connect(home.url, home.schema) for _ in range(3)]
         for store in stores:
             stack.callback(store.close)
@@ -81,7 +82,7 @@ def test_no_dependent_stays_pending_whose_blocker_ends_while_it_is_enqueued(home
         if transaction == "caller's":
             enqueue_one = stack.enter_context(in_a_callers_transaction(home.url))
         b.run(enqueue.enqueue, [draft() for _ in range(ROUNDS)])
-        blockers = b.claim(ROUNDS, now=None)
+        blockers = b.claim(ROUNDS)
         dependents = [draft(after=(job.id,), queue="dependents") for job in blockers]
         meet = threading.Barrier(2)
 

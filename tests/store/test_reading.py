@@ -26,7 +26,7 @@ def slow() -> Flow[int]:
 
 @look
 def two_looks() -> Flow[int]:
-    yield read("clock", now=None)
+    yield read("clock")
     return (yield from slow())
 
 

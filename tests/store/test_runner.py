@@ -199,7 +199,7 @@ def test_a_sleeping_worker_is_woken_by_enqueue_and_a_busy_one_is_not() -> None:
         _, wakes = drive(
             enqueue.enqueue([Draft(AN_ID, "t", "{}")]), Scripted([(AN_ID, "queued", None, 1.0, 1.0, armed)])
         )
-        assert wakes == ([Wake("jobs")] if armed else [])
+        assert wakes == ([Wake("jobs", sent=True)] if armed else [])
 
 
 def test_a_repeated_enqueue_looks_before_it_inserts() -> None:

@@ -32,11 +32,11 @@ def defined(cron: str | None = None, *, given: Draft[Any] | None = None, **optio
 
 
 def put(b: Bench, name: str, cron: str | None = None, **options: Any) -> ScheduleInfo:
-    return b.run(schedules.put, name, defined(cron, **options), now=b.now)
+    return b.run(schedules.put, name, defined(cron, **options))
 
 
 def tick(b: Bench, **options: Any) -> Ticked:
-    return b.run(schedules.tick, options.pop("tasks", ["t"]), lambda: draft().id, now=b.now, **options)
+    return b.run(schedules.tick, options.pop("tasks", ["t"]), lambda: draft().id, **options)
 
 
 def go_on(b: Bench, until: float, step: float) -> list[float]:
@@ -188,7 +188,7 @@ def test_however_much_was_missed_a_transaction_is_small_and_none_waits_for_anoth
     b.later(1000.5)
     for _ in range(3):
         asked: list[Any] = []
-        done = b.run(lambda: counted(schedules.tick(["t"], lambda: draft().id, now=b.now), asked))  # noqa: B023
+        done = b.run(lambda: counted(schedules.tick(["t"], lambda: draft().id), asked))  # noqa: B023
         assert 0 < len(done.jobs) <= MOST_TICKS
         assert len(asked) < 20, "a few statements for all of them"
     found = {name: len(ticks(b, name)) for name in names}
@@ -201,7 +201,7 @@ def test_a_transaction_that_is_cut_off_costs_no_more_than_its_own_ticks(pg: Benc
     pg.later(250.5)
     first = tick(pg).jobs
     other = pg.session()
-    assert len(other.leave_open(schedules.tick(["t"], lambda: draft().id, now=pg.now)).jobs) == MOST_TICKS
+    assert len(other.leave_open(schedules.tick(["t"], lambda: draft().id)).jobs) == MOST_TICKS
     other.roll_back()
     rest = [job for _ in range(2) for job in tick(pg).jobs]
     assert [job.run_at.timestamp() for job in [*first, *rest]] == [begin + n for n in range(1, 251)]
@@ -249,8 +249,8 @@ def test_a_job_that_was_run_now_is_heeded_like_one_of_a_tick(b: Bench) -> None:
     put(b, "alone", every=60, overlap="skip")
     id = draft().id
     operation = Operation(draft().id, "run_now", "alone")
-    b.run(operations.once, operation, schedules.run_now, "alone", id, now=b.now)
-    b.run(operations.once, operation, schedules.run_now, "alone", id, now=b.later(1).now)
+    b.run(operations.once, operation, schedules.run_now, "alone", id)
+    b.later(1).run(operations.once, operation, schedules.run_now, "alone", id)
     assert [(one.job, one.note) for one in ticks(b, "alone")] == [(id, "run now")]
     assert tick(b.later(60)).jobs == []
     run_next(b)
@@ -283,7 +283,7 @@ def test_missed_ticks_that_wait_run_one_by_one_also_if_one_of_them_is_cancelled(
     b.settle_down()
     (running,) = b.claim(10)
     assert running.id == first.id
-    b.run(steer.cancel, second.id, now=b.now)
+    b.run(steer.cancel, second.id)
     b.settle_down()
     assert b.claim(10) == [], "the first still runs"
     b.succeed(running)
@@ -316,12 +316,12 @@ def test_a_tick_that_was_dealt_with_before_is_nothing_that_the_next_overlaps_wit
 
 def test_ticks_of_a_pause_are_not_made_up_for(b: Bench) -> None:
     put(b, "all", every=60, missed="all")
-    assert b.run(schedules.pause, "all", now=b.now).paused
+    assert b.run(schedules.pause, "all").paused
     assert info(b, "all").next_at is None
     b.later(600)
     assert tick(b).jobs == []
-    assert b.run(upkeep.outlook, ["t"], now=b.now).next_tick is None
-    resumed = b.run(schedules.resume, "all", now=b.now)
+    assert b.run(upkeep.outlook, ["t"]).next_tick is None
+    resumed = b.run(schedules.resume, "all")
     assert not resumed.paused
     assert tick(b).jobs == []
     assert len(tick(b.later(60)).jobs) == 1
@@ -330,7 +330,7 @@ def test_ticks_of_a_pause_are_not_made_up_for(b: Bench) -> None:
 def test_resuming_what_was_not_paused_leaves_out_no_tick(b: Bench) -> None:
     put(b, "all", every=60)
     b.later(61)
-    b.run(schedules.resume, "all", now=b.now)
+    b.run(schedules.resume, "all")
     assert len(tick(b).jobs) == 1
 
 
@@ -359,7 +359,7 @@ def test_what_is_removed_ticks_no_more_and_leaves_its_jobs(b: Bench) -> None:
     assert b.state(job.id) is State.QUEUED
     for verb in (schedules.pause, schedules.resume):
         with pytest.raises(ScheduleNotFound, match="gone"):
-            b.run(verb, "gone", now=b.now)
+            b.run(verb, "gone")
     with pytest.raises(ScheduleNotFound):
         b.run(schedules.run_now, "gone", draft().id)
     with pytest.raises(ScheduleNotFound):
@@ -370,7 +370,7 @@ def test_removing_waits_for_a_tick_under_way_and_leaves_nothing_of_it(pg: Bench)
     put(pg, "gone", every=60)
     pg.later(60)
     other = pg.session()
-    assert len(other.leave_open(schedules.tick(["t"], lambda: draft().id, now=pg.now)).jobs) == 1
+    assert len(other.leave_open(schedules.tick(["t"], lambda: draft().id)).jobs) == 1
     removing = Background(lambda: pg.run(schedules.remove, "gone"))
     assert removing.blocked
     other.commit()
@@ -382,7 +382,7 @@ def test_two_who_look_at_once_enqueue_one_job_and_do_not_wait(pg: Bench) -> None
     put(pg, "shared", every=60)
     pg.later(60)
     other = pg.session()
-    assert len(other.leave_open(schedules.tick(["t"], lambda: draft().id, now=pg.now)).jobs) == 1
+    assert len(other.leave_open(schedules.tick(["t"], lambda: draft().id)).jobs) == 1
     assert Background(lambda: tick(pg)).result(5).jobs == []
     other.roll_back()
     assert len(tick(pg).jobs) == 1, "who rolled back has ticked nothing"
@@ -392,7 +392,7 @@ def test_two_who_look_at_once_enqueue_one_job_and_do_not_wait(pg: Bench) -> None
 
 
 def declare(b: Bench, **declared: Definition) -> None:
-    b.run(schedules.declare, declared, now=b.now)
+    b.run(schedules.declare, declared)
 
 
 def test_code_counts_when_it_changes_and_people_in_between(b: Bench) -> None:
@@ -403,7 +403,7 @@ def test_code_counts_when_it_changes_and_people_in_between(b: Bench) -> None:
     assert info(b, "job").every == 10
     declare(b, job=defined(every=90))
     assert info(b, "job").every == 90
-    b.run(schedules.pause, "job", now=b.now)
+    b.run(schedules.pause, "job")
     declare(b, job=defined("0 3 * * *"))
     assert (info(b, "job").cron, info(b, "job").paused) == ("0 3 * * *", True)
 
@@ -434,8 +434,8 @@ def test_a_task_that_nobody_knows_does_not_fire_and_is_nothing_to_look_at(b: Ben
     put(b, "unknown", every=1.0, given=draft("nobodys"))
     b.later(5)
     assert tick(b).jobs == []
-    assert b.run(upkeep.outlook, ["t"], now=b.now).next_tick is None
-    assert b.run(upkeep.outlook, ["nobodys"], now=b.now).next_tick == pytest.approx(-4, abs=0.01)
+    assert b.run(upkeep.outlook, ["t"]).next_tick is None
+    assert b.run(upkeep.outlook, ["nobodys"]).next_tick == pytest.approx(-4, abs=0.01)
 
 
 def test_a_zone_that_this_machine_lacks_holds_up_nobody_and_loses_no_tick_for_those_who_have_it(b: Bench) -> None:
@@ -451,7 +451,7 @@ def test_a_zone_that_this_machine_lacks_holds_up_nobody_and_loses_no_tick_for_th
     assert "no time zone 'Mars/Crater'" in first.problems["puzzle"]
     again = tick(b, without=first.puzzles)
     assert (again.jobs, again.problems) == ([], {})
-    ahead = b.run(upkeep.outlook, ["t"], without=first.puzzles, now=b.now).next_tick
+    ahead = b.run(upkeep.outlook, ["t"], without=first.puzzles).next_tick
     assert ahead is not None
     assert ahead > HOUR, "only what can be followed is looked forward to"
     assert [one.name for one in b.run(schedules.schedules)] == ["plain", "puzzle"]
@@ -477,10 +477,10 @@ def test_a_definition_that_cannot_be_read_hides_no_other_and_can_be_steered(b: B
     assert (plain.problem, strange.name, strange.task) == (None, "strange", "t")
     assert "this release cannot read" in (strange.problem or "")
     assert repr(strange) == "<schedule strange (cannot be read here) of t>"
-    assert b.run(schedules.pause, "strange", now=b.now).paused
+    assert b.run(schedules.pause, "strange").paused
     for verb in (schedules.resume, schedules.run_now):
         with pytest.raises(InvalidInput, match=r"schedule strange .* cannot read: .*; put it anew, or remove it"):
-            b.run(verb, "strange", *([draft().id] if verb is schedules.run_now else []), now=b.now)
+            b.run(verb, "strange", *([draft().id] if verb is schedules.run_now else []))
     assert put(b, "strange", every=60).problem is None
     b.run(schedules.remove, "strange")
     assert [one.name for one in b.run(schedules.schedules)] == ["plain"]
@@ -490,7 +490,7 @@ def test_a_definition_that_cannot_be_read_hides_no_other_and_can_be_steered(b: B
 
 
 def test_a_thousand_that_are_due_at_once(b: Bench) -> None:
-    b.run(schedules.declare, {f"s{n:04}": defined(every=60.0 + n % 7) for n in range(1000)}, now=b.now)
+    b.run(schedules.declare, {f"s{n:04}": defined(every=60.0 + n % 7) for n in range(1000)})
     b.later(67)
     jobs = []
     for _ in range(20):

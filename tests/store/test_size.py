@@ -107,7 +107,7 @@ def one_step(b: Bench, most: int) -> promote.Promotion:
     sent: list[int] = []
 
     def watched() -> object:
-        flow = promote.promote(most=most, now=b.now)
+        flow = promote.promote(most=most)
         answer = None
         try:
             while True:
@@ -141,7 +141,7 @@ def test_a_chain_with_many_dependents_can_be_deleted_once_it_is_over(b: Bench) -
     waiting = [draft(after=(job.id,), queue="waiting") for _ in range(2500)]
     b.enqueue(*waiting)
     b.succeed(job, '"r"')
-    b.run(steer.delete, job.id, now=b.now)
+    b.run(steer.delete, job.id)
     assert b.count("edges", "state = 'succeeded'") == 2500
     assert sum(len(step.promoted) for step in steps(b)) == 2500
 

@@ -36,26 +36,26 @@ def perform(world: World, verb: str, id: str, held: Lease) -> bool:
         return world.settle((held, OUTCOMES[verb])) != [None]
     if verb in STEERED:
         try:
-            world.run(getattr(steer, verb), id, *([None] if verb == "complete" else []), now=NOW)
+            world.run(getattr(steer, verb), id, *([None] if verb == "complete" else []))
         except InvalidTransition as error:
             return (error.job_id, error.verb) != (id, verb)
         return True
     match verb:
         case "enqueue":
-            (job,) = world.run(enqueue.enqueue, [Draft(id, "other", "[]", fresh=False)], now=NOW)
+            (job,) = world.run(enqueue.enqueue, [Draft(id, "other", "[]", fresh=False)])
             return not job.existing
         case "promote":
             return id in world.promote()
         case "claim":
             return id in world.claim()
         case "renew":
-            return held in world.run(lease.renew, "w", [held], lease=30.0, now=NOW).renewed
+            return held in world.run(lease.renew, "w", [held], lease=30.0).renewed
         case "reap":
             return id in world.reap()
         case "replace":
-            return id in world.run(replacing.replace, {id: Draft(id, "t", '{"new":1}', replace=True)}, now=NOW)
+            return id in world.run(replacing.replace, {id: Draft(id, "t", '{"new":1}', replace=True)})
         case "delete":
-            return world.run(steer.delete, id, now=NOW)
+            return world.run(steer.delete, id)
     raise AssertionError(verb)
 
 
@@ -126,9 +126,9 @@ def test_every_exit_from_running_honours_a_request(world: World, request_: str, 
     policy = {"max_attempts": 1} if exit == "last attempt" else {"on_expired": "fail"} if "fail" in exit else {}
     id, held = world.job_in("running", "x", **policy)
     behind = world.add(target="x")
-    asked = world.run(getattr(steer, request_), id, now=NOW)
+    asked = world.run(getattr(steer, request_), id)
     assert (asked.state, asked.request) == (State.RUNNING, request_)
-    assert world.run(lease.renew, "w", [held], lease=30.0, now=NOW).renewed == {held: request_}
+    assert world.run(lease.renew, "w", [held], lease=30.0).renewed == {held: request_}
     EXITS[exit](world, id, held)
     job = world.get(id)
     assert job is not None
@@ -136,14 +136,15 @@ def test_every_exit_from_running_honours_a_request(world: World, request_: str, 
     # A cancelled job lets its target go, a paused one holds it.
     assert world.promote(LATER) == ([behind] if end is State.CANCELLED else [])
     if end is State.PAUSED:
-        world.run(steer.resume, id, now=LATER)
+        with world.at(LATER):
+            world.run(steer.resume, id)
         assert world.promote(LATER) == [id]
 
 
 @pytest.mark.parametrize("request_", ["cancel", "pause"])
 def test_success_wins_over_a_request(world: World, request_: str) -> None:
     id, held = world.job_in("running", None)
-    world.run(getattr(steer, request_), id, now=NOW)
+    world.run(getattr(steer, request_), id)
     assert world.settle((held, Succeeded('"done"'))) == [State.SUCCEEDED]
     assert world.state(id) is State.SUCCEEDED
 
@@ -152,7 +153,7 @@ def test_success_wins_over_a_request(world: World, request_: str) -> None:
 def test_a_cancel_asked_for_is_not_undone_by_a_pause(world: World, order: tuple[str, str]) -> None:
     id, held = world.job_in("running", None)
     for verb in order:
-        job = world.run(getattr(steer, verb), id, now=NOW)
+        job = world.run(getattr(steer, verb), id)
     assert job.request == "cancel"
     assert world.settle((held, Snoozed(1.0))) == [State.CANCELLED]
 
@@ -162,15 +163,15 @@ def test_a_verb_whose_answer_was_lost_can_be_said_again(world: World, verb: str)
     id, _ = world.job_in("paused" if verb == "resume" else "queued", "x")
     args = [None] if verb == "complete" else []
     operation = Operation(str(uuid.UUID(int=71)), verb, id)
-    first = world.run(operations.once, operation, getattr(steer, verb), id, *args, now=NOW)
+    first = world.run(operations.once, operation, getattr(steer, verb), id, *args)
     before = world.subject.everything()
-    assert world.run(operations.once, operation, getattr(steer, verb), id, *args, now=NOW) == first
+    assert world.run(operations.once, operation, getattr(steer, verb), id, *args) == first
     assert world.subject.everything() == before
 
 
 def test_an_owner_learns_that_its_job_was_completed_by_somebody_else(world: World) -> None:
     id, held = world.job_in("running", None)
-    world.run(steer.complete, id, '"from outside"', now=NOW)
+    world.run(steer.complete, id, '"from outside"')
     assert world.settle((held, Succeeded('"mine"'))) == [None]
     job = world.get(id)
     assert job is not None
@@ -179,7 +180,7 @@ def test_an_owner_learns_that_its_job_was_completed_by_somebody_else(world: Worl
 
 def test_an_owner_whose_cancelled_job_was_reaped_learns_that_its_lease_is_lost(world: World) -> None:
     id, held = world.job_in("running", None)
-    world.run(steer.cancel, id, now=NOW)
+    world.run(steer.cancel, id)
     world.reap()
     assert world.state(id) is State.CANCELLED
     assert world.settle((held, Succeeded())) == [None]

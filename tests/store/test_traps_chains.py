@@ -19,8 +19,8 @@ def test_cancel_follows_a_chain_that_goes_on_at_that_moment(pg: Bench) -> None:
     job = pg.take()
     following = draft()
     owner = pg.session()
-    owner.leave_open(lease.settle([(job.lease, Succeeded(None, following))], half, now=pg.now))
-    cancel = Background(lambda: pg.run(steer.cancel, job.id, chain=True, now=pg.now))
+    owner.leave_open(lease.settle([(job.lease, Succeeded(None, following))], half))
+    cancel = Background(lambda: pg.run(steer.cancel, job.id, chain=True))
     assert cancel.blocked
     owner.commit()
     assert cancel.result().id == following.id
@@ -31,8 +31,8 @@ def test_complete_follows_a_chain_that_goes_on_at_that_moment(pg: Bench) -> None
     job = pg.take()
     second, third = draft(), draft()
     owner = pg.session()
-    owner.leave_open(lease.settle([(job.lease, Succeeded(None, second))], half, now=pg.now))
-    complete = Background(lambda: pg.run(steer.complete, job.id, None, third, chain=True, now=pg.now))
+    owner.leave_open(lease.settle([(job.lease, Succeeded(None, second))], half))
+    complete = Background(lambda: pg.run(steer.complete, job.id, None, third, chain=True))
     assert complete.blocked
     owner.commit()
     assert complete.result().id == second.id
@@ -43,8 +43,8 @@ def test_complete_follows_a_chain_that_goes_on_at_that_moment(pg: Bench) -> None
 def test_cancel_of_a_chain_that_ends_at_that_moment_is_refused(pg: Bench, ends: bool) -> None:
     job = pg.take()
     owner = pg.session()
-    owner.leave_open(lease.settle([(job.lease, Succeeded("1"))], half, now=pg.now))
-    cancel = Background(lambda: pg.run(steer.cancel, job.id, chain=True, now=pg.now))
+    owner.leave_open(lease.settle([(job.lease, Succeeded("1"))], half))
+    cancel = Background(lambda: pg.run(steer.cancel, job.id, chain=True))
     assert cancel.blocked
     if ends:
         owner.commit()
@@ -62,8 +62,8 @@ def test_delete_takes_the_job_that_a_chain_goes_on_with_at_that_moment(pg: Bench
     end = pg.add(after=(job.id,))
     following = draft()
     owner = pg.session()
-    owner.leave_open(lease.settle([(root.lease, Succeeded(None, following))], half, now=pg.now))
-    delete = Background(lambda: pg.run(chains.delete_chain, root.id, dependents=True, now=pg.now))
+    owner.leave_open(lease.settle([(root.lease, Succeeded(None, following))], half))
+    delete = Background(lambda: pg.run(chains.delete_chain, root.id, dependents=True))
     assert delete.blocked
     owner.commit()
     assert sorted(delete.result()) == sorted([root.id, following.id, job.id, later.id, end])
@@ -75,8 +75,8 @@ def test_delete_of_a_chain_does_not_take_who_stops_waiting_at_that_moment(pg: Be
     blocker = pg.add()
     dependent = pg.add(after=(blocker,))
     caller = pg.session()
-    caller.leave_open(steer.complete(dependent, '"by hand"', now=pg.now))
-    delete = Background(lambda: pg.run(chains.delete_chain, blocker, dependents=True, now=pg.now))
+    caller.leave_open(steer.complete(dependent, '"by hand"'))
+    delete = Background(lambda: pg.run(chains.delete_chain, blocker, dependents=True))
     assert delete.blocked
     caller.commit()
     assert delete.result() == [blocker]
@@ -87,8 +87,8 @@ def test_who_is_enqueued_behind_a_chain_while_it_is_deleted_learns_of_it(pg: Ben
     blocker = pg.add()
     caller = pg.session()
     dependent = draft(after=(blocker,), policy={"on_blocker_failure": "run"})
-    caller.leave_open(enqueue.enqueue([dependent], now=pg.now))
-    pg.run(chains.delete_chain, blocker, now=pg.now)
+    caller.leave_open(enqueue.enqueue([dependent]))
+    pg.run(chains.delete_chain, blocker)
     caller.commit()
     pg.settle_down()
     assert pg.state(dependent.id) is State.QUEUED
@@ -100,9 +100,9 @@ def test_a_chain_is_not_deleted_by_halves_when_a_dependent_is_locked_for_long(pg
     last = pg.add(after=(blocker,))
     pg.settle_down()
     caller = pg.session()
-    caller.leave_open(steer.pause(last, now=pg.now))
+    caller.leave_open(steer.pause(last))
     with pytest.raises(StoreBusy):
-        pg.store.run_with(Limited(0), chains.delete_chain, blocker, dependents=True, now=pg.now)
+        pg.store.run_with(Limited(0), chains.delete_chain, blocker, dependents=True)
     assert pg.count("jobs") == 3
 
 
@@ -112,7 +112,7 @@ def test_repeating_what_was_said_to_a_chain_changes_nothing_more(b: Bench) -> No
 
     def twice(flow: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         operation = Operation(draft().id, flow.__name__, "")
-        both = [b.run(operations.once, operation, flow, *args, **kwargs, now=b.now) for _ in range(2)]
+        both = [b.run(operations.once, operation, flow, *args, **kwargs) for _ in range(2)]
         return both[0], both[1]
 
     assert [job.id for job in twice(steer.complete, first, None, second, chain=True)] == [first, first]
@@ -126,10 +126,10 @@ def test_a_failed_blocker_that_nobody_waits_for_any_more_can_be_deleted(b: Bench
     blocker = b.take()
     bold = b.add(after=(blocker.id,), policy={"on_blocker_failure": "run"})
     b.fail(blocker)
-    b.run(chains.delete_chain, blocker.id, now=b.now)
+    b.run(chains.delete_chain, blocker.id)
     b.settle_down()
     assert b.state(bold) is State.QUEUED
     held = b.add(after=(bold,))
     with pytest.raises(HasDependents):
-        b.run(chains.delete_chain, bold, now=b.now)
+        b.run(chains.delete_chain, bold)
     assert b.state(held) is State.PENDING

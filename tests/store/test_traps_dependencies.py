@@ -68,7 +68,7 @@ def test_the_task_of_a_blockers_first_job_is_kept_with_its_result(b: Bench) -> N
     assert [one.task for one in b.run(look.blockers, dependent)] == [None]
     following = draft("u")
     b.succeed(blocker, continue_with=following)
-    b.run(steer.complete, following.id, '"r"', now=b.now)
+    b.run(steer.complete, following.id, '"r"')
     b.settle_down()
     b.later(60).prune()
     (found,) = b.run(look.blockers, dependent)
@@ -78,7 +78,7 @@ def test_the_task_of_a_blockers_first_job_is_kept_with_its_result(b: Bench) -> N
 def test_a_blocker_that_was_deleted_has_no_task(b: Bench) -> None:
     blocker = b.add()
     dependent = b.add(after=(blocker,), policy={"on_blocker_failure": "run"})
-    b.run(steer.delete, blocker, now=b.now)
+    b.run(steer.delete, blocker)
     b.settle_down()
     assert [(one.state, one.task) for one in b.run(look.blockers, dependent)] == [("deleted", None)]
 
@@ -89,7 +89,7 @@ def test_a_failed_blocker_that_is_resumed_and_succeeds_frees_its_dependents(b: B
     b.fail(blocker)
     b.settle_down()
     assert b.state(dependent) is State.PENDING
-    b.run(steer.resume, blocker.id, now=b.now)
+    b.run(steer.resume, blocker.id)
     b.settle_down()
     (job,) = b.claim()
     b.succeed(job)
@@ -113,7 +113,7 @@ def test_a_blocker_that_does_not_succeed_means_what_the_dependent_wished(
         _ = b.later(60).prune() if how == "prune" else None
     else:
         b.release(blocker)
-        b.run(getattr(steer, how), blocker.id, now=b.now)
+        b.run(getattr(steer, how), blocker.id)
     b.settle_down()
     assert b.state(dependent) is end
     assert b.state(further) is (State.CANCELLED if end is State.CANCELLED else State.PENDING)
@@ -123,11 +123,11 @@ def test_a_blocker_that_does_not_succeed_means_what_the_dependent_wished(
 def test_a_paused_dependent_hears_of_its_blockers_while_it_is_paused(b: Bench) -> None:
     blocker = b.take()
     dependent = b.add(after=(blocker.id,))
-    b.run(steer.pause, dependent, now=b.now)
+    b.run(steer.pause, dependent)
     b.succeed(blocker)
     b.settle_down()
     assert b.state(dependent) is State.PAUSED
-    b.run(steer.resume, dependent, now=b.now)
+    b.run(steer.resume, dependent)
     b.settle_down()
     assert b.state(dependent) is State.QUEUED
 
@@ -137,7 +137,7 @@ def goes_on(b: Bench, how: str, job: Claimed, following: Draft[Any]) -> bool:
     if how == "settled":
         return b.succeed(job, continue_with=following) is State.SUCCEEDED
     try:
-        b.run(steer.complete, job.id, None, following, now=b.now)
+        b.run(steer.complete, job.id, None, following)
     except InvalidInput:
         return False
     return True
@@ -223,7 +223,7 @@ def test_what_was_decided_long_ago_closes_no_circle(b: Bench) -> None:
 def test_a_deleted_blocker_cannot_come_back_to_wait_for_those_who_wait_for_it(b: Bench) -> None:
     blocker = b.add()
     dependent = b.add(after=(blocker,))
-    b.run(steer.delete, blocker, now=b.now)
+    b.run(steer.delete, blocker)
     for batch in (
         [draft(id=blocker, fresh=False, after=(dependent,))],
         [middle := draft(after=(dependent,)), draft(id=blocker, fresh=False, after=(middle.id,))],
@@ -249,7 +249,7 @@ def test_promote_does_not_ask_to_come_again_at_once_when_it_could_move_nothing(p
 def test_a_due_job_that_somebody_has_locked_does_not_make_promote_come_again_at_once(pg: Bench) -> None:
     id = pg.add(delay=5.0)
     caller = pg.session()
-    caller.leave_open(steer.complete(id, None, now=pg.now))
+    caller.leave_open(steer.complete(id, None))
     done = pg.later(10).promote()
     assert done.promoted == []
     assert done.next_due is None or done.next_due > 0 or not done.more
@@ -258,7 +258,7 @@ def test_a_due_job_that_somebody_has_locked_does_not_make_promote_come_again_at_
 def test_a_nudge_that_cannot_be_followed_does_not_keep_others_from_being_followed(pg: Bench) -> None:
     head = pg.add(target="x")
     caller = pg.session()
-    caller.leave_open(steer.complete(head, None, now=pg.now))
+    caller.leave_open(steer.complete(head, None))
     pg.promote(most=1)
     other = pg.add(target="y")
     promoted = [id for _ in range(3) for id in pg.promote(most=1).promoted]

@@ -20,7 +20,7 @@ def test_a_key_is_free_again_once_its_job_is_over_or_has_failed(b: Bench) -> Non
             getattr(b, end)(job)
         else:
             b.release(job)
-            b.run(getattr(steer, end), job.id, now=b.now)
+            b.run(getattr(steer, end), job.id)
         assert b.count("keys") == 0, end
 
 
@@ -51,7 +51,7 @@ def test_a_window_whose_job_is_gone_gives_an_answer_and_not_a_crash(b: Bench, go
 def test_a_key_taken_after_a_window_does_not_go_to_the_job_whose_window_it_was(b: Bench, end: str) -> None:
     old = b.add(unique="k", unique_for=20.0)
     (new,) = b.later(30).enqueue(draft(unique="k", after=(old,)))
-    b.run(getattr(steer, end), new.id, *([None, None] if end == "complete" else []), now=b.now)
+    b.run(getattr(steer, end), new.id, *([None, None] if end == "complete" else []))
     assert b.count("keys") == 0
 
 
@@ -60,17 +60,17 @@ def test_a_retaken_key_makes_resume_an_error_that_names_the_holder(b: Bench) -> 
     b.fail(old)
     new = b.add(unique="k")
     with pytest.raises(KeyTaken, match=new):
-        b.run(steer.resume, old.id, now=b.now)
+        b.run(steer.resume, old.id)
     assert b.state(old.id) is State.FAILED
-    b.run(steer.cancel, new, now=b.now)
-    assert b.run(steer.resume, old.id, now=b.now).state is State.PENDING
+    b.run(steer.cancel, new)
+    assert b.run(steer.resume, old.id).state is State.PENDING
     assert b.enqueue(draft(unique="k"))[0].id == old.id
 
 
 def test_a_resumed_job_does_not_open_its_window_again(b: Bench) -> None:
     job = b.take(unique="k", unique_for=60.0)
     b.fail(job)
-    b.later(100).run(steer.resume, job.id, now=b.now)
+    b.later(100).run(steer.resume, job.id)
     assert not b.enqueue(draft(unique="k", unique_for=60.0))[0].existing
 
 
@@ -178,16 +178,16 @@ def test_a_key_freed_by_failing_is_taken_again_only_once(b: Bench) -> None:
     b.fail(first)
     second = b.take(unique="k")
     b.fail(second)
-    b.run(steer.resume, first.id, now=b.now)
+    b.run(steer.resume, first.id)
     with pytest.raises(KeyTaken):
-        b.run(steer.resume, second.id, now=b.now)
+        b.run(steer.resume, second.id)
 
 
 def test_cancelling_a_failed_job_leaves_the_key_with_its_new_holder(b: Bench) -> None:
     old = b.take(unique="k")
     b.fail(old)
     new = b.add(unique="k")
-    b.run(steer.cancel, old.id, now=b.now)
+    b.run(steer.cancel, old.id)
     assert b.enqueue(draft(unique="k"))[0].id == new
 
 
@@ -267,6 +267,7 @@ def test_settling_two_keyed_jobs_does_not_deadlock_with_a_caller_who_meets_their
 
 def test_a_window_that_ends_while_an_enqueue_waits_for_it_is_opened_anew(pg: Bench) -> None:
     """The moment that decides must be one and the same for taking a key and for looking up who has it."""
+    pg.store.clock = None  # the windows end while the test sleeps
     other = pg.session()
     window = 0.6
     (first,) = other.leave_open(enqueue.enqueue([draft(unique="k", unique_for=window)]))
@@ -283,6 +284,7 @@ def test_a_window_that_ends_while_an_enqueue_waits_for_it_is_opened_anew(pg: Ben
 
 
 def test_a_window_that_ends_between_two_statements_of_an_enqueue_is_opened_anew(pg: Bench) -> None:
+    pg.store.clock = None  # the windows end while the test sleeps
     (first,) = pg.enqueue(draft(unique="k", unique_for=10.0))
     flow = enqueue.enqueue([draft(unique="k", unique_for=60.0)])
     steps = pg.session().steps(flow)

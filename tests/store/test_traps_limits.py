@@ -37,7 +37,7 @@ def test_an_expired_owner_under_a_limit_of_one_is_reaped_before_another_runs(b: 
     b.add()
     assert b.claim(1) == []
     b.later(60)
-    b.run(upkeep.beat, grace=0.0, now=b.now)
+    b.run(upkeep.beat, grace=0.0)
     assert len(b.claim(1)) == 1
     answer = b.renew(old.lease)
     assert answer.lost == [old.lease]
@@ -141,7 +141,7 @@ def test_a_request_is_honoured_however_the_attempt_ends(
     b: Bench, verb: str, end: State, exit: str, target: str | None
 ) -> None:
     job = b.take(target=target)
-    assert b.run(getattr(steer, verb), job.id, now=b.now).request == verb
+    assert b.run(getattr(steer, verb), job.id).request == verb
     b.later(60).reap() if exit == "reaped" else b.settle((job.lease, EXITS[exit]))
     found = b.get(job.id)
     assert found is not None
@@ -153,7 +153,7 @@ def test_a_cancel_outweighs_a_pause_in_either_order(b: Bench) -> None:
     for verbs in (("pause", "cancel"), ("cancel", "pause")):
         job = b.take()
         for verb in verbs:
-            b.run(getattr(steer, verb), job.id, now=b.now)
+            b.run(getattr(steer, verb), job.id)
         assert b.release(job) is State.CANCELLED
 
 
@@ -161,22 +161,22 @@ def test_a_cancel_outweighs_a_pause_in_either_order(b: Bench) -> None:
 def test_a_verb_repeated_after_an_unknown_commit_says_what_the_first_would_have_said(b: Bench, verb: str) -> None:
     id = b.add(delay=100.0)
     if verb == "resume":
-        b.run(steer.pause, id, now=b.now)
+        b.run(steer.pause, id)
     flow = getattr(steer, verb)
     arguments = (id, '"r"') if verb == "complete" else (id,)
     operation = Operation(draft().id, verb, id)
-    first = b.run(operations.once, operation, flow, *arguments, now=b.now)
-    b.run(steer.delete, id, now=b.now)
-    second = b.run(operations.once, operation, flow, *arguments, now=b.later(100).now)
+    first = b.run(operations.once, operation, flow, *arguments)
+    b.run(steer.delete, id)
+    second = b.later(100).run(operations.once, operation, flow, *arguments)
     assert getattr(first, "state", first) == getattr(second, "state", second)
 
 
 def test_a_paused_job_with_spent_attempts_can_be_resumed(b: Bench) -> None:
     """Every row that a legal history makes must pass the checks of the schema on its way on."""
     job = b.take(policy={"max_attempts": 1}, target="x")
-    b.run(steer.pause, job.id, now=b.now)
+    b.run(steer.pause, job.id)
     assert b.settle((job.lease, Raised("x"))) == [State.PAUSED]
-    b.run(steer.resume, job.id, now=b.now)
+    b.run(steer.resume, job.id)
     b.promote()
     assert [one.attempt for one in b.claim()] == [1]
 

@@ -23,13 +23,13 @@ def test_a_job_enqueued_in_a_transaction_that_outlives_what_it_waits_for_is_prom
     first = pg.take(target="x")
     options = {"target": "x"} if behind == "target" else {"after": (first.id,), "policy": {"on_blocker_failure": "run"}}
     caller = pg.session()
-    (second,) = caller.leave_open(enqueue.enqueue([draft(**options)], now=pg.now))
+    (second,) = caller.leave_open(enqueue.enqueue([draft(**options)]))
     if end == "succeed":
         pg.succeed(first)
     else:
         pg.release(first)
         arguments = (first.id, None) if end == "complete" else (first.id,)
-        pg.run(getattr(steer, end), *arguments, now=pg.now)
+        pg.run(getattr(steer, end), *arguments)
     pg.settle_down()
     caller.commit()
     pg.settle_down()
@@ -91,7 +91,7 @@ def test_a_settle_that_waited_for_promote_to_watch_its_job_tells_the_dependents(
         blocker = pg.take()
         dependent = pg.add(after=(blocker.id,), queue="elsewhere")
         promoter = pg.session()
-        promoter.leave_open(promote.promote(now=pg.now))
+        promoter.leave_open(promote.promote())
         settling = Background(lambda blocker=blocker, successor=successor: pg.succeed(blocker, continue_with=successor))
         assert settling.blocked
         promoter.commit()
@@ -108,7 +108,7 @@ def test_a_settle_that_waited_for_promote_to_watch_its_job_tells_the_dependents(
 def test_a_promote_while_the_head_of_a_line_is_locked_calls_it_later_or_the_next_one(pg: Bench) -> None:
     head, second = (pg.add(target="x") for _ in range(2))
     person = pg.session()
-    person.leave_open(steer.cancel(head, now=pg.now))
+    person.leave_open(steer.cancel(head))
     assert Background(pg.promote).result(5).promoted == []
     person.commit()
     pg.settle_down()
@@ -119,7 +119,7 @@ def test_a_head_completed_in_an_open_transaction_does_not_hold_up_other_targets(
     head, second = (pg.add(target="x") for _ in range(2))
     other = pg.add(target="y")
     caller = pg.session()
-    caller.leave_open(steer.complete(head, None, now=pg.now))
+    caller.leave_open(steer.complete(head, None))
     assert Background(pg.promote).result(5).promoted == [other]
     caller.roll_back()
     pg.settle_down()
@@ -130,7 +130,7 @@ def test_two_promoters_at_once_make_one_holder(pg: Bench) -> None:
     for _ in range(5):
         pg.enqueue(draft(target="x"), draft(target="y"))
     first = pg.session()
-    assert len(first.leave_open(promote.promote(now=pg.now)).promoted) == 2
+    assert len(first.leave_open(promote.promote()).promoted) == 2
     second = Background(pg.promote)
     assert second.blocked
     first.commit()
@@ -144,7 +144,7 @@ def test_two_promoters_at_once_unblock_a_job_of_two_blockers_once(pg: Bench) -> 
     pg.settle_down()
     pg.succeed(one)
     first = pg.session()
-    first.leave_open(promote.promote(now=pg.now))
+    first.leave_open(promote.promote())
     pg.succeed(two)
     second = Background(pg.promote)
     assert second.blocked
@@ -160,9 +160,7 @@ def test_two_open_transactions_enqueue_for_targets_in_opposite_order_without_wai
     for session, target in ((one, "x"), (two, "y"), (one, "y"), (two, "x")):
         blocker = pg.add(target=target)
         drafts = [draft(target=target), draft(target=target, after=(blocker,))]
-        Background(
-            lambda session=session, drafts=drafts: session.leave_open(enqueue.enqueue(drafts, now=pg.now))
-        ).result(5)
+        Background(lambda session=session, drafts=drafts: session.leave_open(enqueue.enqueue(drafts))).result(5)
         Background(pg.promote).result(5)
     one.commit()
     two.commit()
@@ -175,7 +173,7 @@ def test_settle_against_cancel_of_one_target_never_deadlocks(pg: Bench) -> None:
         waiting = pg.add(target="x")
         threads = [
             Background(lambda job=job: pg.succeed(job)),
-            Background(lambda waiting=waiting: pg.run(steer.cancel, waiting, now=pg.now)),
+            Background(lambda waiting=waiting: pg.run(steer.cancel, waiting)),
             Background(pg.promote),
         ]
         for thread in threads:
@@ -232,7 +230,7 @@ def test_a_storm_of_enqueue_promote_settle_and_cancel_leaves_nothing_waiting(pg:
 
     def steering() -> None:
         if known:
-            pg.run(random.choice([steer.cancel, steer.delete]), random.choice(known[-30:]), now=pg.now)
+            pg.run(random.choice([steer.cancel, steer.delete]), random.choice(known[-30:]))
             over.wait(0.01)
 
     threads = [guarded(work) for work in (add, add, work, work, pg.promote, pg.promote, steering)]
@@ -260,8 +258,8 @@ def test_jobs_of_a_target_run_one_at_a_time_in_the_order_of_enqueue(b: Bench) ->
 
 def test_jobs_due_at_one_moment_are_promoted_in_the_order_of_enqueue(b: Bench) -> None:
     ids = [b.add(delay=60.0) for _ in range(4)]
-    b.run(steer.pause, ids[0], now=b.now)
-    b.run(steer.resume, ids[0], now=b.now)  # the row has moved; its place has not
+    b.run(steer.pause, ids[0])
+    b.run(steer.resume, ids[0])  # the row has moved; its place has not
     b.later(60).promote()
     assert [job.id for job in b.claim()] == ids
 
@@ -290,12 +288,12 @@ def test_a_stopped_holder_keeps_its_target_until_it_is_resumed_cancelled_or_dele
         elif how == "reap to fail":
             b.later(60).reap()
         else:
-            b.run(steer.pause, job.id, now=b.now)
+            b.run(steer.pause, job.id)
             b.release(job) if how == "pause" else b.settle((job.lease, Raised("x")))
         b.settle_down()
         assert b.state(second) is State.PENDING
         arguments = (job.id, None) if verb == "complete" else (job.id,)
-        b.run(getattr(steer, verb), *arguments, now=b.now)
+        b.run(getattr(steer, verb), *arguments)
         assert drain(b) == ([job.id, second] if verb == "resume" else [second])
 
 
@@ -305,7 +303,7 @@ def test_a_failed_job_that_let_its_target_go_stands_in_line_again_when_resumed(b
     b.fail(first)
     b.settle_down()
     assert b.state(second) is State.QUEUED
-    b.run(steer.resume, first.id, now=b.now)
+    b.run(steer.resume, first.id)
     b.settle_down()
     assert (b.state(first.id), b.state(second)) == (State.PENDING, State.QUEUED)
     assert drain(b) == [second, first.id]

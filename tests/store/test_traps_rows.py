@@ -17,12 +17,31 @@ from leasehold.core.errors import StoreBusy
 from leasehold.core.ids import make_id
 from leasehold.core.job import Raised, State, Succeeded
 from leasehold.store.callers import run_on
-from leasehold.store.flows import enqueue, lease, steer
+from leasehold.store.flows import enqueue, lease, stats, steer
+from leasehold.store.flows.stats import Count
 from leasehold.store.postgres import PostgresStore
 from leasehold.store.runner import drive
 from leasehold.store.store import Limited
 from tests.homes import Home
 from tests.store.interleave import Background, Bench, bench, draft, half, token
+
+# Two who do the same at once.
+
+
+def test_of_two_who_sum_up_statistics_at_once_one_counts(pg: Bench) -> None:
+    """What is old is counted in longer steps by one statement, and removed by another."""
+    with pg.at(pg.now - 5 * 3600):
+        pg.run(stats.add, [Count("q", "succeeded", 7)])
+    first = pg.session()
+    first.leave_open(stats.roll_up())
+    second = Background(lambda: pg.run(stats.roll_up))
+    assert second.blocked
+    first.commit()
+    second.result()
+    points = pg.run(stats.stats, pg.now - 86400, None, step=600, queue="q")
+    assert [point.counts for point in points] == [{"succeeded": 7}]
+    assert pg.count("stats", "step in (60, -60)") == 0
+
 
 # An open transaction of a handler, and processes that stop in the middle.
 
@@ -43,7 +62,7 @@ def test_an_open_completion_holds_up_neither_renewal_nor_reaping_nor_cancel(
     )
     assert Background(pg.reap).result(5) == []
     with pytest.raises(StoreBusy):
-        Background(lambda: pg.store.run_with(Limited(0.1), steer.cancel, mine.id, now=pg.now)).result(8)
+        Background(lambda: pg.store.run_with(Limited(0.1), steer.cancel, mine.id)).result(8)
     handler.commit()
     assert pg.state(mine.id) is State.SUCCEEDED
 
@@ -161,10 +180,10 @@ def test_a_reap_a_cancel_and_a_promote_make_the_partition_that_is_missing(pg: Be
     old = [make_id(time.time() - days * 86400, os.urandom(10)) for days in (100, 101, 102)]
     pg.enqueue(draft(id=old[0]))
     (job,) = pg.claim()
-    pg.run(steer.cancel, job.id, now=pg.now)
+    pg.run(steer.cancel, job.id)
     pg.later(60).reap()
     pg.enqueue(draft(id=old[1]))
-    pg.run(steer.cancel, old[1], now=pg.now)
+    pg.run(steer.cancel, old[1])
     blocker = pg.take()
     pg.enqueue(draft(id=old[2], after=(blocker.id,), policy={"on_blocker_failure": "cancel"}))
     pg.fail(blocker)
@@ -222,10 +241,10 @@ def test_an_enqueue_repeated_with_the_id_of_a_finished_job_returns_it(b: Bench) 
 def test_an_id_that_lives_and_finishes_between_two_statements_of_an_enqueue_is_not_revived(pg: Bench) -> None:
     blocker = pg.take(queue="elsewhere")
     new = draft(fresh=False, unique="k", target="x", after=(blocker.id,))
-    steps = pg.session().steps(enqueue.enqueue([new], now=pg.now))
+    steps = pg.session().steps(enqueue.enqueue([new]))
     steps.before("take_keys")
     pg.enqueue(new)
-    pg.run(steer.complete, new.id, None, now=pg.now)
+    pg.run(steer.complete, new.id, None)
     (job,) = steps.finish()
     assert (job.existing, job.state) == (True, State.SUCCEEDED)
     assert (pg.count("jobs", "queue = 'default'"), pg.count("keys")) == (0, 0)
@@ -234,7 +253,7 @@ def test_an_id_that_lives_and_finishes_between_two_statements_of_an_enqueue_is_n
 
 def test_an_enqueue_repeated_while_its_job_is_completed_in_an_open_transaction_is_not_a_second_job(pg: Bench) -> None:
     new = draft(fresh=False)
-    steps = pg.session().steps(enqueue.enqueue([new], now=pg.now))
+    steps = pg.session().steps(enqueue.enqueue([new]))
     steps.before("enqueue")
     pg.enqueue(new)
     (job,) = pg.claim()

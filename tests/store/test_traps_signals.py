@@ -13,7 +13,7 @@ TEN_YEARS = 3e8
 
 
 def told(b: Bench, id: str, name: str = "word") -> bool:
-    return b.run(steer.signal, id, name, "1", now=b.now)
+    return b.run(steer.signal, id, name, "1")
 
 
 def test_a_signal_that_was_committed_before_the_snooze_wakes(b: Bench) -> None:
@@ -60,7 +60,7 @@ def test_a_sleeper_that_somebody_has_locked_is_woken_later(pg: Bench) -> None:
     job = pg.take()
     pg.settle((job.lease, Snoozed(TEN_YEARS, "word")))
     person = pg.session()
-    person.leave_open(steer._lock(job.id, "run_now", None))
+    person.leave_open(steer._lock(job.id, "run_now"))
     told(pg, job.id)
     assert pg.promote().promoted == []
     assert pg.count("nudges", "kind = 'signal'") == 1
@@ -83,7 +83,7 @@ def test_a_signal_that_is_repeated_because_its_answer_was_lost_has_happened(b: B
     job = b.take()
     operation = Operation(draft().id, "signal", job.id)
     for _ in range(2):
-        assert b.run(operations.once, operation, steer.signal, job.id, "word", "1", now=b.now)
+        assert b.run(operations.once, operation, steer.signal, job.id, "word", "1")
     assert not told(b, job.id)
     assert b.count("signals") == 1
 
@@ -114,9 +114,9 @@ def test_a_job_is_not_taken_away_while_a_step_of_it_is_under_way(pg: Bench) -> N
 def test_a_step_that_waited_for_the_reaper_is_refused(pg: Bench) -> None:
     job = pg.take()
     pg.later(100)
-    pg.run(upkeep.beat, grace=0.0, now=pg.now)
+    pg.run(upkeep.beat, grace=0.0)
     reaper = pg.session()
-    assert len(reaper.leave_open(lease.reap(half, now=pg.now))) == 1
+    assert len(reaper.leave_open(lease.reap(half))) == 1
     late = Background(lambda: pg.run(handler.keep, job.lease, "step", "a", "1", None))
     assert late.blocked
     reaper.commit()

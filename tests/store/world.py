@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
@@ -21,29 +23,44 @@ class World:
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self.run = subject.store.run
+        self.now = NOW
+        subject.store.clock = lambda: self.now
         self._numbers = count(1)
 
     def draft(self, **options: Any) -> Draft[Any]:
         return Draft(f"019b76da-a800-7000-8000-{next(self._numbers):012x}", "t", "{}", **options)
 
     def add(self, **options: Any) -> str:
-        (job,) = self.run(enqueue.enqueue, [self.draft(**options)], now=NOW)
+        (job,) = self.run(enqueue.enqueue, [self.draft(**options)])
         return job.id
 
+    @contextmanager
+    def at(self, moment: float) -> Iterator[None]:
+        """For a while the clock shows another moment."""
+        before, self.now = self.now, moment
+        try:
+            yield
+        finally:
+            self.now = before
+
     def promote(self, now: float = NOW) -> list[str]:
-        return self.run(promote.promote, now=now).promoted
+        with self.at(now):
+            return self.run(promote.promote).promoted
 
     def claim(self, now: float = NOW, queue: str = "default") -> dict[str, Lease]:
         token, scopes = str(uuid.UUID(int=next(self._numbers))), [Scope(queue, 9)]
-        found = self.run(lease.claim, "w", token, scopes, ["t"], want=9, lease=30.0, random=half, now=now)
+        with self.at(now):
+            found = self.run(lease.claim, "w", token, scopes, ["t"], want=9, lease=30.0, random=half)
         return {job.id: job.lease for job in found.jobs}
 
     def settle(self, *batch: tuple[Lease, Outcome], now: float = NOW) -> list[State | None]:
-        return [one.state for one in self.run(lease.settle, list(batch), half, now=now)]
+        with self.at(now):
+            return [one.state for one in self.run(lease.settle, list(batch), half)]
 
     def reap(self, now: float = LATER) -> list[str]:
-        self.run(upkeep.beat, grace=0.0, now=now)
-        return [change.id for change in self.run(lease.reap, half, now=now)]
+        with self.at(now):
+            self.run(upkeep.beat, grace=0.0)
+            return [change.id for change in self.run(lease.reap, half)]
 
     def get(self, id: str) -> Job[Any] | None:
         return self.run(look.get, id)
@@ -67,7 +84,7 @@ class World:
                 self.promote()
                 id = self.add(target="x", policy=Policy(**policy))
                 if situation == "paused-target":
-                    self.run(steer.pause, id, now=NOW)
+                    self.run(steer.pause, id)
             case _:
                 id = self.add(**options)
                 self.promote()
@@ -77,9 +94,9 @@ class World:
                         return id, held
                     self.settle((held, Raised("boom", fatal=True) if situation != "succeeded" else Succeeded()))
                 if situation == "paused":
-                    self.run(steer.pause, id, now=NOW)
+                    self.run(steer.pause, id)
                 if situation == "cancelled":
-                    self.run(steer.cancel, id, now=NOW)
+                    self.run(steer.cancel, id)
         assert self.state(id) == situation.split("-")[0]
         return id, Lease(id, stranger)
 

@@ -22,6 +22,7 @@ from leasehold.store.flows import enqueue, lease, promote, reports, schedules, s
 from leasehold.store.flows.scope import Scope
 from leasehold.store.flows.stats import Count
 from leasehold.tasks import new_id
+from tests import clocks
 
 LEASE = 30.0
 LOST = "media-2:318:e119"
@@ -94,8 +95,9 @@ class Stage:
     now: float
     dice: random.Random
 
-    def run(self, flow: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return self.app.store().run(flow, *args, **kwargs)
+    def run(self, flow: Callable[..., Any], *args: Any, at: float | None = None, **kwargs: Any) -> Any:
+        with clocks.at(self.app.store(), at):
+            return self.app.store().run(flow, *args, **kwargs)
 
     def draft(self, task: str, at: float, using: dict[str, Any] | None = None, **arguments: Any) -> Draft[Any]:
         """A draft whose id is of that moment."""
@@ -103,29 +105,29 @@ class Stage:
         return self.app.tasks[task].using(id=id, **(using or {})).draft(**arguments)
 
     def enqueue(self, draft: Draft[Any], at: float) -> Job[Any]:
-        return self.run(enqueue.enqueue, [draft], now=at)[0]
+        return self.run(enqueue.enqueue, [draft], at=at)[0]
 
     def put(self, task: str, ago: float, using: dict[str, Any] | None = None, **arguments: Any) -> Job[Any]:
         at = self.now - ago
         return self.enqueue(self.draft(task, at, using, **arguments), at)
 
     def claim(self, queue: str, at: float, worker: str, span: float = LEASE) -> Claimed:
-        how = {"want": 1, "lease": span, "random": self.dice.random, "now": at, "rescue": True}
+        how = {"want": 1, "lease": span, "random": self.dice.random, "at": at, "rescue": True}
         token = str(uuid.UUID(bytes=self.dice.randbytes(16)))
         return self.run(lease.claim, worker, token, [Scope(queue, 1)], sorted(self.app.tasks), **how).jobs[0]
 
     def renew(self, worker: str, claimed: Claimed, at: float, span: float = LEASE) -> None:
-        self.run(lease.renew, worker, [claimed.lease], lease=span, now=at)
+        self.run(lease.renew, worker, [claimed.lease], lease=span, at=at)
 
     def settle(self, claimed: Claimed, outcome: Outcome, at: float, chance: float = 0.5) -> None:
-        self.run(lease.settle, [(claimed.lease, outcome)], lambda: chance, now=at)
+        self.run(lease.settle, [(claimed.lease, outcome)], lambda: chance, at=at)
 
     def reap(self, at: float) -> None:
-        self.run(upkeep.beat, grace=0.0, every=-1e12, now=at)
-        self.run(lease.reap, self.dice.random, now=at)
+        self.run(upkeep.beat, grace=0.0, every=-1e12, at=at)
+        self.run(lease.reap, self.dice.random, at=at)
 
     def promote(self, at: float) -> None:
-        while self.run(promote.promote, now=at).more:
+        while self.run(promote.promote, at=at).more:
             pass
 
     def worker(self, queue: str) -> str:
@@ -160,11 +162,11 @@ def here_again(app: App) -> None:
     stage = Stage(app, time.time(), random.Random(7))
     _workers(stage)
     tick = sorted(app.tasks), lambda: make_id(stage.now, stage.dice.randbytes(10))
-    stage.run(schedules.tick, *tick, now=stage.now)
+    stage.run(schedules.tick, *tick, at=stage.now)
     for number, worker in enumerate(WORKERS):
         if worker != LOST:
             held = stage.run(lease.renew, worker, [], lease=LEASE).strangers
-            stage.run(lease.renew, worker, held, lease=LEASE, now=stage.now - 2 - 2 * number)
+            stage.run(lease.renew, worker, held, lease=LEASE, at=stage.now - 2 - 2 * number)
 
 
 def _plain_jobs(stage: Stage) -> None:
@@ -334,10 +336,10 @@ def _schedules(stage: Stage) -> None:
         ("newsletter", tasks["send_newsletter"].draft(63, "all"), "30 9 * * mon", None),
         ("stock of the south", tasks["sync_stock"].draft("south"), "*/20 * * * *", None),
     ):
-        stage.run(schedules.put, name, define(draft, cron, every, "Europe/Berlin", "once", "skip"), now=start)
+        stage.run(schedules.put, name, define(draft, cron, every, "Europe/Berlin", "once", "skip"), at=start)
     for minute in range(0, 3 * 60 + 1, 10):
         at = start + minute * 60
-        stage.run(schedules.tick, sorted(tasks), lambda at=at: make_id(at, stage.dice.randbytes(10)), now=at)
+        stage.run(schedules.tick, sorted(tasks), lambda at=at: make_id(at, stage.dice.randbytes(10)), at=at)
         while True:
             stage.promote(at)
             try:
@@ -357,7 +359,7 @@ def _statistics(stage: Stage) -> None:
             for row in (("succeeded", 5 + minute % 7), ("retried", 1), ("waits", 3, 4), ("runs", 3, 7), ("failed", 1))
         ]
         counts += [Count(queue, "gauge.queued", 4 + minute, peak=True) for queue in QUEUES]
-        stage.run(stats.add, counts, now=at)
+        stage.run(stats.add, counts, at=at)
 
 
 def _workers(stage: Stage) -> None:
@@ -365,8 +367,8 @@ def _workers(stage: Stage) -> None:
         host, pid, _ = name.split(":")
         facts = WorkerFacts(name, host, int(pid), queues, slots, tuple(sorted(stage.app.tasks)), LEASE, "0.1.0")
         running = {0: 3, 1: 2, 2: 3, 3: 1}[number]
-        stage.run(reports.report, new_id(), facts, running, False, now=stage.now - 86400 * (number + 1) / 3)
-        stage.run(reports.report, new_id(), facts, running, number == 1, now=stage.now - (41 if number == 3 else 2))
+        stage.run(reports.report, new_id(), facts, running, False, at=stage.now - 86400 * (number + 1) / 3)
+        stage.run(reports.report, new_id(), facts, running, number == 1, at=stage.now - (41 if number == 3 else 2))
 
 
 def _people(stage: Stage) -> None:

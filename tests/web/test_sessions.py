@@ -18,6 +18,7 @@ from leasehold.core.errors import StoreUnavailable
 from leasehold.store.flows import sessions
 from leasehold.web import create_app, live
 from leasehold.web.keys import Caller, Keys
+from tests.clocks import at
 from tests.homes import Home, _any_schema, app, home  # noqa: F401
 
 TOKEN = "o" * 32
@@ -111,11 +112,14 @@ def test_signing_out_that_cannot_be_stored_is_not_said_to_be_done(app: App, monk
 
 def test_ended_sessions_are_forgotten_when_they_would_be_over_in_any_case(app: App, home: Home) -> None:
     store = app.store()
-    for number in range(5):
-        store.run(sessions.end, f"mark {number}", 100.0, now=1000.0)
+    with at(store, 1000.0):
+        for number in range(5):
+            store.run(sessions.end, f"mark {number}", 100.0)
     assert store.run(sessions.has_ended, "mark 0")
-    store.run(sessions.end, "mark 0", 100.0, now=1050.0)  # again, by another tab
-    store.run(sessions.end, "later", 100.0, now=1101.0)
+    with at(store, 1050.0):
+        store.run(sessions.end, "mark 0", 100.0)  # again, by another tab
+    with at(store, 1101.0):
+        store.run(sessions.end, "later", 100.0)
     assert not store.run(sessions.has_ended, "mark 0")
     assert store.run(sessions.has_ended, "later")
 

@@ -24,7 +24,8 @@ READY = b"Z\0\0\0\5"  # for the next query: what was sent is done, or has failed
 #: Words by which the statements are known.
 CLAIM = b"set state = 'running', attempt = j.attempt + 1"
 RENEW = b"set expires_at ="
-SUCCEED = b"'succeeded', queue, task"
+SUCCEED = b".succeed_plain("
+COMPLETE = b"'succeeded', queue, task"  # in the transaction of a handler
 MINE = b"select m.id::text, m.attempt, m.losses"  # the first of a settle that takes several
 COMMIT = b"commit"
 

@@ -26,7 +26,7 @@ from leasehold import App, Attempt, Job, State
 from tests.worker import teller
 from tests.worker.completing import FENCED, ON_POSTGRES, WAYS, Begin, Stage, Tx
 from tests.worker.processes import PATIENCE, Theatre, theatre  # noqa: F401
-from tests.worker.proxy import SUCCEED, Trap, proxy_to
+from tests.worker.proxy import COMPLETE, Trap, proxy_to
 from tests.worker.working import over, until, working
 
 TRANSFERS = 1000
@@ -223,7 +223,7 @@ def test_a_commit_whose_answer_is_lost_has_completed_the_job(stage: Stage, caplo
                 await tx.write("a")
                 await tx.succeed("done")
                 words = b"commit" if attempt.job.task.endswith("transaction") else b"COMMIT"
-                traps.append(proxy.lose_answer(words, after=SUCCEED))
+                traps.append(proxy.lose_answer(words, after=COMPLETE))
             return "never reached"
 
         for way in WAYS:

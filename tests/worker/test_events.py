@@ -105,14 +105,18 @@ def test_what_happens_to_a_job_is_told_in_order(memory_app: App) -> None:
     heard: list[str] = []
     memory_app.on(events.JobEvent)(lambda event: heard.append(type(event).__name__))
 
-    @memory_app.task(backoff=Backoff(base=0.01, max=0.01))
+    @memory_app.task(backoff=Backoff(base=60, max=60, jitter=False))
     async def work(attempt: Attempt) -> None:
         if attempt.job.attempt == 1:
             raise ValueError("not yet")
 
     with working(memory_app, lease=30.0):
-        over(memory_app, work.enqueue())
+        job = work.enqueue()
+        until(lambda: "Retried" in heard)  # told by the settling thread, once the job can be claimed again
+        memory_app.client.run_now(job)
+        over(memory_app, job)
     heard.remove("Promoted")  # told by upkeep, and the lane may have claimed the job meanwhile
+    heard.remove("Hastened")  # told by the caller, likewise
     assert heard == ["Enqueued", "Claimed", "Retried", "Claimed", "Succeeded"]
 
 

@@ -221,7 +221,7 @@ def test_a_job_that_runs_alone_waits_until_the_others_are_settled(tmp_path: Path
 
     beat(app)
     jobs = [work.enqueue(name) for name in ("first", "second")]
-    run_sql(home, app, "update {t}jobs set losses = 2")
+    run_sql(home, app, "update {t}jobs set losses = 2, suspect = 2")
     with working(app, lease=30.0) as worker:
         (station,) = worker._stations
         settle = station.settler._settle

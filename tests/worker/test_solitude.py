@@ -27,7 +27,7 @@ def solitude_of(worker: Worker) -> Solitude:
 def quarantined(home: Home, app: App, task: Task[..., Any]) -> Job[Any]:
     """A job that has lost two workers."""
     job = task.using(delay=60).enqueue()
-    run_sql(home, app, f"update {{t}}jobs set losses = 2 where id = '{job.id}'")
+    run_sql(home, app, f"update {{t}}jobs set losses = 2, suspect = 2 where id = '{job.id}'")
     app.client.run_now(job)
     return job
 

@@ -23,6 +23,7 @@ from leasehold.core.job import Claimed, Released
 from leasehold.store.flows import handler, lease, upkeep
 from leasehold.store.flows.handler import Kept
 from leasehold.store.store import Transient
+from tests.clocks import at
 from tests.homes import beat, claim, inventory, settle, succeed
 from tests.worker import victim
 from tests.worker.processes import Theatre, theatre, wait_until  # noqa: F401
@@ -351,7 +352,8 @@ def test_steps_and_signals_go_with_the_job(app: App) -> None:
     assert _details(app) == (2, 2)
     app.client.delete(jobs[1])
     assert _details(app) == (1, 1)
-    app.store().run(upkeep.prune, finished_for=60.0, failed_for=60.0, now=time.time() + 3600)
+    with at(app.store(), time.time() + 3600):
+        app.store().run(upkeep.prune, finished_for=60.0, failed_for=60.0)
     assert app.client.get(jobs[2]) is None
     assert _details(app) == (0, 0)
 

@@ -222,7 +222,8 @@ def holding_the_gil(key: str) -> None:
 
 
 def _named(make: Callable[[], Any]) -> str:
-    return make.func.__name__ if isinstance(make, partial) else ""
+    name = make.func.__name__ if isinstance(make, partial) else ""
+    return {"settle_succeeded": "settle", "claim_plain": "claim"}.get(name, name)
 
 
 def _kill_self() -> None:

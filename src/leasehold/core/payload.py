@@ -61,7 +61,11 @@ def is_plain(value: Any, depth: int = 1) -> bool:
         return math.isfinite(value)
     if kind is dict:
         for key, item in value.items():
-            if type(key) is not str or not is_plain(key) or not is_plain(item, depth + 1):
+            if type(key) is not str or not ((key.isascii() and "\0" not in key) or is_plain(key)):
+                return False
+            if type(item) is str and item.isascii() and "\0" not in item:
+                continue  # the usual case, without a call
+            if not is_plain(item, depth + 1):
                 return False
         return True
     if kind is list:

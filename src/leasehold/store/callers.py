@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from ..core.errors import InvalidInput, LeaseholdError, SchemaMismatch, StoreBusy
 from .callers_django import OnDjango
 from .checks import named, refuse_autocommit, same_file, same_system, sqlite_begin, sqlite_schema
-from .query import Flow, Query, Row, texts
+from .query import Flow, Query, Row, texts, values
 from .runner import AsyncConnection, Connection, adrive, drive
 from .sqlite import OnSQLite, is_busy
 from .store import Store
@@ -57,6 +57,7 @@ class OnPsycopg:
 
     def __init__(self, store: Store, raw: psycopg.Connection[Any]) -> None:
         self._schema = _postgres(store, raw)
+        self._clock = store.clock
         self._raw = raw
         if raw.autocommit and raw.info.transaction_status == _IDLE:
             refuse_autocommit(named(raw), "with connection.transaction():")
@@ -69,9 +70,9 @@ class OnPsycopg:
         from psycopg import Cursor
         from psycopg.rows import tuple_row
 
-        (text,) = texts(query.name, "postgres", "pyformat", self._schema)
+        (text,) = texts(query.name, "postgres", "pyformat", self._schema, self._clock is not None)
         with Cursor(self._raw, row_factory=tuple_row) as cursor:
-            cursor.execute(text.sql, query.params)
+            cursor.execute(text.sql, values(query, self._clock))
             return list(cursor.fetchall()) if cursor.description else []
 
 
@@ -80,6 +81,7 @@ class OnAsyncPsycopg:
 
     def __init__(self, store: Store, raw: psycopg.AsyncConnection[Any]) -> None:
         self._schema = _postgres(store, raw)
+        self._clock = store.clock
         self._raw = raw
         if raw.autocommit and raw.info.transaction_status == _IDLE:
             refuse_autocommit(named(raw), "async with connection.transaction():")
@@ -92,9 +94,9 @@ class OnAsyncPsycopg:
         from psycopg import AsyncCursor
         from psycopg.rows import tuple_row
 
-        (text,) = texts(query.name, "postgres", "pyformat", self._schema)
+        (text,) = texts(query.name, "postgres", "pyformat", self._schema, self._clock is not None)
         async with AsyncCursor(self._raw, row_factory=tuple_row) as cursor:
-            await cursor.execute(text.sql, query.params)
+            await cursor.execute(text.sql, values(query, self._clock))
             return list(await cursor.fetchall()) if cursor.description else []
 
 
@@ -103,6 +105,7 @@ class OnAsyncpg:
 
     def __init__(self, store: Store, raw: Any) -> None:
         self._schema = _postgres(store, raw)
+        self._clock = store.clock
         self._raw = raw
         if not raw.is_in_transaction():
             refuse_autocommit(named(raw), "async with connection.transaction():")
@@ -112,8 +115,8 @@ class OnAsyncpg:
 
     async def execute(self, query: Query) -> list[Row]:
         """Run one statement."""
-        (text,) = texts(query.name, "postgres", "dollar", self._schema)
-        return [tuple(row) for row in await self._raw.fetch(text.sql, *text.numbered(query.params))]
+        (text,) = texts(query.name, "postgres", "dollar", self._schema, self._clock is not None)
+        return [tuple(row) for row in await self._raw.fetch(text.sql, *text.numbered(values(query, self._clock)))]
 
 
 class _OnAlchemy:
@@ -145,8 +148,9 @@ class _OnAlchemy:
 
     def statements(self, query: Query) -> Iterator[tuple[Any, dict[str, Any]]]:
         """The texts to run, with their parameters."""
-        for text in texts(query.name, self._dialect, "alchemy", self._schema):
-            yield _clause(text.sql), text.named(query.params)
+        params = values(query, self._store.clock)
+        for text in texts(query.name, self._dialect, "alchemy", self._schema, self._store.clock is not None):
+            yield _clause(text.sql), text.named(params)
 
 
 class OnAlchemy(_OnAlchemy):
@@ -220,7 +224,7 @@ class OnCallersSQLite(OnSQLite):
     """A caller's sqlite3 connection to the very file that the jobs live in."""
 
     def __init__(self, store: Store, raw: sqlite3.Connection) -> None:
-        super().__init__(raw, store.quoted)
+        super().__init__(raw, store.quoted, store.clock)
         with _plain(raw):
             own = same_file(store, named(raw), raw.execute("pragma database_list").fetchall())
             commits_alone = raw.isolation_level is None or getattr(raw, "autocommit", -1) is True

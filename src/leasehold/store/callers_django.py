@@ -13,7 +13,7 @@ from typing import Any
 
 from ..core.errors import InvalidInput, LeaseholdError
 from .checks import named, refuse_autocommit, same_file, same_system, sqlite_begin, sqlite_schema
-from .query import Query, Row, texts
+from .query import Query, Row, texts, values
 from .store import Store
 
 
@@ -26,6 +26,7 @@ class OnDjango:
         self._raw = raw
         self._dialect = store.dialect
         self._schema = store.quoted
+        self._clock = store.clock
         what = f"Django's connection {raw.alias!r}"
         same_system(store, what, raw.vendor)
         raw.validate_thread_sharing()
@@ -45,9 +46,10 @@ class OnDjango:
     def execute(self, query: Query) -> list[Row]:
         """Run a statement, or a script: the answer is what all of it returns."""
         answer: list[Row] = []
+        params = values(query, self._clock)
         with self._marking(), self._raw.cursor() as cursor:
-            for text in texts(query.name, self._dialect, "pyformat", self._schema):
-                cursor.execute(text.sql, text.named(query.params))
+            for text in texts(query.name, self._dialect, "pyformat", self._schema, self._clock is not None):
+                cursor.execute(text.sql, text.named(params))
                 answer += [tuple(row) for row in cursor.fetchall()] if cursor.description else []
         return answer
 

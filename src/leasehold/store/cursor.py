@@ -49,7 +49,11 @@ class ClaimCursor:
         self._usual = 1.0  # the least that a claim has cost
         self._came_back = -math.inf  # when a job was last known to go back to its place
 
-    def scope(self, queue: str, want: int, now: float) -> Scope:
+    def forget(self, queue: str) -> None:
+        """Nothing is queued there."""
+        self._queues.pop(queue, None)
+
+    def scope(self, queue: str, want: int, now: float, *, by_task: bool = False) -> Scope:
         """Where to look for jobs of a queue."""
         memory = self._queues.setdefault(queue, _Queue())
         while memory.recent and memory.recent[0][0] <= now - LAG:
@@ -57,20 +61,26 @@ class ClaimCursor:
             memory.marks[rank] = max(seq, memory.marks.get(rank, 0))
         memory.sent = now
         memory.whole = not memory.slow or not memory.marks or now >= self._next_whole_look(memory)
-        return Scope(queue, want, EVERYTHING if memory.whole else _ranges(memory.marks))
+        return Scope(queue, want, EVERYTHING if memory.whole else _ranges(memory.marks), by_task)
 
-    def seen(self, queue: str, jobs: Sequence[Claimed], elapsed: float | None, now: float) -> None:
-        """What a claim brought, and how long it took; None if that says nothing, as the store was away."""
-        memory = self._queues[queue]
-        came_back = any(seq <= memory.marks.get(rank, 0) for rank, seq in (job.rank_and_seq for job in jobs))
-        furthest: dict[int, int] = {}
+    def seen(self, queues: Sequence[str], jobs: Sequence[Claimed], elapsed: float | None, now: float) -> bool:
+        """What a claim from these queues brought, and how long it took; None if that says nothing, as the store was
+        away. True if it took long."""
+        places: dict[str, list[tuple[int, int]]] = {queue: [] for queue in queues}
         for job in jobs:
-            rank, seq = job.rank_and_seq
-            furthest[rank] = max(seq, furthest.get(rank, 0))
+            places[job.queue].append(job.rank_and_seq)
+        for queue, found in places.items():
+            self._seen_in(queue, found, elapsed, now)
+        return any(self._queues[queue].doubtful for queue in queues)
+
+    def _seen_in(self, queue: str, places: list[tuple[int, int]], elapsed: float | None, now: float) -> None:
+        memory = self._queues[queue]
+        came_back = bool(memory.marks) and any(seq <= memory.marks.get(rank, 0) for rank, seq in places)
+        furthest = dict(sorted(places))  # of each rank the last
         memory.recent.extend((now, rank, seq) for rank, seq in furthest.items())
         if memory.whole and elapsed is not None:
             self._usual = min(self._usual, elapsed)
-            doubtful, memory.doubtful = memory.doubtful, elapsed > self._usual + SLOW + PER_JOB * len(jobs)
+            doubtful, memory.doubtful = memory.doubtful, elapsed > self._usual + SLOW + PER_JOB * len(places)
             memory.slow = doubtful and memory.doubtful
             memory.begun = memory.sent
             memory.rested = now + min(now - memory.begun, HIDDEN_FOR)

@@ -1,4 +1,4 @@
-"""Migrations: numbered files applied in order, each in one transaction, under a lock, once.
+"""Migrations: numbered files applied in order, in one transaction, statement by statement, under a lock, once.
 
 A release works with the version that its own migrations make, and with later ones whose migrations say so: each
 file has a line `-- oldest: N`, which is stored with its version. A release whose newest migration is N, or a later one,
@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.errors import SchemaMismatch
+from ..core.errors import SchemaMismatch, StoreBusy
 from ..core.release import release
 from .query import Dialect, in_schema, split
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     import psycopg
 
 _FILE = re.compile(r"(\d{4})\.(postgres|sqlite)\.sql")
+#: SQLSTATEs of what another has made at the same moment: a row of the catalogue, a schema, a table, a type.
+RACED = ("23505", "42P06", "42P07", "42710")
+MOST_RACES = 100
+
 _OLDEST = re.compile(r"^-- oldest: (\d+)$", re.M)
 
 
@@ -104,29 +109,57 @@ def postgres_applied(connection: psycopg.Connection[Any], quoted: str) -> Applie
     return Applied(*found) if found else NOTHING
 
 
+class _Raced(Exception):
+    """Another process has made the same at the same moment, and has committed it."""
+
+
 def migrate_postgres(connection: psycopg.Connection[Any], schema: str, quoted: str) -> list[int]:
-    """Apply what is missing. All who migrate one schema at once queue up behind one lock."""
-    applied = []
-    with connection.transaction():
-        connection.execute("select pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"leasehold:{schema}",))
+    """Apply what is missing in one transaction. All who migrate one schema at once queue up behind one row."""
+    for _ in range(MOST_RACES):
+        with suppress(_Raced), connection.transaction():
+            connection.execute("set transaction isolation level read committed")  # to see what others did meanwhile
+            _take_turn(connection, quoted)
+            return _apply_missing(connection, schema, quoted)
+    raise StoreBusy(f"schema {schema} is being made by others again and again")
+
+
+def _take_turn(connection: psycopg.Connection[Any], quoted: str) -> None:
+    """Lock the row, and make what it needs, if it is not there. An advisory lock is none on every engine.
+
+    `if not exists` does not help against another transaction that makes the same and is not committed: it is waited
+    for, and then a unique index of the catalogue refuses ours.
+    """
+    lock = f"{quoted}.migration_lock"
+    try:
         connection.execute(f"create schema if not exists {quoted}")
         connection.execute(
             f"create table if not exists {quoted}.migrations"
             " (version integer primary key, applied_at timestamptz not null default statement_timestamp(),"
             " oldest integer, release text)"
         )
-        found = postgres_applied(connection, quoted)
-        if found.version > newest("postgres"):
-            check(found, f"schema {schema}")
-        for version, text in migrations("postgres").items():
-            if version > found.version:
-                connection.execute(in_schema(text, "postgres", quoted).replace("{channel}", f"'{schema}.jobs'"))
-                connection.execute(
-                    f"insert into {quoted}.migrations (version, oldest, release) values (%s, %s, %s)",  # noqa: S608
-                    (version, oldest(version, text), release()),
-                )
-                applied.append(version)
-    return applied
+        connection.execute(f"create table if not exists {lock} (single boolean primary key check (single))")
+        connection.execute(f"insert into {lock} values (true) on conflict do nothing")  # noqa: S608
+    except Exception as error:
+        if getattr(error, "sqlstate", None) in RACED:
+            raise _Raced from error
+        raise
+    connection.execute(f"select 1 from {lock} for update")  # noqa: S608
+
+
+def _apply_missing(connection: psycopg.Connection[Any], schema: str, quoted: str) -> list[int]:
+    """One statement at a time, as some engines and poolers take no more."""
+    found = postgres_applied(connection, quoted)
+    if found.version > newest("postgres"):
+        check(found, f"schema {schema}")
+    missing = {version: text for version, text in migrations("postgres").items() if version > found.version}
+    for version, text in missing.items():
+        for statement in split(in_schema(text, "postgres", quoted).replace("{channel}", f"'{schema}.jobs'")):
+            connection.execute(statement)
+        connection.execute(
+            f"insert into {quoted}.migrations (version, oldest, release) values (%s, %s, %s)",  # noqa: S608
+            (version, oldest(version, text), release()),
+        )
+    return list(missing)
 
 
 def sqlite_applied(connection: sqlite3.Connection, schema: str) -> Applied:

@@ -20,12 +20,13 @@ from psycopg import errors as pg
 from ..core import names
 from ..core.errors import RowRejected, SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
 from ..core.ids import id_time
-from . import migrate, partitions, reading
+from . import migrate, partitions, reading, statements
 from .deadlines import ANSWER_MARGIN, STATEMENT_SECONDS, allowed, watchdog
 from .flows import upkeep
-from .query import LONG, Flow, Query, Row, Wake, texts
+from .query import LONG, Clock, Flow, Query, Row, Wake, texts, values
 from .runner import drive
 from .server import Server, milliseconds
+from .statements import array_text
 from .store import (
     ENDED,
     PATIENCE,
@@ -133,7 +134,8 @@ class PostgresStore(Store):
     ) -> OwnConnection:
         usual = self._server.statement_seconds
         limit = usual if seconds == STATEMENT_SECONDS else seconds
-        return OwnConnection(raw, self.quoted, Limits(limit, tries, None if self._server.pooled else usual, until))
+        limits = Limits(limit, tries, None if self._server.pooled else usual, until)
+        return OwnConnection(raw, self.quoted, limits, self.clock)
 
     @contextmanager
     def opened(self) -> Iterator[Opened]:
@@ -142,7 +144,7 @@ class PostgresStore(Store):
         with ExitStack() as stack:
             raw = self.patiently(Limited(PATIENCE), lambda *_: self._begun(stack))
             with self._ended(raw) as check:
-                yield Opened(raw, OwnConnection(raw, self.quoted), check)
+                yield Opened(raw, OwnConnection(raw, self.quoted, clock=self.clock), check)
                 check()
                 with watchdog.limit(raw, HANDLERS_COMMIT_SECONDS):
                     raw.execute("commit")
@@ -155,7 +157,7 @@ class PostgresStore(Store):
             raw = await self.apatiently(PATIENCE, self._abegun)
             try:
                 with self._ended(raw) as check:
-                    yield AsyncOpened(raw, OwnAsyncConnection(raw, self.quoted), check)
+                    yield AsyncOpened(raw, OwnAsyncConnection(raw, self.quoted, self.clock), check)
                     check()
                     with watchdog.limit(raw, HANDLERS_COMMIT_SECONDS):
                         await raw.execute("commit")
@@ -183,6 +185,7 @@ class PostgresStore(Store):
                 "notify_jobs" if wake.channel == "jobs" else "notify", {"channel": channel(wake.channel, self.schema)}
             )
             for wake in wakes
+            if not wake.sent
         ]
 
     def wake(self, wakes: list[Wake]) -> None:
@@ -215,7 +218,9 @@ class PostgresStore(Store):
     def beside(self, connections: int, like: Store | None = None, patience: float | None = None) -> PostgresStore:
         """The same schema with connections of its own, or with those of another store that has some."""
         server = like._server if isinstance(like, PostgresStore) else Server(self._url, connections, patience)
-        return PostgresStore(self._url, schema=self.schema, connections=connections, server=server)
+        made = PostgresStore(self._url, schema=self.schema, connections=connections, server=server)
+        made.clock = self.clock
+        return made
 
     def drop_old(self, seconds: float, stop: Callable[[], bool] = lambda: False) -> list[str]:
         """Drop partitions whose jobs have all been over for so long."""
@@ -370,11 +375,11 @@ class Limits(Struct, frozen=True):
     session: float | None
     until: float | None = None
 
-    def of(self, query: Query) -> float:
+    def of(self, params: dict[str, Any]) -> float:
         """For one statement, by the size of its parameters."""
         if self.until is not None:
             return reading.left(self.until)
-        size = sum(len(value) for value in query.params.values() if type(value) is str)
+        size = sum(len(value) for value in params.values() if type(value) is str)
         return allowed(self.seconds, self.tries, size if size > SMALL else 0)
 
     @property
@@ -389,9 +394,12 @@ class OwnConnection:
     Without `limits` a handler's transaction is open on it.
     """
 
-    def __init__(self, raw: psycopg.Connection[Any], schema: str, limits: Limits | None = None) -> None:
+    def __init__(
+        self, raw: psycopg.Connection[Any], schema: str, limits: Limits | None = None, clock: Clock | None = None
+    ) -> None:
         self._raw = raw
         self._schema = schema
+        self._clock = clock
         self._limits = limits
         self._limit = 0.0 if limits is None else limits.session or 0.0  # in force on the server
         self._open = limits is None
@@ -420,18 +428,18 @@ class OwnConnection:
 
     def execute(self, query: Query) -> list[Row]:
         """Run one statement; results come in binary, which is quicker to read."""
-        (text,) = texts(query.name, "postgres", "pyformat", self._schema)
+        params = bound(values(query, self._clock))
         if self._limits is None:
             seconds = PATIENCE_OF_HANDLERS
         else:
-            seconds = self._limits.of(query)
+            seconds = self._limits.of(params)
             if seconds > self._limit or (self._limits.until and seconds < self._limit - reading.AGAIN_AFTER):
                 self._set_limit(seconds)
         commits = query.writes and not self._open
         before, self.unknown = self.unknown, self.unknown or commits
         try:
             watchdog.arm(self._raw, seconds + ANSWER_MARGIN)
-            cursor = self._raw.execute(text.sql, query.params, binary=True)
+            return self._answer(query.name, params)
         except psycopg.Error as error:
             if not _is_lost(self._raw, error):
                 self.unknown = before  # the server says that it failed
@@ -440,6 +448,13 @@ class OwnConnection:
             raise
         finally:
             watchdog.disarm(self._raw)
+
+    def _answer(self, name: str, params: dict[str, Any]) -> list[Row]:
+        if name in statements.DIRECT and self._raw.prepare_threshold is not None:
+            (text,) = texts(name, "postgres", "dollar", self._schema, self._clock is not None)
+            return statements.execute(self._raw, name, text, params)
+        (text,) = texts(name, "postgres", "pyformat", self._schema, self._clock is not None)
+        cursor = self._raw.execute(text.sql, params, binary=True)
         return cursor.fetchall() if cursor.description else []
 
     def _set_limit(self, seconds: float) -> None:
@@ -472,21 +487,27 @@ class OwnConnection:
                 self._raw.close()
 
 
+def bound(params: dict[str, Any]) -> dict[str, Any]:
+    """Lists as the texts of arrays: psycopg would look at each element to find its type, which the statement states."""
+    return {name: array_text(value) if type(value) is list else value for name, value in params.items()}
+
+
 class OwnAsyncConnection:
     """An async connection of ours on which a transaction is open."""
 
-    def __init__(self, raw: psycopg.AsyncConnection[Any], schema: str) -> None:
+    def __init__(self, raw: psycopg.AsyncConnection[Any], schema: str, clock: Clock | None) -> None:
         self._raw = raw
         self._schema = schema
+        self._clock = clock
 
     async def begin(self) -> None:
         """It is open already."""
 
     async def execute(self, query: Query) -> list[Row]:
         """Run one statement."""
-        (text,) = texts(query.name, "postgres", "pyformat", self._schema)
+        (text,) = texts(query.name, "postgres", "pyformat", self._schema, self._clock is not None)
         with watchdog.limit(self._raw, PATIENCE_OF_HANDLERS):
-            cursor = await self._raw.execute(text.sql, query.params, binary=True)
+            cursor = await self._raw.execute(text.sql, values(query, self._clock), binary=True)
         return await cursor.fetchall() if cursor.description else []
 
 

@@ -1,9 +1,13 @@
 """Statements: their names, their texts, and how a text is rendered for a driver.
 
 A flow yields `write("claim", worker=..., ...)`, or `read`. The text of it is `sql/claim.postgres.sql` or
-`sql/claim.sqlite.sql`: the same `:name` parameters in both. `{schema}` and `{now}` are the only words replaced in a
-text. Lists and batches travel as one JSON parameter, so that every driver binds the same few types: text, numbers,
-booleans, null.
+`sql/claim.sqlite.sql`: the same `:name` parameters in both. `{schema}`, `{claimed}` and the words of `MOMENTS`, above
+all `{now}`, are the only ones replaced in a text. Batches travel as one JSON parameter, so that every driver binds the
+same few types: text, numbers, booleans, null. Statements that only our own connections run may take lists: PostgreSQL
+gets them as arrays, SQLite as JSON.
+
+No flow is told the time. It is the database's, unless the store has a clock (tests move one by hand): then each text
+has `:now` in place of the database's functions, and the connection that runs it adds what the clock shows.
 """
 
 from __future__ import annotations
@@ -20,17 +24,51 @@ from msgspec import Struct
 SQL = Path(__file__).parent / "sql"
 
 Dialect = Literal["postgres", "sqlite"]
-Style = Literal["pyformat", "dollar", "named", "alchemy"]
+Style = Literal["pyformat", "dollar", "named", "alchemy", "qmark"]
 Row = tuple[Any, ...]
 
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 
-NOW = {
-    # The start of the statement: a moment that an index can be asked about, and that is not old in a long transaction.
-    "postgres": "coalesce(to_timestamp(:now::float8), statement_timestamp())",
+Clock = Callable[[], float]  # seconds since 1970
+
+#: By dialect, and by whether the store has a clock.
+MOMENTS: dict[tuple[Dialect, bool], dict[str, str]] = {
+    ("postgres", False): {
+        # The start of the statement: an index can be searched by it, and it is not old in a long transaction.
+        "{now}": "statement_timestamp()",
+        # How many seconds the transaction has taken so far: a clock that stands still shows none.
+        "{waited}": "extract(epoch from clock_timestamp() - transaction_timestamp())::float8",
+        # The clock of the store, null if there is none: for functions that read the database's clock several times.
+        "{given}": "null::timestamptz",
+    },
+    ("postgres", True): {
+        "{now}": "to_timestamp(:now::float8)",
+        "{waited}": "0.0::float8",
+        "{given}": "to_timestamp(:now::float8)",
+    },
     # The clock has milliseconds; what comes behind them is an accident of the arithmetic.
-    "sqlite": "coalesce(:now, round((julianday('now') - 2440587.5) * 86400, 3))",
+    ("sqlite", False): {"{now}": "round((julianday('now') - 2440587.5) * 86400, 3)"},
+    ("sqlite", True): {"{now}": ":now"},
+}
+
+#: What a claim returns of a job, spelled once: `claimed` of `flows/rows.py` reads it. What most jobs do not
+#: have comes as one list, or as null. On PostgreSQL no function in it depends on the session: engines that distribute
+#: rows refuse those in RETURNING.
+CLAIMED = {
+    "postgres": """
+        j.id::text, j.version, j.task, j.queue, j.payload::text, j.attempt, j.max_attempts, j.policy::text, j.rank,
+        j.seq, date_part('epoch', j.created_at - timestamptz 'epoch'),
+        date_part('epoch', j.run_at - timestamptz 'epoch'), date_part('epoch', j.expires_at - timestamptz 'epoch'),
+        case when j.target is not null or j.losses > 0 or j.lease is not null or j."position" > 0 or j.key is not null
+               or j.blockers > 0 or j.context is not null
+        then array[j.target, j.losses::text, j.lease::text, j.chain::text, j."position"::text, j.key, j.blockers::text,
+                   j.context] end""",
+    "sqlite": """
+        id, version, task, queue, payload, attempt, max_attempts, policy, rank, seq, created_at, run_at, expires_at,
+        case when target is not null or losses > 0 or lease is not null or position > 0 or key is not null
+               or blockers > 0 or context is not null
+        then json_array(target, losses, lease, chain, position, key, blockers, context) end""",
 }
 
 
@@ -47,9 +85,17 @@ class Begin(Struct, frozen=True):
 
 
 class Wake(Struct, frozen=True):
-    """Tell those who sleep, once what was written is committed. `channel` says whom."""
+    """Tell those who sleep, once what was written is committed. `channel` says whom.
+
+    `sent`: the statement itself has notified other processes.
+    """
 
     channel: Literal["jobs", "done", "request"]
+    sent: bool = False
+
+
+class Conflict(Exception):
+    """A row that should be new is there already: the flow is to be run as if an earlier try had been committed."""
 
 
 Step = Query | Begin | Wake
@@ -158,10 +204,27 @@ def source(name: str, dialect: Dialect) -> str:
 
 
 @cache
-def texts(name: str, dialect: Dialect, style: Style, schema: str) -> tuple[Text, ...]:
+def texts(name: str, dialect: Dialect, style: Style, schema: str, has_clock: bool = False) -> tuple[Text, ...]:
     """The statements of a file, rendered for a driver. PostgreSQL files hold one, SQLite files a few."""
-    text = in_schema(source(name, dialect).replace("{now}", NOW[dialect]), dialect, schema)
+    text = (
+        source(name, dialect)
+        .replace("{claimed}", CLAIMED[dialect])
+        .replace("{channel}", f"'{plain_name(schema)}.jobs'")
+    )
+    text = in_schema(text, dialect, schema)
+    for word, moment in MOMENTS[dialect, has_clock].items():
+        text = text.replace(word, moment)
     return tuple(render(part, style) for part in split(text))
+
+
+def plain_name(schema: str) -> str:
+    """The name of a schema without its quotes."""
+    return schema.strip('"')
+
+
+def values(query: Query, clock: Clock | None) -> dict[str, Any]:
+    """The parameters of a statement, with what the clock of the store shows, if it has one."""
+    return query.params if clock is None else {**query.params, "now": clock()}
 
 
 def in_schema(text: str, dialect: Dialect, schema: str) -> str:
@@ -171,8 +234,8 @@ def in_schema(text: str, dialect: Dialect, schema: str) -> str:
 
 # Comments, strings, quoted identifiers and casts are passed over; what is left of colons are parameters.
 _TOKEN = re.compile(
-    r"""(?P<comment>--[^\n]*|/\*.*?\*/)|(?P<string>'(?:[^']|'')*'|"(?:[^"]|"")*"|\$\$.*?\$\$)|(?P<cast>::)"""
-    r"""|:(?P<name>[a-z_]+)|(?P<percent>%)|(?P<end>;)""",
+    r"""(?P<comment>--[^\n]*|/\*.*?\*/)|(?P<string>'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)"""
+    r"""|(?P<cast>::)|:(?P<name>[a-z_]+)|(?P<percent>%)|(?P<end>;)""",
     re.DOTALL,
 )
 
@@ -191,6 +254,7 @@ def split(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
+@cache
 def render(text: str, style: Style) -> Text:
     """A statement with its `:name` parameters in the style of a driver."""
     names: list[str] = []
@@ -201,7 +265,8 @@ def render(text: str, style: Style) -> Text:
             return _literal(token.group(), style)
         if name not in names:
             names.append(name)
-        return {"pyformat": f"%({name})s", "dollar": f"${names.index(name) + 1}"}.get(style, f":{name}")
+        shown = {"pyformat": f"%({name})s", "dollar": f"${names.index(name) + 1}", "qmark": "?"}
+        return shown.get(style, f":{name}")
 
     return Text(_TOKEN.sub(replaced, text), tuple(names))
 

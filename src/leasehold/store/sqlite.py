@@ -21,7 +21,7 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
@@ -32,7 +32,7 @@ from . import migrate, reading
 from .deadlines import STATEMENT_SECONDS
 from .interrupts import handing, leave, start, take_into
 from .pool import Places, Pool, abandoned
-from .query import Flow, Query, Row, Wake, texts
+from .query import Clock, Flow, Query, Row, Wake, as_json, render, texts, values
 from .runner import drive
 from .store import ENDED, PATIENCE, PATIENCE_OF_HANDLERS, AsyncOpened, Limited, Opened, Store, Transient
 from .wakes import Wakes
@@ -126,7 +126,7 @@ class SQLiteStore(Store):
                     with self._ended(raw) as check:
                         for pause in self._tries(raw, PATIENCE_OF_HANDLERS):
                             time.sleep(pause)
-                        yield Opened(raw, OnSQLite(raw, self.quoted), check)
+                        yield Opened(raw, OnSQLite(raw, self.quoted, self.clock), check)
                 finally:
                     if raw.in_transaction:
                         raw.execute("rollback")
@@ -145,7 +145,7 @@ class SQLiteStore(Store):
                 try:
                     await self._begin_on_loop(raw, writing, held)
                     with self._ended(raw) as check:
-                        yield AsyncOpened(raw, OnSQLiteAsync(raw, self.quoted), check)
+                        yield AsyncOpened(raw, OnSQLiteAsync(raw, self.quoted, self.clock), check)
                 finally:
                     try:
                         if raw.in_transaction:
@@ -216,7 +216,8 @@ class SQLiteStore(Store):
         self, make: Callable[[], Flow[R]], since: float, until: float | None, connection: sqlite3.Connection
     ) -> tuple[R, list[Wake]]:
         with reading.ended_at(connection, until):
-            return drive(make(), OnSQLite(connection, self.quoted, waited=time.monotonic() - since))
+            waited = time.monotonic() - since if self.clock is None else 0.0
+            return drive(make(), OnSQLite(connection, self.quoted, self.clock, waited))
 
     def _look(self, run: Callable[[sqlite3.Connection], R]) -> R:
         block = self._readers.connection()
@@ -525,9 +526,10 @@ def _run_all(
 class OnSQLite:
     """A connection on which a transaction is open, or which only looks."""
 
-    def __init__(self, raw: sqlite3.Connection, schema: str, waited: float | None = None) -> None:
+    def __init__(self, raw: sqlite3.Connection, schema: str, clock: Clock | None, waited: float | None = None) -> None:
         self._raw = raw
         self._schema = schema
+        self._clock = clock
         self._waited = waited  # seconds, for the transaction
 
     def begin(self) -> float | None:
@@ -535,13 +537,31 @@ class OnSQLite:
         return self._waited
 
     def execute(self, query: Query) -> list[Row]:
-        """Run a script; the answer is what all of its statements return."""
+        """Run a script; the answer is what all of its statements return.
+
+        Lists are bound as JSON, but in what fills a table of the connection: that runs once for each of their items.
+        """
         answer: list[Row] = []
-        for text in texts(query.name, "sqlite", "named", self._schema):
+        params = values(query, self._clock)
+        for text in texts(query.name, "sqlite", "named", self._schema, self._clock is not None):
+            if text.sql.startswith(FILLS):
+                self._fill(text.sql, [params[name] for name in text.names])
+                continue
+            bound = {name: _bound(params[name]) for name in text.names}
             # In one call: a statement that an interrupt leaves half read would keep its snapshot, and the writer busy.
-            rows = chain.from_iterable(map(self._raw.execute, (text.sql,), (text.named(query.params),)))
-            answer.extend(rows)
+            answer.extend(chain.from_iterable(map(self._raw.execute, (text.sql,), (bound,))))
         return answer
+
+    def _fill(self, sql: str, columns: list[list[Any] | None]) -> None:
+        rows = zip(*(repeat(None) if column is None else column for column in columns), strict=False)
+        self._raw.executemany(render(sql, "qmark").sql, rows)
+
+
+FILLS = "insert into temp."
+
+
+def _bound(value: Any) -> Any:
+    return as_json(value) if isinstance(value, list) else value
 
 
 class OnSQLiteAsync(OnSQLite):

@@ -7,7 +7,13 @@ import random
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
 from functools import partial
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -17,7 +23,7 @@ from .deadlines import STATEMENT_SECONDS
 from .flows import upkeep
 from .interrupts import leave
 from .migrate import Applied, outcome
-from .query import Dialect, Flow, Query, Wake, is_look, repeat_of, seconds_of
+from .query import Clock, Conflict, Dialect, Flow, Query, Wake, is_look, repeat_of, seconds_of
 from .runner import AsyncConnection, Connection, adrive, drive
 from .wakes import SchemaWakes
 
@@ -113,6 +119,7 @@ class Store(ABC):
     skips_locked: bool  # a claim passes over jobs that somebody has locked at that moment
     prune_at_once: int  # how many rows: nobody who wants to claim meanwhile shall notice
     quoted: str = ""  # the schema as it stands in statements, where there are schemas
+    clock: Clock | None = None  # None: the database's own
 
     def __init__(self, wakes: SchemaWakes) -> None:
         self.wakes = wakes
@@ -234,8 +241,11 @@ class Store(ABC):
         """Run a flow, trying again while the store is busy or away and patience lasts."""
 
         def once(unknown: bool, tries: int) -> tuple[R, list[Wake]]:
-            make = partial(repeat_of(flow) if unknown else flow, *args, **kwargs)
-            return self.attempt(make, looks=is_look(flow), seconds=seconds_of(flow) or STATEMENT_SECONDS, tries=tries)
+            seconds, looks = seconds_of(flow) or STATEMENT_SECONDS, is_look(flow)
+            if not unknown:
+                with suppress(Conflict):
+                    return self.attempt(partial(flow, *args, **kwargs), looks=looks, seconds=seconds, tries=tries)
+            return self.attempt(partial(repeat_of(flow), *args, **kwargs), looks=looks, seconds=seconds, tries=tries)
 
         result, wakes = self.patiently(patience, once)
         self.tell(wakes)
@@ -245,7 +255,9 @@ class Store(ABC):
         """Tell those who sleep, here and elsewhere, what was committed."""
         if wakes:
             self.wakes.tell({wake.channel for wake in wakes})  # those in this process need no notification
-            self.wake(wakes)
+            unsent = [wake for wake in wakes if not wake.sent]
+            if unsent:
+                self.wake(unsent)
 
     def patiently(self, patience: Patience, work: Callable[[bool, int], T]) -> T:
         """Try until it is done, or patience ends.

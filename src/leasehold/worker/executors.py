@@ -64,13 +64,14 @@ class OnLoop:
 
     async def _work(self, run: Run) -> None:
         task, clean, tasks = self._tasks[run], self._context, self._tasks
+        cancel, middlewares = self._cancel, self._middlewares
         since = time.monotonic()
         while True:
             # Not before: a task that is cancelled before its first step would never get here.
-            run.interrupt = lambda run=run: self._cancel(run)
+            run.interrupt = cancel
             if run.attempt.aborted is not None:
-                self._cancel(run)
-            outcome = await call_async(run.task, run.attempt, self._middlewares)
+                cancel(run)
+            outcome = await call_async(run.task, run.attempt, middlewares)
             # (A task group of the handler's may have left a mark of its own on the task: that alone says nothing.)
             if run.attempt.aborted is None and run.attempt._cancelled and task.cancelling():
                 run.attempt.aborted = "shutdown"  # not by us: the event loop is being taken down

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from operator import attrgetter
 
 from ..core.errors import AbortReason
 from ..core.job import Lease, Released, Request, State
@@ -29,6 +30,8 @@ log = logging.getLogger("leasehold.worker")
 
 BEATS_PER_LEASE = 3
 HEED_EVERY = 0.05  # at most: on SQLite any commit of another process may be a request
+
+_SECONDS = attrgetter("seconds")
 
 _REASONS: dict[Request, AbortReason] = {"cancel": "cancelled", "pause": "paused"}
 
@@ -160,5 +163,5 @@ class Heartbeat:
 
     def _note(self, runs: Sequence[Run]) -> None:
         """A lease that is shorter than all others makes the heart beat faster."""
-        if min(run.seconds for run in runs) / BEATS_PER_LEASE < self._interval:
+        if min(map(_SECONDS, runs)) / BEATS_PER_LEASE < self._interval:
             self._sleeper.wake()

@@ -24,8 +24,8 @@ from ..core.job import Claimed, Outcome, Released, State
 from ..events import Claimed as ClaimedEvent
 from ..events import Events
 from ..store.cursor import ClaimCursor
-from ..store.flows import lease, look, quarantine, upkeep
-from ..store.flows.lease import Claim
+from ..store.flows import lease, look, quarantine, scope, upkeep
+from ..store.flows.lease import Claim, Marks, Scope
 from ..store.store import Store
 from ..tasks import Task
 from .held import Held
@@ -40,9 +40,13 @@ if TYPE_CHECKING:
 log = logging.getLogger("leasehold.worker")
 
 AHEAD = 0.05  # seconds of work to take in advance
-MOST_AHEAD = 1000
-MOST_AT_ONCE = 500
+MOST_AHEAD = 2000
+MOST_AT_ONCE = 1000
 STALE = 1.0  # seconds of work that may wait in the lane; and a slot whose job has run for longer counts as stuck
+LOOK_AT_TASKS_EVERY = 5.0  # seconds, at most
+MOST_QUEUES = 100  # in one claim; and of those in which nothing is queued, how many are remembered
+NAMES_EVERY = 1.0  # seconds between two looks for new queues while a backlog fills every claim
+LOOK_EVERY = 0.05  # seconds between two looks for suspects and limits while a backlog fills every claim
 ARM_FOR = 5.0
 FIRST_PAUSE = 0.05
 WEIGHT = 0.1  # of the latest attempt in the average
@@ -77,6 +81,7 @@ class Lane:
         self._shared = shared  # with handlers: what they do in the name of their leases
         self.worker, self.tenant, self._tasks = worker, tenant, tasks
         self._queues = list(queues) if queues is not None else sorted({"default", *(t.queue for t in tasks.values())})
+        self._usual_queues = frozenset(self._queues)  # never forgotten
         self._every_queue = queues is None
         self.slots, self._lease, self._poll = slots, lease, poll
         self._delay, self._timers = delay, timers
@@ -85,11 +90,17 @@ class Lane:
         self._stuck = 0  # of them, those that have run for long, when last looked at
         self._suspects = 0  # of them, those that have lost a worker before
         self._waiting: deque[Run] = deque()  # taken in advance
+        self._over: list[Run] = []  # of those, what was cancelled or lost before it could run, and is to be settled
         self._average: float | None = None  # seconds that an attempt takes
         self._limited = False  # what it works on is of queues with limits
         self._rescue = False  # suspects are waiting in the store: make room for them
-        self._lonely = True  # jobs that must run alone may wait in the store, as far as is known
+        self._quarantined = True  # jobs that must run alone may wait in the store, as far as is known
+        self._has_limits = False  # queues that it serves have limits, as far as is known
+        self._names_seen = 0.0  # when queues were last looked for
+        self._looked = 0.0  # when suspects and limits were last looked for
         self._cursor = ClaimCursor()
+        self._foreign: set[str] = set()  # queues that hold jobs of tasks which this worker does not know
+        self._next_look_at_tasks = 0.0
         self._pause = FIRST_PAUSE
         self._armed_until = 0.0
         self._halt = threading.Event()
@@ -111,23 +122,29 @@ class Lane:
         """Claim what there is room for, or sleep until there is room, or news, or it is time to look."""
         self._sleeper.clear()
         self._give_back_stale()
-        if self._lonely and self._solitude.nothing_runs and self._solitude.claim_alone(self):
+        if self._quarantined and self._solitude.nothing_runs and self._solitude.claim_alone(self):
             return
         begin = time.monotonic()
         found, all_of_it = self._claim_some()
-        if found is not None and not found.jobs:
-            self.idle_since = self.idle_since or time.monotonic()
-            self.last_in_vain = begin
-        self._lonely = self._lonely if found is None else found.lonely
         if found is None:
             self._sleeper.wait(STALE / 2)
-        elif found.lonely and self._solitude.claim_alone(self):
             return
-        else:
-            more = all_of_it or (found.suspects and not self._rescue)
-            self._rescue = found.suspects
-            if not more:
-                self._sleep(found)
+        if not found.jobs:
+            self.idle_since = self.idle_since or time.monotonic()
+            self.last_in_vain = begin
+        if found.marks is not None and self._heed(found.marks):
+            return
+        if not all_of_it:
+            self._sleep(found)
+        elif begin - self._names_seen >= NAMES_EVERY:
+            self._found_queue()
+
+    def _heed(self, marks: Marks) -> bool:
+        """Suspects, jobs to be run alone, and limits decide how the next claim is made. True: it follows at once."""
+        has_limits = bool(marks.limited & {"*", *self._queues})
+        more = (marks.suspects and not self._rescue) or (has_limits and not self._has_limits)
+        self._rescue, self._quarantined, self._has_limits = marks.suspects, marks.quarantined, has_limits
+        return (marks.quarantined and self._solitude.claim_alone(self)) or more
 
     def _sleep(self, found: Claim) -> None:
         """There was less than was wanted: wait for news, unless there is something else to look at first."""
@@ -182,15 +199,12 @@ class Lane:
     def _claim(self, want: int, slots: int, alone: bool) -> Claim:
         token = str(uuid.uuid4())
         begin, failures = time.monotonic(), self._link.failures
-        queues = random.sample(self._queues, len(self._queues))  # so that none is always served first
-        scopes = [self._cursor.scope(queue, want, begin) for queue in queues]
+        # In another order each time, so that none is always served first; of very many, some.
+        queues = random.sample(self._queues, min(len(self._queues), MOST_QUEUES))
+        scopes = [self._cursor.scope(queue, want, begin, by_task=queue in self._foreign) for queue in queues]
         self._held.claiming.add(token)
         try:
-            found = self._link.run(
-                self._halt, lease.claim, self.worker, token, scopes, self._tasks,
-                want=want, slots=slots, lease=self._lease, random=random.random, rescue=self._rescue, alone=alone,
-                may_reap=self._link.guard.may_reap,
-            )  # fmt: skip
+            found = self._claim_from(scopes, token, want, slots, alone)
             runs = [self._run(job, begin) for job in found.jobs]
             if runs:
                 self._held.add(runs)
@@ -198,10 +212,35 @@ class Lane:
             self._held.claiming.discard(token)
         end = time.monotonic()
         elapsed = end - begin if failures == self._link.failures else None
-        for queue in queues:
-            self._cursor.seen(queue, [job for job in found.jobs if job.queue == queue], elapsed, end)
+        slow = self._cursor.seen(queues, found.jobs, elapsed, end)
         self._take(runs)
+        if (slow or self._foreign) and end >= self._next_look_at_tasks:
+            self._look_at_tasks(queues)
+        # What is left to look at comes after the start of what was claimed.
+        if found.marks is None and not alone and (len(runs) < want or end - self._looked >= LOOK_EVERY):
+            found = found + Claim([], self._link.run(self._halt, scope.marks, queues, self._tasks))
+        if found.marks is not None:
+            self._looked = end
         return found
+
+    def _claim_from(self, scopes: Sequence[Scope], token: str, want: int, slots: int, alone: bool) -> Claim:
+        """Usually one statement; more where there are limits, or suspects, as far as is known."""
+        if not (alone or self._rescue or self._has_limits):
+            plain = (self.worker, token, scopes, self._tasks)
+            return self._link.run(self._halt, lease.claim_plain, *plain, want=want, lease=self._lease)
+        look = time.monotonic() - self._looked >= LOOK_EVERY
+        return self._link.run(
+            self._halt, lease.claim, self.worker, token, scopes, self._tasks,
+            want=want, slots=slots, lease=self._lease, random=random.random, rescue=self._rescue, alone=alone,
+            look=look, may_reap=self._link.guard.may_reap,
+        )  # fmt: skip
+
+    def _look_at_tasks(self, queues: Sequence[str]) -> None:
+        """Find out which queues hold jobs of tasks that this worker does not know: a claim would walk over them all."""
+        queued = self._link.run(self._halt, look.queued_tasks, queues)
+        foreign = {queue for queue, tasks in queued.items() if not tasks <= self._tasks.keys()}
+        self._foreign = (self._foreign - set(queues)) | foreign
+        self._next_look_at_tasks = time.monotonic() + LOOK_AT_TASKS_EVERY
 
     def _claim_some(self) -> tuple[Claim | None, bool]:
         """Claim if it is worth while: into free slots at once, in advance by halves. And whether there was all that was
@@ -252,20 +291,27 @@ class Lane:
         if self._events.wanted(ClaimedEvent):
             for run in runs:
                 self._events.tell(ClaimedEvent(**run.facts(self.worker, State.RUNNING)))
-        runs.sort(key=lambda run: -run.job.losses)  # suspects go straight into slots, which were counted for them
+        if runs[-1].job.losses:  # suspects come last; they go straight into slots, which were counted for them
+            runs.sort(key=lambda run: -run.job.losses)
         with self._lock:
             self._waiting.extend(runs)
             stopped = self._halt.is_set()
         if stopped:
             self.give_back_all()
-        while (following := self._next(None, time.monotonic())) is not None:
+        while (following := self._next(None)) is not None:
             self._start_run(following)
 
     def _found_queue(self) -> bool:
-        """Whether there are queues that nobody has told this lane of: it serves them all."""
+        """Look for queues that this lane has not seen, as it serves all of them. Names that are long out of use go."""
         if not self._every_queue:
             return False
-        new = set(self._link.run(self._halt, look.queue_names)) - set(self._queues)
+        self._names_seen = time.monotonic()
+        names = self._link.run(self._halt, look.queue_names)
+        new = set(names) - set(self._queues)
+        gone = [queue for queue in self._queues if queue not in names and queue not in self._usual_queues]
+        for queue in gone[: max(len(gone) - MOST_QUEUES, 0)]:
+            self._cursor.forget(queue)
+            self._queues.remove(queue)
         self._queues += sorted(new)
         return bool(new)
 
@@ -291,23 +337,33 @@ class Lane:
         return bool(self.claiming or self._running or len(self._held))
 
     def ended(self, run: Run, outcome: Outcome) -> Run | None:
-        """A handler has ended: settle, and free its slot. Returns what to run in it next; whoever calls starts it."""
+        """A handler has ended: settle, and free its slot. Returns what to run in it next; the caller starts it."""
         now = time.monotonic()
         run.ended, run.stopped = True, now
         for timer in run.timers:
             timer.cancel()
-        self.settle(run, outcome)
+        with self._lock:  # once, for both: every job comes through here
+            is_first, run.settling = not run.settling, True
+            following = None if self._delay else self._next_in(run, now)
+        if is_first:
+            self._hand_over(run, outcome)
         if self._delay:
             self._timers.at(now + self._delay, partial(self._rested, run))
-            return None
-        return self._next(run, now)
+        elif self._full or self._over:
+            self._slot_freed()
+        return following
 
     def settle(self, run: Run, outcome: Outcome) -> None:
         """Hand an outcome over, or what is to stand in its place; once for each run."""
         with self._lock:
-            if run.settling:
-                return
-            run.settling = True
+            is_first, run.settling = not run.settling, True
+        if is_first:
+            self._hand_over(run, outcome)
+
+    def _hand_over(self, run: Run, outcome: Outcome) -> None:
+        if run.attempt.aborted is None and run.attempt._completed is None:  # the usual case
+            self._settler.put(run, outcome)
+            return
         verdict = run.verdict(outcome)
         if verdict is None:
             self._held.drop(run)
@@ -316,41 +372,48 @@ class Lane:
 
     def _rested(self, run: Run) -> None:
         """The pause between two jobs of a slot is over."""
-        following = self._next(run, time.monotonic())
+        following = self._next(run)
         if following is not None:
             self._start_run(following)
         self._sleeper.wake()
 
-    def _next(self, freed: Run | None, now: float) -> Run | None:
-        """Free a slot; then the next that waits, if there is a slot for it. It counts as running from here on."""
-        over: list[Run] = []
-        found = None
+    def _next(self, freed: Run | None) -> Run | None:
+        """Free a slot; then the next that waits, if there is a slot for it."""
         with self._lock:
-            running, waiting = self._running, self._waiting
-            if freed is not None:
-                running.discard(freed)
-                if freed.job.losses:
-                    self._suspects -= 1
-                seconds = now - freed.started
-                self._average = seconds if self._average is None else self._average + WEIGHT * (seconds - self._average)
-            while found is None and waiting and len(running) < self.slots:
-                run = waiting.popleft()
-                if run.attempt.aborted is not None:
-                    over.append(run)
-                    continue
-                running.add(run)
-                if run.job.losses:
-                    self._suspects += 1
-                run.started = now
-                found = run
-            wake = self._full and len(running) + len(waiting) <= self._low
-            if wake:
-                self._full = False  # once is enough
-        if wake:
+            following = self._next_in(freed, time.monotonic())
+        self._slot_freed()
+        return following
+
+    def _next_in(self, freed: Run | None, now: float) -> Run | None:
+        """The same with the lock held. What is returned counts as running from here on."""
+        running, waiting = self._running, self._waiting
+        if freed is not None:
+            running.discard(freed)
+            if freed.job.losses:
+                self._suspects -= 1
+            seconds = now - freed.started
+            self._average = seconds if self._average is None else self._average + WEIGHT * (seconds - self._average)
+        while waiting and len(running) < self.slots:
+            run = waiting.popleft()
+            if run.attempt.aborted is not None:
+                self._over.append(run)
+                continue
+            running.add(run)
+            if run.job.losses:
+                self._suspects += 1
+            run.started = now
+            return run
+        return None
+
+    def _slot_freed(self) -> None:
+        """Wake the claiming thread, once, if it waits for this; settle what was aborted before it could run."""
+        if self._full and len(self._running) + len(self._waiting) <= self._low:
+            self._full = False
             self._sleeper.wake()
-        if over:
-            self._drop(over)  # cancelled, or lost, before they came to run
-        return found
+        if self._over:
+            with self._lock:
+                over, self._over = self._over, []
+            self._drop(over)
 
     # Giving back what was taken in advance
 

@@ -24,6 +24,9 @@ _HERE = str(Path(__file__).parent)
 SWALLOWED = object()
 
 
+_NOTHING = Succeeded("null")
+
+
 class StartedTooLate(BaseException):
     """The lease may have expired before the handler could start. The job is given back if it is still ours."""
 
@@ -35,10 +38,10 @@ class BadPayload(Exception):
 def arguments_of(task: Task[..., Any], attempt: Attempt) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """What to call the function with."""
     try:
-        args, kwargs = task.arguments(attempt.job.payload)
+        args, kwargs = task.signature.decode(attempt.job.payload)
     except InvalidInput as error:
         raise BadPayload(f"{task.name} was enqueued with other arguments than it takes now: {error}") from None
-    return ((attempt, *args) if task.takes_attempt else args), kwargs
+    return ((attempt, *args) if task.signature.takes_attempt else args), kwargs
 
 
 def of_value(task: Task[..., Any], attempt: Attempt, value: object) -> Outcome:
@@ -46,6 +49,8 @@ def of_value(task: Task[..., Any], attempt: Attempt, value: object) -> Outcome:
     if attempt._completed is not None:
         _compare(task, attempt, value)
         return Succeeded()
+    if value is None and task.signature.may_return_none:
+        return _NOTHING
     if isinstance(value, Continuation):
         return Succeeded(None, value.draft)
     if value is SWALLOWED:

@@ -122,7 +122,7 @@ class ChildProcess:
         )  # fmt: skip
         self._order(order)
         run.renewed = lambda: self._mention(Order(token=token, deadline=attempt.deadline))
-        run.interrupt = lambda: self._abort(run)
+        run.interrupt = self._abort
         if attempt.aborted is not None:
             self._abort(run)
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..attempt import Attempt
@@ -33,17 +33,17 @@ class Run:
         self.job = job
         self.task = task
         self.lane = lane
-        self.lease = Lease(job.id, job.token)
+        self.lease: Lease = tuple.__new__(Lease, (job.id, job.token))  # a third of the time: there is one for each job
         self.seconds = seconds  # that a renewal lasts
-        self.attempt = Attempt(job, taken + seconds, tenant=lane.tenant, worker=lane.worker)
+        self.attempt = Attempt(job, taken + seconds, None, lane.tenant, lane.worker)
         self.taken = taken  # when the claim was sent; monotonic, as all moments here
         self.started = 0.0  # 0: waits for a slot
         self.stopped = 0.0  # when the handler let go of its slot
         self.ended = False  # the handler has let go of its slot
         self.settling = False  # an outcome is on its way to the store
-        self.interrupt: Callable[[], None] | None = None  # makes the handler notice that it was aborted
+        self.interrupt: Callable[[Run], None] | None = None  # makes the handler notice that it was aborted
         self.renewed: Callable[[], None] | None = None  # tells a handler elsewhere of its new deadline
-        self.timers: list[Timer] = []  # what would happen if it went on for too long
+        self.timers: Sequence[Timer] = ()  # what would happen if it went on for too long
 
     @property
     def marks(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class Run:
         self.attempt.aborted = reason
         interrupt = self.interrupt
         if interrupt is not None:
-            interrupt()
+            interrupt(self)
         return True
 
     @property

@@ -9,7 +9,7 @@ import time
 from collections import deque
 
 from ..core.errors import RowRejected, StoreBusy
-from ..core.job import Outcome, Raised, Released, Snoozed, State, Succeeded
+from ..core.job import Lease, Outcome, Raised, Released, Snoozed, State, Succeeded
 from ..events import Cancelled, Ended, Events, Paused
 from ..events import Failed as FailedEvent
 from ..events import Released as ReleasedEvent
@@ -24,7 +24,7 @@ from .run import ROLLED_BACK, Run
 
 log = logging.getLogger("leasehold.worker")
 
-MOST = 500
+MOST = 1000
 FIRST_PAUSE = 0.02
 LONGEST_PAUSE = 1.0
 
@@ -97,7 +97,8 @@ class Settler:
         self._busy = min(len(self._waiting), MOST)  # before they are taken out: `left` counts them throughout
         batch = [self._waiting.popleft() for _ in range(self._busy)]  # others append meanwhile, so nothing is iterated
         try:
-            plain, keyed, may_be_open = _sorted(batch)
+            succeeded, plain, keyed, may_be_open = _sorted(batch)
+            self._settle_succeeded(succeeded)
             self._settle(plain)
             self._settle(keyed, hasty=True)
             self._settle_put_off()
@@ -130,15 +131,35 @@ class Settler:
             else:
                 self._keep(batch[0], error)
             return
-        self._held.drop(*(run for run, _ in batch))
-        to_tell = log.isEnabledFor(logging.DEBUG) or self._events.wanted(SucceededEvent)
-        succeeded = []
         for (run, outcome), answer in zip(batch, answers, strict=True):
-            if to_tell or answer.state is not State.SUCCEEDED or type(outcome) is not Succeeded:
-                self._tell(run, outcome, answer.state)
-            else:
-                succeeded.append(run)
-        self._meter.ended(COUNTED[SucceededEvent], succeeded)
+            self._held.drop(run)
+            self._tell(run, outcome, answer.state)
+
+    def _settle_succeeded(self, batch: list[tuple[Run, Succeeded]]) -> None:
+        """Successes that nothing follows: one statement, and no look at each of them unless a lease was lost."""
+        if not batch:
+            return
+        batch.sort(key=_by_lease)
+        results = [outcome.result for _, outcome in batch]
+        try:
+            states = self._link.run(self._halt, lease.settle_succeeded, [run.lease for run, _ in batch], results)
+        except Halted:
+            raise
+        except Exception:
+            self._settle([*batch])  # finds out which of them the store refuses
+            return
+        if states is None and not self._tells_of_successes:
+            runs = [run for run, _ in batch]
+            self._held.drop(*runs)
+            self._meter.ended(COUNTED[SucceededEvent], runs)
+            return
+        for run, outcome in batch:
+            self._held.drop(run)
+            self._tell(run, outcome, State.SUCCEEDED if states is None else states.get(run.lease))
+
+    @property
+    def _tells_of_successes(self) -> bool:
+        return log.isEnabledFor(logging.DEBUG) or self._events.wanted(SucceededEvent)
 
     def _settle_put_off(self) -> None:
         """One by one, up to the first that has to wait: nobody else's outcome shall wait for more than that."""
@@ -240,18 +261,30 @@ def _line(error: str) -> str:
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in short)
 
 
-def _sorted(batch: list[Item]) -> tuple[list[Item], list[Item], list[Item]]:
-    """Those that settle at once, those that may meet somebody who takes the same key, those that may be open.
+def _by_lease(item: Item) -> Lease:
+    return item[0].lease
+
+
+def _sorted(batch: list[Item]) -> tuple[list[tuple[Run, Succeeded]], list[Item], list[Item], list[Item]]:
+    """Successes that nothing follows, others that settle at once, those that may wait for a unique key, and those whose
+    handler may have a transaction open.
 
     Each is looked at once: a handler that was settled without it may end at any moment, and is not open from then on.
+    A job that is in the batch by two leases, one of them lost, is not among the first: they are told apart by id.
     """
+    succeeded: dict[str, tuple[Run, Succeeded]] = {}
     plain: list[Item] = []
     keyed: list[Item] = []
     may_be_open: list[Item] = []
     for item in batch:
         run, outcome = item
-        (may_be_open if run.may_be_open else keyed if lease.takes_key(outcome) else plain).append(item)
-    return plain, keyed, may_be_open
+        if run.may_be_open:
+            may_be_open.append(item)
+        elif lease.is_plain(outcome) and run.job.id not in succeeded:
+            succeeded[run.job.id] = run, outcome
+        else:
+            (keyed if lease.takes_key(outcome) else plain).append(item)
+    return list(succeeded.values()), plain, keyed, may_be_open
 
 
 def _event(outcome: Outcome, state: State) -> type[Ended | Cancelled | Paused]:

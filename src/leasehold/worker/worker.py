@@ -241,9 +241,10 @@ class Worker:
             self.has_done_its_share = True
             self._stopping.set()
         task = run.task
-        self._limit_time(run, CHILD_STARTS_WITHIN if task.process else 0.0)
+        if run.job.policy.timeout is not None:
+            self._limit_time(run, CHILD_STARTS_WITHIN if task.process else 0.0)
         if task.on_doubt == "abort":
-            run.timers.append(self._timers.at(run.attempt.deadline, partial(self._end_in_doubt, run)))
+            run.timers = (*run.timers, self._timers.at(run.attempt.deadline, partial(self._end_in_doubt, run)))
         executor = self._in_processes if task.process else self._on_loop if task.is_async else self._in_threads
         assert executor is not None  # noqa: S101
         if executor is here:
@@ -262,7 +263,7 @@ class Worker:
         timeout = run.job.policy.timeout
         if timeout is not None:
             moment = time.monotonic() + timeout + more
-            run.timers.append(self._timers.at(moment, partial(self._end, run, "timeout")))
+            run.timers = (*run.timers, self._timers.at(moment, partial(self._end, run, "timeout")))
 
     def _end(self, run: Run, reason: AbortReason) -> float | None:
         """Abort a run; called again a little later, settle it if it has not ended. Its slot it keeps until it does."""

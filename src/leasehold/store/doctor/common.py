@@ -60,7 +60,7 @@ def leases() -> Flow[list[Finding]]:
 
 def crew() -> Flow[list[Finding]]:
     """Workers that are there, and that are silent."""
-    now = (yield read("clock", now=None))[0][0]
+    now = (yield read("clock"))[0][0]
     return judge_work.crew((yield from workers.workers()), now)
 
 

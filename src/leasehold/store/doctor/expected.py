@@ -38,7 +38,8 @@ def in_postgres(quoted: str, version: int) -> Objects:
 
 def made_by(statements: Iterable[str], quoted: str) -> Objects:
     """What is there after these statements. The primary key of a table is an index of its own."""
-    found = Objects({("table", "migrations"), ("index", "migrations_pkey")})
+    made_before = ("migrations", "migration_lock")
+    found = Objects({(kind, name + end) for name in made_before for kind, end in (("table", ""), ("index", "_pkey"))})
     for statement in statements:
         if gone := _DROPPED.match(statement):
             found.names.discard((gone[1], gone[2]))

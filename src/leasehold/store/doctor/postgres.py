@@ -103,7 +103,7 @@ class _Examination:
         """In a transaction of its own, which is undone."""
         try:
             self._raw.execute(OPEN)
-            return drive(flow(), OwnConnection(self._raw, self._store.quoted))[0]
+            return drive(flow(), OwnConnection(self._raw, self._store.quoted, clock=self._store.clock))[0]
         except psycopg.Error as error:
             if "statement pooling" in str(error):
                 text = "a pooler in statement mode stands between, which refuses transactions: nothing can be enqueued"
@@ -178,7 +178,7 @@ def clock(here: Callable[[], float] = time.time) -> Flow[list[Finding]]:
     asked = []
     for _ in range(3):
         before = here()
-        ((there,),) = yield read("clock", now=None)
+        ((there,),) = yield read("clock")
         asked.append((before, there, here()))
     return judge.clock(*min(asked, key=lambda one: one[2] - one[0]))
 

@@ -45,7 +45,7 @@ def _memory(store: SQLiteStore) -> Iterator[Finding]:
             store._open_writer()  # what is in memory is there while somebody has it open
     with closing(store._connect()) as raw:
         raw.execute("pragma busy_timeout = 1000")
-        yield from common.go_through(_of_schema(store), partial(_run, raw, store.quoted), str)
+        yield from common.go_through(_of_schema(store), partial(_run, raw, store), str)
 
 
 def _file(store: SQLiteStore, path: str) -> Iterator[Finding]:
@@ -65,7 +65,7 @@ def _file(store: SQLiteStore, path: str) -> Iterator[Finding]:
         return
     with closing(raw):
         yield Finding("file", "ok", f"{path} can be opened")
-        run = partial(_run, raw, store.quoted)
+        run = partial(_run, raw, store)
         yield from common.go_through(_of_file(store, path), run, str)
         yield from common.go_through(_of_schema(store), run, str)
 
@@ -95,12 +95,12 @@ def _connect(path: str) -> sqlite3.Connection:
     return raw
 
 
-def _run(raw: sqlite3.Connection, prefix: str, flow: Callable[[], Flow[R]]) -> R:
+def _run(raw: sqlite3.Connection, store: SQLiteStore, flow: Callable[[], Flow[R]]) -> R:
     """Nothing is locked but for others who would checkpoint; what takes too long is interrupted."""
     give_up = time.monotonic() + SECONDS_FOR_A_CHECK
     raw.set_progress_handler(lambda: time.monotonic() > give_up, INSTRUCTIONS_BETWEEN)
     try:
-        return drive(flow(), OnSQLite(raw, prefix))[0]
+        return drive(flow(), OnSQLite(raw, store.quoted, store.clock))[0]
     except sqlite3.OperationalError as error:
         if time.monotonic() > give_up:
             raise TimeoutError(f"it took longer than {SECONDS_FOR_A_CHECK:g} s") from error

@@ -38,7 +38,7 @@ def noted(note: Note, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -
     if result is False:
         return result
     detail = as_json(note.detail) if note.detail else None
-    yield write("note_action", id=note.id, who=note.who, what=note.what, subject=note.subject, detail=detail, now=None)
+    yield write("note_action", id=note.id, who=note.who, what=note.what, subject=note.subject, detail=detail)
     return result
 
 

@@ -12,7 +12,7 @@ from . import look, promote
 PATIENCE = 2.0  # of people, in seconds
 
 
-def delete_chain(job_id: str, *, dependents: bool = False, now: float | None = None) -> Flow[list[str]]:
+def delete_chain(job_id: str, *, dependents: bool = False) -> Flow[list[str]]:
     """Remove all jobs of the chain that a job belongs to, with their history; returns their ids.
 
     Refused while jobs of other chains wait for it, unless `dependents`: then their chains are removed as well, and
@@ -25,8 +25,8 @@ def delete_chain(job_id: str, *, dependents: bool = False, now: float | None = N
     if not found:
         raise JobNotFound(job_id)
     root = found[job_id]
-    held = yield from _hold([root], now)
-    yield from promote.announce(root, now)  # if it is over, whoever waited for it has its result, and waits no more
+    held = yield from _hold([root])
+    yield from promote.announce(root)  # if it is over, whoever waited for it has its result, and waits no more
     chains = {root}
     while True:
         waiting = yield read("waiting", chains=as_json([root]))
@@ -36,7 +36,7 @@ def delete_chain(job_id: str, *, dependents: bool = False, now: float | None = N
         if wanted == chains:
             break  # nothing has changed since all of them were locked
         chains = wanted
-        held = yield from _hold(chains, now)
+        held = yield from _hold(chains)
     ids = [row[0] for row in (yield read("chain_ids", chains=_list(chains)))]
     yield from remove(ids)
     if any(state == State.RUNNING for _, state, *_ in held):
@@ -52,10 +52,10 @@ def remove(ids: Sequence[str]) -> Flow[None]:
     yield write("delete", ids=as_json(ids))
 
 
-def _hold(chains: Iterable[str], now: float | None) -> Flow[list[Row]]:
+def _hold(chains: Iterable[str]) -> Flow[list[Row]]:
     """Lock the live job of each chain. One that went on while we waited for it has another by now."""
     while True:
-        locked = yield write("lock_chains", chains=_list(chains), now=now)
+        locked = yield write("lock_chains", chains=_list(chains))
         ends = pairs((yield read("chain_ends", chains=_list(chains))))
         if {chain for *_, chain, _ in locked} >= {chain for chain, state in ends.items() if not State(state).over}:
             return locked

@@ -54,26 +54,26 @@ def version() -> Flow[Version]:
 
 
 @look
-def pulse(*, now: float | None = None) -> Flow[Pulse]:
+def pulse() -> Flow[Pulse]:
     """When upkeep was last done."""
-    ((ago, work),) = yield read("doctor_pulse", now=now)
+    ((ago, work),) = yield read("doctor_pulse")
     return Pulse(ago, bool(work))
 
 
 @look
-def overdue(seconds: float, most: int, *, now: float | None = None) -> Flow[Overdue]:
+def overdue(seconds: float, most: int) -> Flow[Overdue]:
     """Leases that ran out so many seconds ago, and more."""
-    ((number, longest),) = yield read("doctor_leases", seconds=seconds, most=most, now=now)
+    ((number, longest),) = yield read("doctor_leases", seconds=seconds, most=most)
     return Overdue(int(number), longest)
 
 
 @look
-def waiting(*, now: float | None = None) -> Flow[list[Waiting]]:
+def waiting() -> Flow[list[Waiting]]:
     """What is queued, by queue and task, paused queues left out."""
     paused = yield from looks.paused_queues()
     names = [name for name in (yield from looks.queue_names()) if name not in paused]
     found: list[Waiting] = []
     for queue in names[:MOST_QUEUES]:
-        tasks = yield read("doctor_queue", queue=queue, most=MOST_FIRST, now=now)
+        tasks = yield read("doctor_queue", queue=queue, most=MOST_FIRST)
         found += [Waiting(queue, task, int(number), longest) for task, number, longest in tasks]
     return found

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from msgspec import Struct, structs
 
 from ...core.errors import InvalidInput, JobNotFound, KeyTaken, LeaseholdError, StoreBusy
-from ...core.job import Draft, Job
-from ..query import BEGIN, Flow, Wake, as_json, read, repeated_by, write
+from ...core.job import Draft, Job, utc
+from ..query import BEGIN, Conflict, Flow, Wake, as_json, read, repeated_by, write
 from . import keys, look, replacing, rows
 
 Batch = Sequence[Draft[Any]]
@@ -27,21 +27,101 @@ MOST_DOUBTS = 3
 T = TypeVar("T")
 
 
-def enqueue_again(drafts: Batch, *, now: float | None = None) -> Flow[list[Job[Any]]]:
+def enqueue_again(drafts: Batch) -> Flow[list[Job[Any]]]:
     """Enqueue drafts that an earlier try may have stored: one with the id of a fresh draft is that draft's."""
-    return _enqueue(drafts, frozenset(draft.id for draft in drafts if draft.fresh), now)
+    return _enqueue(drafts, frozenset(draft.id for draft in drafts if draft.fresh))
 
 
 @repeated_by(enqueue_again)
-def enqueue(drafts: Batch, *, now: float | None = None) -> Flow[list[Job[Any]]]:
+def enqueue(drafts: Batch) -> Flow[list[Job[Any]]]:
     """Store the drafts; return their jobs in the same order, existing ones where an id or a key was known.
 
     A hundred thousand drafts are fine: what is kept of each is its job, and what is sent is sent in parts.
     """
-    return _enqueue(drafts, frozenset(), now)
+    return _enqueue(drafts, frozenset())
 
 
-def _enqueue(drafts: Batch, tried: frozenset[str], now: float | None) -> Flow[list[Job[Any]]]:
+@repeated_by(enqueue_again)
+def enqueue_directly(drafts: Batch) -> Flow[list[Job[Any]]]:
+    """The same on a connection of ours: new jobs that wait for nothing are one statement, which also notifies."""
+    if not all(map(_is_plain, drafts)) or len({draft.id for draft in drafts}) < len(drafts):
+        return (yield from enqueue(drafts))
+    try:
+        return (yield from (_insert_one(drafts[0]) if len(drafts) == 1 else _insert_plain(drafts)))
+    except Exception as error:
+        if _is_conflict(error):
+            raise Conflict from error
+        raise
+
+
+def _is_plain(draft: Draft[Any]) -> bool:
+    """Whether it is a new job that waits for nothing, and nothing else is stored with it."""
+    return (
+        draft.fresh
+        and draft.unique is None
+        and not draft.after
+        and draft.target is None
+        and draft.run_at is None
+        and draft.delay is None
+    )
+
+
+def _is_conflict(error: Exception) -> bool:
+    """Whether a row has an id that is in the store already, as PostgreSQL or SQLite tells it."""
+    name: str = getattr(error, "sqlite_errorname", "")
+    return getattr(error, "sqlstate", None) == "23505" or name == "SQLITE_CONSTRAINT_PRIMARYKEY"
+
+
+def _insert_one(draft: Draft[Any]) -> Flow[list[Job[Any]]]:
+    policy = draft.policy
+    ((created, notified),) = yield write(
+        "enqueue_one", id=draft.id, queue=draft.queue, task=draft.task, priority=draft.priority, key=draft.key,
+        payload=draft.payload, max_attempts=policy.max_attempts, policy=rows.policy_text(policy), lease=policy.lease,
+        context=draft.context,
+    )  # fmt: skip
+    if notified:
+        yield Wake("jobs", sent=True)
+    return [rows.new_plain_job(draft, utc(created))]
+
+
+Kind = tuple[str, str, int, int, str | None, float | None]
+
+
+def _insert_plain(drafts: Batch) -> Flow[list[Job[Any]]]:
+    if len(drafts) > MOST:
+        yield BEGIN
+    jobs: list[Job[Any]] = []
+    for _, some in _parts(drafts):
+        kinds: dict[tuple[str, str, int, int], int] = {}
+        numbers = [
+            kinds.setdefault((draft.queue, draft.task, draft.priority, id(draft.policy)), len(kinds) + 1)
+            for draft in some
+        ]
+        firsts = [_kind(some[numbers.index(number)]) for number in kinds.values()]
+        queues, tasks, priorities, attempts, policies, leases = (list(column) for column in zip(*firsts, strict=True))
+        ((created, notified),) = yield write(
+            "enqueue_plain", queues=queues, tasks=tasks, priorities=priorities, max_attempts=attempts,
+            policies=policies, leases=leases, kinds=numbers,
+            ids=[draft.id for draft in some], payloads=[draft.payload for draft in some],
+            keys=_unless_none([draft.key for draft in some]), contexts=_unless_none([draft.context for draft in some]),
+        )  # fmt: skip
+        if notified:
+            yield Wake("jobs", sent=True)
+        moment = utc(created)
+        jobs += [rows.new_plain_job(draft, moment) for draft in some]
+    return jobs
+
+
+def _kind(draft: Draft[Any]) -> Kind:
+    policy = draft.policy
+    return draft.queue, draft.task, draft.priority, policy.max_attempts, rows.policy_text(policy), policy.lease
+
+
+def _unless_none(column: list[str | None]) -> list[str | None] | None:
+    return None if column.count(None) == len(column) else column
+
+
+def _enqueue(drafts: Batch, tried: frozenset[str]) -> Flow[list[Job[Any]]]:
     """`tried`: ids of fresh drafts that may be in the store already."""
     drafts = replacing.newest(drafts)
     may_circle = _refuse_twins(drafts)
@@ -59,14 +139,14 @@ def _enqueue(drafts: Batch, tried: frozenset[str], now: float | None) -> Flow[li
         links = {draft.id: {chains[id] for id in draft.after} for draft in todo if draft.after}
         if (yield from circles(links)):
             raise InvalidInput(_CIRCLE)
-    holders, existing, heirs = yield from _take_keys(todo, now)
+    holders, existing, heirs = yield from _take_keys(todo)
     # Whoever waits for a draft whose key is taken waits for the job that has it.
     chains |= {id: existing[holder].chain if holder in existing else holder for id, holder in holders.items()}
     chains |= {heir.after[-1]: existing[heir.after[-1]].chain for heir in heirs.values()}
     jobs = [found.get(draft.id) for draft in drafts]
     for start, some in _parts(drafts):
         new = [heirs.get(draft.id, draft) for draft in some if draft.id not in found and draft.id not in holders]
-        added = yield from _insert(new, chains, now, doubtful)
+        added = yield from _insert(new, chains, doubtful)
         jobs[start : start + MOST] = [added.get(draft.id) or found.get(draft.id) for draft in some]
     others = yield from _load(holders.get(d.id, d.id) for d, job in zip(drafts, jobs, strict=True) if job is None)
     return [job or others[holders.get(d.id, d.id)] for d, job in zip(drafts, jobs, strict=True)]
@@ -81,7 +161,7 @@ class Successor(Struct, frozen=True):
     watched: bool
 
 
-def refuse_successors(given: dict[str, tuple[Draft[Any], str]], now: float | None) -> Flow[dict[str, LeaseholdError]]:
+def refuse_successors(given: dict[str, tuple[Draft[Any], str]]) -> Flow[dict[str, LeaseholdError]]:
     """What stands against drafts continuing a job, by the job's id: (draft, chain) in, an error out. Takes their keys.
 
     An insert that came to nothing would end the chain in silence.
@@ -104,7 +184,7 @@ def refuse_successors(given: dict[str, tuple[Draft[Any], str]], now: float | Non
     circling = yield from circles(waiting)
     errors |= {job: InvalidInput(_CIRCLE) for job, (_, chain) in given.items() if chain in circling}
     heirs = {draft.id: job for job, (draft, _) in given.items() if job not in errors}
-    taken = yield from keys.take([draft for draft, _ in given.values() if draft.id in heirs], now, heirs)
+    taken = yield from keys.take([draft for draft, _ in given.values() if draft.id in heirs], heirs)
     return errors | {heirs[id]: KeyTaken(*holder) for id, holder in taken.items()}
 
 
@@ -143,12 +223,12 @@ def _awaited(chains: Sequence[str]) -> Flow[bool]:
     return False
 
 
-def add_successors(given: Sequence[Successor], *, now: float | None = None) -> Flow[None]:
+def add_successors(given: Sequence[Successor]) -> Flow[None]:
     """Store drafts that continue chains, once nothing stands against them."""
     chains = yield from _find({id for one in given for id in one.draft.after})
     places = {one.draft.id: (one.chain, one.position, one.watched) for one in given}
     for _, some in _parts(given):
-        added = yield from _insert([one.draft for one in some], chains, now, set(), places)
+        added = yield from _insert([one.draft for one in some], chains, set(), places)
         missing = [one for one in some if one.draft.id not in added]
         for one in missing:
             raise InvalidInput(f"continue_with: job {one.draft.id} exists already")
@@ -210,9 +290,7 @@ def _refuse_circles(drafts: Batch) -> None:
         raise InvalidInput(f"drafts wait for each other in a circle: {' -> '.join(error.args[1])}") from None
 
 
-def _take_keys(
-    drafts: Batch, now: float | None
-) -> Flow[tuple[dict[str, str], dict[str, Job[Any]], dict[str, Draft[Any]]]]:
+def _take_keys(drafts: Batch) -> Flow[tuple[dict[str, str], dict[str, Job[Any]], dict[str, Draft[Any]]]]:
     """For each draft whose key another job holds, that job's id; those jobs; and drafts that follow a job that runs."""
     firsts, twins = replacing.firsts(drafts)
     existing: dict[str, Job[Any]] = {}
@@ -220,13 +298,13 @@ def _take_keys(
     # What has its key after all that, though it runs or is over, or has not let it go in some tries, has a window.
     doubts: Counter[tuple[str, str]] = Counter()
     for _ in range(TRIES):
-        holders, found = yield from _try_to_take_keys(firsts, now)
+        holders, found = yield from _try_to_take_keys(firsts)
         existing |= found
         wanted = [draft for draft in firsts if draft.replace and holders.get(draft.id) in found]
         wanted = [draft for draft in wanted if doubts[draft.id, holders[draft.id]] < MOST_DOUBTS]
         again = False
         if wanted:
-            more, again = yield from replacing.replace_or_follow(wanted, holders, found, now)
+            more, again = yield from replacing.replace_or_follow(wanted, holders, found)
             for draft in wanted:
                 waits = found[holders[draft.id]].state in replacing.WAITING
                 doubts[draft.id, holders[draft.id]] += 1 if waits else MOST_DOUBTS
@@ -238,9 +316,9 @@ def _take_keys(
     raise StoreBusy("unique keys change hands too often")
 
 
-def _try_to_take_keys(drafts: Batch, now: float | None) -> Flow[tuple[dict[str, str], dict[str, Job[Any]]]]:
+def _try_to_take_keys(drafts: Batch) -> Flow[tuple[dict[str, str], dict[str, Job[Any]]]]:
     """For each draft whose key another job holds, that job's id; and those jobs. An error if only a window is left."""
-    lost = yield from keys.take(drafts, now)
+    lost = yield from keys.take(drafts)
     ids = {draft.id for draft in drafts} if lost else set[str]()
     existing = yield from _load(holder for _, holder in lost.values() if holder not in ids)
     for key, holder in lost.values():
@@ -253,7 +331,6 @@ def _try_to_take_keys(drafts: Batch, now: float | None) -> Flow[tuple[dict[str, 
 def _insert(
     drafts: Batch,
     chains: dict[str, str],
-    now: float | None,
     doubtful: set[str],
     places: Places | None = None,
 ) -> Flow[dict[str, Job[Any]]]:
@@ -264,13 +341,15 @@ def _insert(
     places = places or {draft.id: (draft.id, 0, draft.id in chains) for draft in drafts}
     blockers = {draft.id: list(dict.fromkeys(chains[id] for id in draft.after)) for draft in drafts if draft.after}
     batch = [rows.draft_row(draft, places[draft.id], len(blockers.get(draft.id, ()))) for draft in drafts]
-    added = {row[0]: row for row in (yield write("enqueue", batch=as_json(batch), now=now))}
+    added = {row[0]: row for row in (yield write("enqueue", batch=as_json(batch)))}
     links = ((id, blocker, n) for id in blockers.keys() & added.keys() for n, blocker in enumerate(blockers[id]))
     while some := list(islice(links, MOST_LINKS)):
         yield write("add_edges", batch=as_json([{"job": id, "blocker": b, "position": n} for id, b, n in some]))
     if doubtful & added.keys():
-        for (id,) in (yield write("drop_revived", ids=as_json(sorted(doubtful & added.keys())))):
+        again = as_json(sorted(doubtful & added.keys()))
+        yield write("nudge_waiting", ids=again)
+        for (id,) in (yield write("drop_revived", ids=again)):
             del added[id]
     if any(row[5] for row in added.values()):
-        yield Wake("jobs")
+        yield Wake("jobs", sent=True)
     return {d.id: rows.new_job(d, places[d.id], added[d.id]) for d in drafts if d.id in added}

@@ -14,11 +14,11 @@ from ..query import BEGIN, Flow, as_json, look, read, write
 from . import enqueue, lease
 
 
-def check_successor(held: Lease, chain: str, done: Succeeded, *, now: float | None = None) -> Flow[None]:
+def check_successor(held: Lease, chain: str, done: Succeeded) -> Flow[None]:
     """Raise what stands against going on with the chain. Nothing is completed by then: the handler may do without."""
     yield BEGIN  # what is looked at first belongs to it
     if done.continue_with is not None:
-        refused = yield from enqueue.refuse_successors({held.id: (done.continue_with, chain)}, now)
+        refused = yield from enqueue.refuse_successors({held.id: (done.continue_with, chain)})
         if refused:
             raise refused[held.id]
 
@@ -34,10 +34,10 @@ def check_isolation() -> Flow[None]:
         )
 
 
-def succeed(held: Lease, done: Succeeded, *, now: float | None = None) -> Flow[None]:
+def succeed(held: Lease, done: Succeeded) -> Flow[None]:
     """Complete the job, and go on with its chain, in a transaction that is the handler's to commit."""
     yield BEGIN
-    gone = yield from lease.succeed_and_go_on({held: done}, now)
+    gone = yield from lease.succeed_and_go_on({held: done})
     if not gone:
         yield from _refuse(held, "succeed")
 
@@ -58,18 +58,16 @@ class Kept(NamedTuple):
 
 
 @look
-def steps(job_id: str, *, now: float | None = None) -> Flow[dict[tuple[str, str], Kept]]:
+def steps(job_id: str) -> Flow[dict[tuple[str, str], Kept]]:
     """All that earlier attempts of a job have kept, by kind and name."""
-    return {(kind, name): Kept(text, left) for kind, name, text, left in (yield read("steps", job=job_id, now=now))}
+    return {(kind, name): Kept(text, left or 0.0) for kind, name, text, left in (yield read("steps", job=job_id))}
 
 
-def keep(
-    held: Lease, kind: str, name: str, result: str | None, seconds: float | None, *, now: float | None = None
-) -> Flow[Kept | None]:
+def keep(held: Lease, kind: str, name: str, result: str | None, seconds: float | None) -> Flow[Kept | None]:
     """Keep a step, guarded by the lease; None if that is lost. Repeated, it finds what it has kept."""
     share = {"id": held.id, "token": held.token, "kind": kind, "name": name}
-    found = yield write("keep", result=result, seconds=seconds, now=now, **share)
-    return Kept(*found[0]) if found else None
+    found = yield write("keep", result=result, seconds=seconds, **share)
+    return Kept(found[0][0], found[0][1] or 0.0) if found else None
 
 
 @look

@@ -19,9 +19,7 @@ MOST = 2000  # keys sent in one statement
 Wanted = tuple[str, list[Draft[Any]]]  # a key, and who wants it
 
 
-def take(
-    drafts: Sequence[Draft[Any]], now: float | None, heirs: Mapping[str, str] | None = None
-) -> Flow[dict[str, tuple[str, str]]]:
+def take(drafts: Sequence[Draft[Any]], heirs: Mapping[str, str] | None = None) -> Flow[dict[str, tuple[str, str]]]:
     """Take the drafts' keys. Returns, for each draft that could not, its key and the id of the job that holds it.
 
     Of several drafts with one key the first takes it. `heirs` names, for a draft, the job whose key it may inherit.
@@ -29,10 +27,10 @@ def take(
     heirs = heirs or {}
     lost: dict[str, tuple[str, str]] = {}
     for wanted in _parts(drafts):
-        holders = yield from _take([some[0] for _, some in wanted], heirs, now)
+        holders = yield from _take([some[0] for _, some in wanted], heirs)
         # Of several who want a key that one of them may inherit, that one has it, wherever it stands.
         late = [draft for key, some in wanted for draft in some if heirs.get(draft.id) == holders[key]]
-        holders |= yield from _take(late, heirs, now)
+        holders |= yield from _take(late, heirs)
         lost |= {d.id: (key, holders[key]) for key, some in wanted for d in some if d.id != holders[key]}
     return lost
 
@@ -48,14 +46,14 @@ def _key(draft: Draft[Any]) -> str:
     return draft.unique or ""
 
 
-def _take(drafts: Sequence[Draft[Any]], heirs: Mapping[str, str], now: float | None) -> Flow[dict[str, str]]:
+def _take(drafts: Sequence[Draft[Any]], heirs: Mapping[str, str]) -> Flow[dict[str, str]]:
     if not drafts:
         return {}
     batch = [
         {"key": draft.unique, "job": draft.id, "heir_of": heirs.get(draft.id), "window": draft.unique_for}
         for draft in drafts
     ]
-    return pairs((yield write("take_keys", batch=as_json(batch), now=now)))
+    return pairs((yield write("take_keys", batch=as_json(batch))))
 
 
 def give_back(drafts: Sequence[Draft[Any]]) -> Flow[None]:

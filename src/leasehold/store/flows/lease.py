@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from operator import itemgetter
+from typing import Any, TypeGuard
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from ...core import machine
 from ...core.job import Claimed, Lease, Outcome, Progress, Raised, Request, State, Succeeded
@@ -19,15 +20,18 @@ from ...core.machine import Change, Running
 from ..query import BEGIN, Flow, Row, Wake, as_json, look, read, repeated_by, write
 from . import enqueue, limits, rows
 from .scope import EVERYTHING as EVERYTHING
-from .scope import LONELY, SOUND, SUSPECT, claim_of, places
+from .scope import HEALTHY, QUARANTINED, SUSPECT
 from .scope import Claim as Claim
+from .scope import Marks as Marks
 from .scope import Scope as Scope
+from .scope import marks as look_for_marks
 
 PULSE_GAP = 3.0  # without the pulse for so long, the store was away
 PULSE_FRESH = 1.5  # the pulse is touched about once a second while jobs can be renewed
 LOCKED = 0.5  # seconds of waiting for the lock that renewals need: they may have waited as well
 GRACE_AFTER_LOCK = 1.5
 MOST_REAPED = 100
+ATTEMPTS = 100  # of one job: those before that were snoozed or released are forgotten
 KEY_PATIENCE = 0.05  # for somebody who takes a successor's unique key just now; then it is to be settled another time
 
 
@@ -53,8 +57,28 @@ class Settled(Struct, frozen=True):
 
 def claim_again(worker: str, token: str, *args: Any, **kwargs: Any) -> Flow[Claim]:
     """Claim once an earlier try with this token may have been committed: what it took is ours."""
-    mine = [rows.claimed(row, token) for row in (yield read("claimed", token=token))]
-    return Claim(_in_order(mine)) if mine else (yield from claim(worker, token, *args, **kwargs))
+    return (yield from _found_or(token, claim(worker, token, *args, **kwargs)))
+
+
+def claim_plain_again(worker: str, token: str, *args: Any, **kwargs: Any) -> Flow[Claim]:
+    """The same for a claim of healthy jobs from queues without limits."""
+    return (yield from _found_or(token, claim_plain(worker, token, *args, **kwargs)))
+
+
+def _found_or(token: str, claiming: Flow[Claim]) -> Flow[Claim]:
+    """What an earlier try claimed with this token; if it claimed nothing, what the flow claims."""
+    mine = rows.claimed((yield read("claimed", token=token)), token)
+    return Claim(_in_order(mine)) if mine else (yield from claiming)
+
+
+@repeated_by(claim_plain_again)
+def claim_plain(
+    worker: str, token: str, scopes: Sequence[Scope], tasks: Iterable[str], *, want: int, lease: float
+) -> Flow[Claim]:
+    """Take up to `want` healthy jobs from the queues before the first that has a limit, by one statement."""
+    share = {"worker": worker, "token": token, "tasks": list(tasks), "lease": lease, "alone": False}
+    found = yield from limits.claim_in_order(scopes, {**share, "suspect": HEALTHY}, want, limited=False)
+    return Claim(_in_order(found))
 
 
 @repeated_by(claim_again)
@@ -70,34 +94,41 @@ def claim(
     slots: int | None = None,
     rescue: bool = False,
     alone: bool = False,
+    look: bool = True,
     may_reap: Callable[[], bool] = lambda: True,
-    now: float | None = None,
 ) -> Flow[Claim]:
-    """Take up to `want` queued jobs, sound ones first, then suspects: those that have lost a worker before.
+    """Take up to `want` queued jobs, healthy ones first, then suspects: those that have lost a worker before.
 
     `slots` of them can start at once (None: all): suspects, and jobs of queues with a limit, are taken for those only.
-    `rescue` takes suspects first: else a backlog of sound ones would keep them waiting. `alone` promises that the
-    worker runs nothing beside it: one job that has lost two is taken, and nothing else. `may_reap` is asked before
+    `rescue` takes suspects first: else a backlog of healthy ones would keep them waiting. `alone` promises that the
+    worker runs nothing beside it: one job that has lost two is taken, and nothing else. Without `look`, suspects and
+    limits are looked for only if healthy jobs of queues without limits are not enough. `may_reap` is asked before
     expired leases are reaped, so that they do not count towards a limit.
     """
-    reap = partial(_reap_here, random, may_reap, now)
-    share = {"worker": worker, "token": token, "tasks": as_json(sorted(tasks)), "lease": lease}
-    share |= {"alone": alone, "now": now}
+    known = sorted(tasks)
+    reap = partial(_reap_here, random, may_reap)
+    share = {"worker": worker, "token": token, "tasks": known, "lease": lease, "alone": alone}
     if alone:
-        return (yield from limits.claim_limited(scopes, {**share, "suspect": LONELY}, 1, reap))
-    claimed = Claim([])
-    for kind in (SUSPECT, SOUND) if rescue else (SOUND, SUSPECT):
+        return (yield from limits.claim_limited(scopes, {**share, "suspect": QUARANTINED}, 1, reap))
+    marks = (yield from look_for_marks([scope.queue for scope in scopes], known)) if rescue else None
+    claimed = Claim([], marks)
+    for kind in (SUSPECT, HEALTHY) if rescue else (HEALTHY, SUSPECT):
         room = want - len(claimed.jobs)
         at_once = room if slots is None else max(slots - len(claimed.jobs), 0)
         if kind == SUSPECT:
-            room = min(room, at_once)
-        if room <= 0 or (kind == SUSPECT and not (rescue or claimed.suspects)):
+            room = min(room, at_once) if marks is not None and marks.suspects else 0
+        if room <= 0:
             continue
         # Suspects came back to their old places, which the cursor has passed: they are looked for everywhere.
-        left = _less(scopes, claimed.jobs)
-        where = left if kind == SOUND else [Scope(scope.queue, scope.want) for scope in left]
-        found = yield from _claim_one_kind(where, {**share, "suspect": kind}, room, at_once, reap)
-        claimed += found
+        left = _less(scopes, claimed.jobs) if claimed.jobs else scopes
+        where = left if kind == HEALTHY else [structs.replace(scope, ranges=EVERYTHING) for scope in left]
+        found = yield from limits.claim_in_order(where, {**share, "suspect": kind}, room, limited=False)
+        if marks is None and (look or len(found) < room):
+            marks = yield from look_for_marks([scope.queue for scope in scopes], known)
+        claimed += Claim(found, marks)
+        if marks is not None and marks.limited:
+            most = min(room, at_once) - len(found)
+            claimed += yield from _claim_limited(where, {**share, "suspect": kind}, most, marks.limited, reap)
     _in_order(claimed.jobs)
     return claimed
 
@@ -107,10 +138,10 @@ def _in_order(jobs: list[Claimed]) -> list[Claimed]:
     return jobs
 
 
-def renew(worker: str, leases: Sequence[Lease], *, lease: float, now: float | None = None) -> Flow[Renewal]:
+def renew(worker: str, leases: Sequence[Lease], *, lease: float) -> Flow[Renewal]:
     """Renew all leases of a worker in one statement."""
     answer = Renewal()
-    found = yield write("renew", worker=worker, batch=_shown(leases), lease=lease, now=now)
+    found = yield write("renew", worker=worker, batch=_shown(leases), lease=lease)
     for id, token, known, renewed, request in found:
         if not known:
             answer.strangers.append(Lease(id, token))
@@ -135,19 +166,39 @@ def progress(said: dict[Lease, Progress]) -> Flow[set[Lease]]:
     return {Lease(id, token) for id, token in (yield write("progress", batch=as_json(batch)))}
 
 
-def settle(
-    outcomes: Sequence[tuple[Lease, Outcome]], random: Callable[[], float], *, now: float | None = None
-) -> Flow[list[Settled]]:
+def settle_succeeded(leases: Sequence[Lease], results: Sequence[str | None]) -> Flow[dict[Lease, State] | None]:
+    """Settle successes that nothing follows, in one statement. None: every lease was still ours.
+
+    They come sorted, and no two of one job.
+    """
+    ids, tokens = (list(column) for column in zip(*leases, strict=True))
+    some = None if results.count("null") == len(results) else list(results)
+    ((number, watched, held),) = yield write("succeed_plain", ids=ids, tokens=tokens, results=some)
+    if watched:
+        yield Wake("done")
+    if watched or held:
+        yield Wake("jobs")
+    return None if number == len(leases) else (yield from settled_before(leases))
+
+
+def settle(outcomes: Sequence[tuple[Lease, Outcome]], random: Callable[[], float]) -> Flow[list[Settled]]:
     """Settle attempts that have ended. Plain successes are one statement; others are locked, decided, then written."""
-    plain = all(isinstance(outcome, Succeeded) and not outcome.continue_with for _, outcome in outcomes)
-    states = yield from _settle_plain(outcomes, now) if plain else _settle_mixed(outcomes, random, now)
-    states |= yield from settled_before([lease for lease, _ in outcomes if lease not in states])
+    plain = {lease: outcome.result for lease, outcome in sorted(outcomes, key=itemgetter(0)) if is_plain(outcome)}
+    if outcomes and len(plain) == len(outcomes) and len({lease.id for lease in plain}) == len(plain):
+        found = yield from settle_succeeded(list(plain), list(plain.values()))
+        states = dict.fromkeys(plain, State.SUCCEEDED) if found is None else found
+    else:
+        states = yield from _settle_mixed(outcomes, random)
+        states |= yield from settled_before([lease for lease, _ in outcomes if lease not in states])
     return [Settled(lease.id, states.get(lease)) for lease, _ in outcomes]
 
 
-def settle_unless_open(
-    outcomes: Sequence[tuple[Lease, Outcome]], random: Callable[[], float], *, now: float | None = None
-) -> Flow[list[Settled]]:
+def is_plain(outcome: Outcome) -> TypeGuard[Succeeded]:
+    """Whether it is a success that nothing follows."""
+    return type(outcome) is Succeeded and outcome.continue_with is None and outcome.result is not None
+
+
+def settle_unless_open(outcomes: Sequence[tuple[Lease, Outcome]], random: Callable[[], float]) -> Flow[list[Settled]]:
     """Settle attempts whose handlers may have completed them in transactions of their own; wait for none of those.
 
     In this order: what is free is settled; what then still runs is held by a transaction; what does not was completed.
@@ -155,7 +206,7 @@ def settle_unless_open(
     yield BEGIN
     yield from _be_quick(outcomes)
     mine = _mine((yield write("mine_if_free", batch=_shown([lease for lease, _ in outcomes]))))
-    states = yield from _settle_locked(mine, outcomes, random, now)
+    states = yield from _settle_locked(mine, outcomes, random)
     rest = [lease for lease, _ in outcomes if lease not in states]
     found = (yield read("heed", batch=_shown(rest))) if rest else []
     still = {Lease(id, token) for id, token, _ in found}
@@ -170,55 +221,56 @@ def settled_before(leases: Sequence[Lease]) -> Flow[dict[Lease, State]]:
     return {Lease(id, token): State(state) for id, token, state in found}
 
 
-def reap(
-    random: Callable[[], float], *, most: int = MOST_REAPED, gap: float = PULSE_FRESH, now: float | None = None
-) -> Flow[list[Change]]:
+def reap(random: Callable[[], float], *, most: int = MOST_REAPED, gap: float = PULSE_FRESH) -> Flow[list[Change]]:
     """Take expired leases away from their owners: only if renewing was possible until now.
 
     What stops renewals (a lock on the table, a long transaction on SQLite) stops this as well. If this had to wait, so
     may have the renewals: then they come first. Safe when many do it at once.
     """
-    if (yield from await_renewals(now)) > LOCKED:
-        yield from touch_pulse(PULSE_GAP, GRACE_AFTER_LOCK, 0.0, locked=True, now=now)
+    if (yield from await_renewals()) > LOCKED:
+        yield from touch_pulse(PULSE_GAP, GRACE_AFTER_LOCK, 0.0, locked=True)
         return []
-    return (yield from _reap(random, most, gap, now))
+    return (yield from _reap(random, most, gap))
 
 
-def _reap_here(random: Callable[[], float], may_reap: Callable[[], bool], now: float | None) -> Flow[list[Change]]:
+def _reap_here(random: Callable[[], float], may_reap: Callable[[], bool]) -> Flow[list[Change]]:
     """Reap in a transaction that is open. If that has waited for anything, another one reaps."""
-    if not may_reap() or (yield from await_renewals(now)) > LOCKED:
+    if not may_reap() or (yield from await_renewals()) > LOCKED:
         return []
-    return (yield from _reap(random, MOST_REAPED, PULSE_FRESH, now))
+    return (yield from _reap(random, MOST_REAPED, PULSE_FRESH))
 
 
-def _reap(random: Callable[[], float], most: int, gap: float, now: float | None) -> Flow[list[Change]]:
-    expired = [rows.running(row) for row in (yield write("expired", gap=gap, most=most, now=now))]
+def _reap(random: Callable[[], float], most: int, gap: float) -> Flow[list[Change]]:
+    expired = [rows.running(row) for row in (yield write("expired", gap=gap, most=most))]
     changes = [machine.reap(job, random()) for job in expired]
-    yield from apply(changes, now)
+    yield from apply(changes)
     return changes
 
 
-def await_renewals(now: float | None) -> Flow[float]:
-    """Take the lock that renewals need. Returns how many seconds that took; none where a test moves the clock."""
+def await_renewals() -> Flow[float]:
+    """Take the lock that renewals need. Returns how many seconds that took, by the clock of the store."""
     began = yield BEGIN
     ((waited,),) = yield write("await_renewals", waited=began[0][0] if began else 0.0)
-    return float(waited) if now is None else 0.0
+    return float(waited)
 
 
-def touch_pulse(gap: float, grace: float, every: float, *, locked: bool, now: float | None) -> Flow[list[Row]]:
+def touch_pulse(gap: float, grace: float, every: float, *, locked: bool) -> Flow[list[Row]]:
     """Note that jobs can be renewed; give grace if that was not so for a while."""
     share = {"gap": gap, "grace": grace, "every": every, "short": GRACE_AFTER_LOCK}
-    return (yield write("beat", **share, locked=locked, now=now))
+    return (yield write("beat", **share, locked=locked))
 
 
-def apply(changes: Sequence[Change], now: float | None) -> Flow[None]:
+def apply(changes: Sequence[Change]) -> Flow[None]:
     """Write decisions about rows that are locked: what is over leaves the hot table, the rest stays."""
     over = [change for change in changes if change.state.over]
     stay = [change for change in changes if not change.state.over]
     if stay:
-        yield write("change", batch=as_json([rows.change_row(change) for change in stay]), now=now)
+        changed = yield write("change", batch=as_json([rows.change_row(change) for change in stay]))
+        old = [{"job": id, "version": version - ATTEMPTS} for id, version in changed if version > ATTEMPTS]
+        if old:
+            yield write("forget_attempts", batch=as_json(old))
     if over:
-        yield write("finish", batch=as_json([rows.finish_row(change) for change in over]), now=now)
+        yield write("finish", batch=as_json([rows.finish_row(change) for change in over]))
         yield Wake("done")
     if changes:
         yield Wake("jobs")
@@ -227,38 +279,28 @@ def apply(changes: Sequence[Change], now: float | None) -> Flow[None]:
 def _less(scopes: Sequence[Scope], jobs: Sequence[Claimed]) -> list[Scope]:
     """What is still wanted of each queue."""
     got = Counter(job.queue for job in jobs)
-    return [Scope(scope.queue, max(scope.want - got[scope.queue], 0), scope.ranges) for scope in scopes]
+    return [structs.replace(scope, want=max(scope.want - got[scope.queue], 0)) for scope in scopes]
 
 
-def _claim_one_kind(
-    scopes: Sequence[Scope], share: dict[str, Any], want: int, at_once: int, reap: Callable[[], Flow[Any]]
+def _claim_limited(
+    scopes: Sequence[Scope], share: dict[str, Any], want: int, limited: frozenset[str], reap: Callable[[], Flow[Any]]
 ) -> Flow[Claim]:
-    """Claim jobs of one kind from the queues in the order given.
+    """Claim from the first queue that has a limit, and from those after it, which the claim without limits left out.
 
-    The first statement serves the queues that come before any with a limit, and tells which have one. Those, and what
-    comes after them, are served in a transaction that locks the limits, and no more of them than can start at once.
+    That takes a transaction which locks the limits. No more are claimed than can start at once.
     """
-    answer = yield write("claim", queues=places(scopes), want=want, limited=False, **share)
-    found, limited = claim_of(answer, share["token"])
     first = next((place for place, scope in enumerate(scopes) if limited & {"*", scope.queue}), len(scopes))
-    room = min(want, at_once) - len(found.jobs)
-    if first == len(scopes) or room <= 0:
-        return found
-    return found + (yield from limits.claim_limited(scopes[first:], share, room, reap))
+    if first == len(scopes) or want <= 0:
+        return Claim([])
+    return (yield from limits.claim_limited(scopes[first:], share, want, reap))
 
 
-def _settle_plain(outcomes: Sequence[tuple[Lease, Outcome]], now: float | None) -> Flow[dict[Lease, State]]:
-    return dict.fromkeys((yield from _succeed(dict(outcomes), now)), State.SUCCEEDED)
-
-
-def _settle_mixed(
-    outcomes: Sequence[tuple[Lease, Outcome]], random: Callable[[], float], now: float | None
-) -> Flow[dict[Lease, State]]:
+def _settle_mixed(outcomes: Sequence[tuple[Lease, Outcome]], random: Callable[[], float]) -> Flow[dict[Lease, State]]:
     """All rows are locked first, in one order, whatever is to become of them."""
     yield BEGIN
     yield from _be_quick(outcomes)
     mine = _mine((yield write("mine", batch=_shown([lease for lease, _ in outcomes]))))
-    return (yield from _settle_locked(mine, outcomes, random, now))
+    return (yield from _settle_locked(mine, outcomes, random))
 
 
 def takes_key(outcome: Outcome) -> bool:
@@ -279,34 +321,34 @@ def _mine(locked: list[Row]) -> Mine:
 
 
 def _settle_locked(
-    mine: Mine, outcomes: Sequence[tuple[Lease, Outcome]], random: Callable[[], float], now: float | None
+    mine: Mine, outcomes: Sequence[tuple[Lease, Outcome]], random: Callable[[], float]
 ) -> Flow[dict[Lease, State]]:
     owned = {lease: outcome for lease, outcome in outcomes if lease in mine}
     done = {lease: outcome for lease, outcome in owned.items() if isinstance(outcome, Succeeded)}
     successors = {lease.id: (o.continue_with, mine[lease][1]) for lease, o in done.items() if o.continue_with}
-    refused = yield from enqueue.refuse_successors(successors, now)
+    refused = yield from enqueue.refuse_successors(successors)
     owned |= {lease: Raised(f"continue_with: {refused[lease.id]}") for lease in done if lease.id in refused}
-    states = yield from succeed_and_go_on({lease: o for lease, o in done.items() if lease.id not in refused}, now)
+    states = yield from succeed_and_go_on({lease: o for lease, o in done.items() if lease.id not in refused})
     others = {lease: outcome for lease, outcome in owned.items() if lease not in states}
     changes = {lease: machine.settle(mine[lease][0], outcome, random()) for lease, outcome in others.items()}
-    yield from apply(list(changes.values()), now)
+    yield from apply(list(changes.values()))
     return states | {lease: change.state for lease, change in changes.items()}
 
 
-def succeed_and_go_on(done: dict[Lease, Succeeded], now: float | None) -> Flow[dict[Lease, State]]:
+def succeed_and_go_on(done: dict[Lease, Succeeded]) -> Flow[dict[Lease, State]]:
     """End those jobs that are ours, and go on with their chains."""
-    gone = yield from _succeed(done, now)
+    gone = yield from _succeed(done)
     following = []
     for lease, (chain, position, watched) in gone.items():
         draft = done[lease].continue_with
         if draft:
             following.append(enqueue.Successor(draft, chain, position + 1, watched))
     if following:
-        yield from enqueue.add_successors(following, now=now)
+        yield from enqueue.add_successors(following)
     return dict.fromkeys(gone, State.SUCCEEDED)
 
 
-def _succeed(done: dict[Lease, Any], now: float | None) -> Flow[dict[Lease, tuple[str, int, bool]]]:
+def _succeed(done: dict[Lease, Any]) -> Flow[dict[Lease, tuple[str, int, bool]]]:
     """Those that were ours, with chain, position and whether somebody waits for the chain."""
     if not done:
         return {}
@@ -314,7 +356,7 @@ def _succeed(done: dict[Lease, Any], now: float | None) -> Flow[dict[Lease, tupl
         {"id": id, "token": token, "result": outcome.result, "continued": outcome.continue_with is not None}
         for (id, token), outcome in done.items()
     ]
-    answer = yield write("succeed", batch=as_json(batch), now=now)
+    answer = yield write("succeed", batch=as_json(batch))
     if any(watched for _, _, _, _, watched, _ in answer):
         yield Wake("done")
     if any(watched or held for _, _, _, _, watched, held in answer):

@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
+from ...core.job import Claimed
 from ..query import BEGIN, Flow, as_json, pairs, read, write
 from . import rows
-from .scope import Claim, Scope, claim_of, places
+from .scope import Claim, Scope, places
 
 MOST_KEYS = 200  # looked at in one step; in the first a few more than are wanted will do
 MOST_STEPS = 20
@@ -74,8 +75,7 @@ def claim_limited(
 ) -> Flow[Claim]:
     """Lock the limits, reap, count, then claim what there is room for: each in a statement that sees the one before."""
     yield BEGIN
-    now = share["now"]
-    limits = yield from _lock(scopes, want, reap, now)
+    limits = yield from _lock(scopes, want, reap)
     whole = limits.get("*", _Limit(want))
     found = Claim([])
     # In the order given, which is another each time: a queue that is never empty must not keep others waiting.
@@ -84,7 +84,7 @@ def claim_limited(
             room = min(want - len(found.jobs), whole.room)
             if room > 0:
                 found += yield from (_claim_by_key if by_key else _claim_in_order)(part, limits, share, room)
-    yield from _note_starts(limits, found, now)
+    yield from _note_starts(limits, found)
     soon = [limit.again_in() for limit in limits.values()]
     again_in = min((one for one in soon if one is not None), default=None)
     return found + Claim([], again_in=again_in, limited=bool(found.jobs))
@@ -100,11 +100,11 @@ class UsedUp(Struct, frozen=True):
     again_in: float
 
 
-def used_up(queue: str, key: str | None, *, now: float | None = None) -> Flow[list[UsedUp]]:
+def used_up(queue: str, key: str | None) -> Flow[list[UsedUp]]:
     """The rates that keep a job of this queue and key from starting."""
-    rates = yield read("rates", queues=as_json([queue, "*"]), now=now)
+    rates = yield read("rates", queues=as_json([queue, "*"]))
     mine = key if key is not None and any(row[0] == queue and row[1] == key for row in rates) else EACH if key else None
-    lately = (yield read("key_rates", queue=queue, keys=as_json([key]), now=now)) if mine is not None else []
+    lately = (yield read("key_rates", queue=queue, keys=as_json([key]))) if mine is not None else []
     of_key = {rate: (number, frees_in) for rate, _, number, frees_in in lately}
     found = []
     for of, rate_key, rate, per, number, frees_in, _ in rates:
@@ -115,9 +115,7 @@ def used_up(queue: str, key: str | None, *, now: float | None = None) -> Flow[li
     return found
 
 
-def _lock(
-    scopes: Sequence[Scope], want: int, reap: Callable[[], Flow[Any]], now: float | None
-) -> Flow[dict[str, _Limit]]:
+def _lock(scopes: Sequence[Scope], want: int, reap: Callable[[], Flow[Any]]) -> Flow[dict[str, _Limit]]:
     names = as_json(sorted(scope.queue for scope in scopes))
     locked = yield write("limits", queues=names)
     if any(row[1] is not None for row in locked):
@@ -128,10 +126,12 @@ def _lock(
         run = sum(running.values()) if queue == "*" else running.get(queue, 0)
         limits[queue] = _Limit(want if most is None else max(most - run, 0), bool(fair), last_key)
     if any(row[3] for row in locked):
-        rates = yield read("rates", queues=as_json(sorted(limits)), now=now)
+        rates = yield read("rates", queues=as_json(sorted(limits)))
         if any(row[-1] for row in rates):
-            yield write("rewind_starts", queues=as_json(sorted(limits)), now=now)
-            rates = yield read("rates", queues=as_json(sorted(limits)), now=now)
+            ((moment,),) = yield read("clock")
+            yield write("rewind_starts", queues=as_json(sorted(limits)), moment=moment)
+            yield write("drop_rewound", queues=as_json(sorted(limits)), moment=moment)
+            rates = yield read("rates", queues=as_json(sorted(limits)))
         for queue, key, rate, per, number, frees_in, _ in rates:
             limits[queue].rates[key], limits[queue].per[key] = rate, per
             if number is not None:
@@ -139,20 +139,25 @@ def _lock(
     return limits
 
 
+def claim_in_order(scopes: Sequence[Scope], share: dict[str, Any], want: int, *, limited: bool) -> Flow[list[Claimed]]:
+    """Claim regardless of keys. Unless limits are locked (`limited`), up to the first queue that has one."""
+    asked = places(scopes) | {"want": want, "limited": limited} | share
+    by_task = any(scope.by_task for scope in scopes)
+    answer = yield write("claim_by_task", **asked) if by_task else write("claim", **asked)
+    return rows.claimed(answer, share["token"])
+
+
 def _claim_in_order(
     scopes: Sequence[Scope], limits: dict[str, _Limit], share: dict[str, Any], want: int
 ) -> Flow[Claim]:
-    """Whosever they are, as from queues without limits."""
     allowed = [
-        Scope(one.queue, min(one.want, limits[one.queue].room) if one.queue in limits else one.want, one.ranges)
+        structs.replace(one, want=min(one.want, limits[one.queue].room)) if one.queue in limits else one
         for one in scopes
     ]
-    found, _ = claim_of(
-        (yield write("claim", queues=places(allowed), want=want, limited=True, **share)), share["token"]
-    )
-    for queue, number in Counter(job.queue for job in found.jobs).items():
+    found = yield from claim_in_order(allowed, share, want, limited=True)
+    for queue, number in Counter(job.queue for job in found).items():
         _count(limits, queue, WHOLE, number)
-    return found
+    return Claim(found)
 
 
 def _claim_by_key(scopes: Sequence[Scope], limits: dict[str, _Limit], share: dict[str, Any], want: int) -> Flow[Claim]:
@@ -176,9 +181,10 @@ def _claim_by_key(scopes: Sequence[Scope], limits: dict[str, _Limit], share: dic
                 break
             seen.update(keys)
             continue
-        batch = as_json([{"key": key, "want": number} for key, number in shares.items()])
-        answer = yield write("claim_shares", queue=scope.queue, keys=batch, most=left, **share)
-        jobs = [rows.claimed(row, share["token"]) for row in answer]
+        wants = {"keys": list(shares), "wants": list(shares.values())}
+        jobs = rows.claimed(
+            (yield write("claim_shares", queue=scope.queue, most=left, **wants, **share)), share["token"]
+        )
         got = Counter(job.key or WHOLE for job in jobs)
         for key, number in got.items():
             _count(limits, scope.queue, key, number)
@@ -198,7 +204,7 @@ def _keys(queue: str, limit: _Limit, share: dict[str, Any], after: str | None, m
     keys = [key for _, _, key in sorted(answer, key=lambda row: row[:2])]
     new = [key for key in keys if (rate := limit._rate_of(key)) is not None and (rate, key) not in limit.used]
     if new:
-        for rate, key, number, frees_in in (yield read("key_rates", queue=queue, keys=as_json(new), now=share["now"])):
+        for rate, key, number, frees_in in (yield read("key_rates", queue=queue, keys=as_json(new))):
             limit.used[rate, key], limit.frees_in[rate, key] = number, frees_in
     return keys
 
@@ -220,7 +226,7 @@ def _count(limits: dict[str, _Limit], queue: str, key: str, number: int) -> None
         limits["*"].take(WHOLE, number)
 
 
-def _note_starts(limits: dict[str, _Limit], found: Claim, now: float | None) -> Flow[None]:
+def _note_starts(limits: dict[str, _Limit], found: Claim) -> Flow[None]:
     """Remember what has started, where a rate will ask for it; what is older than any rate asks for is forgotten.
 
     Where a rate is above a thousand, moments are rounded up to a thousandth of the shortest time, and the starts of one
@@ -232,4 +238,5 @@ def _note_starts(limits: dict[str, _Limit], found: Claim, now: float | None) -> 
         starts["*", WHOLE] = len(found.jobs)
     if starts:
         batch = [{"queue": queue, "key": key, "number": number} for (queue, key), number in starts.items()]
-        yield write("note_starts", batch=as_json(batch), now=now)
+        yield write("forget_starts", queues=as_json(sorted({queue for queue, _ in starts})))
+        yield write("note_starts", batch=as_json(batch))

@@ -103,19 +103,19 @@ def dependents(job_id: str, *, limit: int) -> Flow[list[Job[Any]]]:
 
 @bounded(LONG)
 @look
-def queues(*, now: float | None = None) -> Flow[list[QueueInfo]]:
+def queues() -> Flow[list[QueueInfo]]:
     """Every queue that has live jobs or settings.
 
     Up to `MOST_COUNTED` live jobs are counted. Where there are more, the numbers are those that maintenance has counted
     last, and where it has not, those of the newest jobs. Names come from an index: no queue that has work is missed.
     """
-    recent = _by_queue((yield read("count_recent", most=MOST_COUNTED + 1, now=now)))
+    recent = _by_queue((yield read("count_recent", most=MOST_COUNTED + 1)))
     found: dict[str, QueueInfo] = {queue: _counted(queue, counts) for queue, counts in recent.items()}
     if sum(counts.number for states in recent.values() for counts in states.values()) > MOST_COUNTED:
         found = {queue: structs.replace(info, at_least=True) for queue, info in found.items()}
         for queue in (yield from queue_names()):
             found.setdefault(queue, structs.replace(_counted(queue, {}), at_least=True))
-        found |= {row[0]: _sampled(row) for row in (yield read("queue_samples", within=SAMPLES_FOR, now=now))}
+        found |= {row[0]: _sampled(row) for row in (yield read("queue_samples", within=SAMPLES_FOR))}
     for queue, paused, limit, fair in (yield read("queue_settings")):
         info = found.get(queue) or _counted(queue, {})
         found[queue] = structs.replace(info, paused=bool(paused), max_running=limit, fair=bool(fair))
@@ -127,11 +127,20 @@ def queues(*, now: float | None = None) -> Flow[list[QueueInfo]]:
 
 @bounded(LONG)
 @look
-def counted_queues(*, now: float | None = None) -> Flow[list[QueueInfo]]:
+def counted_queues() -> Flow[list[QueueInfo]]:
     """Every queue that has live jobs or settings, all jobs counted: for samples, as that may take long."""
-    found = _by_queue((yield read("count_queues", now=now)))
+    found = _by_queue((yield read("count_queues")))
     said = {row[0] for row in (yield read("queue_settings"))} - {"*"}  # which has limits and no jobs
     return [_counted(queue, found.get(queue, {})) for queue in sorted(found.keys() | said)]
+
+
+@look
+def queued_tasks(queues: Sequence[str]) -> Flow[dict[str, set[str]]]:
+    """Which tasks have jobs queued in these queues."""
+    found: dict[str, set[str]] = {}
+    for queue, task in (yield read("queued_tasks", queues=list(queues))):
+        found.setdefault(queue, set()).add(task)
+    return found
 
 
 @look
@@ -169,7 +178,7 @@ def _reasons(job: Job[Any]) -> Flow[list[str]]:
             paused = f"it is paused since {_clock(job.finished_at)}; resume or cancel it"
             place = f"it keeps its place in line at target {job.target}: no job behind it runs meanwhile"
             return [paused, place] if job.wait is Wait.TARGET else [paused]
-        case _, Wait.TIME if (yield read("clock", now=None))[0][0] >= job.run_at.timestamp() - 0.001:
+        case _, Wait.TIME if (yield read("clock"))[0][0] >= job.run_at.timestamp() - 0.001:
             return ["nothing holds it up: upkeep will promote it"]
         case _, Wait.TIME if job.awaits is not None:
             for_ever = (job.run_at - job.created_at).total_seconds() >= MOST_SECONDS

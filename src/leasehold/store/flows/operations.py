@@ -48,7 +48,7 @@ def once(operation: Operation, flow: Callable[..., Flow[R]], *args: Any, **kwarg
     yield BEGIN
     yield write("patience", seconds=LOCK_PATIENCE)
     name = {"id": operation.id, "verb": operation.verb, "subject": operation.subject}
-    if not (yield write("begin_operation", **name, request=operation.request, now=None)):
+    if not (yield write("begin_operation", **name, request=operation.request)):
         answer: R = yield from _answer_of(operation)
         return answer
     result = yield from flow(*args, **kwargs)

@@ -58,16 +58,16 @@ class _Plan(Struct):
             self.targets.add(target)
 
 
-def promote(*, most: int = MOST, now: float | None = None) -> Flow[Promotion]:
+def promote(*, most: int = MOST) -> Flow[Promotion]:
     """Take nudges and due jobs, let go what is free."""
     done, plan = Promotion(), _Plan()
     yield BEGIN
     yield write("promoter")
     nudges = sorted((yield write("take_nudges", most=most)))
     plan.targets |= {key for _, kind, key, _ in nudges if kind == "target"}
-    done.cancelled = yield from _decide_dependencies(_scans(nudges), plan, most, now)
-    yield from _wake_up({key for _, kind, key, _ in nudges if kind == "signal"}, plan, now)
-    due = yield write("due", most=most, now=now)
+    done.cancelled = yield from _decide_dependencies(_scans(nudges), plan, most)
+    yield from _wake_up({key for _, kind, key, _ in nudges if kind == "signal"}, plan)
+    due = yield write("due", most=most)
     for id, target, holds in due:
         plan.free(id, target, bool(holds))
     if plan.line:
@@ -80,17 +80,17 @@ def promote(*, most: int = MOST, now: float | None = None) -> Flow[Promotion]:
     if left:
         yield write("nudge", batch=as_json(left))
     done.more = len(due) == most or bool(plan.rest) or (len(nudges) == most and plan.put_off < most)
-    ((done.next_due,),) = yield read("next_due", now=now)
+    ((done.next_due,),) = yield read("next_due")
     return done
 
 
-def announce(chain: str, now: float | None) -> Flow[None]:
+def announce(chain: str) -> Flow[None]:
     """Decide what waits for a chain that is over and about to vanish, its result with it."""
     yield write("promoter")
     left: Nudges = {("chain", chain): None}
     while left:
         plan = _Plan()
-        yield from _decide_dependencies(left, plan, MOST, now)
+        yield from _decide_dependencies(left, plan, MOST)
         if plan.again:
             raise StoreBusy(f"a job that waits for {chain} is being changed just now; try again")
         left = plan.rest
@@ -110,10 +110,10 @@ def _call_next_in_line(plan: _Plan) -> Flow[None]:
             plan.put_off += 1
 
 
-def _wake_up(jobs: set[str], plan: _Plan, now: float | None) -> Flow[None]:
+def _wake_up(jobs: set[str], plan: _Plan) -> Flow[None]:
     """Jobs that sleep for a signal which has come are among the due."""
     if jobs:
-        for (locked,) in (yield write("wake_up", ids=_list(jobs), now=now)):
+        for (locked,) in (yield write("wake_up", ids=_list(jobs))):
             plan.again["signal", locked] = None
             plan.put_off += 1
 
@@ -127,7 +127,7 @@ def _scans(nudges: list[Row]) -> Nudges:
     return scans
 
 
-def _decide_dependencies(scans: Nudges, plan: _Plan, most: int, now: float | None) -> Flow[list[str]]:
+def _decide_dependencies(scans: Nudges, plan: _Plan, most: int) -> Flow[list[str]]:
     """Jobs that waited for chains which have ended: free, held or cancelled, as they wished. Returns the cancelled."""
     if not scans:
         return []
@@ -155,7 +155,7 @@ def _decide_dependencies(scans: Nudges, plan: _Plan, most: int, now: float | Non
     if decided:
         yield write("decide_edges", batch=as_json([{"job": j, "blocker": b, "state": end} for j, b, end in decided]))
         yield from _unblock(Counter(job for job, _, _ in decided), waiting)
-    yield from apply([Change(id, "cancel", State.CANCELLED, 0, 0, error=error) for id, error in doomed.items()], now)
+    yield from apply([Change(id, "cancel", State.CANCELLED, 0, 0, error=error) for id, error in doomed.items()])
     plan.put_off += sum(put_off.issuperset(some) for some in found.values())
     # What was cut comes last, so that it does not keep others waiting. A chain that goes on will be announced anew.
     cut = {nudge: beyond for nudge, beyond in cut.items() if nudge[0] == "after" or _ended(ends.get(nudge[1]))}

@@ -12,9 +12,9 @@ from .workers import LOST_AFTER
 HELD_FOR = 3.0  # seconds that the right lasts: it ends by itself if its holder dies
 
 
-def enter(worker: str, *, now: float | None = None) -> Flow[bool]:
+def enter(worker: str) -> Flow[bool]:
     """Ask for the right. One who has it may ask again."""
-    return bool((yield write("enter_quarantine", worker=worker, seconds=HELD_FOR, lost=LOST_AFTER, now=now)))
+    return bool((yield write("enter_quarantine", worker=worker, seconds=HELD_FOR, lost=LOST_AFTER)))
 
 
 def leave(worker: str) -> Flow[None]:

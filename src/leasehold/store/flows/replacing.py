@@ -50,20 +50,20 @@ def firsts(drafts: Sequence[Draft[Any]]) -> tuple[list[Draft[Any]], dict[str, st
     return list(by_key.values()), twins
 
 
-def replace(wanted: Mapping[str, Draft[Any]], *, now: float | None = None) -> Flow[set[str]]:
+def replace(wanted: Mapping[str, Draft[Any]]) -> Flow[set[str]]:
     """Have jobs that wait take what drafts say, by the jobs' ids; returns those that did wait."""
     yield BEGIN
     batch = [{"id": id, "key": draft.unique} for id, draft in wanted.items()]
     locked = yield write("lock_by_key", batch=as_json(batch))
     waiting = {id for id, state in locked if State(state) in WAITING}
     if waiting:
-        yield write("replace", batch=as_json([_row(id, wanted[id]) for id in sorted(waiting)]), now=now)
+        yield write("replace", batch=as_json([_row(id, wanted[id]) for id in sorted(waiting)]))
         yield Wake("jobs")
     return waiting
 
 
 def replace_or_follow(
-    drafts: Iterable[Draft[Any]], holders: Mapping[str, str], existing: Mapping[str, Job[Any]], now: float | None
+    drafts: Iterable[Draft[Any]], holders: Mapping[str, str], existing: Mapping[str, Job[Any]]
 ) -> Flow[tuple[dict[str, Draft[Any]], bool]]:
     """Deal with drafts whose keys are taken. Returns those that are stored after all, and whether to look again."""
     waits: dict[str, Draft[Any]] = {}
@@ -80,7 +80,7 @@ def replace_or_follow(
             waits[holder.id] = draft
         else:
             over = True
-    replaced = (yield from replace(waits, now=now)) if waits else set()
+    replaced = (yield from replace(waits)) if waits else set()
     batch = [{"key": draft.unique, "holder": holder, "job": draft.id} for holder, draft in sorted(follows.items())]
     taken = {row[0] for row in (yield write("take_over", batch=as_json(batch)))} if batch else set()
     heirs = {draft.id: _after(holder, draft) for holder, draft in follows.items() if draft.unique in taken}

@@ -10,15 +10,13 @@ from . import stats
 from .stats import Count
 
 
-def report(
-    id: str, facts: WorkerFacts, running: int, stopping: bool, counts: Sequence[Count] = (), *, now: float | None = None
-) -> Flow[None]:
+def report(id: str, facts: WorkerFacts, running: int, stopping: bool, counts: Sequence[Count] = ()) -> Flow[None]:
     """A worker is there. With it goes what it has counted since it last said so; said again, it is counted once."""
     yield BEGIN
     about = as_json(facts)
     said = {"name": facts.name, "host": facts.host, "pid": facts.pid, "running": running, "stopping": stopping}
-    if (yield write("see_worker", **said, report=id, about=about, now=now)):
-        yield from stats.add(counts, now=now)
+    if (yield write("see_worker", **said, report=id, about=about)):
+        yield from stats.add(counts)
 
 
 def forget(name: str) -> Flow[None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any, TypeVar
 
@@ -176,15 +177,37 @@ def new_job(draft: Draft[Any], place: Place, row: Row) -> Job[Any]:
     )
 
 
-def claimed(row: Row, token: str) -> Claimed:
-    """A job from a row of `claim` (without its two marks) or `claimed`."""
-    (id, version, task, queue, payload, priority, target, attempt, losses, max_attempts, stored, lease, chain, position,
-     key, blockers, context, rank, seq, created, run, expires) = row  # fmt: skip
-    return Claimed(
-        id, token, version, task, queue, payload, priority, target, attempt, losses,
-        policy(max_attempts, lease, stored), chain, position, (rank, seq), created, run, expires,
-        key or None, blockers, context,
+def new_plain_job(draft: Draft[Any], created: datetime) -> Job[Any]:
+    """A job just enqueued that waits for nothing."""
+    return Job(
+        draft.id, draft.task, draft.queue, State.QUEUED, draft.priority, draft.payload, 0, draft.policy.max_attempts, 0,
+        0, draft.id, 0, created, created, key=draft.key, context=draft.context,
     )  # fmt: skip
+
+
+def claimed(rows: list[Row], token: str) -> list[Claimed]:
+    """Jobs from the rows of a statement that returns `{claimed}`."""
+    jobs = []
+    for row in rows:
+        id, version, task, queue, payload, attempt, max_attempts, stored, rank, seq, created, run, expires, rare = row
+        target, losses, lease, chain, position, key, blockers, context = (
+            (None, 0, None, id, 0, None, 0, None) if rare is None else _rare(rare)
+        )
+        job = Claimed(
+            id, token, version, task, queue, payload, -rank, target, attempt, losses,
+            policy(max_attempts, lease, stored), chain, position, (rank, seq), created, run, expires,
+            key, blockers, context,
+        )  # fmt: skip
+        jobs.append(job)
+    return jobs
+
+
+def _rare(stored: str | list[str | None]) -> tuple[Any, ...]:
+    """What most jobs do not have. Numbers come as text from PostgreSQL's array."""
+    values: list[Any] = stored if isinstance(stored, list) else msgspec.json.decode(stored)
+    target, losses, lease, chain, position, key, blockers, context = values
+    seconds = None if lease is None else float(lease)
+    return target, int(losses), seconds, chain, int(position), key or None, int(blockers), context
 
 
 def running(row: Row) -> Running:

@@ -41,7 +41,6 @@ def tick(
     *,
     without: Iterable[str] = (),
     most: int = MOST,
-    now: float | None = None,
 ) -> Flow[Ticked]:
     """Enqueue for schedules of these tasks whose time has come, `most` at a time. Those that share a transaction have
     the same number of ticks in it at most, so that none of them waits until another has caught up.
@@ -52,7 +51,7 @@ def tick(
     yield BEGIN
     done = Ticked()
     which = {"tasks": as_json(sorted(tasks)), "without": as_json(sorted(without))}
-    found = yield write("due_schedules", **which, most=most, now=now)
+    found = yield write("due_schedules", **which, most=most)
     done.looked_at = len(found)
     due: dict[str, tuple[Definition, Due]] = {}
     for name, text, next_at, moment, is_ahead in found:
@@ -65,47 +64,47 @@ def tick(
         except (InvalidInput, msgspec.DecodeError) as error:
             done.problems[name] = str(error)
             done.puzzles.append(text)
-    drafts = yield from _add_ticks(due, make_id, now)
+    drafts = yield from _add_ticks(due, make_id)
     if drafts:
-        done.jobs = yield from enqueue.enqueue(drafts, now=now)
+        done.jobs = yield from enqueue.enqueue(drafts)
         yield Wake("jobs")
     return done
 
 
-def declare(declared: Mapping[str, Definition], *, now: float | None = None) -> Flow[None]:
+def declare(declared: Mapping[str, Definition]) -> Flow[None]:
     """What code says. It counts where code says something else than it did before; else what people have said stays."""
     yield BEGIN
-    ((moment,),) = yield read("clock", now=now)
+    ((moment,),) = yield read("clock")
     for name, definition in sorted(declared.items()):
         said = as_json(_said(definition))
         row = yield from _row(name, definition, moment)
-        yield write("declare_schedule", **row, declared=said, now=now)
+        yield write("declare_schedule", **row, declared=said)
     yield Wake("jobs")
 
 
-def put(name: str, definition: Definition, *, now: float | None = None) -> Flow[ScheduleInfo]:
+def put(name: str, definition: Definition) -> Flow[ScheduleInfo]:
     """Add a schedule, or change one."""
     yield BEGIN
-    ((moment,),) = yield read("clock", now=now)
+    ((moment,),) = yield read("clock")
     row = yield from _row(name, definition, moment)
-    yield write("put_schedule", **row, now=now)
+    yield write("put_schedule", **row)
     yield Wake("jobs")
     return (yield from _one(name))
 
 
-def pause(name: str, *, now: float | None = None) -> Flow[ScheduleInfo]:
+def pause(name: str) -> Flow[ScheduleInfo]:
     """No more ticks until it is resumed."""
     yield BEGIN
-    yield write("pause_schedule", name=name, now=now)
+    yield write("pause_schedule", name=name)
     return (yield from _one(name))
 
 
-def resume(name: str, *, now: float | None = None) -> Flow[ScheduleInfo]:
+def resume(name: str) -> Flow[ScheduleInfo]:
     """Go on with the next tick; those of the meantime were not missed, they were not wanted."""
     yield BEGIN
-    ((moment,),) = yield read("clock", now=now)
+    ((moment,),) = yield read("clock")
     definition = yield from _lock(name)
-    yield write("resume_schedule", name=name, next_at=definition.first(moment), now=now)
+    yield write("resume_schedule", name=name, next_at=definition.first(moment))
     yield Wake("jobs")
     return (yield from _one(name))
 
@@ -116,19 +115,18 @@ def remove(name: str) -> Flow[None]:
     yield write("lock_schedule", name=name)  # whoever ticks just now has added a row that is to go as well
     if not (yield write("remove_schedule", name=name)):
         raise ScheduleNotFound(name)
+    yield write("drop_ticks", name=name)
 
 
-def run_now(name: str, job_id: str, *, now: float | None = None) -> Flow[Job[Any]]:
+def run_now(name: str, job_id: str) -> Flow[Job[Any]]:
     """Enqueue what a schedule enqueues, between its ticks. Later ticks heed it as they heed each other."""
     yield BEGIN
     definition = yield from _lock(name)
     draft = structs.replace(definition.draft, id=job_id, fresh=True)
     if definition.overlap == "wait":
         draft = _after(draft, (yield from _lives([name])).get(name, []))
-    (job,) = yield from enqueue.enqueue([draft], now=now)
-    yield from _note_ticks(
-        [{"name": name, "at": job.created_at.timestamp(), "job": job_id, "note": "run now"}], {}, now
-    )
+    (job,) = yield from enqueue.enqueue([draft])
+    yield from _note_ticks([{"name": name, "at": job.created_at.timestamp(), "job": job_id, "note": "run now"}], {})
     return job
 
 
@@ -144,9 +142,7 @@ def ticks(name: str, *, limit: int) -> Flow[list[Tick]]:
     return [Tick(utc(at), job, note) for at, job, note in (yield read("ticks", name=name, most=limit))]
 
 
-def _add_ticks(
-    due: Mapping[str, tuple[Definition, Due]], make_id: Callable[[], str], now: float | None
-) -> Flow[list[Draft[Any]]]:
+def _add_ticks(due: Mapping[str, tuple[Definition, Due]], make_id: Callable[[], str]) -> Flow[list[Draft[Any]]]:
     """Note the ticks of these schedules, which are locked, and when they are due next. Returns what to enqueue."""
     careful = {name: one.ticks for name, (definition, one) in due.items() if definition.overlap != "allow"}
     lives = yield from _lives([name for name, moments in careful.items() if moments])
@@ -165,18 +161,16 @@ def _add_ticks(
             drafts.append(_after(draft, live) if definition.overlap == "wait" else draft)
             rows.append({"name": name, "at": at, "job": draft.id, "note": None})
             live.append(draft.id)  # of several missed ticks the first may be what the others overlap with
-    added = yield from _note_ticks(rows, {name: one.next_at for name, (_, one) in due.items()}, now)
+    added = yield from _note_ticks(rows, {name: one.next_at for name, (_, one) in due.items()})
     return [draft for draft in drafts if draft.id in added]
 
 
-def _note_ticks(
-    rows: Sequence[Mapping[str, Any]], next_at: Mapping[str, float | None], now: float | None
-) -> Flow[set[str]]:
+def _note_ticks(rows: Sequence[Mapping[str, Any]], next_at: Mapping[str, float | None]) -> Flow[set[str]]:
     """Add these ticks, and put the schedules off until then. Returns the jobs of those that were not there before."""
     moves = [{"name": name, "next_at": moment} for name, moment in next_at.items()]
     if not rows and not moves:
         return set()
-    return {row[0] for row in (yield write("add_ticks", batch=as_json(rows), moves=as_json(moves), now=now))}
+    return {row[0] for row in (yield write("add_ticks", batch=as_json(rows), moves=as_json(moves)))}
 
 
 def _there(ticks: Mapping[str, Sequence[float]]) -> Flow[set[tuple[str, float]]]:

@@ -2,63 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from ...core.job import Claimed
-from ..query import Row, as_json
+from ..query import Flow, look, read
 from . import rows
 
 #: From the smallest (rank, seq) to beyond the largest: all of a queue.
 EVERYTHING = ((-101, 0, 101, 0),)
 
 #: How far a job is trusted, by the workers that it has lost: none, one, or so many that it must run alone.
-SOUND, SUSPECT, LONELY = 0, 1, 2
+HEALTHY, SUSPECT, QUARANTINED = 0, 1, 2
 
 
 class Scope(Struct, frozen=True):
-    """How many jobs of a queue are wanted, and which ranges of (rank, seq) to look through for them."""
+    """How many jobs of a queue are wanted, and which ranges of (rank, seq) to look through for them.
+
+    `by_task`: jobs of unknown tasks stand in the queue, which are not to be walked over.
+    """
 
     queue: str
     want: int
     ranges: tuple[tuple[int, int, int, int], ...] = EVERYTHING
-
-    def row(self, place: int) -> dict[str, Any]:
-        """What `claim` sends of it."""
-        names = ("low_rank", "low_seq", "high_rank", "high_seq")
-        ranges = [dict(zip(names, one, strict=True)) for one in self.ranges]
-        return {"place": place, "queue": self.queue, "want": self.want, "ranges": ranges}
+    by_task: bool = False
 
 
-def places(scopes: Sequence[Scope]) -> str:
-    """Scopes as `claim` wants them."""
-    return as_json([scope.row(place) for place, scope in enumerate(scopes)])
+def places(scopes: Sequence[Scope]) -> dict[str, list[Any]]:
+    """Scopes as `claim` takes them: the queues in order, and their ranges, each with the number of its queue."""
+    ranges = [(place, *one) for place, scope in enumerate(scopes, 1) for one in scope.ranges]
+    numbers, low_ranks, low_seqs, high_ranks, high_seqs = (list(column) for column in zip(*ranges, strict=True))
+    return {
+        "queues": [scope.queue for scope in scopes],
+        "wants": [scope.want for scope in scopes],
+        "places": numbers,
+        "low_ranks": low_ranks,
+        "low_seqs": low_seqs,
+        "high_ranks": high_ranks,
+        "high_seqs": high_seqs,
+    }
+
+
+class Marks(Struct, frozen=True):
+    """What waits in queues besides healthy jobs: suspects, jobs that must run alone; and which queues have limits."""
+
+    suspects: bool = False
+    quarantined: bool = False
+    limited: frozenset[str] = frozenset()
+
+
+@look
+def marks(queues: Sequence[str], tasks: Iterable[str]) -> Flow[Marks]:
+    """Look for them. Apart from the claim: while a backlog lasts, that is needed only now and then."""
+    ((kinds, limited),) = yield read("marks", queues=list(queues), tasks=list(tasks))
+    return Marks(bool(kinds & SUSPECT), bool(kinds & QUARANTINED), rows.names(limited))
 
 
 class Claim(Struct, frozen=True):
-    """What a claim brought. `suspects` and `lonely` tell that jobs of these kinds were waiting as well.
+    """What a claim brought.
 
-    `again_in`: a rate is used up, and in so many seconds there will be room again. `limited`: some are of queues with
-    limits, from which no more are taken than can start at once.
+    `marks`: what waits besides; None if the claim did not look. `again_in`: a rate is used up, and in so many seconds
+    there will be room again. `limited`: some are of queues with limits, from which no more are taken than can start at
+    once.
     """
 
     jobs: list[Claimed]
-    suspects: bool = False
-    lonely: bool = False
+    marks: Marks | None = None
     again_in: float | None = None
     limited: bool = False
 
     def __add__(self, other: Claim) -> Claim:
         soon = [one.again_in for one in (self, other) if one.again_in is not None]
-        suspects, lonely = self.suspects or other.suspects, self.lonely or other.lonely
         limited = self.limited or other.limited
-        return Claim(self.jobs + other.jobs, suspects, lonely, min(soon, default=None), limited)
-
-
-def claim_of(answer: list[Row], token: str) -> tuple[Claim, frozenset[str]]:
-    """Claimed jobs, in no order, and the queues that have limits, from the rows of `claim`."""
-    jobs = [rows.claimed(row[2:], token) for row in answer if row[2] is not None]
-    waiting = answer[0][0] or 0
-    return Claim(jobs, bool(waiting & SUSPECT), bool(waiting & LONELY)), rows.names(answer[0][1])
+        return Claim(self.jobs + other.jobs, self.marks or other.marks, min(soon, default=None), limited)

@@ -7,10 +7,10 @@ from ..query import Flow, look, read, write
 MOST_PRUNED = 1000
 
 
-def end(mark: str, seconds: float, *, now: float | None = None) -> Flow[None]:
+def end(mark: str, seconds: float) -> Flow[None]:
     """Keep for so long that a session has ended, and forget those that are over in any case."""
-    yield write("prune_sessions", most=MOST_PRUNED, now=now)
-    yield write("end_session", id=mark, seconds=seconds, now=now)
+    yield write("prune_sessions", most=MOST_PRUNED)
+    yield write("end_session", id=mark, seconds=seconds)
 
 
 @look

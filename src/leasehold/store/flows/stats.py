@@ -25,12 +25,12 @@ class Count(NamedTuple):
     peak: bool = False
 
 
-def add(counts: Iterable[Count], *, now: float | None = None) -> Flow[None]:
+def add(counts: Iterable[Count]) -> Flow[None]:
     """Count these towards the minute that it is now."""
     found = list(counts)
     if found:
         batch = [count._asdict() for count in (*found, *_together(found))]
-        yield write("add_stats", batch=as_json(batch), now=now)
+        yield write("add_stats", batch=as_json(batch))
 
 
 def _together(counts: Sequence[Count]) -> list[Count]:
@@ -42,15 +42,15 @@ def _together(counts: Sequence[Count]) -> list[Count]:
     return [Count(TOGETHER, name, number, bucket, peak) for (name, bucket, peak), number in sums.items()]
 
 
-def take_sample(*, now: float | None = None) -> Flow[bool]:
+def take_sample() -> Flow[bool]:
     """Whether it is up to this worker to count jobs in this minute: the first to ask does it.
 
     It counts with `look.counted_queues`, in which nothing is locked however long it takes, and keeps what it found.
     """
-    return bool((yield write("take_sample", now=now)))
+    return bool((yield write("take_sample")))
 
 
-def keep_sample(queues: Sequence[QueueInfo], *, now: float | None = None) -> Flow[None]:
+def keep_sample(queues: Sequence[QueueInfo]) -> Flow[None]:
     """Note how many jobs there are in each state."""
     yield BEGIN
     counts, rows = [], []
@@ -59,18 +59,23 @@ def keep_sample(queues: Sequence[QueueInfo], *, now: float | None = None) -> Flo
         rows.append({"queue": info.queue, **numbers, "oldest": info.oldest})
         counts += [Count(info.queue, f"gauge.{name}", number, peak=True) for name, number in numbers.items()]
         counts.append(Count(info.queue, "gauge.oldest", info.oldest or 0.0, peak=True))
-    yield write("keep_samples", batch=as_json(rows), now=now)
-    yield from add(counts, now=now)
+    yield write("drop_samples", queues=as_json([info.queue for info in queues]))
+    yield write("keep_samples", batch=as_json(rows))
+    yield from add(counts)
 
 
 @bounded(LONG)
-def roll_up(*, now: float | None = None) -> Flow[None]:
+def roll_up() -> Flow[None]:
     """Sum up what is old in longer steps."""
     yield BEGIN
-    lengths = [*STEPS, None]
+    ((moment,),) = yield read("clock")
+    lengths = [*STEPS, 0]
     for step, longer in zip(STEPS, lengths[1:], strict=True):
-        yield write("roll_up", step=step, longer=longer, seconds=STEPS[step], now=now)
-        yield write("roll_up", step=-step, longer=None if longer is None else -longer, seconds=STEPS[step], now=now)
+        before = (moment - STEPS[step]) // 3600 * 3600  # one moment for both statements: what is removed was counted
+        for sign in (1, -1):  # those of all queues together have steps below 0
+            if longer:
+                yield write("roll_up", step=sign * step, longer=sign * longer, before=before)
+            yield write("drop_stats", step=sign * step, before=before)
 
 
 @bounded(LONG)
@@ -82,10 +87,9 @@ def stats(
     step: int | None = None,
     queue: str | None = None,
     only: str | None = None,
-    now: float | None = None,
 ) -> Flow[list[StatPoint]]:
     """What was counted in a time, by step and queue; queue "*": of all queues together. `only`: just this count."""
-    moment = (yield read("clock", now=now))[0][0]
+    moment = (yield read("clock"))[0][0]
     until = moment + 60 if until is None else until
     step = step or step_for(since, until, moment)
     first = since // step * step

@@ -65,47 +65,47 @@ class _Locked(Struct, frozen=True):
         )
 
 
-def cancel(job_id: str, *, chain: bool = False, now: float | None = None) -> Flow[Job[Any]]:
+def cancel(job_id: str, *, chain: bool = False) -> Flow[Job[Any]]:
     """End a job; ask the owner of a running one to end it."""
-    job = yield from _lock(job_id, "cancel", now, chain)
+    job = yield from _lock(job_id, "cancel", chain)
     if job.state is State.RUNNING:
         yield from _request(job, "cancel")
     else:
-        yield from _finish(job, State.CANCELLED, None, False, now)
+        yield from _finish(job, State.CANCELLED, None, False)
     return (yield from _reload(job.id))
 
 
-def pause(job_id: str, *, now: float | None = None) -> Flow[Job[Any]]:
+def pause(job_id: str) -> Flow[Job[Any]]:
     """Hold a job back until it is resumed; ask the owner of a running one to give it up."""
-    job = yield from _lock(job_id, "pause", now)
+    job = yield from _lock(job_id, "pause")
     if job.state is State.RUNNING:
         yield from _request(job, "pause")
     else:
         wait = machine.pause(job.wait, job.ahead, job.lines_up)
         change = Change(job.id, "pause", State.PAUSED, job.attempt, job.losses, wait=wait, holds=job.holds)
-        yield from _change(change, now)
+        yield from _change(change)
     return (yield from _reload(job_id))
 
 
-def resume(job_id: str, *, now: float | None = None) -> Flow[Job[Any]]:
+def resume(job_id: str) -> Flow[Job[Any]]:
     """Let a paused or failed job go on, with its attempts anew. An error if its unique key was taken meanwhile."""
-    job = yield from _lock(job_id, "resume", now)
+    job = yield from _lock(job_id, "resume")
     if job.state is State.FAILED:
-        yield from _retake_key(job, now)
+        yield from _retake_key(job)
     ahead = job.ahead and job.state is State.PAUSED and job.wait is None
     wait = machine.resume(job.waits > 0, ahead, job.lines_up)
     change = Change(job.id, "resume", State.PENDING, 0, 0, wait=wait, holds=job.holds)
-    yield from _change(change, now, keep_run_at=ahead)
+    yield from _change(change, keep_run_at=ahead)
     return (yield from _reload(job_id))
 
 
-def run_now(job_id: str, *, now: float | None = None) -> Flow[Job[Any]]:
+def run_now(job_id: str) -> Flow[Job[Any]]:
     """Make a job that waits for its time due at once."""
-    job = yield from _lock(job_id, "run_now", now)
+    job = yield from _lock(job_id, "run_now")
     if job.wait is not Wait.TIME:
         raise InvalidTransition(job_id, "run_now", f"pending, and waits for {job.wait}", "only time can be skipped")
     change = Change(job.id, "run_now", State.PENDING, job.attempt, job.losses, wait=Wait.TIME, holds=job.holds)
-    yield from _change(change, now)
+    yield from _change(change)
     return (yield from _reload(job_id))
 
 
@@ -117,39 +117,38 @@ def complete(
     chain: bool = False,
     fits: Callable[[str], object] | None = None,
     theirs: bool = False,
-    now: float | None = None,
 ) -> Flow[Job[Any]]:
     """Succeed a job from outside. A running owner finds that its lease is gone.
 
     `fits` is given the task of the job, and raises if the result is not one of that task. `theirs`: the transaction is
     a caller's, and may stay open. It waits for locks as its owner likes, and no owner of a job must wait for it.
     """
-    job = yield from _lock(job_id, "complete", now, chain, patient=theirs)
+    job = yield from _lock(job_id, "complete", chain, patient=theirs)
     if theirs and job.state is State.RUNNING:
         raise InvalidTransition(job.id, "complete", job.state, "in a transaction of yours it must not be")
     if fits is not None:
         fits(job.task)
     if continue_with is not None:
-        refused = yield from enqueue.refuse_successors({job.id: (continue_with, job.chain)}, now)
+        refused = yield from enqueue.refuse_successors({job.id: (continue_with, job.chain)})
         if refused:
             raise refused[job.id]
-    root, position, watched = yield from _finish(job, State.SUCCEEDED, result, continue_with is not None, now)
+    root, position, watched = yield from _finish(job, State.SUCCEEDED, result, continue_with is not None)
     if continue_with is not None:
         successor = enqueue.Successor(continue_with, root, position + 1, watched)
-        yield from enqueue.add_successors([successor], now=now)
+        yield from enqueue.add_successors([successor])
     if job.state is State.RUNNING:
         yield Wake("request")
     return (yield from _reload(job.id))
 
 
-def delete(job_id: str, *, now: float | None = None) -> Flow[bool]:
+def delete(job_id: str) -> Flow[bool]:
     """Remove a job and its history, whatever its state. False: there was none."""
     yield BEGIN
     yield write("patience", seconds=PATIENCE)
-    running = any(row[1] == State.RUNNING for row in (yield write("lock", ids=as_json([job_id]), now=now)))
+    running = any(row[1] == State.RUNNING for row in (yield write("lock", ids=as_json([job_id]))))
     there = [rows.job(row) for row in (yield read("get", ids=as_json([job_id])))]
     if there and there[0].state.over:
-        yield from promote.announce(there[0].chain, now)  # whoever waited for it shall have its result
+        yield from promote.announce(there[0].chain)  # whoever waited for it shall have its result
     yield from chains.remove([job_id])
     if running:
         yield Wake("request")
@@ -160,7 +159,7 @@ def delete(job_id: str, *, now: float | None = None) -> Flow[bool]:
 
 
 def bulk(
-    verb: Callable[..., Flow[Any]], job_ids: Sequence[str], following: str | None = None, *, now: float | None = None
+    verb: Callable[..., Flow[Any]], job_ids: Sequence[str], following: str | None = None
 ) -> Flow[tuple[int, int, str | None]]:
     """Apply a verb to these jobs in one transaction. Returns how many were changed, how many refused, and `following`.
 
@@ -169,20 +168,20 @@ def bulk(
     done = refused = 0
     for job_id in sorted(job_ids):
         try:
-            there = yield from verb(job_id, now=now)
+            there = yield from verb(job_id)
         except (JobNotFound, InvalidTransition, KeyTaken):
             there = False
         done, refused = (done + 1, refused) if there else (done, refused + 1)
     return done, refused, following
 
 
-def signal(job_id: str, name: str, value: str | None, *, now: float | None = None) -> Flow[bool]:
+def signal(job_id: str, name: str, value: str | None) -> Flow[bool]:
     """Tell a job something. Inserts, and locks nothing. False: it was told something under this name before."""
     yield BEGIN
     job = yield from _reload(job_id)
     if job.state.over:
         raise InvalidTransition(job_id, "signal", job.state)
-    told = yield write("signal", job=job_id, name=name, value=value, now=now)
+    told = yield write("signal", job=job_id, name=name, value=value)
     yield Wake("jobs")
     return bool(told)
 
@@ -212,7 +211,10 @@ def set_queue(
     yield write("set_queue", queue=queue, paused=paused, max_running=limit, keep=max_running == "keep", fair=fair)
     if rate is not None:
         key, number, per = rate
-        yield write("set_rate", queue=queue, key=key, rate=number, per=per)
+        if number is None:
+            yield write("lift_rate", queue=queue, key=key)
+        else:
+            yield write("set_rate", queue=queue, key=key, rate=number, per=per)
     if fair is not None or rate is not None:
         yield write("mark_queue", queue=queue)
     yield Wake("jobs")
@@ -225,13 +227,13 @@ def name_keyless(queue: str, *, most: int = 1000) -> Flow[bool]:
     return len((yield write("name_keyless", queue=queue, most=most))) == most
 
 
-def _lock(job_id: str, verb: str, now: float | None, chain: bool = False, *, patient: bool = False) -> Flow[_Locked]:
+def _lock(job_id: str, verb: str, chain: bool = False, *, patient: bool = False) -> Flow[_Locked]:
     """The job, locked, if the table allows the verb."""
     yield BEGIN
     if not patient:
         yield write("patience", seconds=PATIENCE)
     while True:
-        found = yield from _lock_live_of_chain(job_id, now) if chain else _lock_one(job_id, now)
+        found = yield from _lock_live_of_chain(job_id) if chain else _lock_one(job_id)
         if found:
             job = _Locked.of(found[0])
             machine.check(job.id, verb, job.state)
@@ -242,14 +244,14 @@ def _lock(job_id: str, verb: str, now: float | None, chain: bool = False, *, pat
         # Else it was committed between the two looks, or the chain went on: there is something to lock now.
 
 
-def _lock_one(job_id: str, now: float | None) -> Flow[list[Row]]:
-    return (yield write("lock", ids=as_json([job_id]), now=now))
+def _lock_one(job_id: str) -> Flow[list[Row]]:
+    return (yield write("lock", ids=as_json([job_id])))
 
 
-def _lock_live_of_chain(job_id: str, now: float | None) -> Flow[list[Row]]:
+def _lock_live_of_chain(job_id: str) -> Flow[list[Row]]:
     """The one job of the chain that is not over. None if the chain is over, or went on while we waited for the lock."""
     chains = yield from look.chains_of([job_id])
-    return (yield write("lock_chains", chains=as_json(list(chains.values())), now=now))
+    return (yield write("lock_chains", chains=as_json(list(chains.values()))))
 
 
 def _reload(job_id: str) -> Flow[Job[Any]]:
@@ -264,34 +266,32 @@ def _request(job: _Locked, request: Request) -> Flow[None]:
     yield Wake("request")
 
 
-def _change(change: Change, now: float | None, keep_run_at: bool = False) -> Flow[None]:
-    yield write("change", batch=as_json([rows.change_row(change, keep_run_at=keep_run_at)]), now=now)
+def _change(change: Change, keep_run_at: bool = False) -> Flow[None]:
+    yield write("change", batch=as_json([rows.change_row(change, keep_run_at=keep_run_at)]))
     yield Wake("jobs")
 
 
-def _finish(
-    job: _Locked, state: State, result: str | None, continued: bool, now: float | None
-) -> Flow[tuple[str, int, bool]]:
+def _finish(job: _Locked, state: State, result: str | None, continued: bool) -> Flow[tuple[str, int, bool]]:
     if job.unique is not None and job.waits:
         yield write("hand_back", ids=as_json([job.id]))
     # An owner that is overtaken must not find its token, and take this for its own doing.
     change = Change(job.id, "complete", state, job.attempt, job.losses, keeps_token=job.state is not State.RUNNING)
     batch = as_json([rows.finish_row(change, result, continued)])
-    ((_, chain, position, watched, _),) = yield write("finish", batch=batch, now=now)
+    ((_, chain, position, watched, _),) = yield write("finish", batch=batch)
     yield Wake("done")
     yield Wake("jobs")
     return chain, position, bool(watched)
 
 
-def _retake_key(job: _Locked, now: float | None) -> Flow[None]:
+def _retake_key(job: _Locked) -> Flow[None]:
     """A failed job gave its key up, and takes it anew. A window that is over is not opened again."""
     if job.unique is None:
         return
     if job.windowed:
-        for key, holder, over in (yield read("key_holders", keys=as_json([job.unique]), now=now)):
+        for key, holder, over in (yield read("key_holders", keys=as_json([job.unique]))):
             if holder != job.id and not over:
                 raise KeyTaken(key, holder)
         return
     wanted: Draft[Any] = Draft(job.id, "", "", unique=job.unique)
-    for key, holder in (yield from keys.take([wanted], now)).values():
+    for key, holder in (yield from keys.take([wanted])).values():
         raise KeyTaken(key, holder)

@@ -41,28 +41,26 @@ class Outlook(NamedTuple):
 
 
 @look
-def outlook(tasks: Iterable[str] = (), *, without: Iterable[str] = (), now: float | None = None) -> Flow[Outlook]:
+def outlook(tasks: Iterable[str] = (), *, without: Iterable[str] = ()) -> Flow[Outlook]:
     """One look, so that a store where nothing happens costs next to nothing.
 
     Schedules of other tasks do not count, nor those with definitions that cannot be understood here (`without`).
     """
     which = {"tasks": as_json(sorted(tasks)), "without": as_json(sorted(without))}
-    ((expired, nudged, next_due, next_tick),) = yield read("outlook", **which, now=now)
+    ((expired, nudged, next_due, next_tick),) = yield read("outlook", **which)
     return Outlook(bool(expired), bool(nudged), next_due, next_tick)
 
 
-def beat(
-    *, grace: float, gap: float = PULSE_GAP, every: float = BEAT_EVERY, now: float | None = None
-) -> Flow[float | None]:
+def beat(*, grace: float, gap: float = PULSE_GAP, every: float = BEAT_EVERY) -> Flow[float | None]:
     """Note that the store is reachable. Returns for how long no lease is taken away; None if it was noted just now.
 
     A pulse in the future means that the clock was put back: leases that were taken in the future are rewound.
     """
-    waited = yield from await_renewals(now)
-    ((is_back,),) = yield read("clock_is_back", now=now)
-    found = yield from touch_pulse(gap, grace, every, locked=waited > LOCKED, now=now)
+    waited = yield from await_renewals()
+    ((is_back,),) = yield read("clock_is_back")
+    found = yield from touch_pulse(gap, grace, every, locked=waited > LOCKED)
     if is_back:
-        yield write("rewind_leases", now=now)
+        yield write("rewind_leases")
     return float(found[0][0]) if found else None
 
 
@@ -71,15 +69,15 @@ def probe() -> Flow[None]:
     yield write("probe")
 
 
-def arm(seconds: float, *, now: float | None = None) -> Flow[None]:
+def arm(seconds: float) -> Flow[None]:
     """Ask producers to notify for so long: this worker is about to sleep."""
-    yield write("arm", seconds=seconds, now=now)
+    yield write("arm", seconds=seconds)
 
 
 @bounded(LONG)
-def make_partitions(*, days: int = PARTITION_DAYS_AHEAD, now: float | None = None) -> Flow[None]:
+def make_partitions(*, days: int = PARTITION_DAYS_AHEAD) -> Flow[None]:
     """See to it that jobs of the days to come can finish. Nothing to do where there are no partitions."""
-    yield write("make_partitions", days=days, now=now)
+    yield write("make_partitions", days=days)
 
 
 @bounded(LONG)
@@ -89,16 +87,16 @@ def make_partition(moment: float) -> Flow[None]:
 
 
 @bounded(LONG)
-def prune(*, finished_for: float, failed_for: float, most: int = 1000, now: float | None = None) -> Flow[Pruned]:
+def prune(*, finished_for: float, failed_for: float, most: int = 1000) -> Flow[Pruned]:
     """Remove a batch of what has been over for long enough. Small steps: no claim waits for one."""
     yield BEGIN
-    over, some_left = yield from _prune_finished(finished_for, most, now)
-    failed, more_left = yield from _prune_failed(failed_for, most, now)
-    keys = yield write("prune_keys", most=most, now=now)
-    ticks = yield write("prune_ticks", seconds=finished_for, most=most, now=now)
-    actions = yield write("prune_actions", seconds=ACTIONS_FOR, most=most, now=now)
-    operations = yield write("prune_operations", seconds=OPERATIONS_FOR, most=most, now=now)
-    yield write("prune_workers", seconds=LOST_WORKERS_FOR, now=now)
+    over, some_left = yield from _prune_finished(finished_for, most)
+    failed, more_left = yield from _prune_failed(failed_for, most)
+    keys = yield write("prune_keys", most=most)
+    ticks = yield write("prune_ticks", seconds=finished_for, most=most)
+    actions = yield write("prune_actions", seconds=ACTIONS_FOR, most=most)
+    operations = yield write("prune_operations", seconds=OPERATIONS_FOR, most=most)
+    yield write("prune_workers", seconds=LOST_WORKERS_FOR)
     more = some_left or more_left or most in (len(keys), len(ticks), len(actions), len(operations))
     return Pruned(over, failed, len(keys), more=more)
 
@@ -124,9 +122,9 @@ def prune_stale_keys(beyond: str = "", *, most: int = 1000) -> Flow[tuple[int, s
     return len(removed), next((key for key, job in seen if job is None), None)
 
 
-def _prune_finished(seconds: float, most: int, now: float | None) -> Flow[tuple[int, bool]]:
+def _prune_finished(seconds: float, most: int) -> Flow[tuple[int, bool]]:
     """How many were removed, and whether more are to be. What belongs to them goes first, in any number of steps."""
-    old = [row[0] for row in (yield write("old_finished", seconds=seconds, most=most, now=now))]
+    old = [row[0] for row in (yield write("old_finished", seconds=seconds, most=most))]
     if not old:
         return 0, False
     ((left,),) = yield write("prune_details", ids=as_json(old), most=DETAILS * most)
@@ -136,13 +134,13 @@ def _prune_finished(seconds: float, most: int, now: float | None) -> Flow[tuple[
     return len(gone), len(old) == most
 
 
-def _prune_failed(seconds: float, most: int, now: float | None) -> Flow[tuple[int, bool]]:
+def _prune_failed(seconds: float, most: int) -> Flow[tuple[int, bool]]:
     """The same for failed jobs. Until such a job is gone it may be resumed, and then needs what belongs to it: they go
     together. One for which that is too much at once is cancelled, and goes as what is over does."""
     bound = DETAILS * most
-    old = yield write("old_failed", seconds=seconds, most=most, bound=bound, now=now)
+    old = yield write("old_failed", seconds=seconds, most=most, bound=bound)
     given_up = [Change(id, "cancel", State.CANCELLED, attempt, losses) for id, attempt, losses, n in old if n >= bound]
-    yield from apply(given_up, now)
+    yield from apply(given_up)
     rest = [(id, number) for id, _, _, number in old if number < bound]
     sums = accumulate(number for _, number in rest)
     gone = [id for (id, _), total in zip(rest, sums, strict=True) if total < bound]

@@ -13,9 +13,9 @@ LOST_AFTER = 15.0  # seconds without a word: three reports have not come
 
 
 @look
-def workers(*, now: float | None = None) -> Flow[list[WorkerInfo]]:
+def workers() -> Flow[list[WorkerInfo]]:
     """Every worker that is there, or was lost lately."""
-    return [_worker(row) for row in (yield read("workers", now=now))]
+    return [_worker(row) for row in (yield read("workers"))]
 
 
 class _Facts(Struct):

@@ -3,64 +3,83 @@
 
 create sequence {schema}.job_seq;
 
+-- Columns of fixed width that are never null come first: PostgreSQL finds them without reading those before. `rank` and
+-- `suspect` are plain columns, as a stored generated column costs every claim 3 us a row; and there is one constraint, as
+-- each one is parsed anew by every statement that writes.
 create table {schema}.jobs (
     id            uuid primary key,
+    chain         uuid not null,
     seq           bigint not null default nextval('{schema}.job_seq'),  -- order among equals; identity is the id
-    state         text not null check (state in ('pending', 'queued', 'running', 'paused', 'failed')),
-    wait          text check (wait in ('jobs', 'time', 'target')),
-    queue         text not null,
-    task          text not null,
-    priority      smallint not null check (priority between -100 and 100),
-    rank          smallint not null generated always as (-priority) stored,  -- so that (rank, seq) has one direction
-    target        text,
-    key           text,  -- whose it is, where a queue is shared or limited by that
-    holds         boolean not null default false,
-    payload       json not null,  -- json, not jsonb: the text comes back as it went in, as it does from SQLite
+    created_at    timestamptz not null,
     run_at        timestamptz not null,
     attempt       integer not null default 0,
-    max_attempts  integer not null check (max_attempts >= 1),
-    losses        integer not null default 0 check (losses >= 0),
-    suspect       smallint not null generated always as (least(losses, 2)) stored,  -- 2: to be run alone
+    max_attempts  integer not null,
+    losses        integer not null default 0,
     version       integer not null default 0,
-    policy        json,  -- null: the default policy
-    lease         double precision,
-    worker        text,
+    position      integer not null default 0,
+    waits         integer not null default 0,
+    blockers      integer not null default 0,  -- how many there were to wait for, at first
+    priority      smallint not null,
+    rank          smallint not null,  -- minus the priority, so that (rank, seq) has one direction
+    suspect       smallint not null default 0,  -- its losses, 2 at most; 2: to be run alone
+    holds         boolean not null default false,
+    alone         boolean not null default false,
+    watched       boolean not null default false,
+    windowed      boolean not null default false,
+    state         text not null,
+    queue         text not null,
+    task          text not null,
+    payload       json not null,  -- json, not jsonb: the text comes back as it went in, as it does from SQLite
     token         uuid,
+    started_at    timestamptz,
     expires_at    timestamptz,
     renewed_at    timestamptz,  -- null: not since the claim
-    started_at    timestamptz,
-    alone         boolean not null default false,
-    request       text check (request in ('cancel', 'pause')),
+    stopped_at    timestamptz,
+    lease         double precision,
+    worker        text,
+    wait          text,
+    target        text,
+    key           text,  -- whose it is, where a queue is shared or limited by that
+    unique_key    text,
+    request       text,
+    policy        json,  -- null: the default policy
     progress      json,  -- what the handler said last
     error         text,
-    chain         uuid not null,
-    position      integer not null default 0,
-    waits         integer not null default 0 check (waits >= 0),
-    blockers      integer not null default 0,  -- how many there were to wait for, at first
     awaits        text,  -- the signal that it sleeps for
     context       text,  -- what its producer gave it to carry along, as JSON
-    watched       boolean not null default false,
-    unique_key    text,
-    windowed      boolean not null default false,
-    created_at    timestamptz not null,
-    stopped_at    timestamptz,
-    constraint running_is_leased check (
-        (state = 'running') = (worker is not null)
-        and (state = 'running') = (expires_at is not null)
-        and (state = 'running') = (started_at is not null)
-        and (state <> 'running' or token is not null)),
-    constraint pending_waits check (  -- and a paused job keeps its place in line
-        (state = 'pending') = (wait is not null) or (state = 'paused' and wait = 'target' and not holds)),
-    constraint request_is_for_running check (request is null or state = 'running'),
-    constraint holder_has_target check (target is not null or not holds),
-    constraint target_is_held check (target is null or holds or state not in ('queued', 'running')),
-    constraint attempts_in_bounds check (attempt between 0 and max_attempts and (state <> 'queued' or attempt < max_attempts)),
-    constraint stopped_has_moment check ((state in ('paused', 'failed')) = (stopped_at is not null))
+    constraint jobs_consistent check (
+        case state
+            when 'queued' then
+                wait is null and attempt < max_attempts and (target is null or holds)
+                and worker is null and expires_at is null and started_at is null and stopped_at is null and request is null
+            when 'running' then
+                wait is null and (target is null or holds) and (request is null or request in ('cancel', 'pause'))
+                and token is not null and worker is not null and expires_at is not null and started_at is not null
+                and stopped_at is null
+            when 'pending' then
+                coalesce(wait, '') in ('jobs', 'time', 'target')
+                and worker is null and expires_at is null and started_at is null and stopped_at is null and request is null
+            when 'paused' then  -- it keeps its place in line
+                (wait is null or wait = 'target' and not holds)
+                and worker is null and expires_at is null and started_at is null and stopped_at is not null and request is null
+            when 'failed' then
+                wait is null
+                and worker is null and expires_at is null and started_at is null and stopped_at is not null and request is null
+            else false
+        end
+        and (target is not null or not holds)
+        and priority between -100 and 100 and rank = -priority
+        and losses >= 0 and suspect = least(losses, 2)
+        and waits >= 0 and max_attempts >= 1 and attempt between 0 and max_attempts)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0,
         autovacuum_analyze_scale_factor = 0.1, autovacuum_analyze_threshold = 1000);
 
 -- Few, partial, narrow: each further index on this table costs every job.
 create index jobs_claim on {schema}.jobs (queue, suspect, rank, seq) where state = 'queued';
+-- For claims that must not walk over jobs of unknown tasks. The collation keeps it apart from jobs_claim: the planner, who knows
+-- nothing of such jobs, would take that one.
+create index jobs_tasks on {schema}.jobs (queue collate "C", task collate "C", suspect, rank, seq) where state = 'queued';
+create index jobs_suspect on {schema}.jobs (queue, suspect) where state = 'queued' and suspect > 0;
 create index jobs_share on {schema}.jobs (queue, suspect, key, rank, seq) where state = 'queued' and key is not null;
 create index jobs_due on {schema}.jobs (run_at, seq) where wait = 'time';
 create index jobs_line on {schema}.jobs (target, seq) where wait = 'target';
@@ -72,31 +91,31 @@ create index jobs_failed on {schema}.jobs (stopped_at) where state = 'failed';
 -- By ranges of the id, which carries its time: `get` touches one partition, pruning drops whole ones.
 create table {schema}.finished (
     id            uuid not null primary key,
-    state         text not null check (state in ('succeeded', 'cancelled')),
-    queue         text not null,
-    task          text not null,
-    priority      smallint not null,
-    target        text,
-    key           text,
-    payload       json not null,
-    result        json,
-    error         text,
+    chain         uuid not null,
+    created_at    timestamptz not null,
+    run_at        timestamptz not null,
+    finished_at   timestamptz not null,
     attempt       integer not null,
     max_attempts  integer not null,
     losses        integer not null,
     version       integer not null,
-    worker        text,
-    token         uuid,
-    chain         uuid not null,
     position      integer not null,
+    priority      smallint not null,
     continued     boolean not null default false,
-    unique_key    text,
-    created_at    timestamptz not null,
-    run_at        timestamptz not null,
+    state         text not null check (state in ('succeeded', 'cancelled')),
+    queue         text not null,
+    task          text not null,
+    payload       json not null,
+    token         uuid,
     started_at    timestamptz,
     renewed_at    timestamptz,
-    context       text,
-    finished_at   timestamptz not null
+    worker        text,
+    target        text,
+    key           text,
+    unique_key    text,
+    result        json,
+    error         text,
+    context       text
 ) partition by range (id);
 create index finished_chain on {schema}.finished (chain) where position > 0;
 
@@ -425,22 +444,28 @@ select {schema}.make_partitions((statement_timestamp() at time zone 'UTC')::date
 
 -- Who has a unique key now: the candidate, if nobody had it, if its window is over, or if it was its predecessor's. A key
 -- that another has is looked at, not locked. One key at a time, each to its end: whoever waits for a key that is being
--- taken just now holds only keys that come before it.
-create function {schema}.take_key(wanted text, candidate uuid, heir_of uuid, seconds double precision, moment timestamptz)
+-- taken just now holds only keys that come before it. The clock is read anew after each wait, unless a moment is given.
+create function {schema}.take_key(wanted text, candidate uuid, heir_of uuid, seconds double precision, given timestamptz)
 returns uuid language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     holder  uuid;
     ends    timestamptz;
+    moment  timestamptz := given;
 begin
     for attempt in 1..1000 loop
-        insert into {schema}.keys (key, job, until)
-        values (wanted, candidate, coalesce(moment, clock_timestamp()) + make_interval(secs => seconds))
+        if given is null then
+            moment := clock_timestamp();
+        end if;
+        insert into {schema}.keys (key, job, until) values (wanted, candidate, moment + make_interval(secs => seconds))
         on conflict (key) do nothing;
         if found then
             return candidate;
         end if;
         select k.job, k.until into holder, ends from {schema}.keys k where k.key = wanted;
         continue when not found;  -- it was given up meanwhile
+        if given is null then
+            moment := clock_timestamp();
+        end if;
         if holder = candidate then
             -- Its job may have been gone, and is enqueued again: pruning must not take the key away before that is committed.
             perform 1 from {schema}.keys k where k.key = wanted and k.job = candidate for update;
@@ -448,14 +473,14 @@ begin
             return candidate;
         end if;
         if (holder is distinct from heir_of and case
-            when ends is not null then ends > coalesce(moment, clock_timestamp())
+            when ends is not null then ends > moment
             -- A job that ends gives its key up, unless somebody has it locked just then: then its key means nothing.
             else exists (select from {schema}.jobs j where j.id = holder and j.state <> 'failed')
         end) then
             return holder;
         end if;
         update {schema}.keys k
-        set job = candidate, until = coalesce(moment, clock_timestamp()) + make_interval(secs => seconds)
+        set job = candidate, until = moment + make_interval(secs => seconds)
         where k.key = wanted and k.job = holder and k.until is not distinct from ends;
         if found then
             return candidate;
@@ -497,6 +522,58 @@ begin
     return null;
 end $$;
 
+-- succeed_plain: running -> succeeded, for jobs that nothing follows. `ids` are sorted and each is there once, `tokens` stand in the same order: so a row is
+-- found by one walk over the primary key, and its token by a binary search. Returns how many were still leased by these
+-- tokens, and whether any was waited for, or held its target. The settings keep the plan, whatever statistics say, also
+-- behind a pooler: a plan made for these very ids would expect one job to be running, and read all of them.
+create function {schema}.succeed_plain(ids uuid[], tokens uuid[], results text[], moment timestamptz)
+returns table (number bigint, watched boolean, held boolean) language plpgsql
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+#variable_conflict use_column
+declare
+    total    bigint;
+    targets  text[];  -- that are free now
+    chains   uuid[];  -- that are waited for
+    keyed    uuid[];
+    unkeyed  text[];
+begin
+    with gone as (
+        delete from {schema}.jobs j
+        where j.id = any(ids) and j.token = tokens[width_bucket(j.id, ids)] and j.state = 'running'
+        returning j.id, results[width_bucket(j.id, ids)] as result, j.chain, j.created_at, j.run_at, j.attempt,
+                  j.max_attempts, j.losses, j.version, j."position", j.priority, j.queue, j.task, j.payload, j.token,
+                  j.started_at, j.renewed_at, j.worker, j.target, j.key, j.unique_key, j.context, j.watched, j.holds
+    ),
+    kept as (
+        insert into {schema}.finished (
+            id, chain, created_at, run_at, finished_at, attempt, max_attempts, losses, version, "position", priority,
+            state, queue, task, payload, token, started_at, renewed_at, worker, target, key, unique_key, result, context)
+        select id, chain, created_at, run_at, moment, attempt, max_attempts, losses, version, "position", priority,
+               'succeeded', queue, task, payload, token, started_at, renewed_at, worker, target, key, unique_key,
+               coalesce(result, 'null')::json, context
+        from gone
+    )
+    select count(*), array_agg(target) filter (where holds), array_agg(chain) filter (where watched),
+           array_agg(id) filter (where unique_key is not null), array_agg(unique_key) filter (where unique_key is not null)
+    into total, targets, chains, keyed, unkeyed
+    from gone;
+    if targets is not null or chains is not null then
+        insert into {schema}.nudges (kind, key)
+        select 'target', target from unnest(targets) as target
+        union all
+        select 'chain', chain::text from unnest(chains) as chain;
+    end if;
+    if keyed is not null then
+        -- Not one that is locked: another job is taking it over, and a key of a job that is over binds no other.
+        delete from {schema}.keys where key = any(array(
+            select k.key from {schema}.keys k
+            where k.key = any(unkeyed) and k.job = any(keyed) and k.until is null
+            for update skip locked));
+    end if;
+    return query select total, chains is not null, targets is not null;
+end $$;
+
 -- For triggers and other languages: what the client's enqueue does, with the checks that SQL can make. Returns the job's
 -- id: that of the job which is there already, where the id or the unique key is known. A role that may only enqueue needs
 -- usage of the schema and execute on this function.
@@ -509,15 +586,18 @@ create function {schema}.enqueue(
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     given   boolean := enqueue.id is not null;
-    -- A UUIDv7: the time, then what is random in a UUIDv4, its variant included.
-    new_id  uuid := coalesce(enqueue.id, (left(replace({schema}.first_id(clock_timestamp())::text, '-', ''), 12) || '7'
-                                          || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid);
-    due     timestamptz;
+    new_id  uuid := enqueue.id;
+    due     timestamptz := enqueue.run_at;
+    ahead   boolean;
     chains  uuid[];
     waits   integer := 0;
     wait    text;
     holder  uuid;
 begin
+    if not given then  -- a UUIDv7: the time, then what is random in a UUIDv4, its variant included
+        new_id := (left(replace({schema}.first_id(clock_timestamp())::text, '-', ''), 12) || '7'
+                   || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid;
+    end if;
     if enqueue.task is null or enqueue.task !~ '^[A-Za-z0-9_.:/@+-]{1,128}$' then
         raise exception 'leasehold: task must be 1 to 128 letters, digits or _ . : / @ + -' using errcode = '22023';
     elsif enqueue.queue is null or enqueue.queue !~ '^[A-Za-z0-9_.:/@+-]{1,128}$' then
@@ -545,7 +625,10 @@ begin
     elsif array_position(enqueue.after, null) is not null then
         raise exception 'leasehold: after has a null in it' using errcode = '22023';
     end if;
-    due := coalesce(enqueue.run_at, statement_timestamp() + make_interval(secs => coalesce(enqueue.delay, 0)));
+    if due is null then
+        due := statement_timestamp() + make_interval(secs => coalesce(enqueue.delay, 0));
+    end if;
+    ahead := due > statement_timestamp();
 
     if given and exists (select from {schema}.all_jobs j where j.id = new_id) then
         return new_id;
@@ -577,11 +660,11 @@ begin
         end if;
     end if;
 
-    wait := case when waits > 0 then 'jobs' when due > statement_timestamp() then 'time' when enqueue.target is not null then 'target' end;
-    insert into {schema}.jobs (id, state, wait, queue, task, priority, target, key, payload, run_at, max_attempts, unique_key,
-                               windowed, chain, waits, blockers, created_at)
+    wait := case when waits > 0 then 'jobs' when ahead then 'time' when enqueue.target is not null then 'target' end;
+    insert into {schema}.jobs (id, state, wait, queue, task, priority, rank, target, key, payload, run_at, max_attempts,
+                               unique_key, windowed, chain, waits, blockers, created_at)
     values (new_id, case when wait is null then 'queued' else 'pending' end, wait, enqueue.queue, enqueue.task, enqueue.priority,
-            enqueue.target, coalesce(enqueue.key, (select '' from {schema}.queues q where q.queue = enqueue.queue and q.by_key)),
+            -enqueue.priority, enqueue.target, coalesce(enqueue.key, (select '' from {schema}.queues q where q.queue = enqueue.queue and q.by_key)),
             enqueue.payload, due, enqueue.max_attempts, enqueue.unique_key,
             enqueue.unique_for is not null, new_id, waits, waits, statement_timestamp())
     on conflict do nothing;

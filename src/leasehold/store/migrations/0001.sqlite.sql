@@ -9,7 +9,7 @@ create table {schema}.jobs (
     queue         text not null,
     task          text not null,
     priority      integer not null check (priority between -100 and 100),
-    rank          integer not null generated always as (-priority) stored,
+    rank          integer not null,  -- minus the priority, so that (rank, seq) has one direction
     target        text,
     key           text,  -- whose it is, where a queue is shared or limited by that
     holds         integer not null default 0,
@@ -18,7 +18,7 @@ create table {schema}.jobs (
     attempt       integer not null default 0,
     max_attempts  integer not null check (max_attempts >= 1),
     losses        integer not null default 0 check (losses >= 0),
-    suspect       integer not null generated always as (min(losses, 2)) stored,  -- 2: to be run alone
+    suspect       integer not null default 0,  -- its losses, 2 at most; 2: to be run alone
     version       integer not null default 0,
     policy        text,  -- null: the default policy
     lease         real,
@@ -42,6 +42,8 @@ create table {schema}.jobs (
     windowed      integer not null default 0,
     created_at    real not null,
     stopped_at    real,
+    constraint rank_is_of_priority check (rank = -priority),
+    constraint suspect_is_of_losses check (suspect = min(losses, 2)),
     constraint running_is_leased check (
         (state = 'running') = (worker is not null)
         and (state = 'running') = (expires_at is not null)
@@ -57,6 +59,8 @@ create table {schema}.jobs (
 );
 
 create index {schema}.jobs_claim on {schema}.jobs (queue, suspect, rank, seq) where state = 'queued';
+create index {schema}.jobs_tasks on {schema}.jobs (queue, task, suspect, rank, seq) where state = 'queued';
+create index {schema}.jobs_suspect on {schema}.jobs (queue, suspect) where state = 'queued' and suspect > 0;
 create index {schema}.jobs_share on {schema}.jobs (queue, suspect, key, rank, seq) where state = 'queued' and key is not null;
 create index {schema}.jobs_due on {schema}.jobs (run_at, seq) where wait = 'time';
 create index {schema}.jobs_line on {schema}.jobs (target, seq) where wait = 'target';

@@ -2,4 +2,4 @@
 with locked as (
     update {schema}.jobs set state = state where false
 )
-select greatest(:waited::float8, extract(epoch from clock_timestamp() - transaction_timestamp())::float8)
+select greatest(:waited::float8, {waited})

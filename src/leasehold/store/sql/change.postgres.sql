@@ -1,7 +1,7 @@
 -- change: apply decisions to rows that an earlier statement has locked and that stay in the hot table.
 -- Writes the attempt that ended, frees the target and the key where the decision says so, and nudges whom that may free.
 with given as materialized (
-    select b.* from json_to_recordset(:batch::text::json) as b(
+    select b.*, {now} as moment, {now} + make_interval(secs => b.delay) as due from json_to_recordset(:batch::text::json) as b(
         id uuid, outcome text, state text, wait text, delay float8, attempt integer, losses integer, holds boolean,
         error text, keeps_token boolean, awaits text)
 ),
@@ -17,23 +17,17 @@ ended as (
     where b.state = 'running'
     on conflict do nothing
 ),
-forgotten as (
-    -- A job that polls gives back one attempt after the other: of those only what belongs to the last 100 claims is kept.
-    delete from {schema}.attempts a using before b
-    where b.state = 'running' and b.version > 100
-      and a.job = b.id and a.version = b.version - 100 and a.outcome in ('snoozed', 'released')
-),
 moved as (
     update {schema}.jobs j
-    set state = g.state, wait = g.wait, attempt = g.attempt, losses = g.losses, holds = g.holds,
-        run_at = case when g.delay is null then j.run_at else {now} + make_interval(secs => g.delay) end,
+    set state = g.state, wait = g.wait, attempt = g.attempt, losses = g.losses, suspect = least(g.losses, 2), holds = g.holds,
+        run_at = coalesce(g.due, j.run_at),
         token = case when g.keeps_token then j.token end,
-        stopped_at = case when g.state in ('paused', 'failed') then {now} end,
+        stopped_at = case when g.state in ('paused', 'failed') then g.moment end,
         error = coalesce(g.error, j.error), worker = null, expires_at = null, renewed_at = null, started_at = null, request = null, alone = false,
         awaits = case when j.state = 'running' then g.awaits else j.awaits end
     from given g
     where j.id = g.id
-    returning j.id
+    returning j.id, j.version
 ),
 nudged as (
     insert into {schema}.nudges (kind, key)
@@ -53,4 +47,4 @@ unkeyed as (
         join {schema}.keys k on k.key = b.unique_key and k.job = b.id and k.until is null
         for update of k skip locked))
 )
-select id::text from moved
+select id::text, version from moved

@@ -6,12 +6,6 @@ from json_each(:batch) g cross join {schema}.jobs j
 where j.id = json_extract(g.value, '$.id') and j.state = 'running'
 on conflict do nothing;
 
--- A job that polls gives back one attempt after the other: of those only what belongs to the last 100 claims is kept.
-delete from {schema}.attempts
-where outcome in ('snoozed', 'released') and (job, version) in (
-    select j.id, j.version - 100 from json_each(:batch) g cross join {schema}.jobs j
-    where j.id = json_extract(g.value, '$.id') and j.state = 'running' and j.version > 100);
-
 insert into {schema}.nudges (kind, key)
 select 'target', j.target from json_each(:batch) g cross join {schema}.jobs j
 where j.id = json_extract(g.value, '$.id') and j.target is not null
@@ -34,7 +28,7 @@ where until is null and (key, job) in (
 
 update {schema}.jobs as jobs
 set state = json_extract(g.value, '$.state'), wait = json_extract(g.value, '$.wait'),
-    attempt = json_extract(g.value, '$.attempt'), losses = json_extract(g.value, '$.losses'),
+    attempt = json_extract(g.value, '$.attempt'), losses = json_extract(g.value, '$.losses'), suspect = min(json_extract(g.value, '$.losses'), 2),
     holds = json_extract(g.value, '$.holds'),
     run_at = coalesce({now} + json_extract(g.value, '$.delay'), jobs.run_at),
     token = case when json_extract(g.value, '$.keeps_token') then jobs.token end,
@@ -44,4 +38,4 @@ set state = json_extract(g.value, '$.state'), wait = json_extract(g.value, '$.wa
     awaits = case when jobs.state = 'running' then json_extract(g.value, '$.awaits') else jobs.awaits end
 from json_each(:batch) g
 where jobs.id = json_extract(g.value, '$.id')
-returning id;
+returning id, version;

@@ -2,20 +2,19 @@
 update {schema}.jobs
 set state = 'running', attempt = attempt + 1, version = version + 1, worker = :worker, token = :token,
     started_at = {now}, alone = :alone, progress = null, renewed_at = null, expires_at = {now} + coalesce(lease, :lease)
-where id in (
+where rowid in (
     select c.value
     from json_each(:keys) s, json_each((
-        select json_group_array(id) from (
-            select id from {schema}.jobs
-            where state = 'queued' and queue = :queue and suspect = :suspect and key = json_extract(s.value, '$.key')
+        select json_group_array(number) from (
+            select rowid as number from {schema}.jobs
+            where state = 'queued' and queue = :queue and suspect = :suspect and key = s.value
               and task in (select value from json_each(:tasks))
             order by rank, seq
             limit :most
         )
     )) c
-    where c.key < json_extract(s.value, '$.want')
+    where c.key < json_extract(:wants, '$[' || s.key || ']')
       and not exists (select 1 from {schema}.queues q where q.queue = :queue and q.paused)
     limit :most
 )
-returning id, version, task, queue, payload, priority, target, attempt, losses, max_attempts, policy, lease, chain,
-          position, key, blockers, context, rank, seq, created_at, run_at, expires_at;
+returning {claimed};

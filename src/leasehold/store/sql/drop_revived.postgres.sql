@@ -1,16 +1,10 @@
--- drop_revived: an id given twice, whose first job finished between our look and our insert, must not live again. And
--- whoever still waits for a job of this id that was deleted waits for the new one.
+-- drop_revived: an id given twice, whose first job finished between our look and our insert, must not live again.
 with revived as materialized (
     select f.id from {schema}.finished f
     where f.id = any(array(select json_array_elements_text(:ids::text::json)::uuid))
 ),
 again as materialized (
     select j.id, j.unique_key from {schema}.jobs j where j.id = any(array(select id from revived))
-),
-nudged as (
-    insert into {schema}.nudges (kind, key)
-    select distinct 'chain', e.blocker::text from {schema}.edges e
-    where e.blocker = any(array(select json_array_elements_text(:ids::text::json)::uuid)) and e.state is null
 ),
 unnudged as (delete from {schema}.nudges where kind = 'after' and key = any(array(select id::text from revived))),
 unlinked as (delete from {schema}.edges where job = any(array(select id from revived))),

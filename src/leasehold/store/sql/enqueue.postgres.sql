@@ -1,22 +1,24 @@
--- enqueue: insert new rows, and nudges for those that wait. Touches nothing that another transaction may hold.
-with given as materialized (
-    select b.*, coalesce(to_timestamp(b.run_at), {now} + make_interval(secs => coalesce(b.delay, 0))) as due
-    from json_to_recordset(:batch::text::json) as b(
+-- enqueue: insert new rows, and nudges for those that wait. Touches nothing that another transaction may hold. Notifies workers
+-- if one of them sleeps.
+with clock as materialized (select {now} as moment),
+given as materialized (
+    select b.*, c.moment, coalesce(to_timestamp(b.run_at), c.moment + make_interval(secs => coalesce(b.delay, 0))) as due
+    from clock c cross join json_to_recordset(:batch::text::json) as b(
         id uuid, task text, queue text, priority smallint, payload text, run_at float8, delay float8, target text, key text,
         max_attempts integer, policy text, lease float8, unique_key text, windowed boolean,
         chain uuid, "position" integer, waits integer, watched boolean, context text)
 ),
 placed as materialized (
-    select g.*, case when waits > 0 then 'jobs' when due > {now} then 'time' when target is not null then 'target' end as wait
+    select g.*, case when waits > 0 then 'jobs' when due > moment then 'time' when target is not null then 'target' end as wait
     from given g
 ),
 added as (
-    insert into {schema}.jobs (id, state, wait, queue, task, priority, target, key, payload, run_at, max_attempts, policy,
-                               lease, unique_key, windowed, chain, "position", waits, blockers, watched, context, created_at)
-    select id, case when wait is null then 'queued' else 'pending' end, wait, queue, task, priority, target,
+    insert into {schema}.jobs (id, state, wait, queue, task, priority, rank, target, key, payload, run_at, max_attempts,
+                               policy, lease, unique_key, windowed, chain, "position", waits, blockers, watched, context, created_at)
+    select id, case when wait is null then 'queued' else 'pending' end, wait, queue, task, priority, -priority, target,
            case when key is null and queue = any(array(select q.queue from {schema}.queues q where q.by_key)) then '' else key end,
-           payload::json,
-           due, max_attempts, policy::json, lease, unique_key, windowed, chain, "position", waits, waits, watched, context, {now}
+           payload::json, due, max_attempts, policy::json, lease, unique_key, windowed, chain, "position", waits, waits, watched,
+           context, moment
     from placed
     on conflict (id) do nothing
     returning id, state, wait, target, created_at, run_at
@@ -25,7 +27,11 @@ nudged as (
     insert into {schema}.nudges (kind, key)
     select case wait when 'target' then 'target' else 'after' end, case wait when 'target' then target else id::text end
     from added where wait in ('target', 'jobs')
+),
+notified as materialized (
+    select pg_notify({channel}, '') from {schema}.arming m, clock c
+    where m.armed_until > c.moment and exists (select from added)
 )
-select a.id::text, a.state, a.wait, extract(epoch from a.created_at)::float8, extract(epoch from a.run_at)::float8,
-       coalesce(m.armed_until > statement_timestamp(), false)
-from added a cross join {schema}.arming m
+select a.id::text, a.state, a.wait, date_part('epoch', a.created_at), date_part('epoch', a.run_at),
+       (select count(*) from notified) > 0
+from added a

@@ -9,6 +9,6 @@ kept as (
     insert into {schema}.steps (job, kind, name, result, until, done_at)
     select id, :kind::text, :name::text, :result::text::json, {now} + make_interval(secs => :seconds::float8), {now} from mine
     on conflict (job, kind, name) do update set done_at = steps.done_at  -- it was kept, and the answer was lost
-    returning result::text, coalesce(extract(epoch from until - {now}), 0)::float8
+    returning result, until
 )
-select * from kept
+select result::text, extract(epoch from until - {now})::float8 from kept

@@ -4,5 +4,5 @@ select id, :kind, :name, :result, {now} + :seconds, {now} from {schema}.jobs
 where id = :id and token = :token and state = 'running'
 on conflict (job, kind, name) do nothing;
 
-select s.result, coalesce(s.until - {now}, 0) from {schema}.steps s join {schema}.jobs j on j.id = s.job
+select s.result, s.until - {now} from {schema}.steps s join {schema}.jobs j on j.id = s.job
 where s.job = :id and s.kind = :kind and s.name = :name and j.token = :token and j.state = 'running';

@@ -1,18 +1,13 @@
--- note_starts: what has started, for the rates of these queues, whose limits are locked. What is older than any of them asks
--- for goes. Where rates are high, moments are rounded up, so that few rows hold many starts; none counts for less long than
--- it must.
+-- note_starts: what has started, for the rates of these queues, whose limits are locked. Where rates are high, moments are
+-- rounded up, so that few rows hold many starts; none counts for less long than it must.
 with given as materialized (
-    select b.queue, b.key, b.number, r.longest,
-           coalesce(to_timestamp(ceil(extract(epoch from {now})::float8 / r.grain) * r.grain), {now}) as at
+    select b.queue, b.key, b.number, {now} as moment,
+           to_timestamp(ceil(extract(epoch from {now})::float8 / r.grain) * r.grain) as rounded
     from json_to_recordset(:batch::text::json) as b(queue text, key text, number integer)
     cross join lateral (
-        select max(per) as longest, case when max(rate) > 1000 then min(per) / 1000 end as grain
+        select case when max(rate) > 1000 then min(per) / 1000 end as grain
         from {schema}.rates where rates.queue = b.queue
     ) r
-),
-gone as (
-    delete from {schema}.starts s using (select distinct queue, longest from given) g
-    where s.queue = g.queue and s.at <= {now} - make_interval(secs => g.longest)
 )
-insert into {schema}.starts (queue, key, at, number) select queue, key, at, number from given
+insert into {schema}.starts (queue, key, at, number) select queue, key, coalesce(rounded, moment), number from given
 on conflict (queue, key, at) do update set number = starts.number + excluded.number

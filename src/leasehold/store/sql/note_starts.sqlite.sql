@@ -1,9 +1,5 @@
--- note_starts: what has started, for the rates of these queues. What is older than any of them asks for goes. Where rates
--- are high, moments are rounded up, so that few rows hold many starts; none counts for less long than it must.
-delete from {schema}.starts
-where queue in (select json_extract(value, '$.queue') from json_each(:batch))
-  and at <= {now} - (select max(r.per) from {schema}.rates r where r.queue = {schema}.starts.queue);
-
+-- note_starts: what has started, for the rates of these queues. Where rates are high, moments are rounded up, so that few
+-- rows hold many starts; none counts for less long than it must.
 insert into {schema}.starts (queue, key, at, number)
 select g.queue, g.key, g.at, g.number from (
     select b.queue, b.key, b.number,

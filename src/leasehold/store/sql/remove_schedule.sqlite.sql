@@ -1,4 +1,2 @@
--- remove_schedule: and the ticks it had.
-delete from {schema}.ticks where schedule = :name;
-
+-- remove_schedule: and nothing else.
 delete from {schema}.schedules where name = :name returning name;

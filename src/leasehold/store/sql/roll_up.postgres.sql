@@ -1,15 +1,15 @@
--- roll_up: what is old enough is counted in longer steps; what is older than that is forgotten.
-with gone as (
-    delete from {schema}.stats s
-    where s.step = :step::integer
-      and s.at < to_timestamp(floor(extract(epoch from {now} - make_interval(secs => :seconds::float8)) / 3600) * 3600)
-    returning s.*
+-- roll_up: what is old enough is counted in longer steps. It is locked, so that of many who do this at once one counts it;
+-- a later statement removes it. Nothing is added to a time that is so long ago.
+with old as materialized (
+    select s.at, s.queue, s.name, s.bucket, s.peak, s.number from {schema}.stats s
+    where s.step = :step::integer and s.at < to_timestamp(:before::float8)
+    order by s.at, s.queue, s.name, s.bucket
+    for update
 ),
 sums as (
     select to_timestamp(floor(extract(epoch from at) / abs(:longer::integer)) * abs(:longer::integer)) as at,
            queue, name, bucket, peak, case when peak then max(number) else sum(number) end as number
-    from gone
-    where :longer::integer is not null
+    from old
     group by 1, queue, name, bucket, peak
 )
 insert into {schema}.stats as s (step, at, queue, name, bucket, peak, number)

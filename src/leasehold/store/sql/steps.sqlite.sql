@@ -1,2 +1,2 @@
 -- steps: what attempts of a job have kept, and how long what they wait for is ahead.
-select kind, name, result, coalesce(until - {now}, 0) from {schema}.steps where job = :job;
+select kind, name, result, until - {now} from {schema}.steps where job = :job;

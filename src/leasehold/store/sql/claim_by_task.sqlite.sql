@@ -1,0 +1,30 @@
+-- claim_by_task: as `claim`, for queues that hold jobs of tasks which the worker does not know, perhaps a million of them: each
+-- task is walked by itself, so that no others are passed over.
+update {schema}.jobs
+set state = 'running', attempt = attempt + 1, version = version + 1, worker = :worker, token = :token,
+    started_at = {now}, alone = :alone, progress = null, renewed_at = null, expires_at = {now} + coalesce(lease, :lease)
+where rowid in (
+    select c.value
+    from json_each(:queues) s, json_each((
+        select json_group_array(number) from (
+            select m.value as number
+            from json_each(:tasks) t, json_each((
+                select json_group_array(number) from (
+                    select rowid as number from {schema}.jobs
+                    where state = 'queued' and queue = s.value and task = t.value and suspect = :suspect
+                    order by rank, seq
+                    limit :want
+                )
+            )) m cross join {schema}.jobs j on j.rowid = m.value
+            order by j.rank, j.seq
+            limit :want
+        )
+    )) c
+    where c.key < json_extract(:wants, '$[' || s.key || ']')
+      and not exists (select 1 from {schema}.queues q where q.queue = s.value and q.paused)
+      and not exists (
+        select 1 from {schema}.queues q, json_each(:queues) a
+        where not :limited and q.limited and q.queue in (a.value, '*') and a.key <= s.key)
+    limit :want
+)
+returning {claimed};

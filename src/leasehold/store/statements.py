@@ -1,0 +1,117 @@
+"""Statements that go to libpq by one call each, prepared once for each connection.
+
+psycopg reads an answer piece by piece, and takes the interpreter lock for each piece. Beside a busy event loop that
+costs up to its switch interval of 5 ms each time. libpq itself waits for the whole answer without that lock. The main
+thread waits on the socket, so that a signal handler runs at once.
+
+Parameters go as text: the statements cast all of them.
+"""
+
+from __future__ import annotations
+
+import select
+import threading
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import psycopg
+from psycopg import errors, pq
+from psycopg.adapt import Transformer
+
+from .query import Row, Text
+
+#: What every job, or every claim, goes through.
+DIRECT = frozenset({"claim", "claim_by_task", "marks", "succeed_plain", "enqueue_one", "enqueue_plain"})
+
+_prepared: WeakKeyDictionary[psycopg.Connection[Any], dict[str, bytes]] = WeakKeyDictionary()
+
+
+def execute(raw: psycopg.Connection[Any], name: str, text: Text, params: dict[str, Any]) -> list[Row]:
+    """Run the statement of this name, whose parameters are numbered."""
+    values = [encoded(params[each]) for each in text.names]
+    known = _prepared.setdefault(raw, {})
+    prepared = known.get(text.sql)
+    if prepared is None:
+        prepared = f"{name}_{len(known)}".encode()  # stores in several schemas may share the connection
+        _succeeded(raw, raw.pgconn.prepare(prepared, text.sql.encode()))
+        known[text.sql] = prepared
+    result = _succeeded(raw, _answer(raw.pgconn, prepared, values))
+    if not result.ntuples:
+        return []
+    loader = Transformer(raw)
+    loader.set_pgresult(result, format=pq.Format.BINARY)
+    return loader.load_rows(0, result.ntuples, tuple)
+
+
+def encoded(value: Any) -> bytes | None:
+    """A parameter as libpq sends it. NUL would end the text there."""
+    if value is None:
+        return None
+    if value is True or value is False:
+        return b"true" if value else b"false"
+    text = (value if type(value) is str else str(value)).encode()
+    if b"\0" in text:
+        raise psycopg.DataError("PostgreSQL text cannot contain NUL (0x00) bytes")
+    return text
+
+
+def array_text(values: Sequence[str | float | None]) -> str:
+    """A list as the text of a PostgreSQL array."""
+    try:
+        joined = _BETWEEN.join(values)  # type: ignore[arg-type]
+    except TypeError:  # not all of them are texts
+        return "{" + ",".join(map(_element, values)) + "}"
+    if not values or joined.count(_BETWEEN) != len(values) - 1:  # one of them holds the mark itself
+        return "{" + ",".join(map(_element, values)) + "}"
+    if "\\" in joined or '"' in joined:
+        joined = joined.replace("\\", "\\\\").replace('"', '\\"')
+    joined = joined.replace(_BETWEEN, '","')
+    return f'{{"{joined}"}}'
+
+
+#: Between texts that are joined, escaped and cut again: all of them at once. JSON never holds it.
+_BETWEEN = "\x1f"
+
+
+def _element(value: str | float | None) -> str:
+    if value is None:
+        return "null"
+    if not isinstance(value, str):
+        return str(value)
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _answer(connection: pq.abc.PGconn, name: bytes, values: list[bytes | None]) -> pq.abc.PGresult | None:
+    if threading.current_thread() is not threading.main_thread():
+        return connection.exec_prepared(name, values, result_format=pq.Format.BINARY)  # type: ignore[arg-type]
+    connection.send_query_prepared(name, values, result_format=pq.Format.BINARY)
+    poll = select.poll()
+    poll.register(connection.socket, select.POLLIN)
+    while connection.flush():
+        _wait_to_write(connection)
+    last = None
+    while True:
+        while connection.is_busy():
+            poll.poll()
+            connection.consume_input()
+        result = connection.get_result()
+        if result is None:
+            return last
+        last = result
+
+
+def _wait_to_write(connection: pq.abc.PGconn) -> None:
+    """Until the socket takes more. What comes in is read meanwhile: the server may not read on before that."""
+    poll = select.poll()
+    poll.register(connection.socket, select.POLLIN | select.POLLOUT)
+    if any(event & select.POLLIN for _, event in poll.poll()):
+        connection.consume_input()
+
+
+def _succeeded(raw: psycopg.Connection[Any], result: pq.abc.PGresult | None) -> pq.abc.PGresult:
+    if result is not None and result.status in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
+        return result
+    if result is None or raw.pgconn.status == pq.ConnStatus.BAD:  # it carries no SQLSTATE then
+        raise psycopg.OperationalError(raw.pgconn.get_error_message())
+    raise errors.error_from_result(result, encoding="utf-8")

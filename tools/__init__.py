@@ -1,0 +1,1 @@
+"""What `./dev check` runs beside linters."""
