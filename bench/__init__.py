@@ -1,1 +1,9 @@
-"""Benchmarks: `./dev bench store`, `./dev bench bloat`. They bring their own databases and leave nothing behind."""
+"""Benchmarks: `./dev bench` lists them. They start their own databases and remove them afterwards.
+
+machine, server, places, programs   where a measurement runs: CPU accounting, servers, empty stores, child processes
+systems, environments, adapters     what is measured: leasehold, its peers, bare loops
+cells                               how: one function per kind of measurement
+plan, runner, results               which measurements, in which order, and what they gave
+bars, report, picture               tables, verdicts and the files in docs/benchmarks
+commands                            one module per command
+"""

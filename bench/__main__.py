@@ -1,92 +1,126 @@
-"""The command line: `python -m bench COMMAND`."""
+"""The command line: `./dev bench COMMAND`."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import signal
+import sys
 from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
-from bench import bloat, chains, crash, facts, hands, latency, memory, pages, places, prune, store, web, worker
+from bench import report, runner, systems
+from bench.environments import CACHE
+from bench.lab import Lab, Options
+from bench.plan import Plan
+from bench.results import Results
 
-
-def main(given: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="./dev bench", description="Benchmarks.")
-    commands = parser.add_subparsers(dest="command", required=True)
-
-    one = commands.add_parser("store", help="the flows beside the same SQL in a bare loop, on both stores")
-    one.add_argument("--store", choices=("sqlite", "postgres"), help="this store only")
-    one.add_argument("--dsn", help="a PostgreSQL server; without it, one is started (and a SQLite file is always made)")
-    one.add_argument("--batches", type=int, nargs="+", default=[1, 10, 100, 500], metavar="N")
-    one.add_argument("--repeat", type=int, default=7, metavar="N", help="medians of so many (default 7)")
-    one.add_argument("--profile", action="store_true", help="show where the flows spend their time instead")
-
-    two = commands.add_parser("bloat", help="claims on PostgreSQL while an old snapshot is held open")
-    two.add_argument("--dsn", help="a PostgreSQL server; without it, one is started")
-    two.add_argument("--jobs", type=int, default=300_000, metavar="N")
-    two.add_argument("--cursor", choices=("on", "off"), default="on", help="the claim cursor (default on)")
-    two.add_argument("--snapshot", choices=("on", "off"), default="on", help="the old snapshot (default on)")
-
-    three = commands.add_parser("prune", help="claims while a long history is pruned, on both stores")
-    three.add_argument("--store", choices=("sqlite", "postgres"), help="this store only")
-    three.add_argument("--dsn", help="a PostgreSQL server; without it, one is started")
-    three.add_argument("--jobs", type=int, default=100_000, metavar="N", help="the history (default 100,000)")
-
-    for name, (text, what, default) in WORKERS.items():
-        sub = commands.add_parser(name, help=text)
-        sub.add_argument("--store", choices=("sqlite", "postgres"), default="postgres", help="(default postgres)")
-        sub.add_argument("--dsn", help="a PostgreSQL server; without it, one is started")
-        sub.add_argument("--jobs", type=int, default=default, metavar="N", help=f"{what} (default {default:,})")
-        sub.add_argument("--repeat", type=int, default=3, metavar="N", help="repetitions, or kills (default 3)")
-
-    options = parser.parse_args(given)
-    facts.show_machine()
-    if options.command in WORKERS:
-        with places.store(options.store, options.dsn) as place, hands.hands(place) as some:
-            with_workers(options.command, place, some, options.jobs, options.repeat)
-    elif options.command == "store":
-        kinds = [options.store] if options.store else ["sqlite", "postgres"]
-        for kind in kinds:
-            with places.store(kind, options.dsn) as place:
-                if options.profile:
-                    store.profile(place, max(options.batches))
-                else:
-                    store.run(place, options.batches, options.repeat)
-    elif options.command == "prune":
-        for kind in [options.store] if options.store else ["sqlite", "postgres"]:
-            with places.store(kind, options.dsn) as place:
-                prune.run(place, options.jobs)
-    else:
-        with places.store("postgres", options.dsn) as place:
-            bloat.run(place, options.jobs, cursor=options.cursor == "on", snapshot=options.snapshot == "on")
+COMMANDS = (
+    "all", "limit", "peers", "worker", "enqueue", "latency", "flat", "features", "network", "growth", "soak", "sqlite",
+    "chains", "web", "memory", "crash", "start", "idle",
+)  # fmt: skip
+RESUMABLE = CACHE / "all.jsonl"
 
 
-WORKERS = {
-    "worker": ("worker processes beside a bare loop of the same SQL", "jobs to a repetition", 100_000),
-    "latency": ("an idle worker: how soon it begins, what it costs", "single jobs", 500),
-    "crash": ("workers killed under a backlog: how soon their jobs run again", "the backlog", 100_000),
-    "chains": ("chains of three, fan-in, fan-out and transactions beside plain jobs", "of each", 10_000),
-    "web": ("a worker beside twenty live pages, and alone", "jobs to a repetition", 100_000),
-    "pages": ("every view over a million finished jobs", "waiting jobs, of ten times as many", 100_000),
-    "memory": ("whether a worker's memory grows", "jobs", 200_000),
-}
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser, options = parse(arguments)
+    if options.command is None:
+        parser.print_help()
+        return 0
+    if options.command == "report":
+        results = Results.load(options.file)
+        return finish(_plan(results.head["command"], Lab(Options())), results, options)
+    return measure(parser, options)
 
 
-def with_workers(command: str, place: places.Place, some: hands.Hands, jobs: int, repeat: int) -> None:
-    """The benchmarks that start worker processes."""
-    if command == "worker":
-        worker.run(place, some, jobs, repeat)
-    elif command == "latency":
-        latency.run(some, jobs)
-    elif command == "chains":
-        chains.run(place, some, jobs)
-    elif command == "pages":
-        pages.run(place, some, jobs, repeat)
-    elif command == "web":
-        web.run(place, some, jobs, repeat)
-    elif command == "crash":
-        crash.run(some, jobs, repeat)
-    else:
-        memory.run(some, jobs)
+def measure(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    settings = _settings(options)
+    with Lab(settings) as lab:
+        plan = _plan(options.command, lab)
+        known = {cell.system for cell in plan.cells}
+        if unknown := set(settings.only) - known:
+            parser.error(f"--only {min(unknown)}: not one of {', '.join(sorted(known))}")
+        results = _results(options, settings)
+        try:
+            runner.run(plan, lab, results)
+        except KeyboardInterrupt:
+            again = " Run it again to continue." if options.command == "all" else ""
+            print(f"bench: interrupted.{again}", file=sys.stderr)
+            return 130
+    results.head["versions"] = systems.versions({record["system"] for record in results.records if "row" in record})
+    results.discard_progress()
+    return finish(plan, results, options)
+
+
+def finish(plan: Plan, results: Results, options: argparse.Namespace) -> int:
+    """Show, write, and return 1 if a measurement failed. A quick run is written only where --to says."""
+    report.show(report.tables(plan, results), results)
+    wanted = options.to or not results.head["options"].get("quick")
+    for file in report.write(plan, results, options.to) if wanted else ():
+        print(f"wrote {file}", file=sys.stderr)
+    return 1 if results.errors() else 0
+
+
+def parse(arguments: Sequence[str] | None) -> tuple[argparse.ArgumentParser, argparse.Namespace]:
+    parser = argparse.ArgumentParser(prog="./dev bench", description="Benchmarks. Without a command: a list of them.")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for name in COMMANDS:
+        _add_command(commands, name)
+    again = commands.add_parser("report", help="render the tables and pictures of a JSON file again")
+    again.add_argument("file", type=Path)
+    again.add_argument("--to", type=Path, metavar="FOLDER", help="where it goes; default as above")
+    return parser, parser.parse_args(arguments)
+
+
+def _add_command(commands: Any, name: str) -> None:
+    text = importlib.import_module(f"bench.commands.{name}").HELP
+    add = commands.add_parser(name, help=text, description=text).add_argument
+    add("--quick", action="store_true", help="small sizes and one repetition, to see that it works")
+    add("--repeat", type=_positive, metavar="N", help="repetitions (default 3)")
+    add("--only", action="append", default=[], metavar="SYSTEM", help="only this system; repeatable")
+    add("--jobs", type=_positive, metavar="N", help="so many jobs, in place of the usual number")
+    add("--dsn", metavar="URL", help="this PostgreSQL server; it must let you create databases")
+    add(
+        "--to",
+        type=Path,
+        metavar="FOLDER",
+        help="of the report (default: docs/benchmarks for all, else .bench/reports)",
+    )
+    if name == "all":
+        add("--fresh", action="store_true", help="do not continue an interrupted run")
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)
+
+
+def _settings(options: argparse.Namespace) -> Options:
+    repeat = options.repeat or (1 if options.quick else None)
+    return Options(options.quick, repeat, tuple(sorted(options.only)), options.dsn, options.jobs)
+
+
+def _plan(command: str, lab: Lab) -> Plan:
+    plan: Plan = importlib.import_module(f"bench.commands.{command}").plan(lab)
+    return plan
+
+
+def _results(options: argparse.Namespace, settings: Options) -> Results:
+    """New ones; of `all`, those of an interrupted run with the same settings."""
+    described = {name: value for name, value in asdict(settings).items() if value and name != "dsn"}
+    if options.command != "all":
+        return Results.begin(options.command, described)
+    if RESUMABLE.exists() and not options.fresh:
+        results = Results.resume(RESUMABLE)
+        if results.matches(described):
+            print(f"bench: continuing the run of {results.head['date']}", file=sys.stderr)
+            return results
+    return Results.begin("all", described, RESUMABLE)
 
 
 if __name__ == "__main__":
-    main()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stop servers and remove files, as Ctrl-C does
+    sys.exit(main())

@@ -1,97 +1,150 @@
-"""Where a benchmark runs: a store in a fresh schema or file, and a plain connection to the same place."""
+"""Where one measurement runs: an empty store of a system, made for it and removed afterwards."""
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import tempfile
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Protocol, Self
+from urllib.parse import urlsplit
 
 import psycopg
 
-from bench import facts
-from leasehold.store.postgres import PostgresStore
-from leasehold.store.query import texts
-from leasehold.store.sqlite import SQLiteStore
+from bench.environments import CACHE, Unavailable
+from bench.programs import Program, Stuck, wait_until
+from bench.server import Postgres
+from bench.systems import System
 
 
-@dataclass
+class Servers(Protocol):
+    """What a place needs of the laboratory."""
+
+    @property
+    def postgres(self) -> Postgres: ...
+
+    @property
+    def redis(self) -> str | None: ...
+
+    def template(self, system: System) -> str: ...
+
+
 class Place:
-    """A store, and a connection that knows nothing of flows."""
+    """An empty store, and the programs that use it."""
 
-    name: str
-    store: PostgresStore | SQLiteStore
-    raw: Any
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.programs: list[Program] = []
+        self.env: dict[str, str] = {}
 
-    def bare(self, name: str, params: dict[str, Any]) -> list[Any]:
-        """The statement of a flow as a plain loop would run it, in a transaction of the same shape."""
-        if isinstance(self.store, PostgresStore):
-            (text,) = texts(name, "postgres", "pyformat", self.store.quoted)
-            cursor = self.raw.execute(text.sql, params, binary=True)
-            return cursor.fetchall() if cursor.description else []
-        answer: list[Any] = []
-        self.raw.execute("begin immediate")
-        for text in texts(name, "sqlite", "named", self.store.quoted):
-            cursor = self.raw.execute(text.sql, params)
-            if cursor.description:
-                answer += cursor.fetchall()
-        self.raw.execute("commit")
-        return answer
+    def start(self, role: str, env: Mapping[str, str] | None = None) -> Program:
+        program = Program(self.system, role, {**self.env, **(env or {})})
+        self.programs.append(program)
+        return program
 
-    def tidy(self) -> None:
-        """What is left of one measurement shall not be in the way of the next."""
-        if isinstance(self.store, PostgresStore):
-            self.raw.execute(f"vacuum {self.store.quoted}.jobs")
+    def unfinished(self) -> int:
+        """Jobs in the store that are not over."""
+        return 0
 
+    def checkpoint(self) -> None:
+        """Let what was written before not disturb what is measured next."""
 
-@contextmanager
-def store(kind: str, dsn: str | None) -> Iterator[Place]:
-    """A fresh store of this kind, gone afterwards."""
-    with _postgres(dsn) if kind == "postgres" else _sqlite() as place:
-        facts.show_place(place.name, place.raw)
-        yield place
-        place.store.close()
+    def size(self) -> dict[str, int]:
+        """Bytes written to the log so far, and bytes on disk."""
+        return {}
 
+    def await_empty(self, within: float = 30.0) -> None:
+        wait_until(lambda: self.unfinished() == 0, within, f"every job of {self.system.name} is finished")
 
-@contextmanager
-def _sqlite() -> Iterator[Place]:
-    with tempfile.TemporaryDirectory(prefix="leasehold-bench-", dir=Path.cwd()) as folder:
-        store = SQLiteStore(f"{folder}/bench.db")
-        store.migrate()
-        raw = sqlite3.connect(f"{folder}/bench.db", isolation_level=None, timeout=30)
-        raw.execute("pragma synchronous = full")
-        try:
-            yield Place("sqlite", store, raw)
-        finally:
-            raw.close()
+    def close(self) -> None:
+        for program in self.programs:
+            program.kill()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
 
 
-@contextmanager
-def _postgres(dsn: str | None) -> Iterator[Place]:
-    with _server(dsn) as url, psycopg.connect(url, autocommit=True) as raw:
-        schema = f"bench_{uuid.uuid4().hex[:8]}"
-        store = PostgresStore(url, schema=schema)
-        try:
-            store.migrate()
-            yield Place("postgres", store, raw)
-        finally:
-            raw.execute(f"drop schema if exists {schema} cascade")
+class PostgresPlace(Place):
+    def __init__(self, system: System, servers: Servers) -> None:
+        super().__init__(system)
+        self.server = servers.postgres
+        self.database = self.server.create(servers.template(system))
+        self.url = self.server.url(self.database)
+        self.db = psycopg.connect(self.url, autocommit=True)
+        self.env["BENCH_URL"] = self.url
+
+    def url_through(self, port: int, host: str = "127.0.0.1") -> str:
+        """The same database through a proxy."""
+        return urlsplit(self.url)._replace(netloc=f"postgres@{host}:{port}").geturl()
+
+    def value(self, statement: str) -> Any:
+        row = self.db.execute(statement.encode()).fetchone()
+        return row[0] if row else None
+
+    def unfinished(self) -> int:
+        return int(self.value(self.system.unfinished)) if self.system.unfinished else 0
+
+    def checkpoint(self) -> None:
+        self.db.execute("checkpoint")
+
+    def size(self) -> dict[str, int]:
+        log = self.value("select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint")
+        return {"wal": log, "disk": self.value("select pg_database_size(current_database())")}
+
+    def close(self) -> None:
+        super().close()
+        self.db.close()
+        self.server.drop(self.database)
 
 
-@contextmanager
-def _server(dsn: str | None) -> Iterator[str]:
-    """The server given, or a throwaway one such as the tests use: the newest that there is."""
-    if dsn is not None:
-        yield dsn
-        return
-    from tests import servers  # needs the tools of development, as a benchmark of a server given does not
+class SQLitePlace(Place):
+    def __init__(self, system: System) -> None:
+        super().__init__(system)
+        CACHE.mkdir(exist_ok=True)
+        self._folder = Path(tempfile.mkdtemp(prefix="sqlite-", dir=CACHE))
+        self.file = self._folder / "bench.db"
+        self.env |= {"BENCH_FILE": str(self.file), "BENCH_URL": f"sqlite:///{self.file}?synchronous=full"}
+        self.start("setup").wait()
+        self.db = sqlite3.connect(self.file, isolation_level=None, timeout=30)
 
-    names = servers.local_names()
-    if not names:
-        raise SystemExit(servers.HOW_TO_GET_ONE)
-    with servers.running() as running:
-        yield running.get(names[0]).dsn
+    def unfinished(self) -> int:
+        return int(self.db.execute(self.system.unfinished).fetchone()[0]) if self.system.unfinished else 0
+
+    def close(self) -> None:
+        super().close()
+        self.db.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class RedisPlace(Place):
+    def __init__(self, system: System, servers: Servers) -> None:
+        super().__init__(system)
+        if servers.redis is None:
+            raise Unavailable("there is no redis-server on the PATH")
+        self.env["BENCH_REDIS"] = servers.redis
+        self.start("setup").wait()
+
+
+def open_place(system: System, servers: Servers) -> Place:
+    if system.store == "postgres":
+        return PostgresPlace(system, servers)
+    return RedisPlace(system, servers) if system.store == "redis" else SQLitePlace(system)
+
+
+def make_template(system: System, server: Postgres) -> str:
+    """An empty database with the system's tables, to be copied for each measurement."""
+    name = server.create()
+    program = Program(system, "setup", {"BENCH_URL": server.url(name)})
+    try:
+        program.wait()
+    except Stuck:
+        server.drop(name)
+        raise
+    finally:
+        program.kill()
+    return name

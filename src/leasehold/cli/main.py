@@ -13,6 +13,7 @@ from ..core.errors import InvalidInput, LeaseholdError, SchemaMismatch, UnknownT
 from ..core.release import release
 from ..redact import without_passwords
 from . import (
+    bench,
     completion,
     demo,
     doctor,
@@ -35,7 +36,7 @@ from .load import Wrong
 
 COMMANDS = (
     worker, enqueue, jobs, queues, workers, targets, schedules, history, top, web, doctor, prune, migrate,
-    completion, demo,
+    completion, bench, demo,
 )  # fmt: skip
 
 NOBODY_READS = 141

@@ -46,13 +46,13 @@ def run(app: App, addresses: Iterable[str], bound: float) -> None:
         context.close()
     print(f"the slowest answer to the browser took {slowest:.0f} ms, {slowest / bound:.2f} of the bound")
     if troubles:
-        raise SystemExit(f"the browser complains: {troubles[0]}")
+        raise RuntimeError(f"the browser complains: {troubles[0]}")
 
 
 def _open(page: Page, address: str) -> float:
     answer = page.goto(address)
     if answer is None or answer.status != 200:
-        raise SystemExit(f"{address} answered {answer and answer.status} to the browser")
+        raise RuntimeError(f"{address} answered {answer and answer.status} to the browser")
     _show(address, answer, page.evaluate(LOADED))
     return _served(answer)
 
@@ -69,7 +69,7 @@ def _act(page: Page, deed: Deed) -> float:
     said = page.locator(".flash p").inner_text()
     spent = 1000 * (time.perf_counter() - begin)
     if not deed.came():
-        raise SystemExit(f"{title} The page says {said!r}, and it has not come about")
+        raise RuntimeError(f"{title} The page says {said!r}, and it has not come about")
     _show(f"{title} {said}", sent.value, spent)
     return 0.0 if "/act/bulk" in sent.value.url else _served(sent.value)  # as long as there are many
 

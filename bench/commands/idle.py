@@ -1,0 +1,93 @@
+"""What a claim that finds nothing costs the server: CPU, buffers and time, by pg_stat_statements and /proc.
+
+A worker that looks 100 times a second serves an empty store; 100 queues that hold only future jobs; 100 queues that are
+named to it; and a store with a million jobs of tasks that it does not know, in 3,000 queues.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from functools import partial
+
+from bench.environments import Unavailable
+from bench.lab import Lab
+from bench.places import PostgresPlace
+from bench.plan import Cell, Figures, Measured, Plan, Row
+from bench.rows import Copier, enqueue_one
+from bench.systems import LEASEHOLD
+
+HELP = "server CPU, buffers and time of a claim that finds nothing"
+DETAILS = ("buffers", "milliseconds", "claims_per_s")
+ROWS = (Row("idle", "An empty claim", "server_us", "us of server CPU", True, "", DETAILS),)
+POLL = 0.01
+# The statement that locks rows to claim them; upkeep runs others, far less often.
+CLAIM = """
+select s.calls, s.mean_exec_time, (s.shared_blks_hit + s.shared_blks_read)::float / s.calls
+from pg_stat_statements s join pg_database d on d.oid = s.dbid
+where d.datname = current_database() and s.query ilike '%skip locked%' order by s.calls desc limit 1
+"""
+
+
+def plan(lab: Lab) -> Plan:
+    stores: dict[str, tuple[Callable[[Lab, PostgresPlace], None], dict[str, str]]] = {
+        "empty store": (lambda lab, place: None, {}),
+        "100 queues": (future_jobs, {}),
+        "100 named queues": (future_jobs, {"BENCH_SERVES": json.dumps([f"q{n}" for n in range(100)])}),
+        "unknown tasks": (unknown_tasks, {}),
+    }
+    cells = [Cell("idle", name, partial(claims, fill=fill, env=env), most=1) for name, (fill, env) in stores.items()]
+    return Plan(ROWS, tuple(cells))
+
+
+def claims(lab: Lab, fill: Callable[[Lab, PostgresPlace], None], env: dict[str, str]) -> Measured:
+    seconds = 2.0 if lab.options.quick else 10.0
+    with lab.postgres_place(LEASEHOLD) as place:
+        _track(place)
+        fill(lab, place)
+        place.checkpoint()
+        worker = place.start("worker", {"BENCH_POLL": str(POLL), **env})
+        worker.go()
+        time.sleep(2.0)
+        return {"idle": _watch(lab, place, seconds)}
+
+
+def _track(place: PostgresPlace) -> None:
+    if "pg_stat_statements" not in place.value("show shared_preload_libraries"):
+        raise Unavailable("the server does not load pg_stat_statements")
+    place.db.execute("create extension pg_stat_statements")
+    place.db.execute(f"alter database {place.database} set pg_stat_statements.track = 'all'".encode())
+
+
+def _watch(lab: Lab, place: PostgresPlace, seconds: float) -> Figures:
+    place.db.execute("select pg_stat_statements_reset()")
+    before = _backends(lab, place)
+    time.sleep(seconds)
+    after = _backends(lab, place)
+    row = place.db.execute(CLAIM).fetchone()
+    if row is None:
+        raise Unavailable("the worker ran no statement with SKIP LOCKED")
+    calls, milliseconds, buffers = row
+    used = sum(cpu - before.get(pid, 0.0) for pid, cpu in after.items())
+    rate = {"claims_per_s": calls / seconds, "server_us": 1e6 * used / calls}
+    return {**rate, "milliseconds": milliseconds, "buffers": buffers}
+
+
+def _backends(lab: Lab, place: PostgresPlace) -> dict[int, float]:
+    """CPU seconds of the worker's backends."""
+    query = "select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+    return {pid: lab.postgres.backend_seconds(pid) for (pid,) in place.db.execute(query)}
+
+
+def future_jobs(lab: Lab, place: PostgresPlace) -> None:
+    for number in range(100):
+        enqueue_one(place.url, queue=f"q{number}", delay=86400)
+
+
+def unknown_tasks(lab: Lab, place: PostgresPlace) -> None:
+    copier = Copier(place, "leasehold.jobs", enqueue_one(place.url).id)
+    changes = {"task": "'unknown_' || n % 50", "queue": "'q' || n % 3000"}
+    copier.multiply(lab.size(1_000_000, 20_000), changes)
+    place.db.execute("delete from leasehold.jobs where task = 'noop'")
+    place.db.execute("vacuum analyze leasehold.jobs")

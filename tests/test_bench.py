@@ -1,0 +1,276 @@
+"""The benchmarks: what they measure is coherent, complete and checked. Nothing here depends on how fast anything is."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from bench import __main__ as command_line
+from bench import bars, cells, picture, report, runner
+from bench.cells import Wrong
+from bench.commands import enqueue
+from bench.environments import Unavailable
+from bench.lab import Lab, Options
+from bench.plan import Cell, Plan, Row, join
+from bench.proxy import Proxy
+from bench.results import Results
+from bench.rows import Copier, enqueue_one
+from bench.systems import ALL, LEASEHOLD, SQLITE
+from tests.servers import Server
+
+SCRATCH = "select nspname from pg_namespace where nspname like 'leasehold_bench_%'"
+DATABASES = "select datname from pg_database where datname like 'bench_%'"
+
+
+@pytest.fixture(scope="module")
+def server(pg_servers: list[Server]) -> Server:
+    return pg_servers[0]
+
+
+@pytest.fixture
+def lab(server: Server) -> Iterator[Lab]:
+    with Lab(Options(quick=True, repeat=1, dsn=server.dsn, jobs=200)) as made:
+        yield made
+
+
+def plans() -> dict[str, Plan]:
+    lab = Lab(Options(quick=True))
+    return {name: importlib.import_module(f"bench.commands.{name}").plan(lab) for name in command_line.COMMANDS}
+
+
+def test_a_command_has_help_rows_and_cells(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line.main([]) == 0
+    listed = capsys.readouterr().out
+    for name, plan in plans().items():
+        assert f"    {name} " in listed
+        keys = [(cell.name, cell.system) for cell in plan.cells]
+        assert keys
+        assert len(set(keys)) == len(keys)
+        assert len({row.name for row in plan.rows}) == len(plan.rows)
+
+
+def test_every_bar_is_judged_by_a_row_of_the_whole_run() -> None:
+    rows = {row.name for row in plans()["all"].rows} | {row.name for row in plans()["web"].rows}
+    assert {bar.row for bar in bars.BARS} <= rows
+    assert set(bars.REFERENCE) <= rows
+    assert {name for row in bars.REFERENCE.values() for name in row} <= set(ALL)
+
+
+def test_systems_take_turns_and_begin_with_another_one_each_time() -> None:
+    drains = (Cell("drain", name, counted(1.0)) for name in "abc")
+    plan = Plan((), (*drains, Cell("once", "d", counted(1.0), most=1)))
+    assert [cell.system for _, cell in plan.turns(2)] == ["a", "b", "c", "d", "b", "c", "a"]
+    assert join([plan, plan]) == plan
+    assert [cell.system for cell in plan.only(["b"]).cells] == ["b"]
+
+
+def counted(number: float) -> Callable[[Lab], dict[str, Any]]:
+    return lambda lab: {"drain1": {"rate": number, "others": 0.1}}
+
+
+def refuse(error: Exception) -> Callable[[Lab], dict[str, Any]]:
+    def measure(lab: Lab) -> dict[str, Any]:
+        raise error
+
+    return measure
+
+
+def test_a_run_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    stopped = Plan((), (Cell("x", "a", counted(1.0)), Cell("x", "b", refuse(KeyboardInterrupt()))))  # type: ignore[arg-type]
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(stopped, Lab(Options(repeat=1)), Results.begin("all", {}, file))
+    results = Results.resume(file)
+    assert results.matches({})
+    runner.run(Plan((), (Cell("x", "a", counted(7.0)), Cell("x", "b", counted(2.0)))), Lab(Options(repeat=1)), results)
+    assert (results.median("drain1", "a"), results.median("drain1", "b")) == (1.0, 2.0)
+    results.discard_progress()
+    assert not file.exists()
+
+
+def test_lost_jobs_and_missing_systems_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    some = (
+        Cell("x", "a", refuse(Wrong("3 handler calls instead of 4"))),
+        Cell("x", "b", refuse(Unavailable("there is no b"))),
+        Cell("x", "c", counted(1.0)),
+    )
+    results = Results.begin("peers", {})
+    runner.run(Plan((), some), Lab(Options(repeat=2)), results)
+    assert results.errors() == ["x a: Wrong: 3 handler calls instead of 4"] * 2
+    assert results.skipped() == {"b": "there is no b"}
+    assert "ERROR in x, a: 3 handler calls instead of 4" in capsys.readouterr().err
+    assert any(line.startswith("ERROR: x a") for line in report.closing(results))
+
+
+def measured(**rates: float) -> Results:
+    results = Results.begin("peers", {})
+    for turn in (1, 2, 3):
+        for system, rate in rates.items():
+            results.add(turn=turn, cell="drain1", row="drain1", system=system.replace("_", "-"), rate=rate * turn)
+    return results
+
+
+def test_bars_compare_within_a_turn_and_a_slow_peer_makes_the_run_void() -> None:
+    results = measured(raw=100.0, leasehold=90.0, graphile_worker=60.0, pg_boss=62.0, pgqueuer=21.0)
+    (verdict,) = [bar.verdict(results) for bar in bars.BARS if bar.row == "drain1"]
+    assert (verdict.met, verdict.found) == (True, "1.45 of pg-boss")
+    assert bars.void_reasons(results) == []
+    held_up = measured(raw=100.0, leasehold=50.0, graphile_worker=30.0, pg_boss=62.0, pgqueuer=21.0)
+    assert [str(bar.verdict(held_up)) for bar in bars.BARS if bar.row == "drain1"] == [
+        "leasehold at least 1.2 of the best peer: MISSED (0.81 of pg-boss)"
+    ]
+    assert bars.void_reasons(held_up) == ["drain1: graphile-worker reached 0.30 of raw, the reference is 0.55"]
+    assert all(bar.verdict(Results.begin("all", {})).met is None for bar in bars.BARS)
+
+
+def test_a_report_has_tables_bars_and_a_picture_and_can_be_rendered_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(picture, "to_png", lambda svg, png: False)
+    results = measured(raw=100.0, leasehold=90.0, graphile_worker=60.0)
+    results.add(turn=1, row="snapshot", system="leasehold", blocks=[3.0, 2.0], disk=[1, 2])
+    rows = (Row("drain1", "Drain <1>"), Row("snapshot", "Blocks", "blocks"))
+    data, page, svg = report.write(Plan(rows, ()), results, tmp_path)
+    text = page.read_text()
+    assert "| leasehold | 180 | 90 to 270 | 0.90 |" in text
+    assert "- bar: leasehold at least 1.2 of the best peer: met (1.50 of graphile-worker)" in text
+    assert "| leasehold | 3  2 |" in text
+    assert "Drain &lt;1&gt;" in svg.read_text()
+    assert Results.load(data).records == results.records
+    assert command_line.main(["report", str(data), "--to", str(tmp_path / "again")]) == 0
+    assert "1.50 of graphile-worker" in capsys.readouterr().out
+
+
+def test_a_command_measures_and_writes_what_it_found(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(picture, "to_png", lambda svg, png: False)
+    options = ["--quick", "--jobs", "100", "--dsn", server.dsn, "--to", str(tmp_path)]
+    assert command_line.main(["features", *options, "--only", "dependencies"]) == 0
+    (file,) = tmp_path.glob("*.json")
+    (record,) = json.loads(file.read_text())["records"]
+    assert (record["row"], record["system"], record["jobs"]) == ("features", "dependencies", 110)
+    assert record["rate"] < record["enqueue"]
+    with psycopg.connect(server.dsn) as connection:
+        assert connection.execute(DATABASES).fetchall() == []
+
+
+def test_the_limits_of_enqueue_write_the_rows_that_they_count(lab: Lab) -> None:
+    assert enqueue.copy(lab)["bulk"]["rate"] > 0  # type: ignore[call-overload]
+    assert enqueue.insert(lab)["single"]["rate"] > 0  # type: ignore[call-overload]
+
+
+def test_jobs_on_sqlite_are_enqueued_and_drained(lab: Lab) -> None:
+    found = cells.drain(lab, SQLITE, 100)
+    assert found["jobs"] == 110
+    assert found["bulk"]["jobs"] == 100
+
+
+def test_an_unknown_system_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command_line.main(["features", "--only", "kafka"])
+    assert "--only kafka: not one of dependencies, fair groups" in capsys.readouterr().err
+
+
+def test_copies_of_a_row_are_jobs_like_any_other(lab: Lab) -> None:
+    with lab.postgres_place(LEASEHOLD) as place:
+        Copier(place, "leasehold.jobs", enqueue_one(place.url).id).multiply(300, {"queue": "'q' || n % 3"})
+        assert cells.drain_place(place, 301)["jobs"] == 301
+        assert place.value("select count(distinct queue) from leasehold.finished") == 4
+
+
+def test_the_proxy_delays_and_counts_round_trips() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as echo, Proxy(echo.getsockname(), delay=0.05) as proxy:
+
+        def answer() -> None:
+            connection, _ = echo.accept()
+            with connection:
+                while data := connection.recv(100):
+                    connection.sendall(data)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with socket.create_connection(("127.0.0.1", proxy.port)) as client:
+            begin = time.monotonic()
+            for _ in range(2):
+                client.sendall(b"ping")
+                assert client.recv(100) == b"ping"
+            assert time.monotonic() - begin >= 0.2
+        thread.join(10)
+        assert proxy.round_trips == 2
+
+
+def leasehold_bench(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "leasehold", "bench", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, **env}, check=False)
+
+
+def test_leasehold_bench_measures_a_store_and_leaves_nothing_behind(store_url: str, tmp_path: Path) -> None:
+    done = leasehold_bench(store_url, "--jobs", "100", "--json")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert figures["jobs"] == 100
+    assert all(figures[name] > 0 for name in ("single", "bulk", "drain", "raw_single", "raw_bulk", "raw_drain"))
+    latency = figures["latency"]
+    assert 0 < latency["p50"] <= latency["p90"] <= latency["p99"] <= latency["max"]
+    assert list(tmp_path.iterdir()) == []
+    if store_url.startswith("postgres"):
+        with psycopg.connect(store_url) as connection:
+            assert connection.execute(SCRATCH).fetchall() == []
+
+
+def test_leasehold_bench_takes_an_app_and_prints_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shop.py").write_text("from leasehold import App\napp = App('sqlite:///shop.db')\n")
+    monkeypatch.chdir(tmp_path)
+    done = leasehold_bench("shop:app", "--jobs", "100")
+    assert done.returncode == 0, done.stderr
+    assert "100 jobs, 1 worker process with 10 slots" in done.stdout
+    assert "Every job ran exactly once." in done.stdout
+    assert not (tmp_path / "shop.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["mysql://db"], 2, "starts with sqlite:// or postgresql://"),
+        (["--jobs", "1"], 2, "--jobs must be a whole number from 100"),
+        (["--processes", "0"], 2, "--processes must be a whole number from 1"),
+        (["nowhere:app"], 1, "there is no module 'nowhere'"),
+        (["sqlite:////no/such/folder/x.db"], 1, "Cannot make a scratch folder in /no/such/folder"),
+        (["postgresql://reader:secret@127.0.0.1:1/db"], 1, "cannot connect to postgresql://reader@127.0.0.1:1/db"),
+    ],
+)
+def test_leasehold_bench_refuses_in_one_sentence(arguments: list[str], code: int, said: str) -> None:
+    done = leasehold_bench(*arguments)
+    assert done.returncode == code
+    assert done.stderr.startswith("leasehold: ")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "secret" not in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_leasehold_bench_cleans_up_when_it_is_interrupted(number: signal.Signals, server: Server) -> None:
+    command = [sys.executable, "-m", "leasehold", "bench", server.dsn, "--jobs", "1000000"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        deadline = time.monotonic() + 30
+        while not connection.execute(SCRATCH).fetchall() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=30)
+        assert process.returncode == 130, said
+        assert connection.execute(SCRATCH).fetchall() == []
