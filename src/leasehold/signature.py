@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import msgspec.inspect
-import msgspec.structs
+from msgspec.structs import astuple
 
 from .attempt import Attempt
 from .core import names, payload
@@ -92,7 +92,7 @@ class TaskSignature:
         return text
 
     def _refuse_what_changes(self, given: Mapping[str, Any], decoded: Any) -> None:
-        back = dict(zip(self._signature.parameters, msgspec.structs.astuple(decoded), strict=True))
+        back = dict(zip(self._signature.parameters, astuple(decoded), strict=True))
         for name, value in given.items():
             found = difference(value, back[name], f".{name}")
             if found is not None:
@@ -101,12 +101,11 @@ class TaskSignature:
     def decode(self, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a stored payload, converted by the annotations; InvalidArguments says what differs."""
         try:
-            decoded = self._codec.arguments.decode(text)
+            values: tuple[Any, ...] = astuple(self._codec.arguments.decode(text))
         except msgspec.DecodeError as error:
             raise InvalidArguments(self._difference(text, error)) from None
         except RecursionError:
             raise InvalidArguments(f"{self.task}(): the stored payload is nested too deep") from None
-        values: tuple[Any, ...] = msgspec.structs.astuple(decoded)
         if self._by_place and (self._all_required or not any(value is msgspec.UNSET for value in values)):
             return values, {}  # the usual case, without the detour
         named = zip(self._signature.parameters, values, strict=True)

@@ -149,14 +149,10 @@ class Task(Prepared[P, R_co]):
         self.on_doubt: OnDoubt = checked.get("on_doubt", "continue")
         self.on_shutdown: OnShutdown = checked.get("on_shutdown", "release")
         self.is_async = inspect.iscoroutinefunction(function)
+        self.takes_attempt = signature.takes_attempt  # as the first argument of the function
         super().__init__(self, {})
         # Not what the function carries in its __dict__: that could overwrite the above.
         update_wrapper(cast("Callable[..., Any]", self), function, WRAPPER_ASSIGNMENTS, updated=())
-
-    @property
-    def takes_attempt(self) -> bool:
-        """Whether the function wants the `Attempt` as its first argument."""
-        return self.signature.takes_attempt
 
     def arguments(self, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """What to call the function with, from a stored payload; the attempt, if it takes one, comes before these."""

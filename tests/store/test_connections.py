@@ -196,6 +196,17 @@ def test_what_is_used_again_and_again_is_kept_until_it_is_old() -> None:
     assert made[0].closed
 
 
+def test_a_connection_in_constant_use_does_not_start_a_thread_each_time() -> None:
+    lines, _ = pool()
+    seen: set[int] = set()
+    began = time.monotonic()
+    for _ in range(500):
+        with lines.connection():
+            seen.update(id(thread) for thread in sweepers())
+            time.sleep(0.0005)
+    assert len(seen) <= 2 + time.monotonic() - began, "the thread looks once a second, and may end then"
+
+
 def test_async_connections_are_closed_when_nobody_uses_them() -> None:
     closed: list[Line] = []
     idle = Idle(closed.append, most=5, max_idle=0.05)

@@ -340,6 +340,10 @@ def _enqueue(on: Explainer) -> None:
     on.run(enqueue.enqueue, [draft() for _ in range(100)])
     named: Draft[Any] = Draft(draft().id, "race", "{}", after=(blocker.id,), unique="key", fresh=False)
     on.run(enqueue.enqueue, [named])
+    later: Draft[Any] = Draft(draft().id, "race", "{}", after=(blocker.id,), delay=3600.0)
+    on.run(enqueue.enqueue, [later])
+    on.run(steer.complete, blocker.id, "null", None)
+    on.run(promote.promote)
 
 
 def _chains(on: Explainer, finished: list[str]) -> None:
@@ -371,6 +375,8 @@ def _look(on: Explainer, finished: str) -> None:
     assert found is not None
     assert found.state is State.SUCCEEDED
     on.run(look.chain, finished)
+    (queued,) = on.run(enqueue.enqueue, [draft()])
+    on.run(look.explain, queued.id)
 
 
 def _share(on: Explainer) -> None:
@@ -418,6 +424,24 @@ def check_get(on: Explainer) -> None:
     assert len(partitions) == 1, f"get looks into {sorted(partitions)}\n{plan}"
 
 
+def check_functions(on: Explainer) -> None:
+    """EXPLAIN does not look into functions; the counters of the transaction do."""
+
+    def walks() -> int:
+        query = f"""select coalesce(sum(seq_scan), 0)::integer from pg_stat_xact_user_tables
+            where schemaname = '{on.schema.strip('"')}' and relname ~ '^(jobs|finished.*|edges)$'"""
+        row = on.raw.execute(query.encode()).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    on.run(steer.set_queue, "default", max_running=1000)
+    jobs = claim(on, 20, Scope("default", 20), look=False)
+    before = walks()
+    on.raw.execute(f"select * from {on.schema}.lock_limits('{{default}}')".encode())
+    on.run(lease.settle_succeeded, sorted(job.lease for job in jobs), ["null"] * len(jobs))
+    assert walks() == before, "a function reads a whole table"
+
+
 def analyse(store: PostgresStore) -> None:
     with psycopg.connect(store._url, autocommit=True) as raw:
         for table in ("jobs", "finished", "edges"):
@@ -441,6 +465,8 @@ def test_every_statement_uses_its_indexes_among_a_million_jobs(
             check_claim(on, f"fresh {number}")
         with subtests.test("get", **state), explaining(store, generic=generic) as on:
             check_get(on)
+        with subtests.test("functions", **state), explaining(store, generic=generic) as on:
+            check_functions(on)
         with subtests.test("all statements", **state), explaining(store, generic=generic) as on:
             everything(on, time.time())
             found = problems(on.plans)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from leasehold.worker.run import Run
 from tests.homes import _any_schema, app, home  # noqa: F401
 from tests.servers import Server
 from tests.worker.programs import PATIENCE, pg_server, until  # noqa: F401
+from tests.worker.working import working
 
 
 def worker_of(app: App, **options: Any) -> Worker:
@@ -437,3 +439,29 @@ def test_a_worker_runs_in_a_fork_of_a_process_that_had_one(
         pg_server.drop_schema(schema)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n")[:2] == ["child done", "parent done"]
+
+
+def test_the_garbage_collector_leaves_out_what_was_there_before_while_a_worker_runs(memory_app: App) -> None:
+    @memory_app.task
+    async def count() -> int:
+        return gc.get_freeze_count()
+
+    assert gc.get_freeze_count() == 0
+    with working(memory_app):
+        assert memory_app.client.result(count.enqueue(), timeout=20) > 1000
+    assert gc.get_freeze_count() == 0
+
+
+def test_a_program_that_has_frozen_its_heap_is_left_alone(memory_app: App) -> None:
+    @memory_app.task
+    async def nothing() -> None: ...
+
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        with working(memory_app):
+            memory_app.client.result(nothing.enqueue(), timeout=20)
+        assert gc.get_freeze_count() <= frozen, "objects that are freed count no more"
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.unfreeze()

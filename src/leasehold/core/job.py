@@ -183,8 +183,11 @@ class Lease(NamedTuple):
     token: str
 
 
-class Claimed(Struct, frozen=True):
-    """A job as its new owner receives it, lease included."""
+class Claimed(Struct, frozen=True, gc=False):
+    """A job as its new owner receives it, lease included.
+
+    It refers to nothing that could refer back, so the garbage collector need not look at the thousands there may be.
+    """
 
     id: str
     token: str

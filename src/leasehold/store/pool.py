@@ -53,6 +53,7 @@ class Kept(Generic[C]):
 class Swept(Protocol):
     """What has idle connections."""
 
+    max_idle: float  # seconds
     swept: bool  # the sweeper knows of it; it sets this back itself when nothing is idle
 
     def sweep(self) -> float | None:
@@ -79,7 +80,9 @@ class Sweeper:
             self._pools.add(pool)
             pool.swept = True
             if self._thread is None:
-                thread = threading.Thread(target=self._sweep, name="leasehold-idle", daemon=True)
+                thread = threading.Thread(
+                    target=self._sweep, args=(pool.max_idle / 4,), name="leasehold-idle", daemon=True
+                )
                 try:
                     start(thread)
                 except RuntimeError:  # no more threads, or the interpreter ends: they are closed another time
@@ -87,8 +90,9 @@ class Sweeper:
                 else:
                     self._thread = thread
 
-    def _sweep(self) -> None:
-        wait: float | None = 0.0
+    def _sweep(self, first: float) -> None:
+        """Not at once: what was given back just now is in use again by then, mostly, and this thread would end."""
+        wait: float | None = first
         while wait is not None:
             time.sleep(min(wait, LONGEST_SLEEP))  # not an event: an interrupt of the one who sets it could break it
             wait = self._sweep_once()

@@ -420,7 +420,7 @@ class OwnConnection:
             self._limit = seconds
         with watchdog.limit(self._raw, STATEMENT_SECONDS + ANSWER_MARGIN):
             try:
-                self._raw.execute(text)
+                statements.command(self._raw, text)
             except psycopg.OperationalError:
                 self.was_dead = self._raw.closed and not self.unknown
                 raise
@@ -450,16 +450,17 @@ class OwnConnection:
             watchdog.disarm(self._raw)
 
     def _answer(self, name: str, params: dict[str, Any]) -> list[Row]:
-        if name in statements.DIRECT and self._raw.prepare_threshold is not None:
+        if self._limits is not None:
             (text,) = texts(name, "postgres", "dollar", self._schema, self._clock is not None)
             return statements.execute(self._raw, name, text, params)
+        # The handler's own statements go through the same connection, perhaps in psycopg's pipeline mode.
         (text,) = texts(name, "postgres", "pyformat", self._schema, self._clock is not None)
         cursor = self._raw.execute(text.sql, params, binary=True)
         return cursor.fetchall() if cursor.description else []
 
     def _set_limit(self, seconds: float) -> None:
         if self._open:
-            self._raw.execute(f"set local statement_timeout = '{milliseconds(seconds)}'")
+            statements.command(self._raw, f"set local statement_timeout = '{milliseconds(seconds)}'")
             self._limit = seconds
         else:
             self._begin(seconds)
@@ -470,7 +471,7 @@ class OwnConnection:
             before, self.unknown = self.unknown, True
             with watchdog.limit(self._raw, max(self._limit, STATEMENT_SECONDS) + ANSWER_MARGIN):
                 try:
-                    self._raw.execute("commit")
+                    statements.command(self._raw, "commit")
                 except psycopg.Error as error:
                     if not _is_lost(self._raw, error):
                         self.unknown = before
@@ -482,7 +483,7 @@ class OwnConnection:
         if self._open and not self._raw.closed:
             try:
                 with watchdog.limit(self._raw, STATEMENT_SECONDS + ANSWER_MARGIN):
-                    self._raw.execute("rollback")
+                    statements.command(self._raw, "rollback")
             except psycopg.Error:
                 self._raw.close()
 

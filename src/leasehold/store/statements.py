@@ -1,4 +1,4 @@
-"""Statements that go to libpq by one call each, prepared once for each connection.
+"""Statements that go to libpq by one call each. Those that are used often are prepared, once for each connection.
 
 psycopg reads an answer piece by piece, and takes the interpreter lock for each piece. Beside a busy event loop that
 costs up to its switch interval of 5 ms each time. libpq itself waits for the whole answer without that lock. The main
@@ -21,27 +21,60 @@ from psycopg.adapt import Transformer
 
 from .query import Row, Text
 
-#: What every job, or every claim, goes through.
-DIRECT = frozenset({"claim", "claim_by_task", "marks", "succeed_plain", "enqueue_one", "enqueue_plain"})
+#: What every job, or every claim, goes through: prepared at the first use. Others are once they prove to be used often.
+HOT = frozenset({"claim", "claim_by_task", "limits", "marks", "succeed_plain", "enqueue_one", "enqueue_plain"})
+OFTEN = 5  # times on one connection
 
-_prepared: WeakKeyDictionary[psycopg.Connection[Any], dict[str, bytes]] = WeakKeyDictionary()
+#: By the text of the statement: the name under which it is prepared, or how often it was used.
+_prepared: WeakKeyDictionary[psycopg.Connection[Any], dict[str, bytes | int]] = WeakKeyDictionary()
 
 
 def execute(raw: psycopg.Connection[Any], name: str, text: Text, params: dict[str, Any]) -> list[Row]:
     """Run the statement of this name, whose parameters are numbered."""
     values = [encoded(params[each]) for each in text.names]
-    known = _prepared.setdefault(raw, {})
-    prepared = known.get(text.sql)
-    if prepared is None:
-        prepared = f"{name}_{len(known)}".encode()  # stores in several schemas may share the connection
-        _succeeded(raw, raw.pgconn.prepare(prepared, text.sql.encode()))
-        known[text.sql] = prepared
-    result = _succeeded(raw, _answer(raw.pgconn, prepared, values))
+    prepared = _prepared_name(raw, name, text.sql)
+    connection = raw.pgconn
+    if threading.current_thread() is threading.main_thread():
+        if prepared is None:
+            connection.send_query_params(text.sql.encode(), values, result_format=pq.Format.BINARY)
+        else:
+            connection.send_query_prepared(prepared, values, result_format=pq.Format.BINARY)
+        answer = _await_answer(connection)
+    elif prepared is None:
+        answer = connection.exec_params(text.sql.encode(), values, result_format=pq.Format.BINARY)
+    else:
+        answer = connection.exec_prepared(prepared, values, result_format=pq.Format.BINARY)  # type: ignore[arg-type]
+    result = _succeeded(raw, answer)
     if not result.ntuples:
         return []
     loader = Transformer(raw)
     loader.set_pgresult(result, format=pq.Format.BINARY)
     return loader.load_rows(0, result.ntuples, tuple)
+
+
+def command(raw: psycopg.Connection[Any], text: str) -> None:
+    """Run statements that have no parameters and return nothing, such as BEGIN."""
+    if threading.current_thread() is threading.main_thread():
+        raw.pgconn.send_query(text.encode())
+        _succeeded(raw, _await_answer(raw.pgconn))
+    else:
+        _succeeded(raw, raw.pgconn.exec_(text.encode()))
+
+
+def _prepared_name(raw: psycopg.Connection[Any], name: str, sql: str) -> bytes | None:
+    if raw.prepare_threshold is None:  # a pooler stands between
+        return None
+    known = _prepared.setdefault(raw, {})
+    found = known.get(sql, 0)
+    if isinstance(found, bytes):
+        return found
+    if name not in HOT and found < OFTEN:
+        known[sql] = found + 1
+        return None
+    prepared = f"{name}_{len(known)}".encode()  # stores in several schemas may share the connection
+    _succeeded(raw, raw.pgconn.prepare(prepared, sql.encode()))
+    known[sql] = prepared
+    return prepared
 
 
 def encoded(value: Any) -> bytes | None:
@@ -82,10 +115,8 @@ def _element(value: str | float | None) -> str:
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _answer(connection: pq.abc.PGconn, name: bytes, values: list[bytes | None]) -> pq.abc.PGresult | None:
-    if threading.current_thread() is not threading.main_thread():
-        return connection.exec_prepared(name, values, result_format=pq.Format.BINARY)  # type: ignore[arg-type]
-    connection.send_query_prepared(name, values, result_format=pq.Format.BINARY)
+def _await_answer(connection: pq.abc.PGconn) -> pq.abc.PGresult | None:
+    """The last result of what was sent, or the first that is an error."""
     poll = select.poll()
     poll.register(connection.socket, select.POLLIN)
     while connection.flush():
@@ -98,7 +129,8 @@ def _answer(connection: pq.abc.PGconn, name: bytes, values: list[bytes | None]) 
         result = connection.get_result()
         if result is None:
             return last
-        last = result
+        if last is None or last.status != pq.ExecStatus.FATAL_ERROR:
+            last = result
 
 
 def _wait_to_write(connection: pq.abc.PGconn) -> None:

@@ -19,8 +19,9 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ..attempt import Attempt
 from ..backing import StoreBacking
-from ..core.job import Claimed, Outcome, Released, State
+from ..core.job import Claimed, Lease, Outcome, Released, State
 from ..events import Claimed as ClaimedEvent
 from ..events import Events
 from ..store.cursor import ClaimCursor
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("leasehold.worker")
 
 AHEAD = 0.05  # seconds of work to take in advance
+AHEAD_LIMITED = 0.005  # of queues with limits: what waits here counts as running, and other workers have slots for it
 MOST_AHEAD = 2000
 MOST_AT_ONCE = 1000
 STALE = 1.0  # seconds of work that may wait in the lane; and a slot whose job has run for longer counts as stuck
@@ -47,9 +49,12 @@ LOOK_AT_TASKS_EVERY = 5.0  # seconds, at most
 MOST_QUEUES = 100  # in one claim; and of those in which nothing is queued, how many are remembered
 NAMES_EVERY = 1.0  # seconds between two looks for new queues while a backlog fills every claim
 LOOK_EVERY = 0.05  # seconds between two looks for suspects and limits while a backlog fills every claim
+REAP_EVERY = 0.1  # seconds between two claims that reap, as a queue is at its limit
 ARM_FOR = 5.0
 FIRST_PAUSE = 0.05
 WEIGHT = 0.1  # of the latest attempt in the average
+
+_new_tuple = tuple.__new__  # for a Lease of each job: a third of the time that its own constructor takes
 
 
 class Lane:
@@ -95,9 +100,12 @@ class Lane:
         self._limited = False  # what it works on is of queues with limits
         self._rescue = False  # suspects are waiting in the store: make room for them
         self._quarantined = True  # jobs that must run alone may wait in the store, as far as is known
-        self._has_limits = False  # queues that it serves have limits, as far as is known
+        self._limits: frozenset[str] = (
+            frozenset()
+        )  # queues that have limits, of those that it serves, as far as is known
         self._names_seen = 0.0  # when queues were last looked for
         self._looked = 0.0  # when suspects and limits were last looked for
+        self._reaped = 0.0  # when it last reaped for the sake of a limit
         self._cursor = ClaimCursor()
         self._foreign: set[str] = set()  # queues that hold jobs of tasks which this worker does not know
         self._next_look_at_tasks = 0.0
@@ -141,15 +149,21 @@ class Lane:
 
     def _heed(self, marks: Marks) -> bool:
         """Suspects, jobs to be run alone, and limits decide how the next claim is made. True: it follows at once."""
-        has_limits = bool(marks.limited & {"*", *self._queues})
-        more = (marks.suspects and not self._rescue) or (has_limits and not self._has_limits)
-        self._rescue, self._quarantined, self._has_limits = marks.suspects, marks.quarantined, has_limits
+        limits = marks.limited & {"*", *self._queues}
+        more = (marks.suspects and not self._rescue) or bool(limits and not self._limits)
+        self._rescue, self._quarantined, self._limits = marks.suspects, marks.quarantined, limits
+        if limits:
+            self._settler.limited_lanes.add(self)
+        else:
+            self._settler.limited_lanes.discard(self)
         return (marks.quarantined and self._solitude.claim_alone(self)) or more
 
     def _sleep(self, found: Claim) -> None:
         """There was less than was wanted: wait for news, unless there is something else to look at first."""
         self._pause = FIRST_PAUSE if found.jobs else self._pause
-        if self._found_queue() or self._arm():
+        # (At a limit it sleeps and wakes with every settle.)
+        seen_lately = self._limits and time.monotonic() - self._names_seen < LOOK_EVERY
+        if (not seen_lately and self._found_queue()) or self._arm():
             return
         # Woken for nothing: what it was may have been locked just now, so look again soon.
         soon = self._pause if found.again_in is None else min(self._pause, found.again_in)
@@ -217,7 +231,8 @@ class Lane:
         if (slow or self._foreign) and end >= self._next_look_at_tasks:
             self._look_at_tasks(queues)
         # What is left to look at comes after the start of what was claimed.
-        if found.marks is None and not alone and (len(runs) < want or end - self._looked >= LOOK_EVERY):
+        is_short = len(runs) < want and not self._limits  # at a limit, most claims are
+        if found.marks is None and not alone and (is_short or end - self._looked >= LOOK_EVERY):
             found = found + Claim([], self._link.run(self._halt, scope.marks, queues, self._tasks))
         if found.marks is not None:
             self._looked = end
@@ -225,15 +240,24 @@ class Lane:
 
     def _claim_from(self, scopes: Sequence[Scope], token: str, want: int, slots: int, alone: bool) -> Claim:
         """Usually one statement; more where there are limits, or suspects, as far as is known."""
-        if not (alone or self._rescue or self._has_limits):
+        if not (alone or self._rescue or self._limits):
             plain = (self.worker, token, scopes, self._tasks)
             return self._link.run(self._halt, lease.claim_plain, *plain, want=want, lease=self._lease)
         look = time.monotonic() - self._looked >= LOOK_EVERY
+        ahead = min(self._ahead(), self._worked_off_in(AHEAD_LIMITED))
         return self._link.run(
             self._halt, lease.claim, self.worker, token, scopes, self._tasks,
-            want=want, slots=slots, lease=self._lease, random=random.random, rescue=self._rescue, alone=alone,
-            look=look, may_reap=self._link.guard.may_reap,
+            want=want, slots=slots, ahead=ahead, limited=self._limits, lease=self._lease, random=random.random,
+            rescue=self._rescue, alone=alone, look=look, may_reap=self._may_reap,
         )  # fmt: skip
+
+    def _may_reap(self) -> bool:
+        """A claim from a queue that is at its limit reaps, but not each of them, as they follow one another closely."""
+        now = time.monotonic()
+        if now - self._reaped < REAP_EVERY or not self._link.guard.may_reap():
+            return False
+        self._reaped = now
+        return True
 
     def _look_at_tasks(self, queues: Sequence[str]) -> None:
         """Find out which queues hold jobs of tasks that this worker does not know: a claim would walk over them all."""
@@ -267,21 +291,23 @@ class Lane:
 
     def _ahead(self) -> int:
         """How many to take in advance: what the slots work off in no time. None beside a suspect, nor for one."""
-        if self._average is None or self._suspects or self._rescue or self._limited:
+        if self._average is None or self._suspects or self._rescue:
             return 0
-        return min(self._worked_off_in(AHEAD), MOST_AHEAD)
+        return min(self._worked_off_in(AHEAD_LIMITED if self._limited else AHEAD), MOST_AHEAD)
 
     def _worked_off_in(self, seconds: float) -> int:
         """How many jobs the slots get through in so many seconds, if the next take as long as the latest did."""
         return int((self.slots - self._stuck) * seconds / max(self._average or 0.0, 1e-6))
 
     def _run(self, job: Claimed, sent: float) -> Run:
-        seconds = job.policy.lease or self._lease
-        run = Run(job, self._tasks[job.task], self, seconds, sent)
-        if run.task.takes_attempt:
-            run.attempt._report = partial(self._held.report, run)
-            if not run.task.process:
-                StoreBacking(self._shared, run.task, run.attempt)
+        task, seconds = self._tasks[job.task], job.policy.lease or self._lease
+        attempt = Attempt(job, sent + seconds, None, self.tenant, self.worker)
+        lease: Lease = _new_tuple(Lease, (job.id, job.token))
+        run = Run(job, task, self, lease, attempt, seconds, sent)
+        if task.takes_attempt:
+            attempt._report = partial(self._held.report, run)
+            if not task.process:
+                StoreBacking(self._shared, task, attempt)
         return run
 
     def _take(self, runs: list[Run]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from ..attempt import Attempt
 from ..core.errors import AbortReason
 from ..core.job import Claimed, Lease, Outcome, Raised, Released, State, Succeeded
@@ -21,29 +23,23 @@ ROLLED_BACK = "completion rolled back"
 LOST = frozenset({"lease_lost", "completed", "deleted"})
 
 
-class Run:
+class Run(Struct, eq=False):
     """A job, its lease, and the attempt that its handler may see."""
 
-    __slots__ = (
-        "attempt", "ended", "interrupt", "job", "lane", "lease", "renewed", "seconds", "settling", "started", "stopped",
-        "taken", "task", "timers",
-    )  # fmt: skip
-
-    def __init__(self, job: Claimed, task: Task[..., Any], lane: Lane, seconds: float, taken: float) -> None:
-        self.job = job
-        self.task = task
-        self.lane = lane
-        self.lease: Lease = tuple.__new__(Lease, (job.id, job.token))  # a third of the time: there is one for each job
-        self.seconds = seconds  # that a renewal lasts
-        self.attempt = Attempt(job, taken + seconds, None, lane.tenant, lane.worker)
-        self.taken = taken  # when the claim was sent; monotonic, as all moments here
-        self.started = 0.0  # 0: waits for a slot
-        self.stopped = 0.0  # when the handler let go of its slot
-        self.ended = False  # the handler has let go of its slot
-        self.settling = False  # an outcome is on its way to the store
-        self.interrupt: Callable[[Run], None] | None = None  # makes the handler notice that it was aborted
-        self.renewed: Callable[[], None] | None = None  # tells a handler elsewhere of its new deadline
-        self.timers: Sequence[Timer] = ()  # what would happen if it went on for too long
+    job: Claimed
+    task: Task[..., Any]
+    lane: Lane
+    lease: Lease
+    attempt: Attempt
+    seconds: float  # that a renewal lasts
+    taken: float  # when the claim was sent; monotonic, as all moments here
+    started: float = 0.0  # 0: waits for a slot
+    stopped: float = 0.0  # when the handler let go of its slot
+    ended: bool = False  # the handler has let go of its slot
+    settling: bool = False  # an outcome is on its way to the store
+    interrupt: Callable[[Run], None] | None = None  # makes the handler notice that it was aborted
+    renewed: Callable[[], None] | None = None  # tells a handler elsewhere of its new deadline
+    timers: Sequence[Timer] = ()  # what would happen if it went on for too long
 
     @property
     def marks(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from collections import deque
+from typing import TYPE_CHECKING
 
 from ..core.errors import RowRejected, StoreBusy
 from ..core.job import Lease, Outcome, Raised, Released, Snoozed, State, Succeeded
@@ -17,16 +18,21 @@ from ..events import Retried as RetriedEvent
 from ..events import Snoozed as SnoozedEvent
 from ..events import Succeeded as SucceededEvent
 from ..store.flows import lease
+from ..store.query import Wake
 from .held import Held
 from .link import Halted, Link, for_ever
 from .reporter import Meter
 from .run import ROLLED_BACK, Run
+
+if TYPE_CHECKING:
+    from .lane import Lane
 
 log = logging.getLogger("leasehold.worker")
 
 MOST = 1000
 FIRST_PAUSE = 0.02
 LONGEST_PAUSE = 1.0
+TELL_OF_ROOM_EVERY = 0.01  # at most: a notification wakes all workers that sleep
 
 Item = tuple[Run, Outcome]
 
@@ -58,6 +64,9 @@ class Settler:
         self._put_off: list[Item] = []  # their successors' keys are in the hands of somebody whose transaction is open
         self._pause = FIRST_PAUSE
         self._busy = 0  # how many are in the settle that is under way
+        self.limited_lanes: set[Lane] = set()  # those that serve queues with limits, where a settle makes room
+        self._made_room = False  # other workers have not been told yet
+        self._told_of_room = 0.0
         self._halt = threading.Event()
 
     def start(self) -> list[threading.Thread]:
@@ -91,7 +100,7 @@ class Settler:
         self._news.clear()
         self._asleep = True
         if not self._waiting:
-            self._news.wait(self._pause if self._aside else None)
+            self._news.wait(TELL_OF_ROOM_EVERY if self._made_room else self._pause if self._aside else None)
         self._asleep = False
         aside = self._aside
         self._busy = min(len(self._waiting), MOST)  # before they are taken out: `left` counts them throughout
@@ -105,7 +114,20 @@ class Settler:
             self._settle_open(self._open + may_be_open)
         finally:
             self._busy = 0
+        if self.limited_lanes:
+            self._make_room(bool(batch))
         self._pause = min(self._pause * 1.5, LONGEST_PAUSE) if self._aside == aside else FIRST_PAUSE
+
+    def _make_room(self, settled: bool) -> None:
+        """What is settled runs no more, so queues that were at their limit have room: here at once, and elsewhere."""
+        if settled:
+            self._made_room = True
+            for lane in list(self.limited_lanes):
+                lane.wake()
+        now = time.monotonic()
+        if self._made_room and now - self._told_of_room >= TELL_OF_ROOM_EVERY:
+            self._made_room, self._told_of_room = False, now
+            self._link.store.wake([Wake("jobs")])
 
     def _settle(self, batch: list[Item], *, hasty: bool = False, refused: bool = False) -> None:
         """Hasty: what meets somebody who takes the same key is put off."""
@@ -280,8 +302,8 @@ def _sorted(batch: list[Item]) -> tuple[list[tuple[Run, Succeeded]], list[Item],
         run, outcome = item
         if run.may_be_open:
             may_be_open.append(item)
-        elif lease.is_plain(outcome) and run.job.id not in succeeded:
-            succeeded[run.job.id] = run, outcome
+        elif lease.is_plain(outcome) and run.lease.id not in succeeded:
+            succeeded[run.lease.id] = run, outcome
         else:
             (keyed if lease.takes_key(outcome) else plain).append(item)
     return list(succeeded.values()), plain, keyed, may_be_open

@@ -27,6 +27,7 @@ from ..core.errors import AbortReason, InvalidInput
 from ..core.job import Released, Snoozed
 from ..events import WorkerStarted, WorkerStopped, WorkerStopping
 from .executors import InThreads, OnLoop
+from .garbage import frozen_heap
 from .heartbeat import BEATS_PER_LEASE
 from .link import GRACE_AT_LEAST
 from .memory import resident_bytes
@@ -137,18 +138,24 @@ class Worker:
         tell = partial(loop.call_soon_threadsafe, over.set)
         threading.Thread(target=self._live, args=(tell, until_idle), name="leasehold-worker", daemon=True).start()
         try:
-            await over.wait()
-        except asyncio.CancelledError:
-            self.stop()
-            self.stop()
-            await over.wait()
-            raise
+            with frozen_heap():
+                await self._wait_for(over)
         finally:
             self.returned.set()
             for tenant in self._slots:
                 self._app.store(tenant).leave_loop()
         if self._failure is not None:
             raise self._failure
+
+    async def _wait_for(self, over: asyncio.Event) -> None:
+        """Who cancels this wants the worker to end at once, and in order."""
+        try:
+            await over.wait()
+        except asyncio.CancelledError:
+            self.stop()
+            self.stop()
+            await over.wait()
+            raise
 
     def stop(self) -> None:
         """Take no more jobs, let those that run come to their end within the grace. Said again: give them up now."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import islice
 from typing import Any, TypeVar
@@ -44,9 +44,9 @@ def enqueue(drafts: Batch) -> Flow[list[Job[Any]]]:
 @repeated_by(enqueue_again)
 def enqueue_directly(drafts: Batch) -> Flow[list[Job[Any]]]:
     """The same on a connection of ours: new jobs that wait for nothing are one statement, which also notifies."""
-    if not all(map(_is_plain, drafts)) or len({draft.id for draft in drafts}) < len(drafts):
-        return (yield from enqueue(drafts))
     try:
+        if not all(map(_is_plain, drafts)) or len({draft.id for draft in drafts}) < len(drafts):
+            return (yield from _enqueue(drafts, frozenset(), directly=True))
         return (yield from (_insert_one(drafts[0]) if len(drafts) == 1 else _insert_plain(drafts)))
     except Exception as error:
         if _is_conflict(error):
@@ -63,6 +63,13 @@ def _is_plain(draft: Draft[Any]) -> bool:
         and draft.target is None
         and draft.run_at is None
         and draft.delay is None
+    )
+
+
+def _is_ordered(drafts: Batch) -> bool:
+    """Whether plain drafts may be stored before the others of their batch: those wait, and get their places later."""
+    return all(
+        _is_plain(draft) or (draft.fresh and not draft.unique and (draft.after or draft.target)) for draft in drafts
     )
 
 
@@ -84,7 +91,7 @@ def _insert_one(draft: Draft[Any]) -> Flow[list[Job[Any]]]:
     return [rows.new_plain_job(draft, utc(created))]
 
 
-Kind = tuple[str, str, int, int, str | None, float | None]
+Kind = tuple[str, str, int, int, str | None, float | None, bool]
 
 
 def _insert_plain(drafts: Batch) -> Flow[list[Job[Any]]]:
@@ -92,37 +99,48 @@ def _insert_plain(drafts: Batch) -> Flow[list[Job[Any]]]:
         yield BEGIN
     jobs: list[Job[Any]] = []
     for _, some in _parts(drafts):
-        kinds: dict[tuple[str, str, int, int], int] = {}
-        numbers = [
-            kinds.setdefault((draft.queue, draft.task, draft.priority, id(draft.policy)), len(kinds) + 1)
-            for draft in some
-        ]
-        firsts = [_kind(some[numbers.index(number)]) for number in kinds.values()]
-        queues, tasks, priorities, attempts, policies, leases = (list(column) for column in zip(*firsts, strict=True))
-        ((created, notified),) = yield write(
-            "enqueue_plain", queues=queues, tasks=tasks, priorities=priorities, max_attempts=attempts,
-            policies=policies, leases=leases, kinds=numbers,
-            ids=[draft.id for draft in some], payloads=[draft.payload for draft in some],
-            keys=_unless_none([draft.key for draft in some]), contexts=_unless_none([draft.context for draft in some]),
-        )  # fmt: skip
-        if notified:
-            yield Wake("jobs", sent=True)
-        moment = utc(created)
-        jobs += [rows.new_plain_job(draft, moment) for draft in some]
+        jobs += yield from _insert_some_plain(some, ())
     return jobs
 
 
-def _kind(draft: Draft[Any]) -> Kind:
+def _insert_some_plain(drafts: Batch, awaited: Container[str]) -> Flow[list[Job[Any]]]:
+    """Store as many as one statement carries. `awaited`: ids that others of their batch wait for."""
+    kinds: dict[tuple[str, str, int, int, bool], int] = {}
+    numbers = [
+        kinds.setdefault(
+            (draft.queue, draft.task, draft.priority, id(draft.policy), draft.id in awaited), len(kinds) + 1
+        )
+        for draft in drafts
+    ]
+    firsts = [_kind(drafts[numbers.index(number)], is_awaited) for (*_, is_awaited), number in kinds.items()]
+    queues, tasks, priorities, attempts, policies, leases, watched = (
+        list(column) for column in zip(*firsts, strict=True)
+    )
+    ((created, notified),) = yield write(
+        "enqueue_plain", queues=queues, tasks=tasks, priorities=priorities, max_attempts=attempts,
+        policies=policies, leases=leases, watched=watched, kinds=numbers,
+        ids=[draft.id for draft in drafts], payloads=[draft.payload for draft in drafts],
+        keys=_unless_none([draft.key for draft in drafts]), contexts=_unless_none([draft.context for draft in drafts]),
+    )  # fmt: skip
+    if notified:
+        yield Wake("jobs", sent=True)
+    moment = utc(created)
+    return [rows.new_plain_job(draft, moment) for draft in drafts]
+
+
+def _kind(draft: Draft[Any], is_awaited: bool) -> Kind:
     policy = draft.policy
-    return draft.queue, draft.task, draft.priority, policy.max_attempts, rows.policy_text(policy), policy.lease
+    text = rows.policy_text(policy)
+    return draft.queue, draft.task, draft.priority, policy.max_attempts, text, policy.lease, is_awaited
 
 
 def _unless_none(column: list[str | None]) -> list[str | None] | None:
     return None if column.count(None) == len(column) else column
 
 
-def _enqueue(drafts: Batch, tried: frozenset[str]) -> Flow[list[Job[Any]]]:
-    """`tried`: ids of fresh drafts that may be in the store already."""
+def _enqueue(drafts: Batch, tried: frozenset[str], *, directly: bool = False) -> Flow[list[Job[Any]]]:
+    """`tried`: ids of fresh drafts that may be in the store already. `directly`: on a connection of ours, where an id
+    that is in the store already may end the transaction: then the flow is repeated."""
     drafts = replacing.newest(drafts)
     may_circle = _refuse_twins(drafts)
     doubtful = {draft.id for draft in drafts if not draft.fresh} | tried
@@ -144,9 +162,12 @@ def _enqueue(drafts: Batch, tried: frozenset[str]) -> Flow[list[Job[Any]]]:
     chains |= {id: existing[holder].chain if holder in existing else holder for id, holder in holders.items()}
     chains |= {heir.after[-1]: existing[heir.after[-1]].chain for heir in heirs.values()}
     jobs = [found.get(draft.id) for draft in drafts]
+    splits = directly and not heirs and not holders and _is_ordered(drafts)
     for start, some in _parts(drafts):
         new = [heirs.get(draft.id, draft) for draft in some if draft.id not in found and draft.id not in holders]
-        added = yield from _insert(new, chains, doubtful)
+        plain = [draft for draft in new if _is_plain(draft)] if splits else []
+        added = {job.id: job for job in (yield from _insert_some_plain(plain, chains))} if plain else {}
+        added |= yield from _insert([draft for draft in new if draft.id not in added], chains, doubtful)
         jobs[start : start + MOST] = [added.get(draft.id) or found.get(draft.id) for draft in some]
     others = yield from _load(holders.get(d.id, d.id) for d, job in zip(drafts, jobs, strict=True) if job is None)
     return [job or others[holders.get(d.id, d.id)] for d, job in zip(drafts, jobs, strict=True)]

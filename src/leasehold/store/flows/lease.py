@@ -92,6 +92,8 @@ def claim(
     lease: float,
     random: Callable[[], float],
     slots: int | None = None,
+    ahead: int = 0,
+    limited: frozenset[str] = frozenset(),
     rescue: bool = False,
     alone: bool = False,
     look: bool = True,
@@ -99,7 +101,9 @@ def claim(
 ) -> Flow[Claim]:
     """Take up to `want` queued jobs, healthy ones first, then suspects: those that have lost a worker before.
 
-    `slots` of them can start at once (None: all): suspects, and jobs of queues with a limit, are taken for those only.
+    `slots` of them can start at once (None: all): suspects, and jobs of queues with a rate, are taken for those only.
+    Of queues that have no rate but other limits, `ahead` more are taken. `limited`: queues that have limits, as far as
+    is known; if the first is among them, none is claimed from without locking the limits.
     `rescue` takes suspects first: else a backlog of healthy ones would keep them waiting. `alone` promises that the
     worker runs nothing beside it: one job that has lost two is taken, and nothing else. Without `look`, suspects and
     limits are looked for only if healthy jobs of queues without limits are not enough. `may_reap` is asked before
@@ -122,13 +126,19 @@ def claim(
         # Suspects came back to their old places, which the cursor has passed: they are looked for everywhere.
         left = _less(scopes, claimed.jobs) if claimed.jobs else scopes
         where = left if kind == HEALTHY else [structs.replace(scope, ranges=EVERYTHING) for scope in left]
-        found = yield from limits.claim_in_order(where, {**share, "suspect": kind}, room, limited=False)
-        if marks is None and (look or len(found) < room):
+        found: list[Claimed] = []
+        if not limited & {"*", scopes[0].queue}:
+            found = yield from limits.claim_in_order(where, {**share, "suspect": kind}, room, limited=False)
+            look = look or len(found) < room
+        if marks is None and look:
             marks = yield from look_for_marks([scope.queue for scope in scopes], known)
+        if marks is not None:
+            limited = marks.limited
         claimed += Claim(found, marks)
-        if marks is not None and marks.limited:
+        if limited:
             most = min(room, at_once) - len(found)
-            claimed += yield from _claim_limited(where, {**share, "suspect": kind}, most, marks.limited, reap)
+            more = 0 if kind == SUSPECT else min(ahead, room - len(found) - max(most, 0))
+            claimed += yield from _claim_limited(where, {**share, "suspect": kind}, most, more, limited, reap)
     _in_order(claimed.jobs)
     return claimed
 
@@ -283,16 +293,21 @@ def _less(scopes: Sequence[Scope], jobs: Sequence[Claimed]) -> list[Scope]:
 
 
 def _claim_limited(
-    scopes: Sequence[Scope], share: dict[str, Any], want: int, limited: frozenset[str], reap: Callable[[], Flow[Any]]
+    scopes: Sequence[Scope],
+    share: dict[str, Any],
+    want: int,
+    ahead: int,
+    limited: frozenset[str],
+    reap: Callable[[], Flow[Any]],
 ) -> Flow[Claim]:
     """Claim from the first queue that has a limit, and from those after it, which the claim without limits left out.
 
-    That takes a transaction which locks the limits. No more are claimed than can start at once.
+    That takes a transaction which locks the limits.
     """
     first = next((place for place, scope in enumerate(scopes) if limited & {"*", scope.queue}), len(scopes))
     if first == len(scopes) or want <= 0:
         return Claim([])
-    return (yield from limits.claim_limited(scopes[first:], share, want, reap))
+    return (yield from limits.claim_limited(scopes[first:], share, want, reap, ahead))
 
 
 def _settle_mixed(outcomes: Sequence[tuple[Lease, Outcome]], random: Callable[[], float]) -> Flow[dict[Lease, State]]:

@@ -1,7 +1,8 @@
 """Claims from queues that have limits: so many at once, so many within a time, keys in turn.
 
 The rows of the limits are locked first; what runs, and what was started lately, is counted in later statements. So no
-limit is exceeded at any commit. Only queues with limits pay for this.
+limit is exceeded at any commit. Only queues with limits pay for this. Expired leases are reaped only where a queue has
+no room left: they count as running until then.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from msgspec import Struct, field, structs
 
 from ...core.job import Claimed
-from ..query import BEGIN, Flow, as_json, pairs, read, write
+from ..query import BEGIN, Flow, as_json, read, write
 from . import rows
 from .scope import Claim, Scope, places
 
@@ -71,11 +72,16 @@ class _Limit(Struct):
 
 
 def claim_limited(
-    scopes: Sequence[Scope], share: dict[str, Any], want: int, reap: Callable[[], Flow[Any]]
+    scopes: Sequence[Scope], share: dict[str, Any], want: int, reap: Callable[[], Flow[Any]], ahead: int = 0
 ) -> Flow[Claim]:
-    """Lock the limits, reap, count, then claim what there is room for: each in a statement that sees the one before."""
+    """Lock the limits, count, then claim what there is room for: each in a statement that sees the one before.
+
+    Of queues without a rate, `ahead` more are claimed: a rate counts starts, and those must follow at once.
+    """
     yield BEGIN
-    limits = yield from _lock(scopes, want, reap)
+    limits = yield from _lock(scopes, want + ahead, reap)
+    if not any(limit.rates for limit in limits.values()):
+        want += ahead
     whole = limits.get("*", _Limit(want))
     found = Claim([])
     # In the order given, which is another each time: a queue that is never empty must not keep others waiting.
@@ -116,16 +122,15 @@ def used_up(queue: str, key: str | None) -> Flow[list[UsedUp]]:
 
 
 def _lock(scopes: Sequence[Scope], want: int, reap: Callable[[], Flow[Any]]) -> Flow[dict[str, _Limit]]:
-    names = as_json(sorted(scope.queue for scope in scopes))
+    names = sorted(scope.queue for scope in scopes)
     locked = yield write("limits", queues=names)
-    if any(row[1] is not None for row in locked):
-        yield from reap()
-    running: dict[str, int] = pairs((yield read("running"))) if locked else {}
+    is_full = any(most is not None and running >= most for _, most, *_, running in locked)
+    if is_full and (yield from reap()):  # what dead workers have left stood in the way
+        locked = yield write("limits", queues=names)
     limits = {}
-    for queue, most, fair, _, last_key in locked:
-        run = sum(running.values()) if queue == "*" else running.get(queue, 0)
-        limits[queue] = _Limit(want if most is None else max(most - run, 0), bool(fair), last_key)
-    if any(row[3] for row in locked):
+    for queue, most, fair, _, last_key, running in locked:
+        limits[queue] = _Limit(want if most is None else max(most - running, 0), bool(fair), last_key)
+    if any(rated for _, _, _, rated, *_ in locked):
         rates = yield read("rates", queues=as_json(sorted(limits)))
         if any(row[-1] for row in rates):
             ((moment,),) = yield read("clock")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from operator import itemgetter
 
 from msgspec import Struct, field
 
@@ -36,12 +37,15 @@ class Promotion(Struct):
 
 
 Edge = tuple[str, str]  # a job, and the chain that it waits for
+Due = tuple[float, int, str, str | None, bool]  # when, in which place, which job, its target, and whether it holds that
 Nudges = dict[tuple[str, str], str | None]  # kind and key, and beyond what to look; None: at everything
 
 
 class _Plan(Struct):
     """What one promote has found out so far."""
 
+    promotes: bool = True  # what waits for nothing else is let go by this very promote
+    due: list[Due] = field(default_factory=list)  # what waited for others, and waits for nothing else
     ready: list[str] = field(default_factory=list)  # to be queued, in this order
     line: list[str] = field(default_factory=list)  # to stand in line at their targets
     targets: set[str] = field(default_factory=set)  # whose next in line may go
@@ -68,7 +72,7 @@ def promote(*, most: int = MOST) -> Flow[Promotion]:
     done.cancelled = yield from _decide_dependencies(_scans(nudges), plan, most)
     yield from _wake_up({key for _, kind, key, _ in nudges if kind == "signal"}, plan)
     due = yield write("due", most=most)
-    for id, target, holds in due:
+    for _, _, id, target, holds in sorted([*plan.due, *due], key=itemgetter(0, 1)):
         plan.free(id, target, bool(holds))
     if plan.line:
         yield write("line_up", ids=as_json(plan.line))
@@ -89,7 +93,7 @@ def announce(chain: str) -> Flow[None]:
     yield write("promoter")
     left: Nudges = {("chain", chain): None}
     while left:
-        plan = _Plan()
+        plan = _Plan(promotes=False)
         yield from _decide_dependencies(left, plan, MOST)
         if plan.again:
             raise StoreBusy(f"a job that waits for {chain} is being changed just now; try again")
@@ -154,7 +158,7 @@ def _decide_dependencies(scans: Nudges, plan: _Plan, most: int) -> Flow[list[str
             doomed[job] = f"what it waited for, {blocker}, " + (f"has {end}" if end == State.FAILED else f"was {end}")
     if decided:
         yield write("decide_edges", batch=as_json([{"job": j, "blocker": b, "state": end} for j, b, end in decided]))
-        yield from _unblock(Counter(job for job, _, _ in decided), waiting)
+        yield from _unblock(Counter(job for job, _, _ in decided), waiting, plan)
     yield from apply([Change(id, "cancel", State.CANCELLED, 0, 0, error=error) for id, error in doomed.items()])
     plan.put_off += sum(put_off.issuperset(some) for some in found.values())
     # What was cut comes last, so that it does not keep others waiting. A chain that goes on will be announced anew.
@@ -206,11 +210,20 @@ def _ended(state: str | None) -> bool:
     return state is None or ended(state)
 
 
-def _unblock(decided: Counter[str], waiting: dict[str, Row]) -> Flow[None]:
+def _unblock(decided: Counter[str], waiting: dict[str, Row], plan: _Plan) -> Flow[None]:
     """So many fewer to wait for. With none left a job waits for its time; if that has come, it is among the due."""
-    left = {job: waiting[job][2] - number for job, number in decided.items() if job in waiting}
-    batch = [{"id": job, "waits": waits, "wait": Wait.JOBS if waits else Wait.TIME} for job, waits in left.items()]
-    yield write("unblock", batch=as_json(batch))
+    batch = []
+    for job, number in decided.items():
+        if job not in waiting:
+            continue
+        _, _, waits, _, _, is_due, run_at, seq, target, holds = waiting[job]
+        if waits == number and is_due and plan.promotes:
+            plan.due.append((run_at, seq, job, target, bool(holds)))
+        else:
+            left = waits - number
+            batch.append({"id": job, "waits": left, "wait": Wait.JOBS if left else Wait.TIME})
+    if batch:
+        yield write("unblock", batch=as_json(batch))
 
 
 def _wish(row: Row | None) -> OnBlockerFailure:

@@ -522,6 +522,32 @@ begin
     return null;
 end $$;
 
+-- The limits of these queues, and of all together ('*'), with what runs at this moment. Their rows are locked first. What runs is
+-- counted in a statement of its own, which sees what was committed while this one waited; only where such a limit is set, and by an
+-- index scan, as a bitmap scan would walk over what is settled and not vacuumed yet, again and again.
+create function {schema}.lock_limits(names text[])
+returns table (queue text, max_running integer, fair boolean, rated boolean, last_key text, running bigint)
+language plpgsql set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+#variable_conflict use_column
+begin
+    perform from {schema}.queues q where q.limited and (q.queue = '*' or q.queue = any(names)) order by q.queue for update;
+    return query
+    with limits as materialized (
+        select q.queue, q.max_running, q.fair, q.rated, q.last_key from {schema}.queues q
+        where q.limited and (q.queue = '*' or q.queue = any(names))
+    ),
+    running as materialized (
+        select j.queue, count(*) as number from {schema}.jobs j
+        where j.expires_at between '-infinity' and 'infinity' and exists (select from limits l where l.max_running is not null)
+        group by j.queue
+    )
+    select l.queue, l.max_running, l.fair, l.rated, l.last_key,
+           (select coalesce(sum(r.number), 0)::bigint from running r where l.queue in (r.queue, '*'))
+    from limits l
+    order by l.queue;
+end $$;
+
 -- succeed_plain: running -> succeeded, for jobs that nothing follows. `ids` are sorted and each is there once, `tokens` stand in the same order: so a row is
 -- found by one walk over the primary key, and its token by a binary search. Returns how many were still leased by these
 -- tokens, and whether any was waited for, or held its target. The settings keep the plan, whatever statistics say, also

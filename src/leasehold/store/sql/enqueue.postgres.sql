@@ -1,16 +1,16 @@
 -- enqueue: insert new rows, and nudges for those that wait. Touches nothing that another transaction may hold. Notifies workers
--- if one of them sleeps.
+-- if one of them sleeps. (offset 0: the batch is read once, not for each use of a column.)
 with clock as materialized (select {now} as moment),
-given as materialized (
-    select b.*, c.moment, coalesce(to_timestamp(b.run_at), c.moment + make_interval(secs => coalesce(b.delay, 0))) as due
-    from clock c cross join json_to_recordset(:batch::text::json) as b(
-        id uuid, task text, queue text, priority smallint, payload text, run_at float8, delay float8, target text, key text,
-        max_attempts integer, policy text, lease float8, unique_key text, windowed boolean,
-        chain uuid, "position" integer, waits integer, watched boolean, context text)
-),
 placed as materialized (
     select g.*, case when waits > 0 then 'jobs' when due > moment then 'time' when target is not null then 'target' end as wait
-    from given g
+    from (
+        select b.*, c.moment, coalesce(to_timestamp(b.run_at), c.moment + make_interval(secs => coalesce(b.delay, 0))) as due
+        from clock c cross join json_to_recordset(:batch::text::json) as b(
+            id uuid, task text, queue text, priority smallint, payload text, run_at float8, delay float8, target text, key text,
+            max_attempts integer, policy text, lease float8, unique_key text, windowed boolean,
+            chain uuid, "position" integer, waits integer, watched boolean, context text)
+        offset 0
+    ) g
 ),
 added as (
     insert into {schema}.jobs (id, state, wait, queue, task, priority, rank, target, key, payload, run_at, max_attempts,

@@ -2,13 +2,13 @@
 -- task share is sent once, as a kind, by whose number each job names it.
 with added as (
     insert into {schema}.jobs (id, chain, created_at, run_at, max_attempts, priority, rank, state, queue, task, payload, lease, key,
-                               policy, context)
+                               policy, context, watched)
     select g.id, g.id, {now}, {now}, (:max_attempts::integer[])[g.kind], (:priorities::smallint[])[g.kind],
            -(:priorities::smallint[])[g.kind], 'queued', (:queues::text[])[g.kind], (:tasks::text[])[g.kind], g.payload,
            (:leases::float8[])[g.kind],
            case when g.key is null and (:queues::text[])[g.kind] = any(array(select q.queue from {schema}.queues q where q.by_key))
                 then '' else g.key end,
-           (:policies::text[])[g.kind]::json, g.context
+           (:policies::text[])[g.kind]::json, g.context, (:watched::boolean[])[g.kind]
     from unnest(:ids::uuid[], :payloads::json[], :kinds::integer[], :keys::text[], :contexts::text[])
          as g(id, payload, kind, key, context)
 )

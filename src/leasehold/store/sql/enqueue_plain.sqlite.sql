@@ -8,16 +8,17 @@ delete from temp.adding;
 insert into temp.adding (id, payload, kind, key, context) values (:ids, :payloads, :kinds, :keys, :contexts);
 
 insert into {schema}.jobs (id, seq, state, queue, task, priority, rank, key, payload, run_at, max_attempts, policy, lease, chain,
-                  context, created_at)
+                  context, watched, created_at)
 with kinds as materialized (
     select q.key + 1 as number, q.value as queue, json_extract(:tasks, q.fullkey) as task,
            json_extract(:priorities, q.fullkey) as priority, json_extract(:max_attempts, q.fullkey) as max_attempts,
            json_extract(:policies, q.fullkey) as policy, json_extract(:leases, q.fullkey) as lease,
+           json_extract(:watched, q.fullkey) as watched,
            (select '' from {schema}.queues k where k.queue = q.value and k.by_key) as key
     from json_each(:queues) q
 )
 select a.id, (select last from {schema}.sequence) + a.number, 'queued', k.queue, k.task, k.priority, -k.priority,
-       coalesce(a.key, k.key), a.payload, {now}, k.max_attempts, k.policy, k.lease, a.id, a.context, {now}
+       coalesce(a.key, k.key), a.payload, {now}, k.max_attempts, k.policy, k.lease, a.id, a.context, k.watched, {now}
 from temp.adding a cross join kinds k
 where k.number = a.kind;
 

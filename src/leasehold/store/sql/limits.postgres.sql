@@ -1,5 +1,2 @@
--- limits: lock the rows of the limits that apply, in order, before anything is counted.
-select queue, max_running, fair, rated, last_key from {schema}.queues
-where limited and (queue = '*' or queue = any(array(select json_array_elements_text(:queues::text::json))))
-order by queue
-for update
+-- limits: lock the rows of the limits that apply, in order, then count what runs: expired leases included.
+select queue, max_running, fair, rated, last_key, running from {schema}.lock_limits(:queues::text[])

@@ -4,7 +4,7 @@ with given as materialized (
     from (select value as id from json_array_elements_text(:ids::text::json) with ordinality order by ordinality) g
 )
 update {schema}.jobs j
-set state = 'queued', wait = null, holds = j.target is not null, seq = g.seq
+set state = 'queued', wait = null, waits = 0, holds = j.target is not null, seq = g.seq
 from given g
 where j.id = g.id and j.state = 'pending'
 returning j.id::text

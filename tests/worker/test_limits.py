@@ -1,0 +1,57 @@
+"""Queues at their limit: what is settled makes room, and those that wait for it learn of that at once."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from leasehold import App
+from leasehold.worker import lane
+from tests.homes import Home
+from tests.worker.working import until, working
+
+NEVER = 3600.0  # seconds until a worker looks again by itself: longer than any test
+
+
+@pytest.fixture
+def nothing_is_polled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lane, "FIRST_PAUSE", NEVER)
+
+
+@pytest.mark.usefixtures("nothing_is_polled")
+def test_a_queue_at_its_limit_goes_on_with_every_job_that_ends(two_apps: App) -> None:
+    @two_apps.task
+    async def quick() -> None: ...
+
+    two_apps.client.limit_queue("default", max_running=2)
+    two_apps.client.enqueue_many([quick.draft() for _ in range(50)])
+    with working(two_apps, poll=NEVER):
+        until(lambda: two_apps.client.count(state=["queued", "running"]) == 0)  # `wait` would wake the worker, too
+
+
+@pytest.mark.usefixtures("nothing_is_polled")
+def test_another_worker_goes_on_when_a_job_of_this_one_ends(pg_home: Home) -> None:
+    """Neither knows the task of the other, so that only the other worker can take what waits."""
+    one, other = (App(pg_home.url, schema=pg_home.schema) for _ in range(2))
+    one.client.migrate()
+    go_on = threading.Event()
+
+    @one.task
+    def first() -> None:
+        go_on.wait(20)
+
+    @other.task
+    async def second() -> None: ...
+
+    one.client.limit_queue("default", max_running=1)
+    with working(one, poll=NEVER), working(other, poll=NEVER) as waiting:
+        first.enqueue()
+        until(lambda: one.client.count(state="running") == 1)
+        second.enqueue()
+        (its_lane,) = waiting._stations[0].lanes
+        until(lambda: its_lane._limits, "it has seen the limit")
+        go_on.set()
+        until(lambda: one.client.count(state=["queued", "running"]) == 0)
+    one.close()
+    other.close()
