@@ -7,6 +7,8 @@ worker          claims jobs and runs them under lease
 core            pure: the nouns, the transition table, the errors
 """
 
+from typing import TYPE_CHECKING, Any
+
 from .aclient import AsyncClient
 from .acting import BulkDone
 from .app import App
@@ -61,7 +63,9 @@ from .core.stats import Histogram, StatPoint
 from .core.worker import WorkerInfo
 from .logs import JobContext
 from .tasks import new_id
-from .worker import Worker
+
+if TYPE_CHECKING:
+    from .worker import Worker
 
 __all__ = [
     "Aborted",
@@ -125,3 +129,12 @@ __all__ = [
     "WorkerInfo",
     "new_id",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The worker is imported when it is asked for: programs that only enqueue need neither it nor an event loop."""
+    if name == "Worker":
+        from .worker import Worker
+
+        return Worker
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

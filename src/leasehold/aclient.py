@@ -25,9 +25,9 @@ from .core.stats import StatPoint
 from .core.worker import WorkerInfo
 from .schedules import AsyncSchedules
 from .sights import AnyJob, Sights, Which, id_of, ids_of
-from .store.callers import arun_on
 from .store.flows import enqueue, steer
 from .store.flows.upkeep import Pruned
+from .store.query import Flow
 from .store.store import Store
 from .tasks import Tasks
 from .telemetry import sending
@@ -80,7 +80,7 @@ class AsyncClient:
             store = self._store_of(self._tenant if tenant is None else tenant)
             try:
                 with sending(self._tasks.telemetry, given) as stored:
-                    jobs = await arun_on(store, connection, enqueue.enqueue, given)
+                    jobs = await _arun_on(store, connection, enqueue.enqueue, given)
                     stored(jobs)
                     return jobs
             finally:
@@ -156,14 +156,14 @@ class AsyncClient:
             return await change_in_thread(self._plain.complete, job, result, continue_with=continue_with, chain=chain)
         job_id, text, said = self._plain._completion(job, result, continue_with, chain)
         await change_in_thread(self._plain._prepare_to_complete, job_id, chain)
-        return await arun_on(self.store, connection, steer.complete, job_id, text, **said, theirs=True)
+        return await _arun_on(self.store, connection, steer.complete, job_id, text, **said, theirs=True)
 
     async def delete(self, job: AnyJob, /, *, chain: bool = False, dependents: bool = False) -> None:
         await change_in_thread(self._plain.delete, job, chain=chain, dependents=dependents)
 
     async def signal(self, job: AnyJob, name: str, value: Any = None, /, *, connection: Any = None) -> bool:
         if connection is not None:
-            return await arun_on(self.store, connection, steer.signal, *signal_of(self._tasks, job, name, value))
+            return await _arun_on(self.store, connection, steer.signal, *signal_of(self._tasks, job, name, value))
         return await change_in_thread(self._plain.signal, job, name, value)
 
     async def bulk(
@@ -272,3 +272,10 @@ class AsyncClient:
 for _name, _method in {**vars(Sights), **vars(Client)}.items():
     if not _name.startswith("_"):
         getattr(AsyncClient, _name).__doc__ = _method.__doc__  # said once
+
+
+async def _arun_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -> R:
+    """Run a flow in the caller's transaction. What that takes is imported with its first use."""
+    from .store.callers import arun_on
+
+    return await arun_on(store, connection, flow, *args, **kwargs)

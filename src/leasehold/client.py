@@ -25,7 +25,6 @@ from .core.machine import TRANSITIONS
 from .schedules import Schedules
 from .sights import AnyJob, Sights, Which, filter_of, id_of, ids_of
 from .signature import plain_value, refuse_what_no_annotation_restores
-from .store.callers import run_on
 from .store.doctor import examine
 from .store.flows import chains, enqueue, stats, steer, upkeep
 from .store.flows.search import Filter
@@ -105,7 +104,7 @@ class Client(Sights):
         try:
             with sending(self._tasks.telemetry, given) as stored:
                 if connection is not None:
-                    jobs = run_on(store, connection, enqueue.enqueue, given)
+                    jobs = _run_on(store, connection, enqueue.enqueue, given)
                 elif given:
                     said = Said("enqueue", given[0].id, {"task": given[0].task, "jobs": len(given)})
                     hand = Hand(store, self._who, self._key)
@@ -206,7 +205,7 @@ class Client(Sights):
         job_id, text, said = self._completion(job, result, continue_with, chain)
         if connection is not None:
             self._prepare_to_complete(job_id, chain)
-            return run_on(self.store, connection, steer.complete, job_id, text, **said, theirs=True)
+            return _run_on(self.store, connection, steer.complete, job_id, text, **said, theirs=True)
         return self._told(events.Completed, self._change("complete", job, steer.complete, job_id, text, **said))
 
     def delete(self, job: AnyJob, /, *, chain: bool = False, dependents: bool = False) -> None:
@@ -233,7 +232,7 @@ class Client(Sights):
         """
         told = signal_of(self._tasks, job, name, value)
         if connection is not None:
-            return run_on(self.store, connection, steer.signal, *told)
+            return _run_on(self.store, connection, steer.signal, *told)
         return self._hand.change(Said("signal", told[0], {"name": name}), steer.signal, *told)
 
     def bulk(
@@ -450,3 +449,10 @@ def _prune(
             on_step(so_far)
         if not more:
             return so_far
+
+
+def _run_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -> R:
+    """Run a flow in the caller's transaction. What that takes is imported with its first use."""
+    from .store.callers import run_on
+
+    return run_on(store, connection, flow, *args, **kwargs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -83,6 +82,8 @@ def wait_for(store: Store, ids: Sequence[str], timeout: float) -> list[Job[Any]]
 
 async def await_for(store: Store, ids: Sequence[str], timeout: float) -> list[Job[Any]]:
     """The same for async code. It has a thread only while it looks: those who wait are in nobody's way."""
+    import asyncio
+
     if not ids:
         return []
     chains = Chains(store, ids, timeout)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from calendar import monthrange
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple
@@ -189,6 +188,8 @@ class Cron(Schedule):
         return datetime(year, month, found, lowest(self.hours), lowest(self.minutes))
 
     def _days(self, year: int, month: int) -> int:
+        from calendar import monthrange
+
         first, length = monthrange(year, month)
         return self.days[first][length - 28]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from calendar import monthrange
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -157,6 +156,8 @@ def _days(dom: int, dow: int, either: bool, first: int, length: int) -> int:
 
 def _ever(months: int, days: tuple[tuple[int, ...], ...]) -> bool:
     """Whether there is such a day: each month of each length starts on each weekday in some year."""
+    from calendar import monthrange
+
     lengths = [(28, 29) if month == 2 else monthrange(2000, month)[1:] for month in range(1, 13) if months >> month & 1]
     return any(starts[length - 28] for starts in days for each in lengths for length in each)
 

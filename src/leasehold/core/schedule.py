@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime, tzinfo
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
-from zoneinfo import ZoneInfo
 
 import msgspec
 
@@ -130,6 +129,8 @@ def define(
 @lru_cache(maxsize=256)
 def zone_of(name: str) -> tzinfo:
     """A time zone by its name."""
+    from zoneinfo import ZoneInfo
+
     try:
         return ZoneInfo(name)
     except (ValueError, OSError, LookupError, TypeError):

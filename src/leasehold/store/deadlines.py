@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -98,6 +97,8 @@ class Watchdog:
 
 def _shut_down(raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
     """End the connection under the call that waits for its answer, which fails as if the server had closed it."""
+    import socket
+
     log.warning("No answer from the database in time; closing the connection.")
     with suppress(Exception), socket.socket(fileno=os.dup(raw.fileno())) as same:
         same.shutdown(socket.SHUT_RDWR)

@@ -8,11 +8,11 @@ at work, and they can be restarted. A file without the line works with no releas
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.errors import SchemaMismatch, StoreBusy
@@ -46,10 +46,12 @@ NOTHING = Applied(0, 0, None)
 def migrations(dialect: Dialect) -> dict[int, str]:
     """The texts by version, in order."""
     found = {}
-    for file in (Path(__file__).parent / "migrations").iterdir():
-        match = _FILE.fullmatch(file.name)
+    folder = os.path.join(os.path.dirname(__file__), "migrations")
+    for name in os.listdir(folder):
+        match = _FILE.fullmatch(name)
         if match and match[2] == dialect:
-            found[int(match[1])] = file.read_text(encoding="utf-8")
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                found[int(match[1])] = file.read()
     return dict(sorted(found.items()))
 
 

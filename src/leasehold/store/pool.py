@@ -6,7 +6,6 @@ something idle, holds no lock while it waits, and a process that was forked star
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import os
 import threading
@@ -16,11 +15,14 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from ..core.errors import StoreBusy
 from .interrupts import handing, start, take_into
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class Closeable(Protocol):
@@ -247,6 +249,8 @@ class Places:
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
         """Wait for a place, and have it for the length of the block."""
+        import asyncio
+
         places = self._loops.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self._most))
         try:
             async with asyncio.timeout(self._patience):

@@ -379,7 +379,7 @@ class Limits(Struct, frozen=True):
         """For one statement, by the size of its parameters."""
         if self.until is not None:
             return reading.left(self.until)
-        size = sum(len(value) for value in params.values() if type(value) is str)
+        size = sum([len(value) for value in params.values() if type(value) is str])
         return allowed(self.seconds, self.tries, size if size > SMALL else 0)
 
     @property
@@ -490,6 +490,8 @@ class OwnConnection:
 
 def bound(params: dict[str, Any]) -> dict[str, Any]:
     """Lists as the texts of arrays: psycopg would look at each element to find its type, which the statement states."""
+    if list not in map(type, params.values()):
+        return params
     return {name: array_text(value) if type(value) is list else value for name, value in params.items()}
 
 

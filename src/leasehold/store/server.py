@@ -30,7 +30,6 @@ DEFAULTS = {
     "keepalives_count": 3,
     "tcp_user_timeout": int(1000 * (STATEMENT_SECONDS + ANSWER_MARGIN)),
     "target_session_attrs": "read-write",
-    "client_encoding": "utf8",
 }
 
 
@@ -191,7 +190,7 @@ class Server:
     def _options_given(self, **more: Any) -> dict[str, Any]:
         given = _of_url(self.url)
         ours = {name: value for name, value in {**self._options, **more}.items() if name not in given}
-        return {**ours, **self._hosts.options()}
+        return {**ours, **self._hosts.options(), "client_encoding": "utf8"}  # parameters are sent as UTF-8
 
     @contextmanager
     def _meaning_of_errors(self) -> Iterator[None]:
@@ -237,7 +236,7 @@ class Server:
     def _is_usable(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
         """Neither closed nor in a transaction, nor made before prepared statements were given up, nor on a server that
         was demoted meanwhile: what is read there gets old."""
-        idle = not raw.closed and raw.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        idle = not raw.closed and raw.pgconn.transaction_status == psycopg.pq.TransactionStatus.IDLE
         if not idle or (raw.prepare_threshold is not None and self._prepare is None):
             return False
         return not (self._moves and is_read_only(raw))

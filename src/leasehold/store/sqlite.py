@@ -9,7 +9,6 @@ queue their flows, and a thread of ours, which no signal handler can interrupt, 
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import random
@@ -22,7 +21,6 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from itertools import chain, repeat
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
@@ -77,7 +75,7 @@ class SQLiteStore(Store):
         self.quoted = names.schema(schema)  # before the names of our tables: the file may hold others
         if sqlite3.sqlite_version_info < OLDEST:
             raise StoreError(f"SQLite 3.35 or newer is needed, this Python has {sqlite3.sqlite_version}")
-        self.path = None if path is None else str(Path(path).absolute())
+        self.path = None if path is None else os.path.abspath(path)
         self.where = f"sqlite:///{self.path or ':memory:'}"
         super().__init__(Wakes(self).of(schema))
         self._memory = f"file:/leasehold-{os.getpid()}-{id(self)}?vfs=memdb" if path is None else None
@@ -358,6 +356,8 @@ class SQLiteStore(Store):
 
     async def _begin_on_loop(self, connection: sqlite3.Connection, writing: threading.Lock, held: list[bool]) -> None:
         """Take the turn and the write lock, both or neither: what else runs on the loop may wait for either."""
+        import asyncio
+
         give_up = time.monotonic() + PATIENCE_OF_HANDLERS
         while True:
             mine: list[bool] = []
@@ -580,10 +580,11 @@ def is_busy(error: BaseException) -> bool:
     return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
-def file_system(path: str, mounts: Path = Path("/proc/self/mountinfo")) -> str:
+def file_system(path: str, mounts: str | os.PathLike[str] = "/proc/self/mountinfo") -> str:
     """The kind of file system that a path lies on, where the system tells (Linux does)."""
     try:
-        lines = mounts.read_text().splitlines()
+        with open(mounts, encoding="utf-8", errors="surrogateescape") as file:
+            lines = file.read().splitlines()
     except OSError:
         return "unknown"
     real, best, kind = os.path.realpath(path), "", "unknown"

@@ -12,11 +12,11 @@ from __future__ import annotations
 import select
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import psycopg
-from psycopg import errors, pq
+from psycopg import abc, errors, pq
 from psycopg.adapt import Transformer
 
 from .query import Row, Text
@@ -24,6 +24,9 @@ from .query import Row, Text
 #: What every job, or every claim, goes through: prepared at the first use. Others are once they prove to be used often.
 HOT = frozenset({"claim", "claim_by_task", "limits", "marks", "succeed_plain", "enqueue_one", "enqueue_plain"})
 OFTEN = 5  # times on one connection
+
+#: What reads rows remembers how each type is read. It needs no connection: all of ours speak UTF-8.
+_of_thread = threading.local()
 
 #: By the text of the statement: the name under which it is prepared, or how often it was used.
 _prepared: WeakKeyDictionary[psycopg.Connection[Any], dict[str, bytes | int]] = WeakKeyDictionary()
@@ -47,9 +50,17 @@ def execute(raw: psycopg.Connection[Any], name: str, text: Text, params: dict[st
     result = _succeeded(raw, answer)
     if not result.ntuples:
         return []
-    loader = Transformer(raw)
+    loader = _loader()
     loader.set_pgresult(result, format=pq.Format.BINARY)
     return loader.load_rows(0, result.ntuples, tuple)
+
+
+def _loader() -> abc.Transformer:
+    try:
+        return cast("abc.Transformer", _of_thread.loader)
+    except AttributeError:
+        _of_thread.loader = loader = Transformer()
+        return loader
 
 
 def command(raw: psycopg.Connection[Any], text: str) -> None:

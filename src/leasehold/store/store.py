@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import time
 from abc import ABC, abstractmethod
@@ -275,6 +274,8 @@ class Store(ABC):
 
     async def apatiently(self, seconds: float, work: Callable[[], Awaitable[T]]) -> T:
         """The same for async code, with patience for so many seconds."""
+        import asyncio
+
         give_up, failures = time.monotonic() + seconds, 0
         while True:
             try:

@@ -6,7 +6,6 @@ sleeper and ends when there has been none for a while.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import threading
@@ -69,12 +68,16 @@ class AsyncSleeper:
     """The same on an event loop."""
 
     def __init__(self, channels: frozenset[str]) -> None:
+        import asyncio
+
         self.channels = channels
         self._loop = asyncio.get_running_loop()
         self._event = asyncio.Event()
 
     async def wait(self, seconds: float) -> None:
         """Sleep until woken, or for so many seconds."""
+        import asyncio
+
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._event.wait()

@@ -12,9 +12,9 @@ MOST = 10_000  # failed jobs that are looked at, the latest first
 
 _ID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _WHO = r"(?<=://)[^\s/@]{1,300}@"  # in a URL, where a password may stand: nothing to search for
-_VARIES = re.compile(rf"{_WHO}|{_ID}|0x[0-9a-fA-F]+|\b(?=[0-9a-fA-F]*\d)[0-9a-fA-F]{{6,}}\b|\d+(?:\.\d+)?")
+_VARIES = rf"{_WHO}|{_ID}|0x[0-9a-fA-F]+|\b(?=[0-9a-fA-F]*\d)[0-9a-fA-F]{{6,}}\b|\d+(?:\.\d+)?"
 PLACEHOLDER = "…"
-_UNPRINTABLE = re.compile(r"[^ -~\xa1-\uffff]+")
+_UNPRINTABLE = r"[^ -~\xa1-\uffff]+"
 
 
 @bounded(LONG)
@@ -31,7 +31,7 @@ def failures(*, limit: int) -> Flow[list[FailureGroup]]:
 
 def _group(row: Row) -> FailureGroup:
     task, line, number, first, last, example = row
-    fixed = _VARIES.split(line)
-    printable = [piece for part in fixed for piece in _UNPRINTABLE.split(part)]
+    fixed = re.split(_VARIES, line)
+    printable = [piece for part in fixed for piece in re.split(_UNPRINTABLE, part)]
     search = max(printable, key=len).strip()
     return FailureGroup(task, PLACEHOLDER.join(fixed), number, utc(first), utc(last), example, search)

@@ -50,21 +50,19 @@ create table {schema}.jobs (
     constraint jobs_consistent check (
         case state
             when 'queued' then
-                wait is null and attempt < max_attempts and (target is null or holds)
-                and worker is null and expires_at is null and started_at is null and stopped_at is null and request is null
+                num_nonnulls(wait, worker, expires_at, started_at, stopped_at, request) = 0
+                and attempt < max_attempts and (target is null or holds)
             when 'running' then
-                wait is null and (target is null or holds) and (request is null or request in ('cancel', 'pause'))
-                and token is not null and worker is not null and expires_at is not null and started_at is not null
-                and stopped_at is null
+                num_nonnulls(token, worker, expires_at, started_at) = 4 and num_nonnulls(wait, stopped_at) = 0
+                and (target is null or holds) and coalesce(request, 'pause') in ('cancel', 'pause')
             when 'pending' then
-                coalesce(wait, '') in ('jobs', 'time', 'target')
-                and worker is null and expires_at is null and started_at is null and stopped_at is null and request is null
+                num_nonnulls(worker, expires_at, started_at, stopped_at, request) = 0
+                and coalesce(wait, '') in ('jobs', 'time', 'target')
             when 'paused' then  -- it keeps its place in line
-                (wait is null or wait = 'target' and not holds)
-                and worker is null and expires_at is null and started_at is null and stopped_at is not null and request is null
+                num_nonnulls(worker, expires_at, started_at, request) = 0 and stopped_at is not null
+                and (wait is null or wait = 'target' and not holds)
             when 'failed' then
-                wait is null
-                and worker is null and expires_at is null and started_at is null and stopped_at is not null and request is null
+                num_nonnulls(wait, worker, expires_at, started_at, request) = 0 and stopped_at is not null
             else false
         end
         and (target is not null or not holds)
