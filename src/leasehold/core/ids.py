@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 
 from .errors import InvalidInput
 
 EARLIEST = 1_577_836_800.0  # 2020-01-01: an id from before was not made by a clock that can be trusted
 LATEST = 4_102_444_800.0  # 2100-01-01
+_CANONICAL = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.ASCII)
 
 
 def make_id(unix_time: float, random: bytes) -> str:
@@ -21,6 +23,8 @@ def parse_id(given: object) -> str:
     """The canonical text of an id, or InvalidInput."""
     if isinstance(given, uuid.UUID):
         given = str(given)
+    if isinstance(given, str) and _CANONICAL.fullmatch(given) and EARLIEST <= id_time(given) < LATEST:
+        return given  # the usual case; uuid.UUID takes ten times as long
     if isinstance(given, str):
         try:
             parsed = uuid.UUID(given)

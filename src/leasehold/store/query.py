@@ -1,10 +1,10 @@
 """Statements: their names, their texts, and how a text is rendered for a driver.
 
 A flow yields `write("claim", worker=..., ...)`, or `read`. The text of it is `sql/claim.postgres.sql` or
-`sql/claim.sqlite.sql`: the same `:name` parameters in both. `{schema}`, `{claimed}` and the words of `MOMENTS`, above
-all `{now}`, are the only ones replaced in a text. Batches travel as one JSON parameter, so that every driver binds the
-same few types: text, numbers, booleans, null. Statements that only our own connections run may take lists: PostgreSQL
-gets them as arrays, SQLite as JSON.
+`sql/claim.sqlite.sql`: the same `:name` parameters in both. `{schema}`, the parts that statements share
+(`shared_parts`) and the words of `MOMENTS`, above all `{now}`, are the only ones replaced in a text. Batches travel as
+one JSON parameter, so that every driver binds the same few types: text, numbers, booleans, null. Statements that only
+our own connections run may take lists: PostgreSQL gets them as arrays, SQLite as JSON.
 
 No flow is told the time. It is the database's, unless the store has a clock (tests move one by hand): then each text
 has `:now` in place of the database's functions, and the connection that runs it adds what the clock shows.
@@ -52,9 +52,13 @@ MOMENTS: dict[tuple[Dialect, bool], dict[str, str]] = {
     ("sqlite", True): {"{now}": ":now"},
 }
 
-#: What a claim returns of a job, spelled once: `claimed` of `flows/rows.py` reads it. What most jobs do not
-#: have comes as one list, or as null. On PostgreSQL no function in it depends on the session: engines that distribute
-#: rows refuse those in RETURNING.
+#: What the statements that claim share, spelled once.
+#:
+#: {claimed}: what they return of a job; `claimed` of `flows/rows.py` reads it. What most jobs do not have comes as one
+#: list, or as null. On PostgreSQL no function in it depends on the session: engines that distribute rows refuse those
+#: in RETURNING. {leased}: what becomes of a job that is claimed. {room}: the queues that may be served, in the order
+#: asked for (sorted, as the planner would join them in another): not those that are paused, and, unless the limits are
+#: locked, only those before the first that has one.
 CLAIMED = {
     "postgres": """
         j.id::text, j.version, j.task, j.queue, j.payload::text, j.attempt, j.max_attempts, j.policy::text, j.rank,
@@ -69,6 +73,38 @@ CLAIMED = {
         case when target is not null or losses > 0 or lease is not null or position > 0 or key is not null
                or blockers > 0 or context is not null
         then json_array(target, losses, lease, chain, position, key, blockers, context) end""",
+}
+LEASED = {
+    "postgres": """
+    state = 'running', attempt = j.attempt + 1, version = j.version + 1, worker = :worker::text,
+    token = :token::text::uuid, started_at = {now}, alone = :alone::boolean, progress = null, renewed_at = null,
+    expires_at = {now} + make_interval(secs => coalesce(j.lease, :lease::float8))""",
+    "sqlite": """
+    state = 'running', attempt = attempt + 1, version = version + 1, worker = :worker, token = :token,
+    started_at = {now}, alone = :alone, progress = null, renewed_at = null,
+    expires_at = {now} + coalesce(lease, :lease)""",
+}
+ROOM = {
+    "postgres": """
+asked as materialized (
+    select s.queue, s.want, s.first, s.last, s.place
+    from unnest(:queues::text[], :wants::integer[], :firsts::integer[], :lasts::integer[])
+         with ordinality as s(queue, want, first, last, place)
+),
+closed as materialized (select q.queue, q.paused, q.limited from {schema}.queues q where q.paused or q.limited),
+room as materialized (
+    select r.queue, r.want, r.first, r.last
+    from asked r
+    where not exists (select from closed q where q.paused and q.queue = r.queue)
+      and (:limited::boolean or r.place < coalesce(
+        (select min(a.place) from closed q, asked a where q.limited and q.queue in (a.queue, '*')), r.place + 1))
+    order by r.place
+)""",
+    "sqlite": """
+    not exists (select 1 from {schema}.queues q where q.queue = s.value and q.paused)
+      and not exists (
+        select 1 from {schema}.queues q, json_each(:queues) a
+        where not :limited and q.limited and q.queue in (a.value, '*') and a.key <= s.key)""",
 }
 
 
@@ -207,15 +243,18 @@ def source(name: str, dialect: Dialect) -> str:
 @cache
 def texts(name: str, dialect: Dialect, style: Style, schema: str, has_clock: bool = False) -> tuple[Text, ...]:
     """The statements of a file, rendered for a driver. PostgreSQL files hold one, SQLite files a few."""
-    text = (
-        source(name, dialect)
-        .replace("{claimed}", CLAIMED[dialect])
-        .replace("{channel}", f"'{plain_name(schema)}.jobs'")
-    )
+    text = shared_parts(source(name, dialect), dialect).replace("{channel}", f"'{plain_name(schema)}.jobs'")
     text = in_schema(text, dialect, schema)
     for word, moment in MOMENTS[dialect, has_clock].items():
         text = text.replace(word, moment)
     return tuple(render(part, style) for part in split(text))
+
+
+def shared_parts(text: str, dialect: Dialect) -> str:
+    """A text with what the statements that claim share."""
+    for word, parts in (("{claimed}", CLAIMED), ("{leased}", LEASED), ("{room}", ROOM)):
+        text = text.replace(word, parts[dialect])
+    return text
 
 
 def plain_name(schema: str) -> str:

@@ -122,6 +122,8 @@ class Server:
         limits = {
             "statement_timeout": milliseconds(self.statement_seconds),
             "idle_in_transaction_session_timeout": "3s",
+            # The shape of each statement decides its plan, whatever its parameters: no need to plan it each time.
+            "plan_cache_mode": "force_generic_plan",
         }
         return self._connect({**KEEPALIVES, **limits})
 

@@ -170,7 +170,7 @@ def _claim_by_key(scopes: Sequence[Scope], limits: dict[str, _Limit], share: dic
     (scope,) = scopes
     limit, want = limits[scope.queue], min(want, scope.want)
     found, turn = Claim([]), limit.last_key
-    most = min(2 * want + 10, MOST_KEYS)
+    most = min(want + want // 4 + 10, MOST_KEYS)
     keys = yield from _keys(scope.queue, limit, share, turn, most)
     spent: set[str] = set()  # those that have had all that they have now
     seen = set(keys)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any
 
 from msgspec import Struct
@@ -31,13 +32,16 @@ class Scope(Struct, frozen=True):
 
 
 def places(scopes: Sequence[Scope]) -> dict[str, list[Any]]:
-    """Scopes as `claim` takes them: the queues in order, and their ranges, each with the number of its queue."""
-    ranges = [(place, *one) for place, scope in enumerate(scopes, 1) for one in scope.ranges]
-    numbers, low_ranks, low_seqs, high_ranks, high_seqs = (list(column) for column in zip(*ranges, strict=True))
+    """Scopes as `claim` takes them: the queues in order, their ranges, and which of these are whose, from 1 on."""
+    low_ranks, low_seqs, high_ranks, high_seqs = (
+        list(column) for column in zip(*[one for scope in scopes for one in scope.ranges], strict=True)
+    )
+    lasts = list(accumulate(len(scope.ranges) for scope in scopes))
     return {
         "queues": [scope.queue for scope in scopes],
         "wants": [scope.want for scope in scopes],
-        "places": numbers,
+        "firsts": [last - len(scope.ranges) + 1 for last, scope in zip(lasts, scopes, strict=True)],
+        "lasts": lasts,
         "low_ranks": low_ranks,
         "low_seqs": low_seqs,
         "high_ranks": high_ranks,

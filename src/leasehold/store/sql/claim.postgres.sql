@@ -1,46 +1,27 @@
 -- claim: queued -> running. The lease is written by the claiming statement; what is locked is passed over.
--- Each queue is walked in (rank, seq) order over the ranges that the cursor allows, no further than needed. Unless the
--- limits are locked, only queues that come before the first with a limit are served. (Rows are found by their ctid: one
--- that changes between the walk and the update is passed over, and found by the next claim.)
-with asked as materialized (
-    select s.queue, s.want, s.place
-    from unnest(:queues::text[], :wants::integer[]) with ordinality as s(queue, want, place)
-),
-ranges as materialized (
-    select g.place, g.low_rank, g.low_seq, g.high_rank, g.high_seq
-    from unnest(:places::integer[], :low_ranks::integer[], :low_seqs::bigint[], :high_ranks::integer[], :high_seqs::bigint[])
-         as g(place, low_rank, low_seq, high_rank, high_seq)
-),
-closed as materialized (select q.queue, q.paused, q.limited from {schema}.queues q where q.paused or q.limited),
-room as materialized (  -- sorted: the planner would join the queues in another order
-    select r.queue, r.want, r.place
-    from asked r
-    where not exists (select from closed q where q.paused and q.queue = r.queue)
-      and (:limited::boolean or not exists (
-        select from closed q, asked a where q.limited and q.queue in (a.queue, '*') and a.place <= r.place))
-    order by r.place
-),
+-- Each queue is walked in (rank, seq) order over the ranges that the cursor allows, no further than needed: those from the
+-- number `first` to `last` in the arrays. (Rows are found by their ctid: one that changes between the walk and the update is
+-- passed over, and found by the next claim.)
+with {room},
 candidates as materialized (
     select c.tid
     from room r cross join lateral (
         select j.tid
-        from ranges g cross join lateral (
+        from generate_series(r.first, r.last) as g(n) cross join lateral (
             select ctid as tid from {schema}.jobs
             where state = 'queued' and queue = r.queue and suspect = :suspect::smallint
-              and (rank, seq) > (g.low_rank, g.low_seq) and (rank, seq) < (g.high_rank, g.high_seq)
+              and (rank, seq) > ((:low_ranks::integer[])[g.n], (:low_seqs::bigint[])[g.n])
+              and (rank, seq) < ((:high_ranks::integer[])[g.n], (:high_seqs::bigint[])[g.n])
               and task = any(:tasks::text[])
             order by rank, seq
             limit r.want
             for update skip locked
         ) j
-        where g.place = r.place
         limit r.want
     ) c
     limit :want::integer
 )
 update {schema}.jobs j
-set state = 'running', attempt = j.attempt + 1, version = j.version + 1, worker = :worker::text,
-    token = :token::text::uuid, started_at = {now}, alone = :alone::boolean, progress = null, renewed_at = null,
-    expires_at = {now} + make_interval(secs => coalesce(j.lease, :lease::float8))
+set {leased}
 where j.ctid = any(array(select tid from candidates))
 returning {claimed}

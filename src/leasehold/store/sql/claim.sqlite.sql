@@ -2,8 +2,7 @@
 -- Each queue is walked in (rank, seq) order, no further than needed (json_each over a correlated list: SQLite's lateral).
 -- Unless the limits are dealt with, only queues that come before the first with a limit are served.
 update {schema}.jobs
-set state = 'running', attempt = attempt + 1, version = version + 1, worker = :worker, token = :token,
-    started_at = {now}, alone = :alone, progress = null, renewed_at = null, expires_at = {now} + coalesce(lease, :lease)
+set {leased}
 where rowid in (
     select c.value
     from json_each(:queues) s, json_each((
@@ -15,10 +14,7 @@ where rowid in (
         )
     )) c
     where c.key < json_extract(:wants, '$[' || s.key || ']')
-      and not exists (select 1 from {schema}.queues q where q.queue = s.value and q.paused)
-      and not exists (
-        select 1 from {schema}.queues q, json_each(:queues) a
-        where not :limited and q.limited and q.queue in (a.value, '*') and a.key <= s.key)
+      and {room}
     limit :want
 )
 returning {claimed};

@@ -1,8 +1,7 @@
 -- claim_by_task: as `claim`, for queues that hold jobs of tasks which the worker does not know, perhaps a million of them: each
 -- task is walked by itself, so that no others are passed over.
 update {schema}.jobs
-set state = 'running', attempt = attempt + 1, version = version + 1, worker = :worker, token = :token,
-    started_at = {now}, alone = :alone, progress = null, renewed_at = null, expires_at = {now} + coalesce(lease, :lease)
+set {leased}
 where rowid in (
     select c.value
     from json_each(:queues) s, json_each((
@@ -21,10 +20,7 @@ where rowid in (
         )
     )) c
     where c.key < json_extract(:wants, '$[' || s.key || ']')
-      and not exists (select 1 from {schema}.queues q where q.queue = s.value and q.paused)
-      and not exists (
-        select 1 from {schema}.queues q, json_each(:queues) a
-        where not :limited and q.limited and q.queue in (a.value, '*') and a.key <= s.key)
+      and {room}
     limit :want
 )
 returning {claimed};

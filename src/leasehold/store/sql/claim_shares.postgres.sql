@@ -10,6 +10,14 @@ nameless as materialized (  -- those that became jobs of this queue while it was
         order by rank, seq limit 2000) first
     where key is null
 ),
+keyless as materialized (  -- read, and locked, only if those without a key are asked for
+    select ctid as tid from {schema}.jobs
+    -- (|| '': not by the index of tasks)
+    where state = 'queued' and id = any(array(select id from nameless)) and task || '' = any(:tasks::text[])
+    order by rank, seq
+    limit (select want from asked where key = '')
+    for update skip locked
+),
 candidates as materialized (
     select c.tid
     from asked a cross join lateral (
@@ -22,20 +30,11 @@ candidates as materialized (
             for update skip locked
         ) of_key
         union all
-        select keyless.tid from (
-            select ctid as tid from {schema}.jobs
-            -- (|| '': not by the index of tasks)
-            where a.key = '' and state = 'queued' and id = any(array(select id from nameless)) and task || '' = any(:tasks::text[])
-            order by rank, seq
-            limit a.want
-            for update skip locked
-        ) keyless
+        select k.tid from keyless k where a.key = ''
     ) c
     limit :most::integer
 )
 update {schema}.jobs j
-set state = 'running', attempt = j.attempt + 1, version = j.version + 1, worker = :worker::text,
-    token = :token::text::uuid, started_at = {now}, alone = :alone::boolean, progress = null, renewed_at = null,
-    expires_at = {now} + make_interval(secs => coalesce(j.lease, :lease::float8))
+set {leased}
 where j.ctid = any(array(select tid from candidates))
 returning {claimed}

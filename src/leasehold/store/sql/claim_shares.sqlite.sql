@@ -1,7 +1,6 @@
 -- claim_shares: as `claim`, from one queue: so many of each key in turn, '' being those without one, until there are enough.
 update {schema}.jobs
-set state = 'running', attempt = attempt + 1, version = version + 1, worker = :worker, token = :token,
-    started_at = {now}, alone = :alone, progress = null, renewed_at = null, expires_at = {now} + coalesce(lease, :lease)
+set {leased}
 where rowid in (
     select c.value
     from json_each(:keys) s, json_each((
