@@ -110,7 +110,7 @@ def _returning(statement: Statement) -> Iterator[Problem]:
 
 
 def _with_shared_parts(text: str) -> str:
-    """The rules hold for what statements share, too. Its lines are joined, so that problems are found where they are."""
+    """The rules hold for what statements share, too. Its lines are joined: problems are found where they are used."""
     for word, part in (("{leased}", LEASED["postgres"]), ("{room}", ROOM["postgres"])):
         text = text.replace(word, part.replace("\n", " "))
     return text
