@@ -321,3 +321,34 @@ def test_a_key_given_up_in_an_open_completion_is_waited_for(pg: Bench) -> None:
     assert waiting.blocked
     handler.roll_back()
     assert waiting.result()[0].id == holder.id
+
+
+# Batches on connections of ours, where new jobs that wait for nothing take a shorter way.
+
+
+def test_a_batch_keeps_its_order_whatever_its_drafts_have(b: Bench) -> None:
+    mixes = [{"unique": "a"}, {}, {"unique": "b", "unique_for": 60.0}, {}, {"unique": "c"}]
+    jobs = b.run(enqueue.enqueue_directly, [draft(**options) for options in mixes])
+    assert [job.unique for job in jobs] == ["a", None, "b", None, "c"]
+    assert [job.id for job in b.claim(10)] == [job.id for job in jobs]
+
+
+def test_plain_jobs_of_a_batch_come_in_order_beside_those_that_wait(b: Bench) -> None:
+    first = draft()
+    batch = [draft(target="t"), first, draft(after=(first.id,)), draft(unique="a"), draft()]
+    jobs = b.run(enqueue.enqueue_directly, batch)
+    assert [job.id for job in jobs] == [one.id for one in batch]
+    claimed = b.claim(10)
+    assert [job.id for job in claimed] == [batch[1].id, batch[3].id, batch[4].id]
+    b.succeed(claimed[0])
+    b.promote()
+    assert {job.id for job in b.claim(10)} == {batch[0].id, batch[2].id}, "the first was watched"
+
+
+def test_keys_that_are_taken_are_found_and_the_others_are_taken_at_once(b: Bench) -> None:
+    (there,) = b.run(enqueue.enqueue_directly, [draft(unique="taken")])
+    batch = [draft(unique="free"), draft(unique="taken"), draft(unique="free"), draft()]
+    jobs = b.run(enqueue.enqueue_directly, batch)
+    assert [job.id for job in jobs] == [batch[0].id, there.id, batch[0].id, batch[3].id]
+    assert [job.existing for job in jobs] == [False, True, True, False]
+    assert b.count("keys") == 2

@@ -56,9 +56,14 @@ def enqueue_directly(drafts: Batch) -> Flow[list[Job[Any]]]:
 
 def _is_plain(draft: Draft[Any]) -> bool:
     """Whether it is a new job that waits for nothing, and nothing else is stored with it."""
+    return draft.unique is None and _is_immediate(draft)
+
+
+def _is_immediate(draft: Draft[Any]) -> bool:
+    """Whether it is a new job that waits for nothing. Its key, if it has one, is bound to its life alone."""
     return (
         draft.fresh
-        and draft.unique is None
+        and draft.unique_for is None
         and not draft.after
         and draft.target is None
         and draft.run_at is None
@@ -67,10 +72,8 @@ def _is_plain(draft: Draft[Any]) -> bool:
 
 
 def _is_ordered(drafts: Batch) -> bool:
-    """Whether plain drafts may be stored before the others of their batch: those wait, and get their places later."""
-    return all(
-        _is_plain(draft) or (draft.fresh and not draft.unique and (draft.after or draft.target)) for draft in drafts
-    )
+    """Whether such drafts may be stored before the others of their batch: those wait, and get their places later."""
+    return all(_is_immediate(draft) or (draft.fresh and (draft.after or draft.target)) for draft in drafts)
 
 
 def _is_conflict(error: Exception) -> bool:
@@ -121,6 +124,7 @@ def _insert_some_plain(drafts: Batch, awaited: Container[str]) -> Flow[list[Job[
         policies=policies, leases=leases, watched=watched, kinds=numbers,
         ids=[draft.id for draft in drafts], payloads=[draft.payload for draft in drafts],
         keys=_unless_none([draft.key for draft in drafts]), contexts=_unless_none([draft.context for draft in drafts]),
+        uniques=_unless_none([draft.unique for draft in drafts]),
     )  # fmt: skip
     if notified:
         yield Wake("jobs", sent=True)
@@ -157,16 +161,16 @@ def _enqueue(drafts: Batch, tried: frozenset[str], *, directly: bool = False) ->
         links = {draft.id: {chains[id] for id in draft.after} for draft in todo if draft.after}
         if (yield from circles(links)):
             raise InvalidInput(_CIRCLE)
-    holders, existing, heirs = yield from _take_keys(todo)
+    holders, existing, heirs = yield from _take_keys(todo, directly)
     # Whoever waits for a draft whose key is taken waits for the job that has it.
     chains |= {id: existing[holder].chain if holder in existing else holder for id, holder in holders.items()}
     chains |= {heir.after[-1]: existing[heir.after[-1]].chain for heir in heirs.values()}
     jobs = [found.get(draft.id) for draft in drafts]
-    splits = directly and not heirs and not holders and _is_ordered(drafts)
+    splits = directly and not heirs and _is_ordered(drafts)
     for start, some in _parts(drafts):
         new = [heirs.get(draft.id, draft) for draft in some if draft.id not in found and draft.id not in holders]
-        plain = [draft for draft in new if _is_plain(draft)] if splits else []
-        added = {job.id: job for job in (yield from _insert_some_plain(plain, chains))} if plain else {}
+        direct = [draft for draft in new if _is_immediate(draft)] if splits else []
+        added = {job.id: job for job in (yield from _insert_some_plain(direct, chains))} if direct else {}
         added |= yield from _insert([draft for draft in new if draft.id not in added], chains, doubtful)
         jobs[start : start + MOST] = [added.get(draft.id) or found.get(draft.id) for draft in some]
     others = yield from _load(holders.get(d.id, d.id) for d, job in zip(drafts, jobs, strict=True) if job is None)
@@ -311,7 +315,9 @@ def _refuse_circles(drafts: Batch) -> None:
         raise InvalidInput(f"drafts wait for each other in a circle: {' -> '.join(error.args[1])}") from None
 
 
-def _take_keys(drafts: Batch) -> Flow[tuple[dict[str, str], dict[str, Job[Any]], dict[str, Draft[Any]]]]:
+def _take_keys(
+    drafts: Batch, directly: bool
+) -> Flow[tuple[dict[str, str], dict[str, Job[Any]], dict[str, Draft[Any]]]]:
     """For each draft whose key another job holds, that job's id; those jobs; and drafts that follow a job that runs."""
     firsts, twins = replacing.firsts(drafts)
     existing: dict[str, Job[Any]] = {}
@@ -319,7 +325,7 @@ def _take_keys(drafts: Batch) -> Flow[tuple[dict[str, str], dict[str, Job[Any]],
     # What has its key after all that, though it runs or is over, or has not let it go in some tries, has a window.
     doubts: Counter[tuple[str, str]] = Counter()
     for _ in range(TRIES):
-        holders, found = yield from _try_to_take_keys(firsts)
+        holders, found = yield from _try_to_take_keys(firsts, directly)
         existing |= found
         wanted = [draft for draft in firsts if draft.replace and holders.get(draft.id) in found]
         wanted = [draft for draft in wanted if doubts[draft.id, holders[draft.id]] < MOST_DOUBTS]
@@ -337,9 +343,9 @@ def _take_keys(drafts: Batch) -> Flow[tuple[dict[str, str], dict[str, Job[Any]],
     raise StoreBusy("unique keys change hands too often")
 
 
-def _try_to_take_keys(drafts: Batch) -> Flow[tuple[dict[str, str], dict[str, Job[Any]]]]:
+def _try_to_take_keys(drafts: Batch, directly: bool) -> Flow[tuple[dict[str, str], dict[str, Job[Any]]]]:
     """For each draft whose key another job holds, that job's id; and those jobs. An error if only a window is left."""
-    lost = yield from keys.take(drafts)
+    lost = yield from (keys.take_directly if directly else keys.take)(drafts)
     ids = {draft.id for draft in drafts} if lost else set[str]()
     existing = yield from _load(holder for _, holder in lost.values() if holder not in ids)
     for key, holder in lost.values():

@@ -35,6 +35,19 @@ def take(drafts: Sequence[Draft[Any]], heirs: Mapping[str, str] | None = None) -
     return lost
 
 
+def take_directly(drafts: Sequence[Draft[Any]]) -> Flow[dict[str, tuple[str, str]]]:
+    """The same on a connection of ours, where a deadlock is no more than a reason to try again: first all keys that are
+    free, by one statement, then the others one by one."""
+    wanted = {draft.unique: draft.id for draft in reversed(drafts) if draft.unique and draft.unique_for is None}
+    taken: set[str] = set()
+    ordered = sorted(wanted.items())
+    for start in range(0, len(ordered), MOST):
+        some = dict(ordered[start : start + MOST])
+        free = yield write("take_free_keys", keys=list(some), jobs=list(some.values()))
+        taken |= {wanted[key] for (key,) in free}
+    return (yield from take([draft for draft in drafts if draft.id not in taken])) if len(taken) < len(drafts) else {}
+
+
 def _parts(drafts: Iterable[Draft[Any]]) -> Iterator[list[Wanted]]:
     """What one statement can ask for of all that is wanted, in the order of the keys: that of their code points."""
     groups = groupby(sorted((d for d in drafts if d.unique), key=_key), key=_key)

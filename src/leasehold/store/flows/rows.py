@@ -181,7 +181,7 @@ def new_plain_job(draft: Draft[Any], created: datetime) -> Job[Any]:
     """A job just enqueued that waits for nothing."""
     return Job(
         draft.id, draft.task, draft.queue, State.QUEUED, draft.priority, draft.payload, 0, draft.policy.max_attempts, 0,
-        0, draft.id, 0, created, created, key=draft.key, context=draft.context,
+        0, draft.id, 0, created, created, unique=draft.unique, key=draft.key, context=draft.context,
     )  # fmt: skip
 
 

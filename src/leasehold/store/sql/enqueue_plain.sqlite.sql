@@ -1,14 +1,16 @@
 -- enqueue_plain: insert new jobs that wait for nothing, in order. What jobs of one task share is sent once, as a kind, by whose
 -- number each job names it.
 create table if not exists temp.adding (
-    number integer primary key, id text not null, payload text not null, kind integer not null, key text, context text);
+    number integer primary key, id text not null, payload text not null, kind integer not null, key text, context text,
+    unique_key text);
 
 delete from temp.adding;
 
-insert into temp.adding (id, payload, kind, key, context) values (:ids, :payloads, :kinds, :keys, :contexts);
+insert into temp.adding (id, payload, kind, key, context, unique_key)
+values (:ids, :payloads, :kinds, :keys, :contexts, :uniques);
 
 insert into {schema}.jobs (id, seq, state, queue, task, priority, rank, key, payload, run_at, max_attempts, policy, lease, chain,
-                  context, watched, created_at)
+                  context, unique_key, watched, created_at)
 with kinds as materialized (
     select q.key + 1 as number, q.value as queue, json_extract(:tasks, q.fullkey) as task,
            json_extract(:priorities, q.fullkey) as priority, json_extract(:max_attempts, q.fullkey) as max_attempts,
@@ -18,7 +20,7 @@ with kinds as materialized (
     from json_each(:queues) q
 )
 select a.id, (select last from {schema}.sequence) + a.number, 'queued', k.queue, k.task, k.priority, -k.priority,
-       coalesce(a.key, k.key), a.payload, {now}, k.max_attempts, k.policy, k.lease, a.id, a.context, k.watched, {now}
+       coalesce(a.key, k.key), a.payload, {now}, k.max_attempts, k.policy, k.lease, a.id, a.context, a.unique_key, k.watched, {now}
 from temp.adding a cross join kinds k
 where k.number = a.kind;
 
