@@ -30,7 +30,7 @@ log = logging.getLogger("leasehold.worker")
 
 PULSE_EVERY = 0.8
 LOOK_EVERY = 1.0  # at the latest; news and due times come in between
-LOOK_GAP = 0.005  # at the least
+LOOK_GAP = 0.005  # at the least, from the end of one look to the next
 PROGRESS_EVERY = 1.0
 PUZZLED_FOR = 60.0
 PARTITIONS_EVERY = 3600.0
@@ -66,6 +66,7 @@ class Upkeep:
         self._halt = threading.Event()
         self._stack = ExitStack()
         self._sleeper = self._stack.enter_context(link.store.wakes.sleeper("jobs"))
+        self._looked = 0.0  # when it last did
         self._due: dict[Callable[[], float], float] = {  # each returns in how long it is due again
             self.pulse: 0.0,
             self.declare: 0.0,
@@ -92,7 +93,7 @@ class Upkeep:
         if wait > 0:
             if self._sleeper.wait(wait):
                 self._sleeper.clear()
-                self._halt.wait(LOOK_GAP)
+                self._halt.wait(max(self._looked + LOOK_GAP - time.monotonic(), 0.0))
                 self._due[self.look] = 0.0
             return
         self._due[work] = time.monotonic() + PULSE_EVERY  # if it fails
@@ -115,6 +116,7 @@ class Upkeep:
         next_tick = outlook.next_tick
         if next_tick is not None and next_tick <= 0:
             next_tick = self.tick()
+        self._looked = time.monotonic()
         latest = LOOK_EVERY * random.uniform(0.8, 1.0)  # noqa: S311
         return min(max(one, LOOK_GAP) for one in (latest, next_due, next_tick) if one is not None)
 

@@ -26,7 +26,7 @@ moved as (
         error = coalesce(g.error, j.error), worker = null, expires_at = null, renewed_at = null, started_at = null, request = null, alone = false,
         awaits = case when j.state = 'running' then g.awaits else j.awaits end
     from given g
-    where j.id = g.id
+    where j.id = g.id and j.id = any(array(select id from given))
     returning j.id, j.version
 ),
 nudged as (

@@ -6,7 +6,7 @@ with given as materialized (
 ),
 gone as (
     delete from {schema}.jobs j using given g
-    where j.id = g.id
+    where j.id = g.id and j.id = any(array(select id from given))
     returning j.id, g.state, g.result, coalesce(g.error, j.error) as error, g.continued, j.queue, j.task, j.priority, j.target,
               j.key, j.holds, j.state = 'paused' and j.wait is not null as kept_place, j.payload, j.attempt, j.max_attempts, g.losses, j.version, j.worker, case when g.keeps_token then j.token end as token, j.chain, j."position",
               j.watched, j.unique_key, j.created_at, j.run_at, j.started_at, j.renewed_at, j.context
