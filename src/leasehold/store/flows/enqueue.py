@@ -47,7 +47,9 @@ def enqueue_directly(drafts: Batch) -> Flow[list[Job[Any]]]:
     try:
         if not all(map(_is_plain, drafts)) or len({draft.id for draft in drafts}) < len(drafts):
             return (yield from _enqueue(drafts, frozenset(), directly=True))
-        return (yield from (_insert_one(drafts[0]) if len(drafts) == 1 else _insert_plain(drafts)))
+        if len(drafts) == 1 and drafts[0].target is None:
+            return (yield from _insert_one(drafts[0]))
+        return (yield from _insert_plain(drafts))
     except Exception as error:
         if _is_conflict(error):
             raise Conflict from error
@@ -55,25 +57,18 @@ def enqueue_directly(drafts: Batch) -> Flow[list[Job[Any]]]:
 
 
 def _is_plain(draft: Draft[Any]) -> bool:
-    """Whether it is a new job that waits for nothing, and nothing else is stored with it."""
+    """Whether it is a new job without a key that waits for nothing but its target."""
     return draft.unique is None and _is_immediate(draft)
 
 
 def _is_immediate(draft: Draft[Any]) -> bool:
-    """Whether it is a new job that waits for nothing. Its key, if it has one, is bound to its life alone."""
-    return (
-        draft.fresh
-        and draft.unique_for is None
-        and not draft.after
-        and draft.target is None
-        and draft.run_at is None
-        and draft.delay is None
-    )
+    """Whether it is a new job that waits for nothing but its target. Its key, if any, is bound to its life alone."""
+    return draft.fresh and draft.unique_for is None and not draft.after and draft.run_at is None and draft.delay is None
 
 
 def _is_ordered(drafts: Batch) -> bool:
     """Whether such drafts may be stored before the others of their batch: those wait, and get their places later."""
-    return all(_is_immediate(draft) or (draft.fresh and (draft.after or draft.target)) for draft in drafts)
+    return all(_is_immediate(draft) or (draft.fresh and draft.after and not draft.target) for draft in drafts)
 
 
 def _is_conflict(error: Exception) -> bool:
@@ -125,6 +120,7 @@ def _insert_some_plain(drafts: Batch, awaited: Container[str]) -> Flow[list[Job[
         ids=[draft.id for draft in drafts], payloads=[draft.payload for draft in drafts],
         keys=_unless_none([draft.key for draft in drafts]), contexts=_unless_none([draft.context for draft in drafts]),
         uniques=_unless_none([draft.unique for draft in drafts]),
+        targets=_unless_none([draft.target for draft in drafts]),
     )  # fmt: skip
     if notified:
         yield Wake("jobs", sent=True)

@@ -178,10 +178,12 @@ def new_job(draft: Draft[Any], place: Place, row: Row) -> Job[Any]:
 
 
 def new_plain_job(draft: Draft[Any], created: datetime) -> Job[Any]:
-    """A job just enqueued that waits for nothing."""
+    """A job just enqueued that waits for nothing, or for its target."""
+    state, wait = (State.QUEUED, None) if draft.target is None else (State.PENDING, Wait.TARGET)
     return Job(
-        draft.id, draft.task, draft.queue, State.QUEUED, draft.priority, draft.payload, 0, draft.policy.max_attempts, 0,
-        0, draft.id, 0, created, created, unique=draft.unique, key=draft.key, context=draft.context,
+        draft.id, draft.task, draft.queue, state, draft.priority, draft.payload, 0, draft.policy.max_attempts, 0,
+        0, draft.id, 0, created, created, wait=wait, target=draft.target, unique=draft.unique, key=draft.key,
+        context=draft.context,
     )  # fmt: skip
 
 
