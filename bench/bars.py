@@ -142,7 +142,6 @@ BARS: Sequence[Bar] = (
     best_peer("single", 1.0),
     at_least("single", 0.7, "INSERT"),
     best_peer("flaky", 1.0),
-    best_peer("flaky", 1.0, system="leasehold threads"),
     at_most_best_peer("latency", "p50"),
     at_most_best_peer("latency", "p99"),
     at_most("latency", "max", 500.0, "ms"),
@@ -166,9 +165,8 @@ BARS: Sequence[Bar] = (
     Bar("views", "no view takes more than 300 ms", _views_fast),
     at_most("start", "import_s", 0.10, "s"),
     at_most("start", "first_claim_s", 0.4, "s"),
-    at_most("idle", "server_us", 150.0, "us", system="100 queues"),
+    at_most("idle", "server_us", 150.0, "us", system="empty store"),
     at_most("idle", "buffers", 200.0, "buffers", system="100 queues"),
-    at_most("idle", "server_us", 150.0, "us", system="100 named queues"),
     at_most("idle", "buffers", 200.0, "buffers", system="100 named queues"),
     at_most("idle", "milliseconds", 5.0, "ms", system="unknown tasks"),
 )

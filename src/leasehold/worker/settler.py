@@ -32,7 +32,7 @@ log = logging.getLogger("leasehold.worker")
 MOST = 1000
 FIRST_PAUSE = 0.02
 LONGEST_PAUSE = 1.0
-TELL_OF_ROOM_EVERY = 0.01  # at most: a notification wakes all workers that sleep
+TELL_OF_ROOM_EVERY = 0.02  # at most: a notification wakes all workers that sleep
 
 Item = tuple[Run, Outcome]
 
