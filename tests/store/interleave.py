@@ -26,6 +26,7 @@ from leasehold.store.query import Flow, Query
 from leasehold.store.runner import _perform, drive
 from leasehold.store.sqlite import SQLiteStore
 from leasehold.store.store import Store
+from tests.clocks import MovedClock
 
 R = TypeVar("R")
 
@@ -76,7 +77,7 @@ def bench(url: str, schema: str) -> Iterator[Bench]:
         store.close()
 
 
-class Bench:
+class Bench(MovedClock):
     """A store and the verbs that tests use, with a clock that only the test moves."""
 
     def __init__(self, store: Store) -> None:
@@ -100,15 +101,6 @@ class Bench:
         """Move the clock."""
         self.now += seconds
         return self
-
-    @contextmanager
-    def at(self, moment: float) -> Iterator[None]:
-        """For a while the clock shows another moment."""
-        before, self.now = self.now, moment
-        try:
-            yield
-        finally:
-            self.now = before
 
     def enqueue(self, *drafts: Draft[Any]) -> list[Job[Any]]:
         return self.run(enqueue.enqueue, drafts)

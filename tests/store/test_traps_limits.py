@@ -196,50 +196,31 @@ def test_a_job_that_loses_workers_at_its_last_attempt_runs_alone_before_it_fails
 # Taking in advance from queues with limits.
 
 
+def claim_ahead(b: Bench) -> int:
+    """Ask for 20 jobs, of which 5 can start at once and 10 may wait; how many were claimed."""
+    scopes = [lease.Scope("default", 20)]
+    found = b.run(lease.claim, "w", token(), scopes, ["t"], want=20, slots=5, ahead=10, lease=30.0, random=half)
+    return len(found.jobs)
+
+
 @pytest.mark.parametrize(("limit", "expected"), [(100, 15), (8, 8), (3, 3)])
 def test_a_limited_claim_takes_some_in_advance_and_no_more_than_the_limit_allows(
     b: Bench, limit: int, expected: int
 ) -> None:
     b.limit("default", limit)
     b.enqueue(*(draft() for _ in range(30)))
-    found = b.run(
-        lease.claim,
-        "w",
-        token(),
-        [lease.Scope("default", 20)],
-        ["t"],
-        want=20,
-        slots=5,
-        ahead=10,
-        lease=30.0,
-        random=half,
-    )
-    assert len(found.jobs) == expected
+    assert claim_ahead(b) == expected
     assert b.count("jobs", "state = 'running'") == expected
 
 
 def test_nothing_is_taken_in_advance_where_starts_are_counted(b: Bench) -> None:
     b.run(steer.set_queue, "default", rate=("", 100, 60.0))
     b.enqueue(*(draft() for _ in range(30)))
-    found = b.run(
-        lease.claim,
-        "w",
-        token(),
-        [lease.Scope("default", 20)],
-        ["t"],
-        want=20,
-        slots=5,
-        ahead=10,
-        lease=30.0,
-        random=half,
-    )
-    assert len(found.jobs) == 5
+    assert claim_ahead(b) == 5
 
 
 def test_a_claim_that_knows_of_the_limit_serves_the_queue_when_that_is_lifted(b: Bench) -> None:
     b.enqueue(*(draft() for _ in range(3)))
-    found = b.run(
-        lease.claim, "w", token(), [lease.Scope("default", 5)], ["t"], want=5, lease=30.0, random=half, look=False,
-        limited=frozenset({"default"}),
-    )  # fmt: skip
+    scopes, known = [lease.Scope("default", 5)], frozenset({"default"})
+    found = b.run(lease.claim, "w", token(), scopes, ["t"], want=5, lease=30.0, random=half, look=False, limited=known)
     assert len(found.jobs) == 3

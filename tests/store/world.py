@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
 from leasehold.core.job import Draft, Job, Lease, Outcome, Policy, Raised, State, Succeeded
 from leasehold.store.flows import enqueue, lease, look, promote, steer, upkeep
 from leasehold.store.flows.lease import Scope
+from tests.clocks import MovedClock
 from tests.store.subjects import Subject
 
 NOW = 1_767_225_600.0  # the moment in the ids below
 LATER = NOW + 1000.0
 
 
-class World:
+class World(MovedClock):
     """An empty store with a few hands to bring jobs into any state."""
 
     def __init__(self, subject: Subject) -> None:
@@ -33,15 +32,6 @@ class World:
     def add(self, **options: Any) -> str:
         (job,) = self.run(enqueue.enqueue, [self.draft(**options)])
         return job.id
-
-    @contextmanager
-    def at(self, moment: float) -> Iterator[None]:
-        """For a while the clock shows another moment."""
-        before, self.now = self.now, moment
-        try:
-            yield
-        finally:
-            self.now = before
 
     def promote(self, now: float = NOW) -> list[str]:
         with self.at(now):

@@ -26,7 +26,7 @@ def delete_chain(job_id: str, *, dependents: bool = False) -> Flow[list[str]]:
         raise JobNotFound(job_id)
     root = found[job_id]
     held = yield from _hold([root])
-    yield from promote.announce(root)  # if it is over, whoever waited for it has its result, and waits no more
+    yield from promote.announce(root)  # if it is over, the jobs that waited for it get its result and wait no more
     chains = {root}
     while True:
         waiting = yield read("waiting", chains=as_json([root]))

@@ -148,7 +148,7 @@ def delete(job_id: str) -> Flow[bool]:
     running = any(row[1] == State.RUNNING for row in (yield write("lock", ids=as_json([job_id]))))
     there = [rows.job(row) for row in (yield read("get", ids=as_json([job_id])))]
     if there and there[0].state.over:
-        yield from promote.announce(there[0].chain)  # whoever waited for it shall have its result
+        yield from promote.announce(there[0].chain)  # the jobs that waited for it get its result
     yield from chains.remove([job_id])
     if running:
         yield Wake("request")

@@ -521,7 +521,7 @@ begin
 end $$;
 
 -- The limits of these queues, and of all together ('*'), with what runs at this moment. Their rows are locked first. What runs is
--- counted in a statement of its own, which sees what was committed while this one waited; only where such a limit is set, and by an
+-- counted in a later statement, which sees what was committed while this one waited; only where such a limit is set, and by an
 -- index scan, as a bitmap scan would walk over what is settled and not vacuumed yet, again and again.
 create function {schema}.lock_limits(names text[])
 returns table (queue text, max_running integer, fair boolean, rated boolean, last_key text, running bigint)

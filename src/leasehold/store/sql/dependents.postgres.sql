@@ -1,4 +1,4 @@
--- dependents: those of the jobs named that still wait for others, locked unless somebody else has them; the chains of those that
+-- dependents: those of the jobs named that still wait for others, locked unless another transaction has them; the chains of those that
 -- went on with one; and what decides where they go once they wait no longer: whether their time has come, and the target.
 with live as materialized (
     select id, waits, policy, case when "position" > 0 then chain end as chain,
