@@ -75,12 +75,10 @@ CLAIMED = {
         then json_array(target, losses, lease, chain, position, key, blockers, context) end""",
 }
 LEASED = {
-    "postgres": """
-    state = 'running', attempt = j.attempt + 1, version = j.version + 1, worker = :worker::text,
+    "postgres": """state = 'running', attempt = j.attempt + 1, version = j.version + 1, worker = :worker::text,
     token = :token::text::uuid, started_at = {now}, alone = :alone::boolean, progress = null, renewed_at = null,
     expires_at = {now} + make_interval(secs => coalesce(j.lease, :lease::float8))""",
-    "sqlite": """
-    state = 'running', attempt = attempt + 1, version = version + 1, worker = :worker, token = :token,
+    "sqlite": """state = 'running', attempt = attempt + 1, version = version + 1, worker = :worker, token = :token,
     started_at = {now}, alone = :alone, progress = null, renewed_at = null,
     expires_at = {now} + coalesce(lease, :lease)""",
 }

@@ -66,9 +66,10 @@ def _is_immediate(draft: Draft[Any]) -> bool:
     return draft.fresh and draft.unique_for is None and not draft.after and draft.run_at is None and draft.delay is None
 
 
-def _is_ordered(drafts: Batch) -> bool:
-    """Whether such drafts may be stored before the others of their batch: those wait, and get their places later."""
-    return all(_is_immediate(draft) or (draft.fresh and draft.after and not draft.target) for draft in drafts)
+def _come_first(drafts: Batch) -> bool:
+    """Whether such drafts come before all others of their batch, so that storing them first keeps the order."""
+    immediate = [_is_immediate(draft) for draft in drafts]
+    return immediate == sorted(immediate, reverse=True)
 
 
 def _is_conflict(error: Exception) -> bool:
@@ -162,7 +163,7 @@ def _enqueue(drafts: Batch, tried: frozenset[str], *, directly: bool = False) ->
     chains |= {id: existing[holder].chain if holder in existing else holder for id, holder in holders.items()}
     chains |= {heir.after[-1]: existing[heir.after[-1]].chain for heir in heirs.values()}
     jobs = [found.get(draft.id) for draft in drafts]
-    splits = directly and not heirs and _is_ordered(drafts)
+    splits = directly and not heirs and _come_first(drafts)
     for start, some in _parts(drafts):
         new = [heirs.get(draft.id, draft) for draft in some if draft.id not in found and draft.id not in holders]
         direct = [draft for draft in new if _is_immediate(draft)] if splits else []
