@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from leasehold import App, Attempt, State
+from leasehold.core.stats import BOUNDS
+from leasehold.worker.reporter import _add, _Times
 from leasehold.worker.run import Run
 from tests.homes import Home, beat
 from tests.worker.working import connect, never_reap, over, run_sql, state, until, until_state, working
@@ -237,3 +239,13 @@ def test_a_job_that_runs_alone_waits_until_the_others_are_settled(tmp_path: Path
     assert settling.is_set()
     assert sorted(gone) == ["first", "second"]
     assert beside == [1, 1], "the second ran while the first was not settled"
+
+
+def test_many_durations_are_counted_as_each_of_them_would_be() -> None:
+    seconds = [*BOUNDS, *(bound * 1.5 for bound in BOUNDS), 0.0, 1e9]
+    together, singly = _Times(), _Times()
+    _add(together, list(seconds))
+    for one in seconds:
+        _add(singly, [one])
+    assert together.classes == singly.classes
+    assert together.total == pytest.approx(singly.total)

@@ -100,9 +100,7 @@ class Lane:
         self._limited = False  # what it works on is of queues with limits
         self._rescue = False  # suspects are waiting in the store: make room for them
         self._quarantined = True  # jobs that must run alone may wait in the store, as far as is known
-        self._limits: frozenset[str] = (
-            frozenset()
-        )  # queues that have limits, of those that it serves, as far as is known
+        self._limits: frozenset[str] = frozenset()  # of its queues, those that have limits, as far as is known
         self._names_seen = 0.0  # when queues were last looked for
         self._looked = 0.0  # when suspects and limits were last looked for
         self._reaped = 0.0  # when it last reaped for the sake of a limit

@@ -13,7 +13,7 @@ import threading
 import time
 import uuid
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ..core.errors import LeaseholdError
 from ..core.release import release
@@ -71,12 +71,13 @@ class Meter:
         self._lock = threading.Lock()
         self._tallies: dict[str, _Tally] = {}
 
-    def ended(self, what: str, runs: Sequence[Run]) -> None:
+    def ended(self, what: str, runs: Iterable[Run]) -> None:
         """Attempts have ended in this way, and are settled."""
-        queues = {run.job.queue for run in runs}
+        by_queue: dict[str, list[Run]] = {}
+        for run in runs:
+            by_queue.setdefault(run.job.queue, []).append(run)
         with self._lock:
-            for queue in queues:
-                some = runs if len(queues) == 1 else [run for run in runs if run.job.queue == queue]
+            for queue, some in by_queue.items():
                 self._count(self._tallies.get(queue) or self._new(queue), what, some)
 
     def _count(self, tally: _Tally, what: str, runs: Sequence[Run]) -> None:

@@ -45,7 +45,7 @@ def take_directly(drafts: Sequence[Draft[Any]]) -> Flow[dict[str, tuple[str, str
         some = dict(ordered[start : start + MOST])
         free = yield write("take_free_keys", keys=list(some), jobs=list(some.values()))
         taken |= {wanted[key] for (key,) in free}
-    return (yield from take([draft for draft in drafts if draft.id not in taken])) if len(taken) < len(drafts) else {}
+    return (yield from take([draft for draft in drafts if draft.id not in taken]))
 
 
 def _parts(drafts: Iterable[Draft[Any]]) -> Iterator[list[Wanted]]:
