@@ -92,8 +92,9 @@ class Prepared(Generic[P, R_co]):
     def draft(self, *args: P.args, **kwargs: P.kwargs) -> Draft[R_co]:
         """A job that is checked but not stored: for `enqueue_many`, `continue_with`, or later."""
         draft = self._pattern(args, kwargs)
-        if self._task.app.telemetry is not None:
-            self._task.app.telemetry.created(draft)
+        telemetry = self._task.app.telemetry
+        if telemetry is not None:
+            telemetry.created(draft)
         return draft
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
@@ -112,9 +113,9 @@ class Prepared(Generic[P, R_co]):
         return self._draft(args, kwargs)
 
     def _draft(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Draft[R_co]:
-        text = self._task.signature.encode(args, kwargs, self._task.app.payload_limit)
-        job_id = self._id or new_id()
-        return Draft(job_id, self._task.name, text, **self._fields)
+        task = self._task
+        text = task.signature.encode(args, kwargs, task.app.payload_limit)
+        return Draft(self._id or new_id(), task.name, text, **self._fields)
 
     def __repr__(self) -> str:
         return f"{self._task!r}.using({', '.join(f'{name}={value!r}' for name, value in self._options.items())})"

@@ -63,8 +63,11 @@ def is_plain(value: Any, depth: int = 1) -> bool:
         for key, item in value.items():
             if type(key) is not str or not ((key.isascii() and "\0" not in key) or is_plain(key)):
                 return False
-            if type(item) is str and item.isascii() and "\0" not in item:
-                continue  # the usual case, without a call
+            item_kind = type(item)  # the usual kinds, without a call
+            if item_kind is str and item.isascii() and "\0" not in item:
+                continue
+            if item_kind is int and -BIGGEST_INT <= item <= BIGGEST_INT:
+                continue
             if not is_plain(item, depth + 1):
                 return False
         return True

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.errors import SchemaMismatch, StoreBusy
 from ..core.release import release
-from .query import Dialect, in_schema, split
+from .query import Dialect, in_schema, split, with_channels
 
 if TYPE_CHECKING:
     import psycopg
@@ -155,7 +155,7 @@ def _apply_missing(connection: psycopg.Connection[Any], schema: str, quoted: str
         check(found, f"schema {schema}")
     missing = {version: text for version, text in migrations("postgres").items() if version > found.version}
     for version, text in missing.items():
-        for statement in split(in_schema(text, "postgres", quoted).replace("{channel}", f"'{schema}.jobs'")):
+        for statement in split(with_channels(in_schema(text, "postgres", quoted), schema)):
             connection.execute(statement)
         connection.execute(
             f"insert into {quoted}.migrations (version, oldest, release) values (%s, %s, %s)",  # noqa: S608

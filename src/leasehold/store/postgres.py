@@ -182,7 +182,8 @@ class PostgresStore(Store):
         """Workers are told of jobs only while one of them sleeps; the statement sees to that."""
         return [
             Query(
-                "notify_jobs" if wake.channel == "jobs" else "notify", {"channel": channel(wake.channel, self.schema)}
+                "notify_armed" if wake.channel in ("queued", "jobs") else "notify",
+                {"channel": channel(wake.channel, self.schema)},
             )
             for wake in wakes
             if not wake.sent

@@ -26,6 +26,7 @@ SQL = os.path.join(os.path.dirname(__file__), "sql")  # not pathlib: it takes 4 
 Dialect = Literal["postgres", "sqlite"]
 Style = Literal["pyformat", "dollar", "named", "alchemy", "qmark"]
 Row = tuple[Any, ...]
+Channel = Literal["queued", "jobs", "done", "request"]
 
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -121,10 +122,11 @@ class Begin(Struct, frozen=True):
 class Wake(Struct, frozen=True):
     """Tell those who sleep, once what was written is committed. `channel` says whom.
 
-    `sent`: the statement itself has notified other processes.
+    "queued": the threads that claim. "jobs": these, and the promoters. `sent`: the statement itself has notified other
+    processes.
     """
 
-    channel: Literal["jobs", "done", "request"]
+    channel: Channel
     sent: bool = False
 
 
@@ -241,7 +243,7 @@ def source(name: str, dialect: Dialect) -> str:
 @cache
 def texts(name: str, dialect: Dialect, style: Style, schema: str, has_clock: bool = False) -> tuple[Text, ...]:
     """The statements of a file, rendered for a driver. PostgreSQL files hold one, SQLite files a few."""
-    text = shared_parts(source(name, dialect), dialect).replace("{channel}", f"'{plain_name(schema)}.jobs'")
+    text = with_channels(shared_parts(source(name, dialect), dialect), plain_name(schema))
     text = in_schema(text, dialect, schema)
     for word, moment in MOMENTS[dialect, has_clock].items():
         text = text.replace(word, moment)
@@ -253,6 +255,11 @@ def shared_parts(text: str, dialect: Dialect) -> str:
     for word, parts in (("{claimed}", CLAIMED), ("{leased}", LEASED), ("{room}", ROOM)):
         text = text.replace(word, parts[dialect])
     return text
+
+
+def with_channels(text: str, schema: str) -> str:
+    """A text with the names of the channels that its statements notify. Names of schemas hold no quotes."""
+    return text.replace("{queued_channel}", f"'{schema}.queued'").replace("{jobs_channel}", f"'{schema}.jobs'")
 
 
 def plain_name(schema: str) -> str:

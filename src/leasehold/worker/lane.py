@@ -111,7 +111,7 @@ class Lane:
         self._armed_until = 0.0
         self._halt = threading.Event()
         self._stack = ExitStack()
-        self._sleeper = self._stack.enter_context(link.store.wakes.sleeper("jobs"))
+        self._sleeper = self._stack.enter_context(link.store.wakes.sleeper("queued", "jobs"))
         self._full = False  # the claiming thread waits for room
         self._low = 0  # then it is woken when no more jobs than this are running or waiting here
         self.claiming = False

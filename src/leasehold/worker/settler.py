@@ -127,7 +127,7 @@ class Settler:
         now = time.monotonic()
         if self._made_room and now - self._told_of_room >= TELL_OF_ROOM_EVERY:
             self._made_room, self._told_of_room = False, now
-            self._link.store.wake([Wake("jobs")])
+            self._link.store.wake([Wake("queued")])
 
     def _settle(self, batch: list[Item], *, hasty: bool = False, refused: bool = False) -> None:
         """Hasty: what meets somebody who takes the same key is put off."""

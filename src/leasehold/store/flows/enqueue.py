@@ -86,7 +86,7 @@ def _insert_one(draft: Draft[Any]) -> Flow[list[Job[Any]]]:
         context=draft.context,
     )  # fmt: skip
     if notified:
-        yield Wake("jobs", sent=True)
+        yield Wake("queued", sent=True)
     return [rows.new_plain_job(draft, utc(created))]
 
 
@@ -115,16 +115,17 @@ def _insert_some_plain(drafts: Batch, awaited: Container[str]) -> Flow[list[Job[
     queues, tasks, priorities, attempts, policies, leases, watched = (
         list(column) for column in zip(*firsts, strict=True)
     )
+    targets = _unless_none([draft.target for draft in drafts])
     ((created, notified),) = yield write(
         "enqueue_plain", queues=queues, tasks=tasks, priorities=priorities, max_attempts=attempts,
         policies=policies, leases=leases, watched=watched, kinds=numbers,
         ids=[draft.id for draft in drafts], payloads=[draft.payload for draft in drafts],
         keys=_unless_none([draft.key for draft in drafts]), contexts=_unless_none([draft.context for draft in drafts]),
         uniques=_unless_none([draft.unique for draft in drafts]),
-        targets=_unless_none([draft.target for draft in drafts]),
+        targets=targets,
     )  # fmt: skip
     if notified:
-        yield Wake("jobs", sent=True)
+        yield Wake("queued" if targets is None else "jobs", sent=True)
     moment = utc(created)
     return [rows.new_plain_job(draft, moment) for draft in drafts]
 

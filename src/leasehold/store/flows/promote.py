@@ -79,7 +79,7 @@ def promote(*, most: int = MOST) -> Flow[Promotion]:
     yield from _call_next_in_line(plan)
     if plan.ready:
         done.promoted = [row[0] for row in (yield write("promote", ids=as_json(plan.ready)))]
-        yield Wake("jobs")
+        yield Wake("queued")
     left = [{"kind": kind, "key": key, "beyond": beyond} for (kind, key), beyond in (plan.rest | plan.again).items()]
     if left:
         yield write("nudge", batch=as_json(left))

@@ -193,7 +193,7 @@ def watch(job_ids: Sequence[str]) -> Flow[dict[str, str]]:
     if unknown:
         raise JobNotFound(*unknown)
     yield write("watch", chains=as_json(sorted(set(chains.values()))))
-    yield Wake("jobs")  # a claim may have passed over the rows just now, as they were locked
+    yield Wake("queued")  # a claim may have passed over the rows just now, as they were locked
     return chains
 
 
@@ -217,7 +217,7 @@ def set_queue(
             yield write("set_rate", queue=queue, key=key, rate=number, per=per)
     if fair is not None or rate is not None:
         yield write("mark_queue", queue=queue)
-    yield Wake("jobs")
+    yield Wake("queued")
     if paused:
         yield Wake("request")  # workers that have taken jobs of it in advance give them back
 

@@ -3,9 +3,40 @@
 
 create sequence {schema}.job_seq;
 
+create type {schema}.job_state as enum ('pending', 'queued', 'running', 'paused', 'failed', 'succeeded', 'cancelled');
+
+-- What a row of `jobs` must be like. The table has this one constraint. An expression in its place would be parsed by every
+-- statement that writes, which takes longer than the rest of an insert; a function is parsed once for each connection.
+create function {schema}.is_consistent(
+    state {schema}.job_state, attempt integer, max_attempts integer, losses integer, suspect smallint, waits integer,
+    priority smallint, rank smallint, holds boolean, target text, wait text, worker text, token uuid, request text,
+    started_at timestamptz, expires_at timestamptz, stopped_at timestamptz
+) returns boolean language plpgsql immutable as $$
+begin
+    return case
+        when state = 'running' then
+            worker is not null and token is not null and started_at is not null and expires_at is not null
+            and wait is null and stopped_at is null and (target is null or holds)
+            and (request is null or request in ('cancel', 'pause'))
+        when worker is not null or started_at is not null or expires_at is not null or request is not null then false
+        when state = 'queued' then
+            wait is null and stopped_at is null and attempt < max_attempts and (target is null or holds)
+        when state = 'pending' then
+            wait is not null and wait in ('jobs', 'time', 'target') and stopped_at is null
+        when state = 'paused' then  -- it keeps its place in line
+            stopped_at is not null and (wait is null or wait = 'target' and not holds)
+        when state = 'failed' then
+            wait is null and stopped_at is not null
+        else false
+    end
+    and (target is not null or not holds)
+    and priority between -100 and 100 and rank = -priority
+    and losses >= 0 and suspect = least(losses, 2)
+    and waits >= 0 and max_attempts >= 1 and attempt between 0 and max_attempts;
+end $$;
+
 -- Columns of fixed width that are never null come first: PostgreSQL finds them without reading those before. `rank` and
--- `suspect` are plain columns, as a stored generated column costs every claim 3 us a row; and there is one constraint, as
--- each one is parsed anew by every statement that writes.
+-- `suspect` are plain columns, as a stored generated column costs every claim 3 us a row.
 create table {schema}.jobs (
     id            uuid primary key,
     chain         uuid not null,
@@ -19,6 +50,7 @@ create table {schema}.jobs (
     position      integer not null default 0,
     waits         integer not null default 0,
     blockers      integer not null default 0,  -- how many there were to wait for, at first
+    state         {schema}.job_state not null,
     priority      smallint not null,
     rank          smallint not null,  -- minus the priority, so that (rank, seq) has one direction
     suspect       smallint not null default 0,  -- its losses, 2 at most; 2: to be run alone
@@ -26,7 +58,6 @@ create table {schema}.jobs (
     alone         boolean not null default false,
     watched       boolean not null default false,
     windowed      boolean not null default false,
-    state         text not null,
     queue         text not null,
     task          text not null,
     payload       json not null,  -- json, not jsonb: the text comes back as it went in, as it does from SQLite
@@ -47,28 +78,9 @@ create table {schema}.jobs (
     error         text,
     awaits        text,  -- the signal that it sleeps for
     context       text,  -- what its producer gave it to carry along, as JSON
-    constraint jobs_consistent check (
-        case state
-            when 'queued' then
-                num_nonnulls(wait, worker, expires_at, started_at, stopped_at, request) = 0
-                and attempt < max_attempts and (target is null or holds)
-            when 'running' then
-                num_nonnulls(token, worker, expires_at, started_at) = 4 and num_nonnulls(wait, stopped_at) = 0
-                and (target is null or holds) and coalesce(request, 'pause') in ('cancel', 'pause')
-            when 'pending' then
-                num_nonnulls(worker, expires_at, started_at, stopped_at, request) = 0
-                and coalesce(wait, '') in ('jobs', 'time', 'target')
-            when 'paused' then  -- it keeps its place in line
-                num_nonnulls(worker, expires_at, started_at, request) = 0 and stopped_at is not null
-                and (wait is null or wait = 'target' and not holds)
-            when 'failed' then
-                num_nonnulls(wait, worker, expires_at, started_at, request) = 0 and stopped_at is not null
-            else false
-        end
-        and (target is not null or not holds)
-        and priority between -100 and 100 and rank = -priority
-        and losses >= 0 and suspect = least(losses, 2)
-        and waits >= 0 and max_attempts >= 1 and attempt between 0 and max_attempts)
+    constraint jobs_consistent check ({schema}.is_consistent(
+        state, attempt, max_attempts, losses, suspect, waits, priority, rank, holds, target, wait, worker, token, request,
+        started_at, expires_at, stopped_at))
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0,
         autovacuum_analyze_scale_factor = 0.1, autovacuum_analyze_threshold = 1000);
 
@@ -98,9 +110,9 @@ create table {schema}.finished (
     losses        integer not null,
     version       integer not null,
     position      integer not null,
+    state         {schema}.job_state not null check (state in ('succeeded', 'cancelled')),
     priority      smallint not null,
     continued     boolean not null default false,
-    state         text not null check (state in ('succeeded', 'cancelled')),
     queue         text not null,
     task          text not null,
     payload       json not null,
@@ -365,7 +377,7 @@ language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = o
 $$;
 create function {schema}.newest_jobs(most integer) returns table (queue text, state text, run_at timestamptz)
 language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off set enable_bitmapscan = off as $$
-    select queue, state, run_at from {schema}.jobs order by id desc limit most
+    select queue, state::text, run_at from {schema}.jobs order by id desc limit most
 $$;
 
 -- Partitions of `finished`, one for each day (UTC), made standalone and attached: neither step blocks a reader or writer.
@@ -687,7 +699,7 @@ begin
     wait := case when waits > 0 then 'jobs' when ahead then 'time' when enqueue.target is not null then 'target' end;
     insert into {schema}.jobs (id, state, wait, queue, task, priority, rank, target, key, payload, run_at, max_attempts,
                                unique_key, windowed, chain, waits, blockers, created_at)
-    values (new_id, case when wait is null then 'queued' else 'pending' end, wait, enqueue.queue, enqueue.task, enqueue.priority,
+    values (new_id, (case when wait is null then 'queued' else 'pending' end)::{schema}.job_state, wait, enqueue.queue, enqueue.task, enqueue.priority,
             -enqueue.priority, enqueue.target, coalesce(enqueue.key, (select '' from {schema}.queues q where q.queue = enqueue.queue and q.by_key)),
             enqueue.payload, due, enqueue.max_attempts, enqueue.unique_key,
             enqueue.unique_for is not null, new_id, waits, waits, statement_timestamp())
@@ -705,7 +717,7 @@ begin
         insert into {schema}.nudges (kind, key)
         values (case wait when 'target' then 'target' else 'after' end, case wait when 'target' then enqueue.target else new_id::text end);
     end if;
-    perform pg_notify({channel}, '') from {schema}.arming where armed_until > statement_timestamp();
+    perform pg_notify({jobs_channel}, '') from {schema}.arming where armed_until > statement_timestamp();
     return new_id;
 end $$;
 revoke all on function {schema}.enqueue, {schema}.make_partitions, {schema}.drop_partition from public;  -- those that act as their owner

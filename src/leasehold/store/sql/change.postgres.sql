@@ -2,7 +2,7 @@
 -- Writes the attempt that ended, frees the target and the key where the decision says so, and nudges whom that may free.
 with given as materialized (
     select b.*, {now} as moment, {now} + make_interval(secs => b.delay) as due from json_to_recordset(:batch::text::json) as b(
-        id uuid, outcome text, state text, wait text, delay float8, attempt integer, losses integer, holds boolean,
+        id uuid, outcome text, state {schema}.job_state, wait text, delay float8, attempt integer, losses integer, holds boolean,
         error text, keeps_token boolean, awaits text)
 ),
 before as materialized (

@@ -3,7 +3,7 @@ select count(*) from (
     select 1 from {schema}.jobs
     where id >= coalesce(:lowest::text, '00000000-0000-0000-0000-000000000000')::uuid
       and id < coalesce(:before::text, 'ffffffff-ffff-ffff-ffff-ffffffffffff')::uuid
-      and state = :state::text
+      and state = :state::text::{schema}.job_state
       and (:queue::text is null or queue = :queue::text)
       and (:task::text is null or task = :task::text)
       and (:target::text is null or target = :target::text)

@@ -15,7 +15,7 @@ placed as materialized (
 added as (
     insert into {schema}.jobs (id, state, wait, queue, task, priority, rank, target, key, payload, run_at, max_attempts,
                                policy, lease, unique_key, windowed, chain, "position", waits, blockers, watched, context, created_at)
-    select id, case when wait is null then 'queued' else 'pending' end, wait, queue, task, priority, -priority, target,
+    select id, (case when wait is null then 'queued' else 'pending' end)::{schema}.job_state, wait, queue, task, priority, -priority, target,
            case when key is null and queue = any(array(select q.queue from {schema}.queues q where q.by_key)) then '' else key end,
            payload::json, due, max_attempts, policy::json, lease, unique_key, windowed, chain, "position", waits, waits, watched,
            context, moment
@@ -29,9 +29,9 @@ nudged as (
     from added where wait in ('target', 'jobs')
 ),
 notified as materialized (
-    select pg_notify({channel}, '') from {schema}.arming m, clock c
+    select pg_notify({jobs_channel}, '') from {schema}.arming m, clock c
     where m.armed_until > c.moment and exists (select from added)
 )
-select a.id::text, a.state, a.wait, date_part('epoch', a.created_at), date_part('epoch', a.run_at),
+select a.id::text, a.state::text, a.wait, date_part('epoch', a.created_at), date_part('epoch', a.run_at),
        (select count(*) from notified) > 0
 from added a

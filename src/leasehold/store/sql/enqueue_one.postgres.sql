@@ -7,4 +7,5 @@ with added as (
             coalesce(:key::text, (select '' from {schema}.queues q where q.queue = :queue::text and q.by_key)),
             :policy::json, :context::text)
 )
-select date_part('epoch', {now}), (select count(pg_notify({channel}, '')) from {schema}.arming where armed_until > {now}) > 0
+select date_part('epoch', {now}),
+       (select count(pg_notify({queued_channel}, '')) from {schema}.arming where armed_until > {now}) > 0

@@ -9,7 +9,7 @@ added as (
     insert into {schema}.jobs (id, chain, created_at, run_at, max_attempts, priority, rank, state, queue, task, payload, lease, wait,
                                target, key, policy, context, unique_key, watched)
     select g.id, g.id, {now}, {now}, (:max_attempts::integer[])[g.kind], (:priorities::smallint[])[g.kind],
-           -(:priorities::smallint[])[g.kind], case when g.target is null then 'queued' else 'pending' end,
+           -(:priorities::smallint[])[g.kind], (case when g.target is null then 'queued' else 'pending' end)::{schema}.job_state,
            (:queues::text[])[g.kind], (:tasks::text[])[g.kind], g.payload, (:leases::float8[])[g.kind],
            case when g.target is not null then 'target' end, g.target,
            case when g.key is null and (:queues::text[])[g.kind] = any(array(select q.queue from {schema}.queues q where q.by_key))
@@ -20,4 +20,6 @@ added as (
 nudged as (
     insert into {schema}.nudges (kind, key) select 'target', g.target from given g where g.target is not null
 )
-select date_part('epoch', {now}), (select count(pg_notify({channel}, '')) from {schema}.arming where armed_until > {now}) > 0
+select date_part('epoch', {now}),
+       (select count(pg_notify(case when :targets::text[] is null then {queued_channel} else {jobs_channel} end, ''))
+        from {schema}.arming where armed_until > {now}) > 0

@@ -2,7 +2,7 @@
 with given as materialized (
     select b.id, b.state, b.result, b.error, b.losses, b.continued, b.keeps_token
     from json_to_recordset(:batch::text::json) as b(
-        id uuid, state text, result text, error text, losses integer, continued boolean, keeps_token boolean)
+        id uuid, state {schema}.job_state, result text, error text, losses integer, continued boolean, keeps_token boolean)
 ),
 gone as (
     delete from {schema}.jobs j using given g

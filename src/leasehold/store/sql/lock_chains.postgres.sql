@@ -7,7 +7,7 @@ with live as materialized (
     select id from {schema}.jobs
     where chain = any(array(select json_array_elements_text(:chains::text::json)::uuid)) and "position" > 0
 )
-select j.id::text, j.state, j.wait, j.attempt, j.losses, j.target, j.holds, j.waits, j.run_at > {now}, j.unique_key,
+select j.id::text, j.state::text, j.wait, j.attempt, j.losses, j.target, j.holds, j.waits, j.run_at > {now}, j.unique_key,
        j.windowed, j.chain::text, j.task
 from {schema}.jobs j
 where j.id = any(array(select id from live))
