@@ -4,6 +4,6 @@ machine, server, places, programs   where a measurement runs: CPU accounting, se
 systems, environments, adapters     what is measured: leasehold, its peers, bare loops
 cells                               how: one function per kind of measurement
 plan, runner, results               which measurements, in which order, and what they gave
-bars, report, picture               tables, verdicts and the files in docs/benchmarks
+bars, report, summary, picture      verdicts, tables and the files in docs/benchmarks
 commands                            one module per command
 """

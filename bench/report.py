@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench import bars, picture
+from bench import bars, picture, summary
 from bench.environments import CACHE, ROOT
 from bench.plan import Plan, Row
 from bench.results import Results
@@ -126,7 +126,8 @@ def closing(results: Results) -> list[str]:
 
 
 def write(plan: Plan, results: Results, folder: Path | None = None) -> list[Path]:
-    """Tables, pictures and JSON. Runs of `all` are published in docs/benchmarks, where only the JSON has a date."""
+    """Tables, pictures and JSON. Runs of `all` are published in docs/benchmarks, where only the JSON has a date, and as a
+    short table in README.md and docs/benchmarks.md."""
     published = results.head["command"] == "all" and folder is None
     dated = f"{results.head['date']}-{results.head['command']}"
     folder = DOCS if published else folder or CACHE / "reports"
@@ -136,7 +137,8 @@ def write(plan: Plan, results: Results, folder: Path | None = None) -> list[Path
     svg.write_text(picture.svg(plan, results))
     page.write_text(markdown(plan, results, name))
     png = svg.with_suffix(".png")
-    return [data, page, svg, *([png] if picture.to_png(svg, png) else [])]
+    summaries = summary.publish(results) if published else []
+    return [data, page, svg, *summaries, *([png] if picture.to_png(svg, png) else [])]
 
 
 def markdown(plan: Plan, results: Results, name: str) -> str:

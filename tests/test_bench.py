@@ -19,7 +19,7 @@ import psycopg
 import pytest
 
 from bench import __main__ as command_line
-from bench import bars, cells, picture, report, runner
+from bench import bars, cells, picture, report, runner, summary
 from bench.cells import Wrong
 from bench.commands import enqueue
 from bench.environments import Unavailable
@@ -28,11 +28,11 @@ from bench.plan import Cell, Plan, Row, join
 from bench.proxy import Proxy
 from bench.results import Results
 from bench.rows import Copier, enqueue_one
+from bench.server import Postgres
 from bench.systems import ALL, LEASEHOLD, SQLITE
 from tests.servers import Server
 
 SCRATCH = "select nspname from pg_namespace where nspname like 'leasehold_bench_%'"
-DATABASES = "select datname from pg_database where datname like 'bench_%'"
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +44,15 @@ def server(pg_servers: list[Server]) -> Server:
 def lab(server: Server) -> Iterator[Lab]:
     with Lab(Options(quick=True, repeat=1, dsn=server.dsn, jobs=200)) as made:
         yield made
+
+
+@pytest.fixture
+def own_database(server: Server) -> Iterator[str]:
+    """A database in which no other test has schemas."""
+    made = Postgres(server.dsn)
+    name = made.create()
+    yield made.url(name)
+    made.drop(name)
 
 
 def plans() -> dict[str, Plan]:
@@ -154,10 +163,33 @@ def test_a_report_has_tables_bars_and_a_picture_and_can_be_rendered_again(
     assert "1.50 of graphile-worker" in capsys.readouterr().out
 
 
+def test_a_summary_names_the_best_peer_and_goes_between_the_marks(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- summary -->\nstale\n<!-- end of summary -->\nafter\n")
+    results = measured(raw=100.0, leasehold=90.0, graphile_worker=60.0, pg_boss=45.0)
+    for _ in range(2):
+        summary.publish(results, [page])
+    text = page.read_text()
+    assert "| drain, 1 process, jobs/s | 200 | **180** | 120 (graphile-worker) | 1.50 |\n<!-- end" in text
+    assert "stale" not in text
+    assert text.startswith("before\n")
+    assert text.endswith("\nafter\n")
+
+
+def test_the_pages_show_the_latest_run() -> None:
+    runs = sorted(report.DOCS.glob("*-all.json"))
+    shown = summary.table(Results.load(runs[-1])) if runs else ""
+    for page in summary.PAGES:
+        assert summary.BETWEEN.findall(page.read_text()) == [shown]
+
+
 def test_a_command_measures_and_writes_what_it_found(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(picture, "to_png", lambda svg, png: False)
+    made: list[str] = []
+    create = Postgres.create
+    monkeypatch.setattr(Postgres, "create", lambda *args: made.append(create(*args)) or made[-1])
     options = ["--quick", "--jobs", "100", "--dsn", server.dsn, "--to", str(tmp_path)]
     assert command_line.main(["features", *options, "--only", "dependencies"]) == 0
     (file,) = tmp_path.glob("*.json")
@@ -165,7 +197,9 @@ def test_a_command_measures_and_writes_what_it_found(
     assert (record["row"], record["system"], record["jobs"]) == ("features", "dependencies", 110)
     assert record["rate"] < record["enqueue"]
     with psycopg.connect(server.dsn) as connection:
-        assert connection.execute(DATABASES).fetchall() == []
+        left = connection.execute("select datname from pg_database where datname = any(%s)", [made]).fetchall()
+    assert made
+    assert left == []
 
 
 def test_the_limits_of_enqueue_write_the_rows_that_they_count(lab: Lab) -> None:
@@ -263,10 +297,10 @@ def test_leasehold_bench_refuses_in_one_sentence(arguments: list[str], code: int
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_leasehold_bench_cleans_up_when_it_is_interrupted(number: signal.Signals, server: Server) -> None:
-    command = [sys.executable, "-m", "leasehold", "bench", server.dsn, "--jobs", "1000000"]
+def test_leasehold_bench_cleans_up_when_it_is_interrupted(number: signal.Signals, own_database: str) -> None:
+    command = [sys.executable, "-m", "leasehold", "bench", own_database, "--jobs", "1000000"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    with psycopg.connect(server.dsn, autocommit=True) as connection:
+    with psycopg.connect(own_database, autocommit=True) as connection:
         deadline = time.monotonic() + 30
         while not connection.execute(SCRATCH).fetchall() and time.monotonic() < deadline:
             time.sleep(0.02)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import traceback
 from pathlib import Path
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any
 
 from ..attempt import Attempt, Continuation
@@ -25,6 +25,10 @@ SWALLOWED = object()
 
 
 _NOTHING = Succeeded("null")
+
+MOST_FRAMES = 1000
+#: The text of a frame in a traceback, by the id of its code and the instruction; and the code, so that its id stays.
+_frames: dict[tuple[int, int], tuple[str, CodeType]] = {}
 
 
 class StartedTooLate(BaseException):
@@ -107,11 +111,36 @@ def _meant_by(error: BaseException) -> Outcome:
 def describe(error: BaseException) -> str:
     """What was raised first, where it was raised below. Works for exceptions that cannot show themselves, too."""
     try:
-        head = "".join(traceback.format_exception_only(error)).strip()
-        where = "".join(traceback.format_exception(type(error), error, _users(error.__traceback__)))
+        head = "".join(traceback.format_exception_only(error))
+        where = _traceback(error, _users(error.__traceback__), head)
     except Exception as broken:
         return f"{type(error).__name__} (which cannot be shown: {type(broken).__name__})"
-    return f"{head}\n\n{where}"
+    return f"{head.strip()}\n\n{where}"
+
+
+def _traceback(error: BaseException, trace: TracebackType | None, head: str) -> str:
+    """What `traceback.format_exception` returns. It reads and parses the source of each frame, every time; a handler
+    that fails often fails in the same places, so their texts are kept."""
+    frames: list[str] = []
+    while trace is not None:
+        frames.append(_frame(trace))
+        trace = trace.tb_next
+    is_alone = error.__cause__ is None and (error.__context__ is None or error.__suppress_context__)
+    is_recursive = len(set(frames)) < len(frames)  # then it leaves some of them out
+    if not frames or is_recursive or not is_alone or isinstance(error, BaseExceptionGroup):
+        return "".join(traceback.format_exception(type(error), error, _users(error.__traceback__)))
+    return "".join(["Traceback (most recent call last):\n", *frames, head])
+
+
+def _frame(trace: TracebackType) -> str:
+    code = trace.tb_frame.f_code
+    place = id(code), trace.tb_lasti  # not the code itself: that of two files may be equal
+    known = _frames.get(place)
+    if known is None:
+        if len(_frames) >= MOST_FRAMES:
+            _frames.clear()
+        known = _frames[place] = "".join(traceback.extract_tb(trace, limit=1).format()), code
+    return known[0]
 
 
 def _users(trace: TracebackType | None) -> TracebackType | None:
