@@ -126,8 +126,8 @@ def closing(results: Results) -> list[str]:
 
 
 def write(plan: Plan, results: Results, folder: Path | None = None) -> list[Path]:
-    """Tables, pictures and JSON. Runs of `all` are published in docs/benchmarks, where only the JSON has a date, and as a
-    short table in README.md and docs/benchmarks.md."""
+    """Tables, pictures and JSON. Runs of `all` are published in docs/benchmarks, where only the JSON has a date, and as
+    a short table in README.md and docs/benchmarks.md."""
     published = results.head["command"] == "all" and folder is None
     dated = f"{results.head['date']}-{results.head['command']}"
     folder = DOCS if published else folder or CACHE / "reports"
