@@ -10,6 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from leasehold import App
@@ -101,3 +102,19 @@ def test_what_a_closed_pool_has_lent_is_closed_when_it_comes_back() -> None:
     with lines.connection() as line:
         lines.close()
     assert line.closed
+
+
+def test_an_interrupt_that_psycopg_replaces_by_an_error_is_raised(
+    pg_home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted(Exception): ...
+
+    def read_timeout(params: object) -> int:
+        try:
+            raise Interrupted
+        except Exception:
+            raise psycopg.ProgrammingError("bad value for connect_timeout: '3'") from None
+
+    monkeypatch.setattr("psycopg.connection.timeout_from_conninfo", read_timeout)
+    with pytest.raises(Interrupted):
+        pg_home.app().client.count()

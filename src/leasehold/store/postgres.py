@@ -99,7 +99,7 @@ class PostgresStore(Store):
         return f"PostgresStore({self.where!r}, schema={self.schema!r})"
 
     def attempt(
-        self, make: Callable[[], Flow[R]], *, looks: bool = False, seconds: float = STATEMENT_SECONDS, tries: int = 0
+        self, make: Callable[[], Flow[R]], looks: bool = False, seconds: float = STATEMENT_SECONDS, tries: int = 0
     ) -> tuple[R, list[Wake]]:
         """Run a flow once on a connection of ours. One that turns out to be dead at BEGIN is replaced."""
         self.ready()
@@ -365,7 +365,7 @@ class PostgresStore(Store):
             # Else another process makes it, or drops it, just now: the settle is repeated and decides anew.
 
 
-class Limits(Struct, frozen=True):
+class Limits(Struct, frozen=True, gc=False):
     """How long the statements of one try may take. `session`: the limit of the session itself; None: it has none.
 
     `until`: when a look ends at the latest, on the monotonic clock.
@@ -381,6 +381,8 @@ class Limits(Struct, frozen=True):
         if self.until is not None:
             return reading.left(self.until)
         size = sum([len(value) for value in params.values() if type(value) is str])
+        if size <= SMALL and not self.tries:
+            return self.seconds
         return allowed(self.seconds, self.tries, size if size > SMALL else 0)
 
     @property

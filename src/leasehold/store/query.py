@@ -19,7 +19,7 @@ from functools import cache
 from typing import Any, Literal, TypeVar, cast
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 SQL = os.path.join(os.path.dirname(__file__), "sql")  # not pathlib: it takes 4 ms to import
 
@@ -155,41 +155,43 @@ def pairs(rows: list[Row]) -> dict[str, Any]:
     return {key: value for key, value in rows}  # noqa: C416  (a Row is a tuple of any length to the type checker)
 
 
-_looks: set[Callable[..., Any]] = set()
+class Traits(Struct, frozen=True):
+    """What decorators say of a flow.
 
+    `looks`: it changes nothing, so it needs no write lock. `seconds`: how long each of its statements may take on the
+    server; None: as long as any. `repeat`: the flow to run in its place once an earlier try may have been committed.
+    """
 
-def look(flow: F) -> F:
-    """Marks a flow that changes nothing: it needs no write lock."""
-    _looks.add(flow)
-    return flow
-
-
-def is_look(flow: Callable[..., Any]) -> bool:
-    """Whether a flow was marked so."""
-    return flow in _looks
+    looks: bool = False
+    seconds: float | None = None
+    repeat: Callable[..., Any] | None = None
 
 
 LONG = 30.0  # seconds for statements that go through many rows
 
-_seconds: dict[Callable[..., Any], float] = {}
+_NO_TRAITS = Traits()
+_traits: dict[Callable[..., Any], Traits] = {}
+
+
+def traits_of(flow: Callable[..., Any]) -> Traits:
+    """What is known of a flow."""
+    return _traits.get(flow, _NO_TRAITS)
+
+
+def look(flow: F) -> F:
+    """Marks a flow that changes nothing."""
+    _traits[flow] = structs.replace(traits_of(flow), looks=True)
+    return flow
 
 
 def bounded(seconds: float) -> Callable[[F], F]:
     """Marks a flow whose statements may each take this long on the server, as they go through many rows."""
 
     def register(flow: F) -> F:
-        _seconds[flow] = seconds
+        _traits[flow] = structs.replace(traits_of(flow), seconds=seconds)
         return flow
 
     return register
-
-
-def seconds_of(flow: Callable[..., Any]) -> float | None:
-    """How long a statement of this flow may take; None: as long as any."""
-    return _seconds.get(flow)
-
-
-_repeats: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
 def repeated_by(repeat: F) -> Callable[[F], F]:
@@ -199,7 +201,7 @@ def repeated_by(repeat: F) -> Callable[[F], F]:
     """
 
     def register(flow: F) -> F:
-        _repeats[flow] = repeat
+        _traits[flow] = structs.replace(traits_of(flow), repeat=repeat)
         return flow
 
     return register
@@ -207,7 +209,7 @@ def repeated_by(repeat: F) -> Callable[[F], F]:
 
 def repeat_of(flow: F) -> F:
     """What to run when the outcome of an earlier try is unknown: most flows can simply be run again."""
-    return cast("F", _repeats.get(flow, flow))
+    return cast("F", traits_of(flow).repeat or flow)
 
 
 _encoder = msgspec.json.Encoder()

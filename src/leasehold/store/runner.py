@@ -70,14 +70,12 @@ async def adrive(flow: Flow[R], connection: AsyncConnection) -> tuple[R, list[Wa
 
 
 def _perform(step: Step, connection: Connection, wakes: list[Wake]) -> list[Row]:
-    match step:
-        case Query():
-            return connection.execute(step)
-        case Begin():
-            waited = connection.begin()
-            return [] if waited is None else [(waited,)]
-        case Wake():
-            _note(step, wakes)
+    if isinstance(step, Query):
+        return connection.execute(step)
+    if isinstance(step, Begin):
+        waited = connection.begin()
+        return [] if waited is None else [(waited,)]
+    _note(step, wakes)
     return []
 
 

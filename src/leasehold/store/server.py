@@ -199,6 +199,9 @@ class Server:
         try:
             yield
         except psycopg.ProgrammingError as error:
+            interrupt = error.__context__  # psycopg replaces whatever is raised while it reads the connect timeout
+            if interrupt is not None and not isinstance(interrupt, ValueError | TypeError | psycopg.Error):
+                raise interrupt from None
             raise StoreError(f"this is no PostgreSQL URL: {self.where} ({hide(str(error), self.url)})") from None
         except psycopg.Error as error:
             # No chaining: what libpq says of a URL may show all of it.

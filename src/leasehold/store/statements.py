@@ -34,7 +34,7 @@ _prepared: WeakKeyDictionary[psycopg.Connection[Any], dict[str, bytes | int]] = 
 
 def execute(raw: psycopg.Connection[Any], name: str, text: Text, params: dict[str, Any]) -> list[Row]:
     """Run the statement of this name, whose parameters are numbered."""
-    values = [encoded(params[each]) for each in text.names]
+    values = [None if (value := params[each]) is None else encoded(value) for each in text.names]
     prepared = _prepared_name(raw, name, text.sql)
     connection = raw.pgconn
     if threading.current_thread() is threading.main_thread():
@@ -88,10 +88,8 @@ def _prepared_name(raw: psycopg.Connection[Any], name: str, sql: str) -> bytes |
     return prepared
 
 
-def encoded(value: Any) -> bytes | None:
+def encoded(value: str | float) -> bytes:
     """A parameter as libpq sends it. NUL would end the text there."""
-    if value is None:
-        return None
     if value is True or value is False:
         return b"true" if value else b"false"
     text = (value if type(value) is str else str(value)).encode()

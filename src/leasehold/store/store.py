@@ -11,7 +11,6 @@ from contextlib import (
     AbstractContextManager,
     asynccontextmanager,
     contextmanager,
-    suppress,
 )
 from functools import partial
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -22,7 +21,7 @@ from .deadlines import STATEMENT_SECONDS
 from .flows import upkeep
 from .interrupts import leave
 from .migrate import Applied, outcome
-from .query import Clock, Conflict, Dialect, Flow, Query, Wake, is_look, repeat_of, seconds_of
+from .query import Clock, Conflict, Dialect, Flow, Query, Wake, traits_of
 from .runner import AsyncConnection, Connection, adrive, drive
 from .wakes import SchemaWakes
 
@@ -156,7 +155,7 @@ class Store(ABC):
 
     @abstractmethod
     def attempt(
-        self, make: Callable[[], Flow[R]], *, looks: bool = False, seconds: float = STATEMENT_SECONDS, tries: int = 0
+        self, make: Callable[[], Flow[R]], looks: bool = False, seconds: float = STATEMENT_SECONDS, tries: int = 0
     ) -> tuple[R, list[Wake]]:
         """Run a flow once: commit, or roll back and raise. Transient where trying again makes sense.
 
@@ -197,7 +196,8 @@ class Store(ABC):
                 yield opened
         finally:
             leave(block)
-        self.tell(opened.wakes)
+        if opened.wakes:
+            self.tell(opened.wakes)
 
     @asynccontextmanager
     async def atransaction(self) -> AsyncIterator[AsyncOpened]:
@@ -239,24 +239,28 @@ class Store(ABC):
     def run_with(self, patience: Patience, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a flow, trying again while the store is busy or away and patience lasts."""
 
+        traits = traits_of(flow)
+        seconds = traits.seconds or STATEMENT_SECONDS
+
         def once(unknown: bool, tries: int) -> tuple[R, list[Wake]]:
-            seconds, looks = seconds_of(flow) or STATEMENT_SECONDS, is_look(flow)
             if not unknown:
-                with suppress(Conflict):
-                    return self.attempt(partial(flow, *args, **kwargs), looks=looks, seconds=seconds, tries=tries)
-            return self.attempt(partial(repeat_of(flow), *args, **kwargs), looks=looks, seconds=seconds, tries=tries)
+                try:
+                    return self.attempt(partial(flow, *args, **kwargs), traits.looks, seconds, tries)
+                except Conflict:
+                    pass
+            return self.attempt(partial(traits.repeat or flow, *args, **kwargs), traits.looks, seconds, tries)
 
         result, wakes = self.patiently(patience, once)
-        self.tell(wakes)
+        if wakes:
+            self.tell(wakes)
         return result
 
     def tell(self, wakes: list[Wake]) -> None:
         """Tell those who sleep, here and elsewhere, what was committed."""
-        if wakes:
-            self.wakes.tell({wake.channel for wake in wakes})  # those in this process need no notification
-            unsent = [wake for wake in wakes if not wake.sent]
-            if unsent:
-                self.wake(unsent)
+        self.wakes.tell({wake.channel for wake in wakes})  # those in this process need no notification
+        unsent = [wake for wake in wakes if not wake.sent]
+        if unsent:
+            self.wake(unsent)
 
     def patiently(self, patience: Patience, work: Callable[[bool, int], T]) -> T:
         """Try until it is done, or patience ends.

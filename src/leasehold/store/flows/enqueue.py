@@ -45,10 +45,10 @@ def enqueue(drafts: Batch) -> Flow[list[Job[Any]]]:
 def enqueue_directly(drafts: Batch) -> Flow[list[Job[Any]]]:
     """The same on a connection of ours: new jobs that wait for nothing are one statement, which also notifies."""
     try:
+        if len(drafts) == 1 and drafts[0].target is None and _is_plain(drafts[0]):
+            return (yield from _insert_one(drafts[0]))
         if not all(map(_is_plain, drafts)) or len({draft.id for draft in drafts}) < len(drafts):
             return (yield from _enqueue(drafts, frozenset(), directly=True))
-        if len(drafts) == 1 and drafts[0].target is None:
-            return (yield from _insert_one(drafts[0]))
         return (yield from _insert_plain(drafts))
     except Exception as error:
         if _is_conflict(error):
