@@ -16,7 +16,7 @@ from leasehold.core.stats import BOUNDS, Histogram, step_for
 from leasehold.core.worker import WorkerFacts
 from leasehold.store.flows import look, reports, stats
 from leasehold.store.flows.stats import Count
-from leasehold.store.query import is_look
+from leasehold.store.query import traits_of
 from leasehold.tasks import new_id
 from tests.clocks import at
 from tests.homes import Home, _any_schema, app, home  # noqa: F401
@@ -298,7 +298,7 @@ def test_numbers_that_no_worker_has_counted_lately_are_said_to_be_too_small(
 
 def test_counting_all_jobs_takes_no_lock_that_writers_wait_for(shop: App) -> None:
     """A sample is taken, counted and kept in three steps, and only the first and the last write."""
-    assert is_look(look.counted_queues)
+    assert traits_of(look.counted_queues).looks
     work(shop)
     assert shop.store().run(stats.take_sample)
     found = shop.store().run(look.counted_queues)

@@ -7,6 +7,8 @@ import time
 from contextlib import ExitStack, closing
 from dataclasses import replace
 
+import pytest
+
 from leasehold import App, State
 from leasehold.core.job import Released
 from leasehold.store.flows import lease
@@ -105,10 +107,15 @@ def test_a_hiccup_of_the_store_does_not_hide_what_comes_back_to_its_place(pg_hom
         over(app, *[note.enqueue(n) for n in range(1, 6)])
 
         def hiccup(seconds: float) -> None:
-            """One that falls into a look through everything."""
-            with writes_held_up(pg_home, app):
-                until(lambda: lane.claiming and lane._cursor._queues["default"].whole)
-                time.sleep(seconds)
+            """One that falls into a look through everything. Any other claim that waits for the lock is let go."""
+            for _ in range(50):
+                with writes_held_up(pg_home, app):
+                    until(lambda: lane.claiming)
+                    time.sleep(0.05)  # it has decided by now where to look
+                    if lane.claiming and lane._cursor._queues["default"].whole:
+                        time.sleep(seconds)
+                        return
+            pytest.fail("no claim looked through everything")
 
         until(lambda: hiccup(0.1) or lane._cursor._queues["default"].slow)  # type: ignore[func-returns-value]
         hiccup(3.0)

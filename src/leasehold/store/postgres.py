@@ -99,7 +99,7 @@ class PostgresStore(Store):
         return f"PostgresStore({self.where!r}, schema={self.schema!r})"
 
     def attempt(
-        self, make: Callable[[], Flow[R]], looks: bool = False, seconds: float = STATEMENT_SECONDS, tries: int = 0
+        self, make: Callable[[], Flow[R]], *, looks: bool = False, seconds: float = STATEMENT_SECONDS, tries: int = 0
     ) -> tuple[R, list[Wake]]:
         """Run a flow once on a connection of ours. One that turns out to be dead at BEGIN is replaced."""
         self.ready()

@@ -101,7 +101,7 @@ class SQLiteStore(Store):
         self._pid = os.getpid()
 
     def attempt(
-        self, make: Callable[[], Flow[R]], looks: bool = False, seconds: float = STATEMENT_SECONDS, tries: int = 0
+        self, make: Callable[[], Flow[R]], *, looks: bool = False, seconds: float = STATEMENT_SECONDS, tries: int = 0
     ) -> tuple[R, list[Wake]]:
         """Run a flow once: a look on a reader's connection, a change on the writer's."""
         self._notice_fork()

@@ -155,7 +155,7 @@ class Store(ABC):
 
     @abstractmethod
     def attempt(
-        self, make: Callable[[], Flow[R]], looks: bool = False, seconds: float = STATEMENT_SECONDS, tries: int = 0
+        self, make: Callable[[], Flow[R]], *, looks: bool = False, seconds: float = STATEMENT_SECONDS, tries: int = 0
     ) -> tuple[R, list[Wake]]:
         """Run a flow once: commit, or roll back and raise. Transient where trying again makes sense.
 
@@ -238,17 +238,17 @@ class Store(ABC):
 
     def run_with(self, patience: Patience, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a flow, trying again while the store is busy or away and patience lasts."""
-
         traits = traits_of(flow)
-        seconds = traits.seconds or STATEMENT_SECONDS
+        looks, seconds = traits.looks, traits.seconds or STATEMENT_SECONDS
 
         def once(unknown: bool, tries: int) -> tuple[R, list[Wake]]:
             if not unknown:
                 try:
-                    return self.attempt(partial(flow, *args, **kwargs), traits.looks, seconds, tries)
+                    return self.attempt(partial(flow, *args, **kwargs), looks=looks, seconds=seconds, tries=tries)
                 except Conflict:
                     pass
-            return self.attempt(partial(traits.repeat or flow, *args, **kwargs), traits.looks, seconds, tries)
+            again = partial(traits.repeat or flow, *args, **kwargs)
+            return self.attempt(again, looks=looks, seconds=seconds, tries=tries)
 
         result, wakes = self.patiently(patience, once)
         if wakes:
