@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 0
     if options.command == "report":
-        results = Results.load(options.file)
+        results = Results.merge([Results.load(file) for file in options.files])
         return finish(_plan(results.head["command"], Lab(Options())), results, options)
     return measure(parser, options)
 
@@ -68,8 +68,8 @@ def parse(arguments: Sequence[str] | None) -> tuple[argparse.ArgumentParser, arg
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name in COMMANDS:
         _add_command(commands, name)
-    again = commands.add_parser("report", help="render the tables and pictures of a JSON file again")
-    again.add_argument("file", type=Path)
+    again = commands.add_parser("report", help="render the tables and pictures of JSON files again, as one report")
+    again.add_argument("files", type=Path, nargs="+", metavar="FILE")
     again.add_argument("--to", type=Path, metavar="FOLDER", help="where it goes; default as above")
     return parser, parser.parse_args(arguments)
 
@@ -90,6 +90,10 @@ def _add_command(commands: Any, name: str) -> None:
     )
     if name == "all":
         add("--fresh", action="store_true", help="do not continue an interrupted run")
+        parts = importlib.import_module("bench.commands.all").PARTS
+        add(
+            "--without", action="append", default=[], choices=parts, metavar="PART", help="leave a part out; repeatable"
+        )
 
 
 def _positive(text: str) -> int:
@@ -100,7 +104,8 @@ def _positive(text: str) -> int:
 
 def _settings(options: argparse.Namespace) -> Options:
     repeat = options.repeat or (1 if options.quick else None)
-    return Options(options.quick, repeat, tuple(sorted(options.only)), options.dsn, options.jobs)
+    only, without = tuple(sorted(options.only)), tuple(sorted(getattr(options, "without", ())))
+    return Options(options.quick, repeat, only, options.dsn, options.jobs, without)
 
 
 def _plan(command: str, lab: Lab) -> Plan:

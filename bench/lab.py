@@ -21,6 +21,7 @@ class Options:
     only: tuple[str, ...] = ()  # systems
     dsn: str | None = None
     jobs: int | None = None
+    without: tuple[str, ...] = ()  # parts of `all`
 
 
 class Lab:

@@ -170,4 +170,5 @@ def _machine(results: Results) -> str:
         "`others` is how many cores other programs used meanwhile; CPU is in microseconds per job.",
     ]
     quick = ["A quick run: too short to judge by."] if head["options"].get("quick") else []
-    return "\n".join(f"- {line}" for line in [*quick, *lines])
+    added = [f"Measured apart, on the same machine: {', '.join(head['added'])}."] if "added" in head else []
+    return "\n".join(f"- {line}" for line in [*quick, *lines, *added])

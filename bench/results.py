@@ -49,6 +49,14 @@ class Results:
         document = json.loads(file.read_text())
         return cls(document["head"], document["records"])
 
+    @classmethod
+    def merge(cls, parts: Sequence[Results]) -> Results:
+        """The records of several runs under the head of the first, and the revisions of the others."""
+        first = parts[0]
+        others = [f"{part.head['command']} at {part.head['revision']}" for part in parts[1:]]
+        head = first.head | ({"added": others} if others else {})
+        return cls(head, [record for part in parts for record in part.records])
+
     def save(self, file: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps({"head": self.head, "records": self.records}, indent=1) + "\n")

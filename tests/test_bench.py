@@ -78,6 +78,25 @@ def test_every_bar_is_judged_by_a_row_of_the_whole_run() -> None:
     assert {name for row in bars.REFERENCE.values() for name in row} <= set(ALL)
 
 
+def test_a_part_can_be_left_out_and_added_to_the_report_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(picture, "to_png", lambda svg, png: False)
+    rows = importlib.import_module("bench.commands.all").plan(Lab(Options(quick=True, without=("soak", "flat")))).rows
+    assert {"soak", "snapshot"}.isdisjoint(row.name for row in rows)
+    assert {row.name for row in rows} < {row.name for row in plans()["all"].rows}
+    whole, soak = Results.begin("all", {"without": ["soak"]}), Results.begin("soak", {})
+    whole.add(turn=1, row="drain1", system="leasehold", rate=1000.0)
+    soak.add(turn=1, row="soak", system="leasehold", mib=50.0, growth=1.0, bloat=1.0)
+    files = [tmp_path / "whole.json", tmp_path / "soak.json"]
+    for results, file in zip((whole, soak), files, strict=True):
+        results.save(file)
+    assert command_line.main(["report", *map(str, files), "--to", str(tmp_path / "both")]) == 0
+    assert "leasehold: growth at most 10 MiB: met" in capsys.readouterr().out
+    (page,) = (tmp_path / "both").glob("*.md")
+    assert f"Measured apart, on the same machine: soak at {soak.head['revision']}." in page.read_text()
+
+
 def test_systems_take_turns_and_begin_with_another_one_each_time() -> None:
     drains = (Cell("drain", name, counted(1.0)) for name in "abc")
     plan = Plan((), (*drains, Cell("once", "d", counted(1.0), most=1)))

@@ -7,8 +7,11 @@ from bench.lab import Lab
 from bench.plan import Plan, join
 
 HELP = "every row that has a bar, in one run; continues after Ctrl-C; takes hours"
-PARTS = (peers, latency, features, network, sqlite, start, idle, flat, memory, soak)
+PARTS = {
+    "peers": peers, "latency": latency, "features": features, "network": network, "sqlite": sqlite, "start": start,
+    "idle": idle, "flat": flat, "memory": memory, "soak": soak,
+}  # fmt: skip
 
 
 def plan(lab: Lab) -> Plan:
-    return join([part.plan(lab) for part in PARTS])
+    return join([part.plan(lab) for name, part in PARTS.items() if name not in lab.options.without])
