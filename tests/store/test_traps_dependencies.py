@@ -25,6 +25,48 @@ def test_a_blocker_pruned_before_promote_looked_has_still_succeeded(b: Bench, wa
     assert [one.result for one in b.run(look.blockers, dependent)] == ['"r"']
 
 
+def test_who_waits_only_for_new_jobs_of_its_batch_leaves_nothing_to_decide_before_they_end(b: Bench) -> None:
+    first, second = draft(), draft()
+    last = draft(after=(first.id, second.id))
+    b.enqueue(last, first, second)
+    assert b.count("nudges") == 0
+    jobs = b.claim()
+    b.succeed(jobs[0])
+    b.settle_down()
+    assert b.state(last.id) is State.PENDING
+    b.succeed(jobs[1])
+    b.settle_down()
+    assert b.state(last.id) is State.QUEUED
+
+
+def test_a_new_job_of_the_batch_that_is_deleted_holds_who_waits_for_it(b: Bench) -> None:
+    first = draft()
+    held, runs = draft(after=(first.id,)), draft(after=(first.id,), policy={"on_blocker_failure": "run"})
+    b.enqueue(first, held, runs)
+    b.run(steer.delete, first.id)
+    b.settle_down()
+    assert (b.state(held.id), b.state(runs.id)) == (State.PENDING, State.QUEUED)
+
+
+@pytest.mark.parametrize("kind", ["old", "key taken", "id of the caller"])
+def test_who_waits_for_a_job_that_may_be_over_is_decided_at_once(b: Bench, kind: str) -> None:
+    old = b.take(unique="k")
+    named = {
+        "old": lambda: [draft(after=(old.id,))],
+        "key taken": lambda: [twin := draft(unique="k"), draft(after=(twin.id,))],
+        "id of the caller": lambda: [draft(id=old.id, fresh=False), draft(after=(old.id,))],
+    }
+    drafts = named[kind]()
+    if kind != "key taken":
+        b.succeed(old)
+    b.enqueue(*drafts)
+    assert b.count("nudges") == 1
+    if kind == "key taken":
+        b.succeed(old)
+    b.settle_down()
+    assert b.state(drafts[-1].id) is State.QUEUED
+
+
 def test_a_deleted_blocker_that_is_enqueued_again_frees_those_who_still_wait_for_it(b: Bench) -> None:
     blocker = b.add()
     dependent = b.add(after=(blocker,))

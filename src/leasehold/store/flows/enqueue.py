@@ -164,12 +164,13 @@ def _enqueue(drafts: Batch, tried: frozenset[str], *, directly: bool = False) ->
     chains |= {id: existing[holder].chain if holder in existing else holder for id, holder in holders.items()}
     chains |= {heir.after[-1]: existing[heir.after[-1]].chain for heir in heirs.values()}
     jobs = [found.get(draft.id) for draft in drafts]
+    certain = {draft.id for draft in drafts} - found.keys() - holders.keys() - doubtful
     splits = directly and not heirs and _come_first(drafts)
     for start, some in _parts(drafts):
         new = [heirs.get(draft.id, draft) for draft in some if draft.id not in found and draft.id not in holders]
         direct = [draft for draft in new if _is_immediate(draft)] if splits else []
         added = {job.id: job for job in (yield from _insert_some_plain(direct, chains))} if direct else {}
-        added |= yield from _insert([draft for draft in new if draft.id not in added], chains, doubtful)
+        added |= yield from _insert([draft for draft in new if draft.id not in added], chains, doubtful, certain)
         jobs[start : start + MOST] = [added.get(draft.id) or found.get(draft.id) for draft in some]
     others = yield from _load(holders.get(d.id, d.id) for d, job in zip(drafts, jobs, strict=True) if job is None)
     return [job or others[holders.get(d.id, d.id)] for d, job in zip(drafts, jobs, strict=True)]
@@ -251,7 +252,7 @@ def add_successors(given: Sequence[Successor]) -> Flow[None]:
     chains = yield from _find({id for one in given for id in one.draft.after})
     places = {one.draft.id: (one.chain, one.position, one.watched) for one in given}
     for _, some in _parts(given):
-        added = yield from _insert([one.draft for one in some], chains, set(), places)
+        added = yield from _insert([one.draft for one in some], chains, set(), set(), places)
         missing = [one for one in some if one.draft.id not in added]
         for one in missing:
             raise InvalidInput(f"continue_with: job {one.draft.id} exists already")
@@ -357,9 +358,14 @@ def _insert(
     drafts: Batch,
     chains: dict[str, str],
     doubtful: set[str],
+    certain: set[str],
     places: Places | None = None,
 ) -> Flow[dict[str, Job[Any]]]:
-    """Store drafts that one statement can carry, and what they wait for."""
+    """Store drafts that one statement can carry, and what they wait for.
+
+    `certain`: ids of the batch that become new jobs in this transaction. One that is waited for is watched from the
+    start, so its end is announced: who waits for such jobs alone needs no nudge.
+    """
     if not drafts:
         return {}
     # A draft that others of its batch wait for is watched from the start: promote need not see to it.
@@ -370,6 +376,9 @@ def _insert(
     links = ((id, blocker, n) for id in blockers.keys() & added.keys() for n, blocker in enumerate(blockers[id]))
     while some := list(islice(links, MOST_LINKS)):
         yield write("add_edges", batch=as_json([{"job": id, "blocker": b, "position": n} for id, b, n in some]))
+    to_decide = [id for id, chain in blockers.items() if id in added and not certain.issuperset(chain)]
+    if to_decide:
+        yield write("nudge", batch=as_json([{"kind": "after", "key": id, "beyond": None} for id in to_decide]))
     if doubtful & added.keys():
         again = as_json(sorted(doubtful & added.keys()))
         yield write("nudge_waiting", ids=again)

@@ -1,4 +1,4 @@
--- enqueue: insert new rows, and nudges for those that wait. Touches nothing that another transaction may hold. Notifies workers
+-- enqueue: insert new rows, and nudges for those that wait for a target. Touches nothing that another transaction may hold. Notifies workers
 -- if one of them sleeps. (offset 0: the batch is read once, not for each use of a column.)
 with clock as materialized (select {now} as moment),
 placed as materialized (
@@ -24,9 +24,7 @@ added as (
     returning id, state, wait, target, created_at, run_at
 ),
 nudged as (
-    insert into {schema}.nudges (kind, key)
-    select case wait when 'target' then 'target' else 'after' end, case wait when 'target' then target else id::text end
-    from added where wait in ('target', 'jobs')
+    insert into {schema}.nudges (kind, key) select 'target', target from added where wait = 'target'
 ),
 notified as materialized (
     select pg_notify({jobs_channel}, '') from {schema}.arming m, clock c

@@ -1,4 +1,4 @@
--- enqueue: insert new rows, and nudges for those that wait. (Materialised: json_each would write out the value again for
+-- enqueue: insert new rows, and nudges for those that wait for a target. (Materialised: json_each would write out the value again for
 -- each column. After the word insert: by that word Python knows to open a caller's transaction.)
 insert into {schema}.jobs (id, seq, state, wait, queue, task, priority, rank, target, key, payload, run_at,
                   max_attempts, policy, lease, unique_key, windowed, chain, position, waits, blockers, watched, context, created_at)
@@ -29,10 +29,10 @@ where true
 on conflict (id) do nothing;
 
 insert into {schema}.nudges (kind, key)
-select case wait when 'target' then 'target' else 'after' end, case wait when 'target' then target else id end
+select 'target', target
 from {schema}.jobs
 where id in (select json_extract(value, '$.id') from json_each(:batch))
-  and seq > (select last from {schema}.sequence) and wait in ('target', 'jobs')
+  and seq > (select last from {schema}.sequence) and wait = 'target'
 order by seq;
 
 -- The rows just added are those beyond the sequence's last; only then does it move past them.
