@@ -45,7 +45,8 @@ def test_one_job_waits_for_ten_thousand(b: Bench, together: bool, many: int) -> 
     else:
         b.enqueue(*blockers)
         b.enqueue(last)
-    assert len(steps(b)) >= many / MOST
+    taken = len(steps(b))
+    assert taken == 1 if together else taken >= many / MOST, "new jobs of the batch need no look before they end"
     assert b.count("jobs", "watched") == many
     jobs = b.claim(many)
     finish(b, jobs[:-1])
