@@ -57,6 +57,7 @@ LINES: Sequence[Line] = (
         "SQLite: one by one, jobs/s", "sqlite_single", "rate", "leasehold-sqlite", "raw-sqlite", peers=("huey-fsync",)
     ),
 )
+NO_RUN = "No run has been published yet.\n"
 HEADS = ["", "bare SQL loop", "leasehold", "best other queue", "leasehold / best other"]
 
 

@@ -197,7 +197,7 @@ def test_a_summary_names_the_best_peer_and_goes_between_the_marks(tmp_path: Path
 
 def test_the_pages_show_the_latest_run() -> None:
     runs = sorted(report.DOCS.glob("*-all.json"))
-    shown = summary.table(Results.load(runs[-1])) if runs else ""
+    shown = summary.table(Results.load(runs[-1])) if runs else summary.NO_RUN
     for page in summary.PAGES:
         assert summary.BETWEEN.findall(page.read_text()) == [shown]
 
