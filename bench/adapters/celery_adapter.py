@@ -16,6 +16,7 @@ app.conf.update(
     task_acks_late=True,
     worker_prefetch_multiplier=100,
     worker_hijack_root_logger=False,
+    worker_redirect_stdouts=False,  # the driver reads what the worker prints
     broker_connection_retry_on_startup=True,
 )
 
