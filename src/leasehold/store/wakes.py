@@ -195,7 +195,7 @@ class SchemaWakes:
         self._schema = schema
 
     def sleeper(self, *kinds: str) -> AbstractContextManager[Sleeper]:
-        """Somebody to be woken by what is said of these: queued, jobs, done, request."""
+        """A sleeper that notifications on these channels wake: queued, jobs, done, request."""
         return self._wakes.listening(Sleeper(self._channels(kinds)))
 
     def async_sleeper(self, *kinds: str) -> AbstractContextManager[AsyncSleeper]:
