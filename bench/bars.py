@@ -167,6 +167,8 @@ BARS: Sequence[Bar] = (
     at_most("start", "import_s", 0.10, "s"),
     at_most("start", "first_claim_s", 0.4, "s"),
     at_most("idle", "server_us", 150.0, "us", system="empty store"),
+    at_most("idle", "server_us", 150.0, "us", system="100 queues"),
+    at_most("idle", "server_us", 150.0, "us", system="100 named queues"),
     at_most("idle", "buffers", 200.0, "buffers", system="100 queues"),
     at_most("idle", "buffers", 200.0, "buffers", system="100 named queues"),
     at_most("idle", "milliseconds", 5.0, "ms", system="unknown tasks"),
