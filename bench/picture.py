@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.plan import Plan, Row
 from bench.results import Results
-from bench.statistic import spread
+from bench.statistic import number, spread
 from bench.systems import ALL
 
 WIDTH, LABEL, BAR, GAP, TOP = 900, 210, 20, 8, 64
@@ -59,9 +59,9 @@ def _chart(row: Row, results: Results, y: int) -> tuple[list[str], int]:
     top = max(max(found) for found in values.values()) or 1.0
     better = "less is better" if row.less_is_better else "more is better"
     parts = [_text(MARGIN, y, row.title, "title"), _text(WIDTH - MARGIN, y, f"{row.unit}, {better}", "dim", "end")]
-    for number, (system, found) in enumerate(values.items()):
+    for place, (system, found) in enumerate(values.items()):
         median = results.median(row.name, system, row.figure) if _is_single(row, system, results) else min(found)
-        parts += _bar(system, median or 0.0, found, top, y + 14 + number * (BAR + GAP))
+        parts += _bar(system, median or 0.0, found, top, y + 14 + place * (BAR + GAP))
     return parts, 14 + len(values) * (BAR + GAP) + 36
 
 
@@ -78,12 +78,11 @@ def _bar(system: str, value: float, found: list[float], top: float, y: int) -> l
     kind = "limit" if system in LIMITS else "bar" if system in PEERS else "own"
     low, high = (LABEL + PLOT * end / top for end in spread(found))
     middle = y + BAR / 2
-    shown = f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
     return [
         _text(LABEL - 10, y + 15, system, "", "end"),
         f'<rect class="{kind}" x="{LABEL}" y="{y}" width="{max(PLOT * value / top, 1):.1f}" height="{BAR}" rx="3"/>',
         f'<line class="spread" x1="{low:.1f}" x2="{high:.1f}" y1="{middle}" y2="{middle}"/>',
-        _text(round(max(high, LABEL + PLOT * value / top)) + 8, y + 15, shown),
+        _text(round(max(high, LABEL + PLOT * value / top)) + 8, y + 15, number(value)),
     ]
 
 

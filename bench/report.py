@@ -11,7 +11,7 @@ from bench import bars, picture, summary
 from bench.environments import CACHE, ROOT
 from bench.plan import Plan, Row
 from bench.results import Results
-from bench.statistic import spread
+from bench.statistic import number, spread
 from bench.systems import ALL
 
 DOCS = ROOT / "docs" / "benchmarks"
@@ -79,13 +79,6 @@ def _note(row: Row, system: str, results: Results) -> str:
     texts: list[str] = results.values(row.name, system, "note")
     known = ALL.get(system)
     return texts[-1] if texts else str(getattr(known, row.note.replace(" ", "_"), "")) if known else ""
-
-
-def number(value: float | None) -> str:
-    """Three significant digits, thousands separated."""
-    if value is None:
-        return ""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def show(found: Sequence[Table], results: Results) -> None:

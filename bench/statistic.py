@@ -25,3 +25,10 @@ def slope(points: Sequence[tuple[float, float]]) -> float:
     if len({x for x, _ in points}) < 2:
         return 0.0
     return statistics.linear_regression([x for x, _ in points], [y for _, y in points]).slope
+
+
+def number(value: float | None) -> str:
+    """Three significant digits, thousands separated; nothing for None."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

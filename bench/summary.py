@@ -10,6 +10,7 @@ from pathlib import Path
 from bench import bars
 from bench.environments import ROOT
 from bench.results import Results
+from bench.statistic import number
 
 PAGES = (ROOT / "README.md", ROOT / "docs" / "benchmarks.md")
 BETWEEN = re.compile(r"(?s)(?<=<!-- summary -->\n).*?(?=<!-- end of summary -->)")
@@ -32,7 +33,7 @@ class Line:
         if own is None:
             return []
         limit = results.median(self.row, self.limit, self.figure)
-        return [self.title, "" if limit is None else _number(limit), f"**{_number(own)}**", *self._best_peer(results)]
+        return [self.title, number(limit), f"**{number(own)}**", *self._best_peer(results)]
 
     def _best_peer(self, results: Results) -> list[str]:
         medians = {peer: results.median(self.row, peer, self.figure) for peer in self.peers}
@@ -41,7 +42,7 @@ class Line:
             return ["", ""]
         best = (min if self.less_is_better else max)(found, key=lambda name: found[name])
         ratio = results.ratio(self.row, self.system, best, self.figure)
-        return [f"{_number(found[best])} ({best})", "" if ratio is None else f"{ratio:.2f}"]
+        return [f"{number(found[best])} ({best})", "" if ratio is None else f"{ratio:.2f}"]
 
 
 LINES: Sequence[Line] = (
@@ -72,7 +73,3 @@ def publish(results: Results, pages: Sequence[Path] = PAGES) -> list[Path]:
     for page in pages:
         page.write_text(BETWEEN.sub(lambda _: table(results), page.read_text()))
     return list(pages)
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"

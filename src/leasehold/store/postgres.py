@@ -365,7 +365,7 @@ class PostgresStore(Store):
             # Else another process makes it, or drops it, just now: the settle is repeated and decides anew.
 
 
-class Limits(Struct, frozen=True, gc=False):
+class Limits(Struct, frozen=True):
     """How long the statements of one try may take. `session`: the limit of the session itself; None: it has none.
 
     `until`: when a look ends at the latest, on the monotonic clock.
@@ -381,8 +381,6 @@ class Limits(Struct, frozen=True, gc=False):
         if self.until is not None:
             return reading.left(self.until)
         size = sum([len(value) for value in params.values() if type(value) is str])
-        if size <= SMALL and not self.tries:
-            return self.seconds
         return allowed(self.seconds, self.tries, size if size > SMALL else 0)
 
     @property

@@ -80,13 +80,12 @@ def _perform(step: Step, connection: Connection, wakes: list[Wake]) -> list[Row]
 
 
 async def _aperform(step: Step, connection: AsyncConnection, wakes: list[Wake]) -> list[Row]:
-    match step:
-        case Query():
-            return await connection.execute(step)
-        case Begin():
-            await connection.begin()
-        case Wake():
-            _note(step, wakes)
+    if isinstance(step, Query):
+        return await connection.execute(step)
+    if isinstance(step, Begin):
+        await connection.begin()
+    else:
+        _note(step, wakes)
     return []
 
 
