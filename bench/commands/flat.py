@@ -67,7 +67,7 @@ def history(lab: Lab) -> Measured:
         fill(full, lab.size(10_000_000, 20_000), lab.size(1_000_000, 2_000))
         for _ in range(lab.options.repeat or 3):
             for name, place in (("full", full), ("empty", empty)):
-                found.append({"system": name, **_drain(place, lab.size(50_000, 4_000))})
+                found.append({"system": name, **_drain(place, lab.size(200_000, 4_000))})
     return {"history": [figures | {"turn": number // 2 + 1} for number, figures in enumerate(found)]}
 
 
