@@ -16,10 +16,10 @@ import time
 from typing import Any
 
 from bench.adapters.wire import Calls
-from leasehold import App, Attempt, Backoff
+from relet import App, Attempt, Backoff
 
 calls = Calls()
-app = App(os.environ.get("BENCH_URL"), schema=os.environ.get("BENCH_SCHEMA", "leasehold"))
+app = App(os.environ.get("BENCH_URL"), schema=os.environ.get("BENCH_SCHEMA", "relet"))
 threads = os.environ.get("BENCH_HANDLER") == "thread"
 _notes = os.open(os.environ.get("BENCH_NOTES", os.devnull), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 

@@ -1,4 +1,4 @@
-"""The bars that leasehold has to clear, and whether a run may be used to judge at all."""
+"""The bars that relet has to clear, and whether a run may be used to judge at all."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def void_reasons(results: Results) -> list[str]:
     return found
 
 
-def at_least(row: str, factor: float, other: str, *, system: str = "leasehold", other_row: str | None = None) -> Bar:
+def at_least(row: str, factor: float, other: str, *, system: str = "relet", other_row: str | None = None) -> Bar:
     """A rate as a multiple of another system's in the same turn."""
 
     def judge(results: Results) -> tuple[bool | None, str]:
@@ -61,7 +61,7 @@ def at_least(row: str, factor: float, other: str, *, system: str = "leasehold", 
     return Bar(row, f"{system} at least {factor:g} of {other}", judge)
 
 
-def best_peer(row: str, factor: float, *, system: str = "leasehold") -> Bar:
+def best_peer(row: str, factor: float, *, system: str = "relet") -> Bar:
     """A rate as a multiple of the fastest peer's."""
 
     def judge(results: Results) -> tuple[bool | None, str]:
@@ -80,7 +80,7 @@ def at_most_best_peer(row: str, figure: str) -> Bar:
     """A latency that no peer undercuts."""
 
     def judge(results: Results) -> tuple[bool | None, str]:
-        mine = results.median(row, "leasehold", figure)
+        mine = results.median(row, "relet", figure)
         theirs = {peer: value for peer in PEERS if (value := results.median(row, peer, figure)) is not None}
         if mine is None or not theirs:
             return None, ""
@@ -90,7 +90,7 @@ def at_most_best_peer(row: str, figure: str) -> Bar:
     return Bar(row, f"median {figure} at most the best peer's", judge)
 
 
-def at_most(row: str, figure: str, most: float, unit: str, *, system: str = "leasehold") -> Bar:
+def at_most(row: str, figure: str, most: float, unit: str, *, system: str = "relet") -> Bar:
     """The worst turn counts."""
 
     def judge(results: Results) -> tuple[bool | None, str]:
@@ -101,14 +101,14 @@ def at_most(row: str, figure: str, most: float, unit: str, *, system: str = "lea
 
 
 def _blocks_flat(results: Results) -> tuple[bool | None, str]:
-    blocks = results.medians("snapshot", "leasehold", "blocks")
+    blocks = results.medians("snapshot", "relet", "blocks")
     if len(blocks) < 2:
         return None, ""
     return min(blocks) >= 0.9 * blocks[0], f"lowest {min(blocks) / blocks[0]:.2f}"
 
 
 def _blocks_ahead(results: Results) -> tuple[bool | None, str]:
-    mine = results.medians("snapshot", "leasehold", "blocks")
+    mine = results.medians("snapshot", "relet", "blocks")
     ratios = {
         peer: min(a / b for a, b in zip(mine, theirs, strict=False))
         for peer in PEERS
@@ -142,7 +142,7 @@ BARS: Sequence[Bar] = (
     best_peer("single", 1.0),
     at_least("single", 0.7, "INSERT"),
     best_peer("flaky", 1.0),
-    best_peer("flaky", 1.0, system="leasehold threads"),
+    best_peer("flaky", 1.0, system="relet threads"),
     at_most_best_peer("latency", "p50"),
     at_most_best_peer("latency", "p99"),
     at_most("latency", "max", 500.0, "ms"),
@@ -156,9 +156,9 @@ BARS: Sequence[Bar] = (
     Bar("snapshot", "every block at least 0.9 of the first", _blocks_flat),
     Bar("snapshot", "ahead of every peer in every block", _blocks_ahead),
     at_least("history", 0.95, "empty", system="full"),
-    at_least("sqlite_drain", 5.0, "huey-fsync", system="leasehold-sqlite"),
-    at_least("sqlite_single", 1.0, "huey-fsync", system="leasehold-sqlite"),
-    at_least("sqlite_bulk", 0.5, "raw-sqlite", system="leasehold-sqlite"),
+    at_least("sqlite_drain", 5.0, "huey-fsync", system="relet-sqlite"),
+    at_least("sqlite_single", 1.0, "huey-fsync", system="relet-sqlite"),
+    at_least("sqlite_bulk", 0.5, "raw-sqlite", system="relet-sqlite"),
     at_most("memory", "mib", 100.0, "MiB"),
     at_most("memory", "growth", 5.0, "MiB"),
     at_most("soak", "growth", 10.0, "MiB"),

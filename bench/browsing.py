@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leasehold import App
+from relet import App
 from tests.web import browser
 
 if TYPE_CHECKING:

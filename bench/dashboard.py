@@ -10,8 +10,8 @@ import httpx
 
 from bench.places import PostgresPlace
 from bench.rows import Copier, enqueue_one
-from leasehold import App
-from leasehold.web import create_app
+from relet import App
+from relet.web import create_app
 
 TOKEN = "for-the-benchmark-only"  # noqa: S105
 FAILED = 500  # as many as one bulk action resumes on a slow machine
@@ -28,14 +28,14 @@ def fill(place: PostgresPlace, finished: int, waiting: int) -> dict[str, str]:
     """Finished, waiting and failed jobs in four queues and twelve tasks; returns the id of one of each."""
     _run_some(place)
     ids = {
-        "finished": place.value("select id::text from leasehold.finished limit 1"),
-        "failed": place.value("select id::text from leasehold.jobs where state = 'failed' limit 1"),
+        "finished": place.value("select id::text from relet.finished limit 1"),
+        "failed": place.value("select id::text from relet.jobs where state = 'failed' limit 1"),
         "waiting": enqueue_one(place.url, queue="mail").id,
     }
-    Copier(place, "leasehold.finished", ids["finished"]).multiply(finished, SPREAD)
-    Copier(place, "leasehold.jobs", ids["waiting"]).multiply(waiting, SPREAD)
-    Copier(place, "leasehold.jobs", ids["failed"]).multiply(FAILED, SPREAD)
-    for table in ("leasehold.finished", "leasehold.jobs"):
+    Copier(place, "relet.finished", ids["finished"]).multiply(finished, SPREAD)
+    Copier(place, "relet.jobs", ids["waiting"]).multiply(waiting, SPREAD)
+    Copier(place, "relet.jobs", ids["failed"]).multiply(FAILED, SPREAD)
+    for table in ("relet.finished", "relet.jobs"):
         place.db.execute(f"vacuum analyze {table}".encode())
     return ids
 
@@ -48,7 +48,7 @@ def _run_some(place: PostgresPlace) -> None:
         producer.kill()
     worker = place.start("worker")
     worker.go()
-    while not place.value("select count(*) = 1 from leasehold.jobs where state = 'failed'"):
+    while not place.value("select count(*) = 1 from relet.jobs where state = 'failed'"):
         worker.check()
         time.sleep(0.05)
     worker.kill()

@@ -86,7 +86,7 @@ def facts() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,
-        "leasehold": package_version("leasehold"),
+        "relet": package_version("relet"),
         "psycopg": package_version("psycopg"),
     }
 

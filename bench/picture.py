@@ -47,7 +47,7 @@ def svg(plan: Plan, results: Results) -> str:
 def _heading(results: Results) -> str:
     facts = results.head.get("facts", {})
     database = f"PostgreSQL {facts['postgresql']}" if "postgresql" in facts else "SQLite"
-    parts = [f"leasehold {facts.get('leasehold', '')}", results.head["date"], f"{facts.get('cores')} cores", database]
+    parts = [f"relet {facts.get('relet', '')}", results.head["date"], f"{facts.get('cores')} cores", database]
     return ", ".join(parts + (["quick run"] if results.head["options"].get("quick") else []))
 
 
@@ -92,12 +92,12 @@ def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") 
 
 def to_png(source: Path, target: Path) -> bool:
     """False, with a message, if there is no Chromium or it fails."""
-    browser = os.environ.get("LEASEHOLD_CHROMIUM") or next((b for name in BROWSERS if (b := shutil.which(name))), None)
+    browser = os.environ.get("RELET_CHROMIUM") or next((b for name in BROWSERS if (b := shutil.which(name))), None)
     if browser is None:
         print("bench: no PNG: there is no Chromium on the PATH", file=sys.stderr)
         return False
     height = int(source.read_text().partition('height="')[2].partition('"')[0])
-    with tempfile.TemporaryDirectory(prefix="leasehold-bench-") as profile:
+    with tempfile.TemporaryDirectory(prefix="relet-bench-") as profile:
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={profile}"]
         picture = [f"--window-size={WIDTH},{height}", f"--screenshot={target.resolve()}", source.resolve().as_uri()]
         done = subprocess.run([browser, *options, *picture], capture_output=True, text=True, timeout=60, check=False)

@@ -136,7 +136,7 @@ def _log_of(system: System, role: str) -> Path:
 
 
 def _environment(system: System, env: Mapping[str, str]) -> dict[str, str]:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("BENCH_", "LEASEHOLD_"))}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("BENCH_", "RELET_"))}
     own = {"PYTHONUNBUFFERED": "1", "BENCH_NODE_MODULES": str(NODE.folder)}
     return {**inherited, **own, **system.env, **env}
 

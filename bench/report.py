@@ -148,7 +148,7 @@ def markdown(plan: Plan, results: Results, name: str) -> str:
 def _machine(results: Results) -> str:
     facts, head = results.head.get("facts", {}), results.head
     programs = {
-        f"leasehold {facts.get('leasehold')}": f"at {head['revision']}",
+        f"relet {facts.get('relet')}": f"at {head['revision']}",
         "Python": facts.get("python"),
         "psycopg": facts.get("psycopg"),
         "SQLite": facts.get("sqlite"),

@@ -1,4 +1,4 @@
-"""Rows of leasehold's own tables, made by copying one that leasehold wrote.
+"""Rows of relet's own tables, made by copying one that relet wrote.
 
 Nothing here knows the columns: they are read from the catalogue, so that a change of the schema needs no change here.
 """
@@ -15,7 +15,7 @@ from typing import Any
 from psycopg import sql
 
 from bench.places import PostgresPlace
-from leasehold import App, Job
+from relet import App, Job
 
 COLUMNS = """
 select a.attname from pg_attribute a

@@ -79,7 +79,7 @@ def main() -> None:
     options.to.mkdir(parents=True, exist_ok=True)
     for suffix in SIZES:
         for scheme in ("light", "dark"):
-            with tempfile.TemporaryDirectory(prefix="leasehold-screenshots-") as folder:
+            with tempfile.TemporaryDirectory(prefix="relet-screenshots-") as folder:
                 take(Path(folder), suffix, scheme, options.views, options.to)
 
 

@@ -100,7 +100,7 @@ def postgres(dsn: str | None) -> Iterator[Postgres]:
 @contextmanager
 def _home() -> Iterator[Path]:
     """A folder on a real disk: /tmp may be in memory, where a commit costs nothing."""
-    home = Path(tempfile.mkdtemp(prefix="leasehold-bench-", dir="/var/tmp"))
+    home = Path(tempfile.mkdtemp(prefix="relet-bench-", dir="/var/tmp"))
     home.chmod(0o711)
     try:
         yield home

@@ -18,12 +18,12 @@ BETWEEN = re.compile(r"(?s)(?<=<!-- summary -->\n).*?(?=<!-- end of summary -->)
 
 @dataclass(frozen=True)
 class Line:
-    """One figure of a row: of leasehold, the limit, and the best of these peers."""
+    """One figure of a row: of relet, the limit, and the best of these peers."""
 
     title: str
     row: str
     figure: str = "rate"
-    system: str = "leasehold"
+    system: str = "relet"
     limit: str = "raw"
     less_is_better: bool = False
     peers: tuple[str, ...] = bars.PEERS
@@ -53,13 +53,11 @@ LINES: Sequence[Line] = (
     Line("1 ms of async work, 5 % fail once, jobs/s", "flaky"),
     Line("latency p50, ms", "latency", "p50", less_is_better=True),
     Line("latency p99, ms", "latency", "p99", less_is_better=True),
-    Line("SQLite: drain, jobs/s", "sqlite_drain", "rate", "leasehold-sqlite", "raw-sqlite", peers=("huey-fsync",)),
-    Line(
-        "SQLite: one by one, jobs/s", "sqlite_single", "rate", "leasehold-sqlite", "raw-sqlite", peers=("huey-fsync",)
-    ),
+    Line("SQLite: drain, jobs/s", "sqlite_drain", "rate", "relet-sqlite", "raw-sqlite", peers=("huey-fsync",)),
+    Line("SQLite: one by one, jobs/s", "sqlite_single", "rate", "relet-sqlite", "raw-sqlite", peers=("huey-fsync",)),
 )
 NO_RUN = "No run has been published yet.\n"
-HEADS = ["", "bare SQL loop", "leasehold", "best other queue", "leasehold / best other"]
+HEADS = ["", "bare SQL loop", "relet", "best other queue", "relet / best other"]
 
 
 def table(results: Results) -> str:

@@ -1,4 +1,4 @@
-"""What is measured: leasehold, bare loops as the limit, and peers at their best documented settings."""
+"""What is measured: relet, bare loops as the limit, and peers at their best documented settings."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class System:
     def command(self) -> list[str]:
         if self.environment is None:
             script = str(ADAPTERS / self.adapter)
-            return [sys.executable, *(["-m", "bench.adapters.leasehold_adapter"] if self.is_leasehold else [script])]
+            return [sys.executable, *(["-m", "bench.adapters.relet_adapter"] if self.is_relet else [script])]
         return [self.environment.program(), str(ADAPTERS / self.adapter)]
 
     @property
-    def is_leasehold(self) -> bool:
-        return self.adapter == "leasehold_adapter.py"
+    def is_relet(self) -> bool:
+        return self.adapter == "relet_adapter.py"
 
     @property
     def is_peer(self) -> bool:
@@ -64,10 +64,10 @@ class System:
 
 C100 = {"BENCH_CONCURRENCY": "100"}
 NO_HISTORY = "finished jobs are deleted"
-LEASEHOLD = System(
-    "leasehold", "leasehold", "leasehold_adapter.py", flaky_env=C100,
+RELET = System(
+    "relet", "relet", "relet_adapter.py", flaky_env=C100,
     keeps="the finished job with payload, times, worker and token; leases that are renewed",
-    unfinished="select count(*) from leasehold.jobs",
+    unfinished="select count(*) from relet.jobs",
 )  # fmt: skip
 RAW = System(
     "raw", "raw", "raw_adapter.py",
@@ -112,8 +112,8 @@ AWA = System(
     unfinished="select count(*) from awa.jobs where state <> 'completed'",
 )  # fmt: skip
 SQLITE = System(
-    "leasehold-sqlite", "leasehold_sqlite", "leasehold_adapter.py", store="sqlite", flaky_env=C100,
-    keeps="the finished job", unfinished="select count(*) from leasehold_jobs",
+    "relet-sqlite", "relet_sqlite", "relet_adapter.py", store="sqlite", flaky_env=C100,
+    keeps="the finished job", unfinished="select count(*) from relet_jobs",
 )  # fmt: skip
 RAW_SQLITE = System(
     "raw-sqlite", "raw_sqlite", "rawsqlite_adapter.py", store="sqlite",
@@ -134,13 +134,13 @@ DRAMATIQ = System(
 )  # fmt: skip
 CELERY = replace(DRAMATIQ, name="celery", adapter="celery_adapter.py", share=0.08)
 
-THREADS = LEASEHOLD.variant("threads", BENCH_HANDLER="thread")
+THREADS = RELET.variant("threads", BENCH_HANDLER="thread")
 PEERS = (GRAPHILE, PGBOSS, PGQUEUER)  # those within a factor of five
 SLOW_PEERS = (PROCRASTINATE, AWA)
 ALL = {
     system.name: system
     for system in (
-        LEASEHOLD, THREADS, RAW, *PEERS, GRAPHILE_DEFAULT, PGBOSS_WORK, *SLOW_PEERS,
+        RELET, THREADS, RAW, *PEERS, GRAPHILE_DEFAULT, PGBOSS_WORK, *SLOW_PEERS,
         SQLITE, RAW_SQLITE, HUEY, HUEY_FAST, DRAMATIQ, CELERY,
     )
 }  # fmt: skip

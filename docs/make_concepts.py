@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from leasehold.core.job import State
-from leasehold.core.machine import TRANSITIONS, Transition
+from relet.core.job import State
+from relet.core.machine import TRANSITIONS, Transition
 
 PAGE = Path(__file__).parent / "concepts.md"
 ASKED = {State.CANCELLED, State.PAUSED}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from leasehold.store.store import Store
+from relet.store.store import Store
 
 
 @contextmanager

@@ -75,7 +75,7 @@ def pg_url(request: pytest.FixtureRequest, schema: str) -> Iterator[str]:
 
 
 def _sqlite_url(kind: str, tmp_path: Path) -> str:
-    return "sqlite:///:memory:" if kind == "memory" else f"sqlite:///{tmp_path / 'leasehold.db'}"
+    return "sqlite:///:memory:" if kind == "memory" else f"sqlite:///{tmp_path / 'relet.db'}"
 
 
 def _pg_url(request: pytest.FixtureRequest, schema: str) -> Iterator[str]:

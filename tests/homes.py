@@ -17,13 +17,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from leasehold import App, Job
-from leasehold.core.job import Claimed, Outcome, Raised, Succeeded
-from leasehold.store.flows import lease, promote, upkeep
-from leasehold.store.flows.lease import Scope
-from leasehold.store.postgres import PostgresStore
-from leasehold.store.sqlite import SQLiteStore
-from leasehold.store.store import Store
+from relet import App, Job
+from relet.core.job import Claimed, Outcome, Raised, Succeeded
+from relet.store.flows import lease, promote, upkeep
+from relet.store.flows.lease import Scope
+from relet.store.postgres import PostgresStore
+from relet.store.sqlite import SQLiteStore
+from relet.store.store import Store
 from tests.conftest import PG_KINDS, SERVERS, SQLITE_KINDS
 from tests.schemas import SharedSchema, schemas_of
 
@@ -66,7 +66,7 @@ def pg_home(pg_schema: Home) -> Iterator[Home]:
 @pytest.fixture(scope="module", params=[*SQLITE_KINDS, *PG_KINDS[:1]])
 def _any_schema(request: pytest.FixtureRequest) -> Iterator[Home]:
     if request.param in SQLITE_KINDS:
-        yield Home(request.param, "", "leasehold")
+        yield Home(request.param, "", "relet")
     else:
         yield from shared_schema(request)
 
@@ -78,8 +78,8 @@ def home(_any_schema: Home, tmp_path: Path) -> Iterator[Home]:
         yield _any_schema
         _any_schema.empty()
     else:
-        path = ":memory:" if _any_schema.kind == "memory" else tmp_path / "leasehold.db"
-        yield Home(_any_schema.kind, f"sqlite:///{path}", "leasehold")
+        path = ":memory:" if _any_schema.kind == "memory" else tmp_path / "relet.db"
+        yield Home(_any_schema.kind, f"sqlite:///{path}", "relet")
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@
     statement  # raises Error   or `# raises Error: text`
 
 Either comment may also stand on lines of its own below the statement. Blocks of SQL are for PostgreSQL. A block that
-begins with `# shop.py` is also a file of that name, for child processes to import. Lines of shell that call `leasehold`
+begins with `# shop.py` is also a file of that name, for child processes to import. Lines of shell that call `relet`
 must be accepted by its command line.
 """
 
@@ -55,9 +55,9 @@ def blocks(page: Path) -> list[Block]:
 
 
 def commands(page: Path) -> list[list[str]]:
-    """The arguments of every `leasehold ...` in the page."""
+    """The arguments of every `relet ...` in the page."""
     lines = [line for block in SHELL.finditer(page.read_text()) for line in block["code"].splitlines()]
-    words = [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("leasehold ")]
+    words = [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("relet ")]
     return [list(takewhile(lambda word: word not in (">", "|"), one)) for one in words]
 
 

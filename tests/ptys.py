@@ -24,14 +24,14 @@ CURSOR_HIDDEN, CURSOR_SHOWN = "\x1b[?25l", "\x1b[?25h"
 
 
 class OnTerminal:
-    """`leasehold ...` on a terminal of its own, which it controls: Ctrl-C reaches it as it would from a keyboard."""
+    """`relet ...` on a terminal of its own, which it controls: Ctrl-C reaches it as it would from a keyboard."""
 
     def __init__(
         self,
         place: Path,
         *arguments: str,
         size: tuple[int, int] = (80, 24),
-        program: tuple[str, ...] = ("-m", "leasehold"),
+        program: tuple[str, ...] = ("-m", "relet"),
     ) -> None:
         self._master, self._slave = os.openpty()
         self.resize(*size)
@@ -40,7 +40,7 @@ class OnTerminal:
         name = os.ttyname(self._slave)
         # The shell leads a new session, so that the terminal which it opens first becomes the session's own.
         start = f'exec "$@" <{name} >{name} 2>&1'
-        given = {name: value for name, value in os.environ.items() if name not in ("LEASEHOLD_URL", "NO_COLOR")}
+        given = {name: value for name, value in os.environ.items() if name not in ("RELET_URL", "NO_COLOR")}
         self.process = subprocess.Popen(
             ["/bin/sh", "-c", start, "sh", sys.executable, *program, *arguments],
             cwd=place,

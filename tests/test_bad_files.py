@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from leasehold import App, StoreError, StoreRefused, StoreUnavailable
-from leasehold.store import sqlite as sqlite_module
-from leasehold.store import store as store_module
-from leasehold.store.sqlite import SQLiteStore, file_system
+from relet import App, StoreError, StoreRefused, StoreUnavailable
+from relet.store import sqlite as sqlite_module
+from relet.store import store as store_module
+from relet.store.sqlite import SQLiteStore, file_system
 from tests.homes import inventory
 from tests.test_bad_urls import uses
 
@@ -124,7 +124,7 @@ def test_what_may_not_be_written_is_told(tmp_path: Path, what: str) -> None:
             file.chmod(0o644)
     if what != "new file":
         with closing(sqlite3.connect(path)) as connection:
-            assert connection.execute("select count(*) from leasehold_jobs").fetchone() == (1,)
+            assert connection.execute("select count(*) from relet_jobs").fetchone() == (1,)
 
 
 def test_a_full_file_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
@@ -188,8 +188,8 @@ def test_a_write_that_the_system_refuses_is_told(tmp_path: Path) -> None:
     """A limit of the process on the size of files: an I/O error, not a full disk."""
     script = f"""
 import resource, sys
-from leasehold import App, StoreError
-from leasehold.store import store
+from relet import App, StoreError
+from relet.store import store
 store.PATIENCE = 0.2
 app = App("sqlite:///{tmp_path / "shop.db"}")
 @app.task
@@ -285,7 +285,7 @@ def test_a_sqlite_with_the_wal_reset_bug_is_warned_of_once(
         app.close()
     assert caplog.text.count("WAL-reset") == 1
     (record,) = [record for record in caplog.records if "WAL-reset" in record.getMessage()]
-    assert (record.levelname, record.name) == ("WARNING", "leasehold.store")
+    assert (record.levelname, record.name) == ("WARNING", "relet.store")
 
 
 def test_a_sqlite_without_the_bug_is_not_warned_of(

@@ -17,18 +17,18 @@ from typing import Any
 
 import pytest
 
-from leasehold import (
+from relet import (
     App,
     Backoff,
     InvalidArguments,
     InvalidInput,
     InvalidPayload,
     InvalidTransition,
-    LeaseholdError,
+    ReletError,
     UnknownTask,
 )
-from leasehold.core.ids import make_id
-from leasehold.tasks import PlainTask
+from relet.core.ids import make_id
+from relet.tasks import PlainTask
 from tests.homes import _any_schema, app, claim, fail, home, inventory  # noqa: F401
 
 UUID4 = "3f2b8f0e-7a51-4a3c-9a55-0d6a9a2f5f10"
@@ -330,7 +330,7 @@ def check(furnished: App, family: dict[str, Row]) -> None:
         try:
             with pytest.raises(kind, match=says) as caught:
                 bad(furnished)
-            assert isinstance(caught.value, LeaseholdError)
+            assert isinstance(caught.value, ReletError)
             assert len(str(caught.value)) < 1000, "a message, not the payload"
         except BaseException as problem:
             wrong.append(f"{name}: {type(problem).__name__}: {str(problem).strip()[:300]}")

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from leasehold import App, InvalidInput, LeaseholdError, StoreError, StoreRefused, StoreUnavailable
-from leasehold.store import store as store_module
+from relet import App, InvalidInput, ReletError, StoreError, StoreRefused, StoreUnavailable
+from relet.store import store as store_module
 from tests.homes import Home, inventory, pg_home, pg_schema  # noqa: F401
 from tests.store.proxy import refusing
 
@@ -91,7 +91,7 @@ def test_no_password_is_shown_whatever_is_wrong(
         error, shown = complaint(use)
         errors.append(error)
         assert CANARY not in shown, f"{name} shows it: {error}"
-        assert error is None or isinstance(error, LeaseholdError), f"{name}: {error!r}"
+        assert error is None or isinstance(error, ReletError), f"{name}: {error!r}"
     assert all(errors[1:]), "every use says that something is wrong"
     assert CANARY not in caplog.text
     if errors[0] is None:

@@ -29,10 +29,10 @@ from bench.proxy import Proxy
 from bench.results import Results
 from bench.rows import Copier, enqueue_one
 from bench.server import Postgres
-from bench.systems import ALL, LEASEHOLD, SQLITE
+from bench.systems import ALL, RELET, SQLITE
 from tests.servers import Server
 
-SCRATCH = "select nspname from pg_namespace where nspname like 'leasehold_bench_%'"
+SCRATCH = "select nspname from pg_namespace where nspname like 'relet_bench_%'"
 
 
 @pytest.fixture(scope="module")
@@ -86,13 +86,13 @@ def test_a_part_can_be_left_out_and_added_to_the_report_later(
     assert {"soak", "snapshot"}.isdisjoint(row.name for row in rows)
     assert {row.name for row in rows} < {row.name for row in plans()["all"].rows}
     whole, soak = Results.begin("all", {"without": ["soak"]}), Results.begin("soak", {})
-    whole.add(turn=1, row="drain1", system="leasehold", rate=1000.0)
-    soak.add(turn=1, row="soak", system="leasehold", mib=50.0, growth=1.0, bloat=1.0)
+    whole.add(turn=1, row="drain1", system="relet", rate=1000.0)
+    soak.add(turn=1, row="soak", system="relet", mib=50.0, growth=1.0, bloat=1.0)
     files = [tmp_path / "whole.json", tmp_path / "soak.json"]
     for results, file in zip((whole, soak), files, strict=True):
         results.save(file)
     assert command_line.main(["report", *map(str, files), "--to", str(tmp_path / "both")]) == 0
-    assert "leasehold: growth at most 10 MiB: met" in capsys.readouterr().out
+    assert "relet: growth at most 10 MiB: met" in capsys.readouterr().out
     (page,) = (tmp_path / "both").glob("*.md")
     assert f"Measured apart, on the same machine: soak at {soak.head['revision']}." in page.read_text()
 
@@ -152,13 +152,13 @@ def measured(**rates: float) -> Results:
 
 
 def test_bars_compare_within_a_turn_and_a_slow_peer_makes_the_run_void() -> None:
-    results = measured(raw=100.0, leasehold=90.0, graphile_worker=60.0, pg_boss=62.0, pgqueuer=21.0)
+    results = measured(raw=100.0, relet=90.0, graphile_worker=60.0, pg_boss=62.0, pgqueuer=21.0)
     (verdict,) = [bar.verdict(results) for bar in bars.BARS if bar.row == "drain1"]
     assert (verdict.met, verdict.found) == (True, "1.45 of pg-boss")
     assert bars.void_reasons(results) == []
-    held_up = measured(raw=100.0, leasehold=50.0, graphile_worker=30.0, pg_boss=62.0, pgqueuer=21.0)
+    held_up = measured(raw=100.0, relet=50.0, graphile_worker=30.0, pg_boss=62.0, pgqueuer=21.0)
     assert [str(bar.verdict(held_up)) for bar in bars.BARS if bar.row == "drain1"] == [
-        "leasehold at least 1.2 of the best peer: MISSED (0.81 of pg-boss)"
+        "relet at least 1.2 of the best peer: MISSED (0.81 of pg-boss)"
     ]
     assert bars.void_reasons(held_up) == ["drain1: graphile-worker reached 0.30 of raw, the reference is 0.55"]
     assert all(bar.verdict(Results.begin("all", {})).met is None for bar in bars.BARS)
@@ -168,14 +168,14 @@ def test_a_report_has_tables_bars_and_a_picture_and_can_be_rendered_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(picture, "to_png", lambda svg, png: False)
-    results = measured(raw=100.0, leasehold=90.0, graphile_worker=60.0)
-    results.add(turn=1, row="snapshot", system="leasehold", blocks=[3.0, 2.0], disk=[1, 2])
+    results = measured(raw=100.0, relet=90.0, graphile_worker=60.0)
+    results.add(turn=1, row="snapshot", system="relet", blocks=[3.0, 2.0], disk=[1, 2])
     rows = (Row("drain1", "Drain <1>"), Row("snapshot", "Blocks", "blocks"))
     data, page, svg = report.write(Plan(rows, ()), results, tmp_path)
     text = page.read_text()
-    assert "| leasehold | 180 | 90 to 270 | 0.90 |" in text
-    assert "- bar: leasehold at least 1.2 of the best peer: met (1.50 of graphile-worker)" in text
-    assert "| leasehold | 3  2 |" in text
+    assert "| relet | 180 | 90 to 270 | 0.90 |" in text
+    assert "- bar: relet at least 1.2 of the best peer: met (1.50 of graphile-worker)" in text
+    assert "| relet | 3  2 |" in text
     assert "Drain &lt;1&gt;" in svg.read_text()
     assert Results.load(data).records == results.records
     assert command_line.main(["report", str(data), "--to", str(tmp_path / "again")]) == 0
@@ -185,7 +185,7 @@ def test_a_report_has_tables_bars_and_a_picture_and_can_be_rendered_again(
 def test_a_summary_names_the_best_peer_and_goes_between_the_marks(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- summary -->\nstale\n<!-- end of summary -->\nafter\n")
-    results = measured(raw=100.0, leasehold=90.0, graphile_worker=60.0, pg_boss=45.0)
+    results = measured(raw=100.0, relet=90.0, graphile_worker=60.0, pg_boss=45.0)
     for _ in range(2):
         summary.publish(results, [page])
     text = page.read_text()
@@ -239,10 +239,10 @@ def test_an_unknown_system_is_refused(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_copies_of_a_row_are_jobs_like_any_other(lab: Lab) -> None:
-    with lab.postgres_place(LEASEHOLD) as place:
-        Copier(place, "leasehold.jobs", enqueue_one(place.url).id).multiply(300, {"queue": "'q' || n % 3"})
+    with lab.postgres_place(RELET) as place:
+        Copier(place, "relet.jobs", enqueue_one(place.url).id).multiply(300, {"queue": "'q' || n % 3"})
         assert cells.drain_place(place, 301)["jobs"] == 301
-        assert place.value("select count(distinct queue) from leasehold.finished") == 4
+        assert place.value("select count(distinct queue) from relet.finished") == 4
 
 
 def test_the_proxy_delays_and_counts_round_trips() -> None:
@@ -266,13 +266,13 @@ def test_the_proxy_delays_and_counts_round_trips() -> None:
         assert proxy.round_trips == 2
 
 
-def leasehold_bench(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "leasehold", "bench", *arguments]
+def relet_bench(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "relet", "bench", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, **env}, check=False)
 
 
-def test_leasehold_bench_measures_a_store_and_leaves_nothing_behind(store_url: str, tmp_path: Path) -> None:
-    done = leasehold_bench(store_url, "--jobs", "100", "--json")
+def test_relet_bench_measures_a_store_and_leaves_nothing_behind(store_url: str, tmp_path: Path) -> None:
+    done = relet_bench(store_url, "--jobs", "100", "--json")
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)
     assert figures["jobs"] == 100
@@ -285,10 +285,10 @@ def test_leasehold_bench_measures_a_store_and_leaves_nothing_behind(store_url: s
             assert connection.execute(SCRATCH).fetchall() == []
 
 
-def test_leasehold_bench_takes_an_app_and_prints_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "shop.py").write_text("from leasehold import App\napp = App('sqlite:///shop.db')\n")
+def test_relet_bench_takes_an_app_and_prints_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shop.py").write_text("from relet import App\napp = App('sqlite:///shop.db')\n")
     monkeypatch.chdir(tmp_path)
-    done = leasehold_bench("shop:app", "--jobs", "100")
+    done = relet_bench("shop:app", "--jobs", "100")
     assert done.returncode == 0, done.stderr
     assert "100 jobs, 1 worker process with 10 slots" in done.stdout
     assert "Every job ran exactly once." in done.stdout
@@ -306,18 +306,18 @@ def test_leasehold_bench_takes_an_app_and_prints_a_table(tmp_path: Path, monkeyp
         (["postgresql://reader:secret@127.0.0.1:1/db"], 1, "cannot connect to postgresql://reader@127.0.0.1:1/db"),
     ],
 )
-def test_leasehold_bench_refuses_in_one_sentence(arguments: list[str], code: int, said: str) -> None:
-    done = leasehold_bench(*arguments)
+def test_relet_bench_refuses_in_one_sentence(arguments: list[str], code: int, said: str) -> None:
+    done = relet_bench(*arguments)
     assert done.returncode == code
-    assert done.stderr.startswith("leasehold: ")
+    assert done.stderr.startswith("relet: ")
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert "secret" not in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_leasehold_bench_cleans_up_when_it_is_interrupted(number: signal.Signals, own_database: str) -> None:
-    command = [sys.executable, "-m", "leasehold", "bench", own_database, "--jobs", "1000000"]
+def test_relet_bench_cleans_up_when_it_is_interrupted(number: signal.Signals, own_database: str) -> None:
+    command = [sys.executable, "-m", "relet", "bench", own_database, "--jobs", "1000000"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     with psycopg.connect(own_database, autocommit=True) as connection:
         deadline = time.monotonic() + 30

@@ -5,8 +5,8 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from leasehold.store.postgres import PostgresStore
-from leasehold.store.query import CLAIMED
+from relet.store.postgres import PostgresStore
+from relet.store.query import CLAIMED
 from tools import check_sql
 from tools.check_sql import problems
 

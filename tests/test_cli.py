@@ -28,7 +28,7 @@ TEXT_LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} (DEBUG|INFO|WARNI
 #: Runs command lines in forks of itself: a Python that has everything imported already, which is much quicker.
 FORKS = """
 import json, os, sys
-from leasehold.cli import main
+from relet.cli import main
 for line in sys.stdin:
     place, *arguments = json.loads(line)
     if os.fork() == 0:
@@ -37,7 +37,7 @@ for line in sys.stdin:
         piped = os.open("piped" if os.path.exists("piped") else os.devnull, os.O_RDONLY)
         os.dup2(piped, 0), os.dup2(said, 1), os.dup2(said, 2)
         sys.stdin = open(0)
-        sys.argv = ["leasehold", *arguments]
+        sys.argv = ["relet", *arguments]
         main(arguments)
     print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
 """
@@ -61,7 +61,7 @@ class CommandLine:
         code, said = self(place, *arguments)
         lines = [line for line in said.splitlines() if not TEXT_LINE.fullmatch(line)]
         assert code in codes, said
-        assert lines[0].startswith("leasehold: "), said
+        assert lines[0].startswith("relet: "), said
         assert all(line.startswith("\t") for line in lines[1:]), said  # the database's own words may go on
         return lines[0]
 
@@ -69,7 +69,7 @@ class CommandLine:
 @contextmanager
 def command_line(*before: str) -> Iterator[CommandLine]:
     """In a process that is started by this command."""
-    environment = {name: value for name, value in os.environ.items() if name != "LEASEHOLD_URL"}
+    environment = {name: value for name, value in os.environ.items() if name != "RELET_URL"}
     command = [*before, sys.executable, "-c", FORKS]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
     with process:
@@ -86,11 +86,11 @@ def typed() -> Iterator[CommandLine]:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with an app at which programs look without doing anything there."""
     made = tmp_path_factory.mktemp("shop")
-    write_app(made, "sqlite:///leasehold.db")
+    write_app(made, "sqlite:///relet.db")
     return made
 
 
-def write_app(place: Path, url: str, schema: str = "leasehold") -> None:
+def write_app(place: Path, url: str, schema: str = "relet") -> None:
     (place / "shop.py").write_text(APP.format(url=url, schema=schema))
 
 
@@ -99,7 +99,7 @@ def write_app(place: Path, url: str, schema: str = "leasehold") -> None:
     [
         ("nosuch:app", "there is no module 'nosuch' to import; the working directory is"),
         ("shop:ap", "module shop has no ap; did you mean shop:app?"),
-        ("shop:HERE", "shop:HERE is PosixPath, not a leasehold App; there is shop:app"),
+        ("shop:HERE", "shop:HERE is PosixPath, not a relet App; there is shop:app"),
         ("shop.py", "an app is named as module:attribute, as in shop:app, not 'shop.py'"),
         ("./shop.py:app", "as in shop:app, not './shop.py:app'"),
         ("", "as in shop:app, not ''"),
@@ -117,12 +117,12 @@ def test_an_app_that_is_not_there_is_explained(typed: CommandLine, place: Path, 
         ("def f(:", r"importing broken failed: SyntaxError: .*broken.py"),
         ("import sys\nsys.exit(7)", r"importing broken failed: SystemExit: 7 \(.*broken.py:2\)"),
         (
-            "from leasehold import App\napp = App()\n@app.task(name='a')\ndef one() -> None: ...\n"
+            "from relet import App\napp = App()\n@app.task(name='a')\ndef one() -> None: ...\n"
             "@app.task(name='a')\ndef two() -> None: ...\n",
             r"two tasks are named a: broken.one .*broken.py:3.* and broken.two .*broken.py:5.*another name=.*:5\)",
         ),
-        ("from leasehold import App\napp = App()", "this app has no tasks"),
-        ("from leasehold import App\napp = App('mysql://x')", "starts with sqlite:// or postgresql://"),
+        ("from relet import App\napp = App()", "this app has no tasks"),
+        ("from relet import App\napp = App('mysql://x')", "starts with sqlite:// or postgresql://"),
     ],
 )
 def test_a_module_that_is_wrong_is_explained(typed: CommandLine, tmp_path: Path, text: str, said: str) -> None:
@@ -177,12 +177,12 @@ def test_arguments_that_cannot_be_parsed_show_the_usage(
 ) -> None:
     code, all_said = typed(place, *arguments)
     assert code == 2
-    assert all_said.startswith("usage: leasehold")
+    assert all_said.startswith("usage: relet")
     assert said in all_said.splitlines()[-1]
 
 
 def test_version_and_help(typed: CommandLine, place: Path) -> None:
-    assert typed(place, "--version") == (0, f"leasehold {version('leasehold')}\n")
+    assert typed(place, "--version") == (0, f"relet {version('relet')}\n")
     code, said = typed(place, "--help")
     assert (code, "worker" in said, "migrate" in said) == (0, True, True)
     code, said = typed(place, "worker", "--help")
@@ -226,7 +226,7 @@ def test_a_missing_migration_names_the_command_and_that_command_works(
     shop = Shop(tmp_path, pg_server.dsn, schema)
     try:
         said = typed.refusal(tmp_path, "worker", "shop:app", *options)
-        command = re.search(r"leasehold (migrate shop:app(?: --tenant acme)?)", said)
+        command = re.search(r"relet (migrate shop:app(?: --tenant acme)?)", said)
         assert command is not None, said
         assert re.fullmatch(r"\S+: applied 1.*\n", typed(tmp_path, *command[1].split())[1])
         code, said = typed(tmp_path, *command[1].split())
@@ -240,14 +240,14 @@ def test_a_missing_migration_names_the_command_and_that_command_works(
 
 
 def test_a_schema_that_is_too_new_says_to_upgrade(typed: CommandLine, tmp_path: Path) -> None:
-    write_app(tmp_path, "sqlite:///leasehold.db")
+    write_app(tmp_path, "sqlite:///relet.db")
     assert typed(tmp_path, "migrate", "shop:app")[0] == 0
-    with closing(sqlite3.connect(tmp_path / "leasehold.db")) as connection, connection:
-        connection.execute("insert into leasehold_migrations (version, applied_at) values (999, 0)")
+    with closing(sqlite3.connect(tmp_path / "relet.db")) as connection, connection:
+        connection.execute("insert into relet_migrations (version, applied_at) values (999, 0)")
     for command in ("worker", "migrate"):
         said = typed.refusal(tmp_path, command, "shop:app")
         assert "is at version 999" in said
-        assert "upgrade leasehold" in said
+        assert "upgrade relet" in said
 
 
 def test_logs_are_lines_to_read(shop: Shop) -> None:

@@ -1,4 +1,4 @@
-"""`leasehold completion`: the scripts, tried out in the shells that are installed."""
+"""`relet completion`: the scripts, tried out in the shells that are installed."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from pathlib import Path
 
 import pytest
 
-from leasehold.cli.completion import bash, commands_of, fish, zsh
-from leasehold.cli.main import build
+from relet.cli.completion import bash, commands_of, fish, zsh
+from relet.cli.main import build
 
 COMMANDS = commands_of(build())
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    (tmp_path / "shop.py").write_text("from leasehold import App\napp = App()\n")
+    (tmp_path / "shop.py").write_text("from relet import App\napp = App()\n")
     (tmp_path / "other.py").write_text("print('no app here')\n")
     return tmp_path
 
 
 def completed_by_bash(place: Path, line: str) -> list[str]:
     """What bash would offer at the end of this line; it is asked as it asks itself when tab is pressed."""
-    (place / "leasehold.bash").write_text(bash(COMMANDS))
+    (place / "relet.bash").write_text(bash(COMMANDS))
     program = """
-        source ./leasehold.bash || exit 1
-        complete -p leasehold >&2 || exit 1
+        source ./relet.bash || exit 1
+        complete -p relet >&2 || exit 1
         COMP_LINE=$1 COMP_POINT=${#1} COMP_WORDS=($1) COMP_CWORD=1
-        _leasehold leasehold; printf '%s\\n' "${COMPREPLY[@]}"
+        _relet relet; printf '%s\\n' "${COMPREPLY[@]}"
     """
     ran = subprocess.run(
         ["bash", "--norc", "-c", program, "bash", line], cwd=place, capture_output=True, text=True, timeout=20
     )
     assert ran.returncode == 0, ran.stderr
-    assert ran.stderr == "complete -F _leasehold leasehold\n"
+    assert ran.stderr == "complete -F _relet relet\n"
     return ran.stdout.split()
 
 
@@ -42,18 +42,18 @@ def completed_by_bash(place: Path, line: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("leasehold ", [*(command.name for command in COMMANDS), "--help", "--version"]),
-        ("leasehold q", ["queues"]),
-        ("leasehold jobs ", ["shop"]),
-        ("leasehold jobs shop:app re", ["resume"]),
-        ("leasehold jobs shop:app --queue mail re", ["resume"]),
-        ("leasehold jobs shop:app --stat", ["--state"]),
-        ("leasehold jobs shop:app --state ca", ["cancelled"]),
-        ("leasehold jobs shop:app --queue ", []),
-        ("leasehold queues shop:app ", ["list", "pause", "resume", "limit"]),
-        ("leasehold worker shop:app --log-level w", ["warning"]),
-        ("leasehold completion ", ["bash", "zsh", "fish"]),
-        ("leasehold nosuch ", []),
+        ("relet ", [*(command.name for command in COMMANDS), "--help", "--version"]),
+        ("relet q", ["queues"]),
+        ("relet jobs ", ["shop"]),
+        ("relet jobs shop:app re", ["resume"]),
+        ("relet jobs shop:app --queue mail re", ["resume"]),
+        ("relet jobs shop:app --stat", ["--state"]),
+        ("relet jobs shop:app --state ca", ["cancelled"]),
+        ("relet jobs shop:app --queue ", []),
+        ("relet queues shop:app ", ["list", "pause", "resume", "limit"]),
+        ("relet worker shop:app --log-level w", ["warning"]),
+        ("relet completion ", ["bash", "zsh", "fish"]),
+        ("relet nosuch ", []),
     ],
 )
 def test_bash_completes(place: Path, line: str, offered: list[str]) -> None:
@@ -62,25 +62,25 @@ def test_bash_completes(place: Path, line: str, offered: list[str]) -> None:
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
 def test_zsh_takes_its_script(place: Path) -> None:
-    (place / "_leasehold").write_text(zsh(COMMANDS))
-    program = "autoload -Uz compinit && compinit -D -u && source ./_leasehold && print -r -- $_comps[leasehold]"
+    (place / "_relet").write_text(zsh(COMMANDS))
+    program = "autoload -Uz compinit && compinit -D -u && source ./_relet && print -r -- $_comps[relet]"
     ran = subprocess.run(["zsh", "-f", "-c", program], cwd=place, capture_output=True, text=True, timeout=20)
-    assert (ran.stdout, ran.stderr) == ("_leasehold\n", "")
+    assert (ran.stdout, ran.stderr) == ("_relet\n", "")
 
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("leasehold q", ["queues"]),
-        ("leasehold jobs ", ["shop"]),
-        ("leasehold jobs shop:app res", ["resume"]),
-        ("leasehold jobs shop:app --state ca", ["cancelled"]),
+        ("relet q", ["queues"]),
+        ("relet jobs ", ["shop"]),
+        ("relet jobs shop:app res", ["resume"]),
+        ("relet jobs shop:app --state ca", ["cancelled"]),
     ],
 )
 def test_fish_completes(place: Path, line: str, offered: list[str]) -> None:
-    (place / "leasehold.fish").write_text(fish(COMMANDS))
-    program = "source ./leasehold.fish; complete -C $argv[1]"
+    (place / "relet.fish").write_text(fish(COMMANDS))
+    program = "source ./relet.fish; complete -C $argv[1]"
     ran = subprocess.run(
         ["fish", "--no-config", "-c", program, line], cwd=place, capture_output=True, text=True, timeout=20
     )

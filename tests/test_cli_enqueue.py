@@ -1,4 +1,4 @@
-"""`leasehold enqueue`: arguments from words, JSON and files; options; and what is said of mistakes."""
+"""`relet enqueue`: arguments from words, JSON and files; options; and what is said of mistakes."""
 
 # ruff: noqa: F811 (fixtures are imported, and asked for by their names)
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from leasehold import new_id
+from relet import new_id
 from tests.shops import CliShop, _schema_of_shops, any_shop, shop, still_shop  # noqa: F401
 from tests.test_cli import CommandLine, typed  # noqa: F401
 
@@ -104,7 +104,7 @@ def test_a_job_that_was_there_already_is_said_beside_its_id(typed: CommandLine, 
     (there,) = shop.many(1, unique="inv-9")
     code, said = typed(shop.place, "enqueue", "shop:app", "charge", "--arg", "account=x", "--unique", "inv-9")
     assert code == 0
-    assert sorted(said.splitlines()) == [there.id, f"leasehold: job {there.id} was there already; it is queued"]
+    assert sorted(said.splitlines()) == [there.id, f"relet: job {there.id} was there already; it is queued"]
 
 
 @pytest.mark.parametrize(

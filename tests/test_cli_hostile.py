@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from leasehold.core.job import Progress
-from leasehold.store.flows import lease
+from relet.core.job import Progress
+from relet.store.flows import lease
 from tests.homes import claim, fail, promote_all
 from tests.ptys import OnTerminal
 from tests.shops import CliShop, a_cli_shop, shop  # noqa: F401

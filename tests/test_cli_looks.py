@@ -1,4 +1,4 @@
-"""`leasehold jobs` and `leasehold schedules`: what they show, to people and to programs."""
+"""`relet jobs` and `relet schedules`: what they show, to people and to programs."""
 
 # ruff: noqa: F811 (fixtures are imported, and asked for by their names)
 
@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from leasehold import App
-from leasehold.core.job import Progress
-from leasehold.store.flows import lease
+from relet import App
+from relet.core.job import Progress
+from relet.store.flows import lease
 from tests.homes import claim, fail
 from tests.test_cli import CommandLine, typed  # noqa: F401
 
 SHOP = """
-from leasehold import App
+from relet import App
 app = App("sqlite:///jobs.db")
 
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from leasehold.cli.completion import commands_of
-from leasehold.cli.main import build
+from relet.cli.completion import commands_of
+from relet.cli.main import build
 from tests.pages import DOCS, SHELL, blocks
 from tests.test_cli import CommandLine, typed  # noqa: F401
 
 PAGE = DOCS / "guides" / "cli.md"
 LINE = re.compile(
     r"(?:printf '(?P<form>[^']*)' (?P<values>[^|]*)\| )?"
-    r"(?:(?P<name>\w+)=\$\()?leasehold (?P<words>.*?)\)?(?:\s+# .*)?"
+    r"(?:(?P<name>\w+)=\$\()?relet (?P<words>.*?)\)?(?:\s+# .*)?"
 )
 NOT_RUN = {"top": "--once", "completion": "", "demo": "", "web": ""}  # but with this, if anything, they are
 
@@ -41,7 +41,7 @@ def test_all_commands_of_the_page_do_what_they_should(typed: CommandLine, tmp_pa
         values = (line["values"] or "").split()
         (tmp_path / "piped").write_text("".join((line["form"] or "").replace("\\n", "\n") % value for value in values))
         code, said = typed(tmp_path, *words)
-        assert code == 0 or words[0] == "doctor", f"leasehold {' '.join(words)}\n{said}"
+        assert code == 0 or words[0] == "doctor", f"relet {' '.join(words)}\n{said}"
         if line["name"]:
             known[line["name"]] = said.strip()
 
@@ -49,5 +49,5 @@ def test_all_commands_of_the_page_do_what_they_should(typed: CommandLine, tmp_pa
 @pytest.mark.parametrize("command", commands_of(build()), ids=lambda command: command.name)
 def test_the_page_has_an_example_of_every_command_and_verb(command: object) -> None:
     text = PAGE.read_text()
-    assert f"leasehold {command.name}" in text  # type: ignore[attr-defined]
+    assert f"relet {command.name}" in text  # type: ignore[attr-defined]
     assert [verb for verb in command.verbs if not re.search(rf"\b{verb}\b", text)] == []  # type: ignore[attr-defined]

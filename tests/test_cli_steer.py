@@ -1,4 +1,4 @@
-"""`leasehold jobs APP cancel ...`: to jobs that are named, to all of a filter, and stopped in the middle."""
+"""`relet jobs APP cancel ...`: to jobs that are named, to all of a filter, and stopped in the middle."""
 
 # ruff: noqa: F811 (fixtures are imported, and asked for by their names)
 
@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from leasehold import new_id
+from relet import new_id
 from tests.homes import claim
 from tests.ptys import OnTerminal
 from tests.shops import CliShop, _schema_of_shops, any_shop, shop, still_shop  # noqa: F401
@@ -48,8 +48,8 @@ def test_one_that_is_refused_does_not_keep_the_others_from_it(typed: CommandLine
     assert code == 1
     assert set(said.splitlines()) == {
         f"{two.id}  paused",
-        f"leasehold: cannot pause job {one.id}: it is cancelled",
-        f"leasehold: no such job: {unknown}",
+        f"relet: cannot pause job {one.id}: it is cancelled",
+        f"relet: no such job: {unknown}",
     }
     code, said = typed(shop.place, "jobs", "shop:app", "resume", two.id, "--json")
     assert (code, json.loads(said)["refused"], json.loads(said)["done"][0]["id"]) == (0, [], two.id)
@@ -129,7 +129,7 @@ def test_without_a_state_a_bulk_verb_means_all_that_it_can_be_said_to(
         (("complete",), "complete which jobs? it is done by id"),
         (("complete", "--queue", "billing"), "complete which jobs? it is done by id"),
         (("frobnicate",), "'frobnicate' is neither a job's id nor one of list, show, explain"),
-        (("show",), "show which job? `leasehold jobs shop:app` lists them"),
+        (("show",), "show which job? `relet jobs shop:app` lists them"),
         (("pause", "--all", "--result", "1"), "--result is for complete, not for pause"),
         (("pause", "--all", "--chain"), "--chain is for cancel, complete and delete of jobs that are named"),
         (("delete", "--all", "--dependents"), "--dependents is for delete --chain"),
@@ -189,7 +189,7 @@ def test_the_question_is_answered_at_a_terminal(shop: CliShop) -> None:
 #: Sends itself Ctrl-C while the second step of a bulk action is being told of.
 INTERRUPTED = """
 import os, signal, sys
-from leasehold.cli import main, work
+from relet.cli import main, work
 bar = work.bar
 def told(what, total):
     def advance(done):
@@ -211,7 +211,7 @@ def test_ctrl_c_in_the_middle_says_how_far_it_came(shop: CliShop) -> None:
         cwd=shop.place, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert ran.returncode == 128 + signal.SIGINT
-    said = re.fullmatch(r"leasehold: stopped; (\d+) of 3000 done, 0 refused\n", ran.stderr)
+    said = re.fullmatch(r"relet: stopped; (\d+) of 3000 done, 0 refused\n", ran.stderr)
     assert said is not None, ran.stderr
     assert 0 < int(said[1]) < 3000
     assert shop.client.count(state="cancelled") == int(said[1])

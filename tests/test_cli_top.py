@@ -1,4 +1,4 @@
-"""`leasehold top`, on a real terminal of this machine; and what its keys and its page mean, without one."""
+"""`relet top`, on a real terminal of this machine; and what its keys and its page mean, without one."""
 
 # ruff: noqa: F811 (fixtures are imported, and asked for by their names)
 
@@ -13,10 +13,10 @@ from contextlib import closing
 import pytest
 from rich.console import Console
 
-from leasehold.cli.top.desk import TABLES, Desk
-from leasehold.cli.top.feed import Looker, Said
-from leasehold.cli.top.screen import frame, share
-from leasehold.cli.top.terminal import keys_of
+from relet.cli.top.desk import TABLES, Desk
+from relet.cli.top.feed import Looker, Said
+from relet.cli.top.screen import frame, share
+from relet.cli.top.terminal import keys_of
 from tests.homes import claim
 from tests.ptys import ALTERNATE, CURSOR_SHOWN, ORDINARY, OnTerminal
 from tests.shops import CliShop, _schema_of_shops, any_shop, shop  # noqa: F401
@@ -100,8 +100,8 @@ def test_however_it_is_stopped_the_terminal_is_as_it_was(busy: CliShop, how: str
 #: Something goes wrong that nobody has thought of, once it is on the screen.
 BROKEN = """
 import sys
-from leasehold.cli import main
-from leasehold.cli.top.feed import Looker
+from relet.cli import main
+from relet.cli.top.feed import Looker
 look = Looker.look
 def once(self, watched=None):
     Looker.look = lambda self, watched=None: 1 / 0
@@ -133,9 +133,9 @@ def test_a_store_that_goes_away_is_said_and_comes_back(busy: CliShop) -> None:
     with OnTerminal(busy.place, "top", "shop:app") as terminal:
         terminal.shows("FAILED 2")
         with closing(sqlite3.connect(busy.place / "jobs.db")) as other:
-            other.execute("alter table leasehold_jobs rename to away")
-            terminal.shows("nothing seen for", "leasehold_jobs", "FAILED 2")
-            other.execute("alter table away rename to leasehold_jobs")
+            other.execute("alter table relet_jobs rename to away")
+            terminal.shows("nothing seen for", "relet_jobs", "FAILED 2")
+            other.execute("alter table away rename to relet_jobs")
             terminal.draws(lambda page: "FAILED 2" in page and "nothing seen" not in page, "the store again")
         terminal.press("q")
         assert terminal.code() == 0

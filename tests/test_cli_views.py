@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from leasehold.cli import show
-from leasehold.cli.queues import counted as queue_lines
-from leasehold.core.worker import WorkerFacts
-from leasehold.store.flows import look, reports, stats
-from leasehold.store.flows.stats import Count
-from leasehold.tasks import new_id
+from relet.cli import show
+from relet.cli.queues import counted as queue_lines
+from relet.core.worker import WorkerFacts
+from relet.store.flows import look, reports, stats
+from relet.store.flows.stats import Count
+from relet.tasks import new_id
 from tests.clocks import at
 from tests.homes import claim, promote_all
 from tests.ptys import OnTerminal
@@ -193,7 +193,7 @@ def test_the_doctor_shows_what_it_finds_and_exits_by_it(typed: CommandLine, shop
     assert said.split()[:3] == ["LEVEL", "CHECK", "FINDING"]
     assert re.search(r"^ok +schema +version 1", said, re.M)
     with closing(sqlite3.connect(shop.place / "jobs.db")) as connection, connection:
-        connection.execute("insert into leasehold_migrations (version, applied_at) values (999, 0)")
+        connection.execute("insert into relet_migrations (version, applied_at) values (999, 0)")
     code, said = typed(shop.place, "doctor", "shop:app")
     assert code == 1
     _, worst, advice, *_ = said.splitlines()
@@ -218,7 +218,7 @@ def test_schedules_are_put(typed: CommandLine, shop: CliShop) -> None:
     ("words", "said"),
     [
         (("queues", "shop:app", "frobnicate"), "'frobnicate' is not one of list, pause, resume, limit"),
-        (("queues", "shop:app", "pause"), "pause which queue? `leasehold queues shop:app` lists them"),
+        (("queues", "shop:app", "pause"), "pause which queue? `relet queues shop:app` lists them"),
         (("queues", "shop:app", "limit", "billing"), "limit_queue needs something to set"),
         (("queues", "shop:app", "limit", "billing", "--rate", "5"), "a rate is so many jobs in so many seconds"),
         (("queues", "shop:app", "pause", "billing", "--fair"), "--fair goes with limit, not with pause"),
@@ -249,8 +249,8 @@ def test_a_tenants_jobs_are_a_tenants(typed: CommandLine, shop: CliShop) -> None
 
 def test_a_reader_that_goes_away_is_no_error(shop: CliShop) -> None:
     reading, writing = os.pipe()
-    os.close(reading)  # `leasehold jobs shop:app | head`, where head has had enough
-    command = [sys.executable, "-m", "leasehold", "jobs", "shop:app"]
+    os.close(reading)  # `relet jobs shop:app | head`, where head has had enough
+    command = [sys.executable, "-m", "relet", "jobs", "shop:app"]
     ran = subprocess.run(command, cwd=shop.place, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60)
     os.close(writing)
     assert (ran.returncode, ran.stderr) == (128 + signal.SIGPIPE, "")
@@ -281,7 +281,7 @@ def test_tables_are_drawn_on_a_terminal_and_plain_elsewhere(typed: CommandLine, 
 WITHOUT_RICH = """
 import sys
 sys.modules["rich"] = None
-from leasehold.cli import main
+from relet.cli import main
 main(sys.argv[1:])
 """
 
@@ -297,4 +297,4 @@ def test_without_rich_everything_but_top_works_on_a_terminal(shop: CliShop) -> N
         assert "cancel 1 job 1 of 1" in terminal.page
     with OnTerminal(shop.place, "top", "shop:app", program=("-c", WITHOUT_RICH)) as terminal:
         assert terminal.code() == 1
-        assert "pip install 'leasehold[cli]'" in terminal.page
+        assert "pip install 'relet[cli]'" in terminal.page

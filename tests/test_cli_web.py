@@ -1,4 +1,4 @@
-"""`leasehold web` as its user meets it: a real process, a real port, Ctrl-C."""
+"""`relet web` as its user meets it: a real process, a real port, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 pytest.importorskip("uvicorn")
 
 SHOP = """
-from leasehold import App
+from relet import App
 app = App("sqlite:///{path}")
 
 @app.task
@@ -36,8 +36,8 @@ def free_port() -> int:
 @contextmanager
 def serving(folder: Path, port: int, *options: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
     (folder / "shop.py").write_text(SHOP.format(path=folder / "jobs.db"))
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("LEASEHOLD_")}
-    command = [sys.executable, "-m", "leasehold", "web", "shop:app", "--port", str(port), *options]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("RELET_")}
+    command = [sys.executable, "-m", "relet", "web", "shop:app", "--port", str(port), *options]
     server = subprocess.Popen(
         command, cwd=folder, env=clean | environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -52,7 +52,7 @@ def line(server: subprocess.Popen[str]) -> str:
     """The next line that is said of the web; whatever else is said is passed over."""
     assert server.stderr is not None
     for said in server.stderr:
-        if said.startswith("leasehold"):
+        if said.startswith("relet"):
             return said.strip()
     return ""
 
@@ -65,7 +65,7 @@ def answers(port: int) -> bool:
 def test_the_web_prints_its_address_and_a_token_and_ends_with_ctrl_c(tmp_path: Path) -> None:
     port = free_port()
     with serving(tmp_path, port) as server:
-        assert line(server) == f"leasehold web: http://127.0.0.1:{port}/"
+        assert line(server) == f"relet web: http://127.0.0.1:{port}/"
         token = line(server).split()[-1]
         give_up = time.monotonic() + 20
         while not answers(port) and time.monotonic() < give_up:
@@ -86,7 +86,7 @@ def test_the_web_prints_its_address_and_a_token_and_ends_with_ctrl_c(tmp_path: P
 def test_a_token_that_was_set_is_not_printed(tmp_path: Path) -> None:
     port = free_port()
     token = "canary-token-of-the-environment"
-    with serving(tmp_path, port, "--open-health", LEASEHOLD_WEB_TOKEN=token) as server:
+    with serving(tmp_path, port, "--open-health", RELET_WEB_TOKEN=token) as server:
         give_up = time.monotonic() + 20
         while not answers(port) and time.monotonic() < give_up:
             time.sleep(0.05)
@@ -105,7 +105,7 @@ def test_what_is_wrong_is_said_in_a_sentence(tmp_path: Path) -> None:
             assert server.returncode == 1
             assert "nobody can listen" in err
             assert "Traceback" not in err
-    with serving(tmp_path, free_port(), LEASEHOLD_WEB_TOKEN="short") as server:
+    with serving(tmp_path, free_port(), RELET_WEB_TOKEN="short") as server:
         _, err = server.communicate(timeout=30)
         assert server.returncode == 2
         assert "too short" in err

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from leasehold import (
+from relet import (
     App,
     Draft,
     InvalidInput,
@@ -21,11 +21,11 @@ from leasehold import (
     Job,
     JobNotFound,
     KeyTaken,
-    LeaseholdError,
+    ReletError,
     State,
 )
-from leasehold.core.ids import make_id
-from leasehold.tasks import PlainTask
+from relet.core.ids import make_id
+from relet.tasks import PlainTask
 from tests.homes import Home, _any_schema, app, claim, fail, home, ids, inventory, promote_all, succeed  # noqa: F401
 
 AWKWARD: dict[str, Any] = {
@@ -330,7 +330,7 @@ def test_a_chain_cannot_go_on_with_a_job_that_exists(app: App, finished: bool) -
     app.client.enqueue(other)
     if finished:
         app.client.complete(other.id)
-    with pytest.raises(LeaseholdError, match=other.id):
+    with pytest.raises(ReletError, match=other.id):
         app.client.complete(first, continue_with=other)
     assert app.client.get(first).state is State.QUEUED  # type: ignore[union-attr]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from leasehold import (
+from relet import (
     App,
     Chain,
     HasDependents,
@@ -21,8 +21,8 @@ from leasehold import (
     State,
     events,
 )
-from leasehold.store.flows import lease
-from leasehold.tasks import PlainTask
+from relet.store.flows import lease
+from relet.tasks import PlainTask
 from tests.homes import (  # noqa: F401
     _any_schema,
     app,

@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from leasehold import App, Job, State
-from leasehold.core.job import Raised
-from leasehold.tasks import PlainTask
+from relet import App, Job, State
+from relet.core.job import Raised
+from relet.tasks import PlainTask
 from tests.homes import _any_schema, app, claim, fail, home, promote_all, settle  # noqa: F401
 
 

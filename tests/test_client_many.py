@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from leasehold import App, Draft, InvalidInput, JobNotFound, State, new_id
-from leasehold.tasks import PlainTask
+from relet import App, Draft, InvalidInput, JobNotFound, State, new_id
+from relet.tasks import PlainTask
 from tests.homes import Home, _any_schema, app, home, inventory  # noqa: F401
 from tests.test_client_wait import task  # noqa: F401
 

@@ -10,9 +10,9 @@ import time
 
 import psycopg
 
-from leasehold import App
-from leasehold.core.job import Succeeded
-from leasehold.store.flows import lease
+from relet import App
+from relet.core.job import Succeeded
+from relet.store.flows import lease
 from tests.homes import Home, _any_schema, app, claim, fail, home, ids, inventory  # noqa: F401
 from tests.test_client import echo
 

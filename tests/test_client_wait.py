@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from leasehold import App, JobCancelled, JobFailed, JobNotFound, State, WaitTimeout
-from leasehold.store.server import Server
-from leasehold.store.sqlite import SQLiteStore
-from leasehold.store.wakes import SchemaWakes
-from leasehold.tasks import PlainTask
+from relet import App, JobCancelled, JobFailed, JobNotFound, State, WaitTimeout
+from relet.store.server import Server
+from relet.store.sqlite import SQLiteStore
+from relet.store.wakes import SchemaWakes
+from relet.tasks import PlainTask
 from tests.homes import Home, _any_schema, app, claim, fail, home, succeed  # noqa: F401
 
 SOON = 3.0  # generous: it takes milliseconds
@@ -193,7 +193,7 @@ def test_an_end_in_another_process_wakes_too(app: App, meanwhile: Later, home: H
     job = task.enqueue()
     script = f"""
 import sys, time
-from leasehold import App
+from relet import App
 app = App({home.url!r}, schema={home.schema!r})
 app.client.count()
 print("ready", flush=True)

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from leasehold import App, InvalidInput, JobCancelled, JobFailed, JobNotFound, State, WaitTimeout, new_id
-from leasehold.core.job import Succeeded
-from leasehold.store.flows import lease
-from leasehold.store.store import Store
-from leasehold.tasks import PlainTask
+from relet import App, InvalidInput, JobCancelled, JobFailed, JobNotFound, State, WaitTimeout, new_id
+from relet.core.job import Succeeded
+from relet.store.flows import lease
+from relet.store.store import Store
+from relet.tasks import PlainTask
 from tests.homes import _any_schema, app, claim, fail, home, ids, succeed  # noqa: F401
 from tests.test_client_wait import Later, meanwhile, task  # noqa: F401
 from tests.worker.working import until

@@ -21,8 +21,8 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-import leasehold
-from leasehold import (
+import relet
+from relet import (
     App,
     AsyncClient,
     Attempt,
@@ -37,12 +37,12 @@ from leasehold import (
     Worker,
     events,
 )
-from leasehold.cli import worker
-from leasehold.cli.completion import commands_of
-from leasehold.cli.main import build, parse
-from leasehold.core.errors import AbortReason
-from leasehold.options import Options, TaskOptions
-from leasehold.schedules import Schedules
+from relet.cli import worker
+from relet.cli.completion import commands_of
+from relet.cli.main import build, parse
+from relet.core.errors import AbortReason
+from relet.options import Options, TaskOptions
+from relet.schedules import Schedules
 from tests.conftest import PG_KINDS, SERVERS
 from tests.djangos import settings_in
 from tests.pages import DOCS, EXPECTATION, PAGES, ROOT, Block, Expectations, blocks, commands, new_module, run_python
@@ -68,7 +68,7 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=page_id)
 @contextmanager
 def store_of_page(name: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
     if name == "sqlite":
-        yield f"sqlite:///{folder}/leasehold.db"
+        yield f"sqlite:///{folder}/relet.db"
     else:
         with request.config.stash[SERVERS].get(name).fresh_database() as url:
             yield url
@@ -99,7 +99,7 @@ def test_the_code_of_a_page_runs_as_written(
     roles: dict[str, str] = {}
     with ExitStack() as stack:
         url = stack.enter_context(store_of_page(store, request, tmp_path))
-        monkeypatch.setenv("LEASEHOLD_URL", url)
+        monkeypatch.setenv("RELET_URL", url)
         monkeypatch.setenv("DATABASE_URL", url)
         monkeypatch.setenv("PGOPTIONS", "")  # a page may set it
         stack.callback(drop_roles, url, roles)
@@ -215,7 +215,7 @@ def shown_signature(name: str, function: Any) -> str:
 
 
 def test_the_reference_names_everything_that_is_public() -> None:
-    missing = [name for name in leasehold.__all__ if f"`{name}`" not in reference() and f"`{name}(" not in reference()]
+    missing = [name for name in relet.__all__ if f"`{name}`" not in reference() and f"`{name}(" not in reference()]
     assert missing == []
 
 
@@ -282,7 +282,7 @@ COMMANDS = {command.name: command for command in commands_of(build())}
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_reference_has_every_command_with_its_verbs_and_options(name: str) -> None:
-    text = re.search(rf"^`leasehold {name}\b.*?(?=^`leasehold|\Z)", section("Command line"), re.M | re.S)
+    text = re.search(rf"^`relet {name}\b.*?(?=^`relet|\Z)", section("Command line"), re.M | re.S)
     assert text is not None
     options = [flag.name for flag in COMMANDS[name].flags if flag.name not in ("--help", "--json", "--tenant")]
     words = [*options, *COMMANDS[name].verbs]

@@ -15,11 +15,11 @@ import yaml
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from leasehold import App, Backoff
-from leasehold.core.sight import QueueInfo
-from leasehold.core.stats import BOUNDS, Histogram, StatPoint
-from leasehold.core.worker import WorkerInfo
-from leasehold.web.metrics import OUTCOMES, content_type, exposition, wants_openmetrics
+from relet import App, Backoff
+from relet.core.sight import QueueInfo
+from relet.core.stats import BOUNDS, Histogram, StatPoint
+from relet.core.worker import WorkerInfo
+from relet.web.metrics import OUTCOMES, content_type, exposition, wants_openmetrics
 from tests.pages import DOCS
 from tests.worker.working import over, working
 
@@ -28,7 +28,7 @@ HOSTILE = [
     'a"b\\c',
     "two\nlines",
     "two\\nlines",
-    '"} 1\nleasehold_jobs{queue="forged',
+    '"} 1\nrelet_jobs{queue="forged',
     "nul\x00 and \x1b[31mred",
     "nul\x01 and \x1b[31mred",  # the same, once it can be shown
     "lone \ud800 half",
@@ -90,27 +90,25 @@ def test_a_page_tells_what_the_client_told(openmetrics: bool) -> None:
     text = exposition(totals, queues, workers, version="1.2.3", schema=7, openmetrics=openmetrics)
     found = samples(parsed(text, openmetrics=openmetrics))
     states = ("pending", "queued", "running", "paused", "failed")
-    assert [worth(found, "leasehold_jobs", queue="default", state=state) for state in states] == [1, 2, 3, 4, 5]
-    assert worth(found, "leasehold_queue_oldest_seconds", queue="default") == 12.5
-    assert worth(found, "leasehold_queue_oldest_seconds", queue="mail") == 0
-    assert [worth(found, "leasehold_queue_paused", queue=queue) for queue in ("default", "mail")] == [0, 1]
-    assert [value for (name, _), value in found.items() if name == "leasehold_queue_max_running"] == [8]
+    assert [worth(found, "relet_jobs", queue="default", state=state) for state in states] == [1, 2, 3, 4, 5]
+    assert worth(found, "relet_queue_oldest_seconds", queue="default") == 12.5
+    assert worth(found, "relet_queue_oldest_seconds", queue="mail") == 0
+    assert [worth(found, "relet_queue_paused", queue=queue) for queue in ("default", "mail")] == [0, 1]
+    assert [value for (name, _), value in found.items() if name == "relet_queue_max_running"] == [8]
     counted = {labels: value for (name, labels), value in found.items() if "counted_timestamp" in name}
     assert counted == {frozenset({("queue", "mail")}): 1000.5}, "what was counted for this look needs no moment"
-    ended = {
-        outcome: worth(found, "leasehold_attempts_total", queue="default", outcome=outcome) for outcome in OUTCOMES
-    }
+    ended = {outcome: worth(found, "relet_attempts_total", queue="default", outcome=outcome) for outcome in OUTCOMES}
     assert ended == dict.fromkeys(OUTCOMES, 0) | {"succeeded": 5, "lost": 2}
-    assert worth(found, "leasehold_attempts_total", queue="mail", outcome="unheard_of") == 4
-    assert worth(found, "leasehold_lease_losses_total", queue="default") == 2
-    assert {state: worth(found, "leasehold_workers", state=state) for state in ("working", "stopping", "lost")} == {
+    assert worth(found, "relet_attempts_total", queue="mail", outcome="unheard_of") == 4
+    assert worth(found, "relet_lease_losses_total", queue="default") == 2
+    assert {state: worth(found, "relet_workers", state=state) for state in ("working", "stopping", "lost")} == {
         "working": 2,
         "stopping": 1,
         "lost": 1,
     }
-    assert [worth(found, "leasehold_worker_slots", host=host) for host in ("one", "two")] == [20, 10]
-    assert [worth(found, "leasehold_worker_slots_used", host=host) for host in ("one", "two")] == [3, 3]
-    assert worth(found, "leasehold_build_info", version="1.2.3", schema="7") == 1
+    assert [worth(found, "relet_worker_slots", host=host) for host in ("one", "two")] == [20, 10]
+    assert [worth(found, "relet_worker_slots_used", host=host) for host in ("one", "two")] == [3, 3]
+    assert worth(found, "relet_build_info", version="1.2.3", schema="7") == 1
 
 
 @both_formats
@@ -120,12 +118,12 @@ def test_histograms_are_cumulative_and_end_with_all(openmetrics: bool) -> None:
     buckets = {
         float(dict(labels)["le"]): value
         for (name, labels), value in found.items()
-        if name == "leasehold_job_wait_seconds_bucket"
+        if name == "relet_job_wait_seconds_bucket"
     }
     assert list(buckets) == [*BOUNDS, math.inf]
     assert (buckets[0.005], buckets[0.1], buckets[0.25], buckets[7200.0], buckets[math.inf]) == (1, 1, 2, 2, 3)
-    assert worth(found, "leasehold_job_wait_seconds_count", queue="default") == 3
-    assert worth(found, "leasehold_job_wait_seconds_sum", queue="default") == pytest.approx(9000.204)
+    assert worth(found, "relet_job_wait_seconds_count", queue="default") == 3
+    assert worth(found, "relet_job_wait_seconds_sum", queue="default") == pytest.approx(9000.204)
 
 
 @both_formats
@@ -137,17 +135,17 @@ def test_no_name_breaks_a_line_or_meets_another(openmetrics: bool) -> None:
     )
     assert not [letter for letter in text if not letter.isprintable() and letter != "\n"]
     found = samples(parsed(text, openmetrics=openmetrics))
-    named = {dict(labels)["queue"] for (name, labels) in found if name == "leasehold_jobs"}
+    named = {dict(labels)["queue"] for (name, labels) in found if name == "relet_jobs"}
     assert len(named) == len(HOSTILE)
     assert {"default", 'a"b\\c', "two\nlines", "two\\nlines", HOSTILE[4], "日本語 🐘", ""} <= named
     assert "forged" not in named
-    assert len([key for key in found if key[0] == "leasehold_worker_slots"]) == len(HOSTILE)
+    assert len([key for key in found if key[0] == "relet_worker_slots"]) == len(HOSTILE)
 
 
 @both_formats
 def test_an_empty_store_is_told_as_well(openmetrics: bool) -> None:
     found = samples(parsed(exposition([], [], [], version="1", openmetrics=openmetrics), openmetrics=openmetrics))
-    assert {name for name, _ in found} == {"leasehold_build_info", "leasehold_workers"}
+    assert {name for name, _ in found} == {"relet_build_info", "relet_workers"}
 
 
 @pytest.mark.parametrize(
@@ -171,7 +169,7 @@ def test_who_asks_for_openmetrics_gets_it(accept: str, wanted: bool) -> None:
 
 @both_formats
 def test_a_worker_and_its_jobs_are_told(tmp_path: Path, openmetrics: bool) -> None:
-    app = App(f"sqlite:///{tmp_path / 'leasehold.db'}")
+    app = App(f"sqlite:///{tmp_path / 'relet.db'}")
 
     @app.task(queue="mail", max_attempts=2, backoff=Backoff(base=0, max=0))
     def work(fails: bool) -> None:
@@ -185,18 +183,18 @@ def test_a_worker_and_its_jobs_are_told(tmp_path: Path, openmetrics: bool) -> No
             queues, workers = app.client.queues(), app.client.workers()
         page = exposition(app.client.totals(), queues, workers, version="1", openmetrics=openmetrics)
     found = samples(parsed(page, openmetrics=openmetrics))
-    ended = {outcome: worth(found, "leasehold_attempts_total", queue="mail", outcome=outcome) for outcome in OUTCOMES}
+    ended = {outcome: worth(found, "relet_attempts_total", queue="mail", outcome=outcome) for outcome in OUTCOMES}
     assert ended == dict.fromkeys(OUTCOMES, 0) | {"succeeded": 1, "retried": 1, "failed": 1}
-    assert worth(found, "leasehold_jobs", queue="mail", state="pending") == 1
-    assert worth(found, "leasehold_jobs", queue="mail", state="failed") == 1
+    assert worth(found, "relet_jobs", queue="mail", state="pending") == 1
+    assert worth(found, "relet_jobs", queue="mail", state="failed") == 1
     for name in ("wait", "start", "duration"):
-        assert worth(found, f"leasehold_job_{name}_seconds_count", queue="mail") == 3
-    assert worth(found, "leasehold_worker_slots", host=workers[0].host) == 10
+        assert worth(found, f"relet_job_{name}_seconds_count", queue="mail") == 3
+    assert worth(found, "relet_worker_slots", host=workers[0].host) == 10
 
 
 # The dashboard and the alerts
 
-WORD = re.compile(r"\b(leasehold_\w+)(?:\{([^}]*)\})?")
+WORD = re.compile(r"\b(relet_\w+)(?:\{([^}]*)\})?")
 GROUPING = re.compile(r"\b(?:by|without|on|ignoring) \(([^)]*)\)")
 OF_THE_SCRAPE = {"job", "instance"}
 
@@ -213,7 +211,7 @@ def series() -> dict[str, set[str]]:
 
 
 def dashboard() -> dict[str, Any]:
-    board: dict[str, Any] = json.loads((DOCS / "grafana" / "leasehold.json").read_text())
+    board: dict[str, Any] = json.loads((DOCS / "grafana" / "relet.json").read_text())
     return board
 
 
@@ -248,7 +246,7 @@ def test_dashboard_and_alerts_ask_for_what_is_told(where: str, expression: str) 
 def test_every_metric_is_on_the_dashboard_or_watched_by_an_alert() -> None:
     used = {name for expression in expressions().values() for name, _ in WORD.findall(expression)}
     bases = {re.sub(r"_(bucket|sum|count)$", "", name) for name in series()}
-    assert bases - {re.sub(r"_(bucket|sum|count)$", "", name) for name in used} == {"leasehold_queue_max_running"}
+    assert bases - {re.sub(r"_(bucket|sum|count)$", "", name) for name in used} == {"relet_queue_max_running"}
 
 
 def test_the_guide_names_every_metric_and_every_label() -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from leasehold import App, InvalidInput, KeyTaken, State
-from leasehold.core.job import Raised, Snoozed
-from leasehold.store.flows import handler
+from relet import App, InvalidInput, KeyTaken, State
+from relet.core.job import Raised, Snoozed
+from relet.store.flows import handler
 from tests.homes import Home, _any_schema, app, claim, home, promote_all, settle, succeed  # noqa: F401
 
 WITH_AFTER = {"unique": "k", "replace": True, "after": ["0192f3a0-7c1e-7b3a-9d1f-2f6f5a1c0de1"]}

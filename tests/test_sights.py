@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from leasehold import App, InvalidInput, Job, State
-from leasehold.core.stats import BOUNDS, Histogram, step_for
-from leasehold.core.worker import WorkerFacts
-from leasehold.store.flows import look, reports, stats
-from leasehold.store.flows.stats import Count
-from leasehold.store.query import traits_of
-from leasehold.tasks import new_id
+from relet import App, InvalidInput, Job, State
+from relet.core.stats import BOUNDS, Histogram, step_for
+from relet.core.worker import WorkerFacts
+from relet.store.flows import look, reports, stats
+from relet.store.flows.stats import Count
+from relet.store.query import traits_of
+from relet.tasks import new_id
 from tests.clocks import at
 from tests.homes import Home, _any_schema, app, home  # noqa: F401
 from tests.worker.working import over, run_sql, take, until, working
@@ -133,7 +133,7 @@ def test_a_target_shows_who_holds_it_and_who_stands_in_line(shop: App) -> None:
 
 
 def _promoted(app: App) -> bool:
-    from leasehold.store.flows.promote import promote
+    from relet.store.flows.promote import promote
 
     app.store().run(promote)
     return True

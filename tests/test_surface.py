@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-import leasehold
-from leasehold import App, AsyncClient, Client
-from leasehold.core import errors
-from leasehold.schedules import AsyncSchedules, Schedules
+import relet
+from relet import App, AsyncClient, Client
+from relet.core import errors
+from relet.schedules import AsyncSchedules, Schedules
 
 NAMES = [
     "Aborted",
@@ -46,7 +46,7 @@ NAMES = [
     "JobNotFound",
     "KeyTaken",
     "LeaseLost",
-    "LeaseholdError",
+    "ReletError",
     "Page",
     "QueryTimeout",
     "QueueInfo",
@@ -130,16 +130,16 @@ def public(cls: type) -> list[str]:
 
 
 def test_the_package_shows_exactly_these_names() -> None:
-    assert sorted(leasehold.__all__) == sorted(NAMES)
+    assert sorted(relet.__all__) == sorted(NAMES)
     for name in NAMES:
-        assert getattr(leasehold, name).__doc__, f"{name} is not explained"
+        assert getattr(relet, name).__doc__, f"{name} is not explained"
 
 
 def test_every_error_can_be_imported_from_the_package() -> None:
     raised = [cls for _, cls in inspect.getmembers(errors, inspect.isclass) if issubclass(cls, BaseException)]
     for cls in raised:
-        assert getattr(leasehold, cls.__name__) is cls
-        assert issubclass(cls, errors.LeaseholdError | errors.Aborted | errors.Suspended)  # type: ignore[arg-type]
+        assert getattr(relet, cls.__name__) is cls
+        assert issubclass(cls, errors.ReletError | errors.Aborted | errors.Suspended)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("cls", [Client, AsyncClient])
@@ -186,7 +186,7 @@ def test_every_public_thing_of_an_app_is_explained() -> None:
 def test_importing_the_package_is_quick_and_connects_to_nothing() -> None:
     """What is not needed for a start is not imported: frameworks and drivers of others."""
     heavy = {"sqlalchemy", "asyncpg", "pydantic", "django", "aiosqlite", "opentelemetry"}
-    script = f"import sys, leasehold; print(sorted({heavy!r} & set(sys.modules)))"
+    script = f"import sys, relet; print(sorted({heavy!r} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
@@ -198,9 +198,9 @@ def test_an_app_says_where_it_lives_and_not_with_which_password() -> None:
 
 def test_an_app_takes_its_url_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("LEASEHOLD_URL", raising=False)
-    assert repr(App()) == f"App('sqlite:///{tmp_path}/leasehold.db')"
-    monkeypatch.setenv("LEASEHOLD_URL", "postgresql://db/shop")
+    monkeypatch.delenv("RELET_URL", raising=False)
+    assert repr(App()) == f"App('sqlite:///{tmp_path}/relet.db')"
+    monkeypatch.setenv("RELET_URL", "postgresql://db/shop")
     assert repr(App()) == "App('postgresql://db/shop')"
     assert repr(App("sqlite:///:memory:")) == "App('sqlite:///:memory:')"
     assert list(tmp_path.iterdir()) == [], "nothing is connected, or made, before first use"

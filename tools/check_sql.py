@@ -20,9 +20,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from leasehold.store.query import LEASED, ROOM
+from relet.store.query import LEASED, ROOM
 
-STORE = Path(__file__).parents[1] / "src" / "leasehold" / "store"
+STORE = Path(__file__).parents[1] / "src" / "relet" / "store"
 
 #: What claims return, spelled in `store/query.py`. A test has PostgreSQL check that it is immutable.
 CLAIMED = "{claimed}"

@@ -7,7 +7,7 @@ from functools import partial
 from bench import cells
 from bench.lab import Lab
 from bench.plan import Cell, Measured, Plan, Row
-from bench.systems import LEASEHOLD
+from bench.systems import RELET
 
 HELP = "chains of three, fan-in, fan-out and completion in a transaction, beside plain jobs"
 ROWS = (
@@ -29,7 +29,7 @@ def plan(lab: Lab) -> Plan:
 
 def measure(lab: Lab, name: str) -> Measured:
     feature, calls = KINDS[name]
-    system = LEASEHOLD.variant(feature, calls=calls, BENCH_FEATURE=feature)
+    system = RELET.variant(feature, calls=calls, BENCH_FEATURE=feature)
     found = cells.drain(lab, system, lab.size(20_000, 1_000))
     found.pop("bulk")
     return {"chains": found}

@@ -14,7 +14,7 @@ from bench.plan import Cell, Measured, Plan, Row
 from bench.programs import Program, Stuck, wait_until
 from bench.rows import client_app
 from bench.statistic import percentile
-from bench.systems import LEASEHOLD
+from bench.systems import RELET
 
 HELP = "from kill -9 of a worker until the jobs that it held run again"
 ROWS = (
@@ -33,13 +33,13 @@ ENV = {"BENCH_FEATURE": "work", "BENCH_SECONDS": "0.05", "BENCH_LEASE": str(LEAS
 
 
 def plan(lab: Lab) -> Plan:
-    return Plan(ROWS, (Cell("crash", LEASEHOLD.name, crash),))
+    return Plan(ROWS, (Cell("crash", RELET.name, crash),))
 
 
 def crash(lab: Lab) -> Measured:
     """Two workers, one of which is killed and replaced several times. In the end every job is finished."""
     jobs, kills = lab.size(20_000, 4_000), lab.size(6, 1) if lab.options.jobs is None else 2
-    with lab.postgres_place(LEASEHOLD) as place, tempfile.TemporaryDirectory(prefix="leasehold-bench-") as folder:
+    with lab.postgres_place(RELET) as place, tempfile.TemporaryDirectory(prefix="relet-bench-") as folder:
         notes = Path(folder) / "notes"
         place.env |= {**ENV, "BENCH_NOTES": str(notes)}
         producer = place.start("producer")
@@ -49,7 +49,7 @@ def crash(lab: Lab) -> Measured:
             raise Stuck("the killed workers held no jobs: the backlog was too small")
         wait_until(lambda: held.keys() <= _restarts(notes, held).keys(), 120.0, "the jobs of killed workers run again")
         place.await_empty(300.0)
-        if (finished := place.value("select count(*) from leasehold.finished")) != jobs:
+        if (finished := place.value("select count(*) from relet.finished")) != jobs:
             raise cells.Wrong(f"{finished} of {jobs} jobs finished")
         spent = list(_restarts(notes, held).values())
     shares = {"p50": 0.5, "p90": 0.9, "p99": 0.99}

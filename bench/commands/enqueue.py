@@ -1,4 +1,4 @@
-"""Enqueue one by one and in bulk, beside peers, a bare loop, and plain COPY and INSERT into leasehold's own table."""
+"""Enqueue one by one and in bulk, beside peers, a bare loop, and plain COPY and INSERT into relet's own table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.lab import Lab
 from bench.places import PostgresPlace
 from bench.plan import Cell, Measured, Plan, Row
 from bench.rows import Copier, enqueue_one
-from bench.systems import LEASEHOLD, PEERS, RAW, SLOW_PEERS, System
+from bench.systems import PEERS, RAW, RELET, SLOW_PEERS, System
 
 HELP = "one by one and 1,000 a call, beside peers and plain COPY and INSERT into the same table"
 CPU = ("cpu_us", "server_us")
@@ -21,12 +21,12 @@ ROWS = (
     Row("single", "Enqueue one by one, one client", details=CPU),
     Row("bulk", "Enqueue, 1,000 a call", details=CPU),
 )
-ASYNC = LEASEHOLD.variant("async", BENCH_PRODUCER="async")
+ASYNC = RELET.variant("async", BENCH_PRODUCER="async")
 CHUNK = 1000
 
 
 def plan(lab: Lab) -> Plan:
-    systems = (RAW, LEASEHOLD, *PEERS, *(SLOW_PEERS if not lab.options.quick else ()))
+    systems = (RAW, RELET, *PEERS, *(SLOW_PEERS if not lab.options.quick else ()))
     singles = [Cell("single", system.name, partial(single, system=system)) for system in (*systems, ASYNC)]
     bulks = [Cell("bulk", system.name, partial(bulk, system=system)) for system in (*systems, ASYNC)]
     limits = [Cell("single", "INSERT", insert), Cell("bulk", "COPY", copy)]
@@ -45,12 +45,12 @@ def bulk(lab: Lab, system: System) -> Measured:
 
 
 def copy(lab: Lab) -> Measured:
-    """COPY of 1,000 rows a transaction into leasehold's table, rows made within the time, as drafts are."""
+    """COPY of 1,000 rows a transaction into relet's table, rows made within the time, as drafts are."""
     jobs = lab.size(50_000, 4_000)
-    with lab.postgres_place(LEASEHOLD) as place:
-        copier = Copier(place, "leasehold.jobs", enqueue_one(place.url).id)
+    with lab.postgres_place(RELET) as place:
+        copier = Copier(place, "relet.jobs", enqueue_one(place.url).id)
         columns = sql.SQL(", ").join(map(sql.Identifier, copier.used))
-        statement = sql.SQL("copy leasehold.jobs ({}) from stdin").format(columns)
+        statement = sql.SQL("copy relet.jobs ({}) from stdin").format(columns)
         window, begin = Window(place, []), time.perf_counter()
         for sent in range(0, jobs, CHUNK):
             with place.db.cursor() as cursor, cursor.copy(statement) as stream:
@@ -61,11 +61,11 @@ def copy(lab: Lab) -> Measured:
 def insert(lab: Lab) -> Measured:
     """A prepared INSERT of the same columns, one a transaction."""
     jobs = lab.size(3_000, 300)
-    with lab.postgres_place(LEASEHOLD) as place:
-        copier = Copier(place, "leasehold.jobs", enqueue_one(place.url).id)
+    with lab.postgres_place(RELET) as place:
+        copier = Copier(place, "relet.jobs", enqueue_one(place.url).id)
         columns = sql.SQL(", ").join(map(sql.Identifier, copier.used))
         marks = sql.SQL(", ").join(sql.Placeholder() * len(copier.used))
-        statement = sql.SQL("insert into leasehold.jobs ({}) values ({})").format(columns, marks).as_string(place.db)
+        statement = sql.SQL("insert into relet.jobs ({}) values ({})").format(columns, marks).as_string(place.db)
         window, begin = Window(place, []), time.perf_counter()
         for _ in range(jobs):
             place.db.execute(statement.encode(), copier.texts(), prepare=True)

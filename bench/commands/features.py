@@ -12,7 +12,7 @@ from functools import partial
 from bench import cells
 from bench.lab import Lab
 from bench.plan import Cell, Measured, Plan, Row
-from bench.systems import LEASEHOLD
+from bench.systems import RELET
 
 HELP = "targets, max_running, fair groups, unique keys and dependencies, as a ratio to plain jobs"
 ROWS = (Row("features", "Features, enqueue and drain", against="plain", details=("enqueue", "drain")),)
@@ -32,7 +32,7 @@ def plan(lab: Lab) -> Plan:
 
 
 def measure(lab: Lab, feature: str) -> Measured:
-    system = LEASEHOLD.variant(feature, BENCH_FEATURE=feature)
+    system = RELET.variant(feature, BENCH_FEATURE=feature)
     found = cells.drain(lab, system, lab.size(20_000, 2_000))
     enqueued = found.pop("bulk")
     rate = found["jobs"] / (found["seconds"] + enqueued["seconds"])

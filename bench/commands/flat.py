@@ -15,7 +15,7 @@ from bench.lab import Lab
 from bench.places import PostgresPlace
 from bench.plan import Cell, Measured, Plan, Row
 from bench.rows import Copier, enqueue_one
-from bench.systems import LEASEHOLD, PEERS, System
+from bench.systems import PEERS, RELET, System
 
 HELP = "a held snapshot over 300,000 jobs; 10 million finished and 1 million future jobs"
 ROWS = (
@@ -30,13 +30,13 @@ ROWS = (
 )
 AT_ONCE = 1_000_000
 # Counting the future jobs would take longer than the drain; these two parts have an index each.
-DUE = """select (exists (select from leasehold.jobs where state = 'queued')
-    or exists (select from leasehold.jobs where expires_at is not null))::int"""
+DUE = """select (exists (select from relet.jobs where state = 'queued')
+    or exists (select from relet.jobs where expires_at is not null))::int"""
 
 
 def plan(lab: Lab) -> Plan:
-    held = [Cell("snapshot", system.name, partial(snapshot, system=system), most=2) for system in (LEASEHOLD, *PEERS)]
-    return Plan(ROWS, (*held, Cell("history", LEASEHOLD.name, history, most=1)))
+    held = [Cell("snapshot", system.name, partial(snapshot, system=system), most=2) for system in (RELET, *PEERS)]
+    return Plan(ROWS, (*held, Cell("history", RELET.name, history, most=1)))
 
 
 def snapshot(lab: Lab, system: System) -> Measured:
@@ -58,7 +58,7 @@ def held_snapshot(place: PostgresPlace) -> Iterator[None]:
 def history(lab: Lab) -> Measured:
     """One full store and one empty one take turns."""
     found: list[Figures] = []
-    system = replace(LEASEHOLD, unfinished=DUE)
+    system = replace(RELET, unfinished=DUE)
     with lab.postgres_place(system) as full, lab.postgres_place(system) as empty:
         for place in (full, empty):
             place.db.execute("set enable_seqscan = off")
@@ -74,8 +74,8 @@ def history(lab: Lab) -> Measured:
 def fill(place: PostgresPlace, finished: int, future: int) -> None:
     """Copies of a job that has finished, and of one that is due in a month."""
     sources = {
-        "leasehold.finished": (place.value("select id::text from leasehold.finished limit 1"), finished),
-        "leasehold.jobs": (enqueue_one(place.url, delay=30 * 86400).id, future),
+        "relet.finished": (place.value("select id::text from relet.finished limit 1"), finished),
+        "relet.jobs": (enqueue_one(place.url, delay=30 * 86400).id, future),
     }
     for table, (job, number) in sources.items():
         copier = Copier(place, table, job)

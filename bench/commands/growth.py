@@ -11,7 +11,7 @@ from bench.places import PostgresPlace
 from bench.plan import Cell, Measured, Plan, Row
 from bench.programs import wait_until
 from bench.rows import Copier, enqueue_one
-from bench.systems import LEASEHOLD
+from bench.systems import RELET
 
 HELP = "backlog 1k to 10M, 1 to 100 queues, 1 to 10k targets, payloads 50 B to 100 KB, 1 to 8 processes"
 SIZES = {
@@ -56,20 +56,20 @@ def measure(lab: Lab, kind: str, size: int) -> Measured:
     if kind == "backlog":
         return {row: backlog(lab, size, min(jobs, size))}
     if kind == "processes":
-        return {row: cells.drain(lab, LEASEHOLD, jobs, size)}
+        return {row: cells.drain(lab, RELET, jobs, size)}
     if kind == "payload":
         jobs = max(min(jobs, 100_000_000 // size), 500)
     feature = "targets" if kind == "targets" else "plain"
     variable = {"queues": "BENCH_QUEUES", "targets": "BENCH_TARGETS", "payload": "BENCH_PAYLOAD"}[kind]
     if kind == "targets" and size < 10:
         jobs //= 10  # one at a time
-    system = LEASEHOLD.variant(feature, BENCH_FEATURE=feature, **{variable: size})
+    system = RELET.variant(feature, BENCH_FEATURE=feature, **{variable: size})
     return {row: cells.drain(lab, system, jobs)}
 
 
 def backlog(lab: Lab, size: int, jobs: int) -> Figures:
     """Of so many waiting jobs, the first ones are run; then the worker stops."""
-    with lab.postgres_place(LEASEHOLD) as place:
+    with lab.postgres_place(RELET) as place:
         fill(place, size)
         worker = place.start("worker", {"BENCH_MAX_JOBS": str(jobs)})
         window = Window(place, [])
@@ -83,10 +83,10 @@ def backlog(lab: Lab, size: int, jobs: int) -> Figures:
 
 
 def fill(place: PostgresPlace, size: int) -> None:
-    copier = Copier(place, "leasehold.jobs", enqueue_one(place.url).id)
+    copier = Copier(place, "relet.jobs", enqueue_one(place.url).id)
     left = size - 1
     while left:
         copier.multiply(min(left, MOST))
         left -= min(left, MOST)
-    place.db.execute("vacuum analyze leasehold.jobs")
+    place.db.execute("vacuum analyze relet.jobs")
     place.checkpoint()

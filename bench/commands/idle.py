@@ -21,9 +21,9 @@ from bench.lab import Lab
 from bench.places import PostgresPlace
 from bench.plan import Cell, Figures, Measured, Plan, Row
 from bench.rows import Copier, client_app, enqueue_one
-from bench.systems import LEASEHOLD
-from leasehold.store.flows import lease
-from leasehold.store.flows.scope import Scope
+from bench.systems import RELET
+from relet.store.flows import lease
+from relet.store.flows.scope import Scope
 
 HELP = "server CPU, buffers and time of a claim that finds nothing"
 DETAILS = ("buffers", "milliseconds", "cycle_us")
@@ -51,7 +51,7 @@ def plan(lab: Lab) -> Plan:
 
 def claims(lab: Lab, fill: Callable[[Lab, PostgresPlace], None], env: dict[str, str]) -> Measured:
     seconds = 2.0 if lab.options.quick else 10.0
-    with lab.postgres_place(LEASEHOLD) as place:
+    with lab.postgres_place(RELET) as place:
         _track(place)
         _run_one(place)
         fill(lab, place)
@@ -117,8 +117,8 @@ def future_jobs(lab: Lab, place: PostgresPlace) -> None:
 
 
 def unknown_tasks(lab: Lab, place: PostgresPlace) -> None:
-    copier = Copier(place, "leasehold.jobs", enqueue_one(place.url).id)
+    copier = Copier(place, "relet.jobs", enqueue_one(place.url).id)
     changes = {"task": "'unknown_' || n % 50", "queue": "'q' || n % 3000"}
     copier.multiply(lab.size(1_000_000, 20_000), changes)
-    place.db.execute("delete from leasehold.jobs where task = 'noop'")
-    place.db.execute("vacuum analyze leasehold.jobs")
+    place.db.execute("delete from relet.jobs where task = 'noop'")
+    place.db.execute("vacuum analyze relet.jobs")

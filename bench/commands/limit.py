@@ -1,4 +1,4 @@
-"""What this machine and server can do without a queue, and which share of it leasehold reaches."""
+"""What this machine and server can do without a queue, and which share of it relet reaches."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from bench.commands import enqueue, peers
 from bench.environments import CACHE
 from bench.lab import Lab
 from bench.plan import Cell, Measured, Plan, Row
-from bench.systems import LEASEHOLD, RAW
+from bench.systems import RAW, RELET
 
-HELP = "bare loops, COPY, INSERT and fsync on this machine, and leasehold's share of them"
+HELP = "bare loops, COPY, INSERT and fsync on this machine, and relet's share of them"
 ROWS = (Row("fsync", "Small writes, each synced to disk", unit="writes/s", against="fsync"),)
 
 
 def plan(lab: Lab) -> Plan:
-    pair = (RAW, LEASEHOLD)
+    pair = (RAW, RELET)
     drains = [
         Cell(f"drain{processes}", system.name, partial(peers.drain, system=system, processes=processes))
         for processes in (1, 2)

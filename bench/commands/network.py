@@ -27,7 +27,7 @@ from bench.plan import Cell, Measured, Plan, Row
 from bench.proxy import Proxy
 from bench.rows import client_app
 from bench.statistic import median
-from bench.systems import LEASEHOLD
+from bench.systems import RELET
 
 HELP = "a drain over 1 ms of network delay, and the round trips of each verb"
 ROWS = (
@@ -46,7 +46,7 @@ CALLS = 5
 
 
 def plan(lab: Lab) -> Plan:
-    return Plan(ROWS, (Cell("network", LEASEHOLD.name, network), Cell("round_trips", LEASEHOLD.name, verbs, most=1)))
+    return Plan(ROWS, (Cell("network", RELET.name, network), Cell("round_trips", RELET.name, verbs, most=1)))
 
 
 def network(lab: Lab) -> Measured:
@@ -56,7 +56,7 @@ def network(lab: Lab) -> Measured:
 def through_proxy(lab: Lab) -> list[Figures]:
     found = []
     for name, delay in (("local", 0.0), ("1 ms delay", DELAY)):
-        with lab.postgres_place(LEASEHOLD) as place, Proxy(lab.postgres.address, delay) as proxy:
+        with lab.postgres_place(RELET) as place, Proxy(lab.postgres.address, delay) as proxy:
             place.env["BENCH_URL"] = place.url_through(proxy.port)
             jobs = _enqueue(place, lab)
             before = proxy.round_trips
@@ -109,7 +109,7 @@ def main(options: str) -> None:
     found = []
     with Lab(Options(**{**json.loads(options), "dsn": None})) as lab:
         for name, delayed in (("local", False), ("1 ms delay", True)):
-            with lab.postgres_place(LEASEHOLD) as place:
+            with lab.postgres_place(RELET) as place:
                 jobs = _enqueue(place, lab)
                 if delayed:
                     subprocess.run(NETEM, check=True)
@@ -121,7 +121,7 @@ def main(options: str) -> None:
 def verbs(lab: Lab) -> Measured:
     """Bursts that a client sends for one call of each verb, on warm connections; the median of some calls."""
     with (
-        lab.postgres_place(LEASEHOLD) as place,
+        lab.postgres_place(RELET) as place,
         Proxy(lab.postgres.address) as proxy,
         client_app(place.url_through(proxy.port)) as app,
     ):

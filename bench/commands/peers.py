@@ -1,4 +1,4 @@
-"""Leasehold beside its peers: drain with 1 and 2 processes, bulk enqueue, flaky jobs, bytes written."""
+"""Relet beside its peers: drain with 1 and 2 processes, bulk enqueue, flaky jobs, bytes written."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from bench.systems import (
     CELERY,
     DRAMATIQ,
     GRAPHILE_DEFAULT,
-    LEASEHOLD,
     PEERS,
     RAW,
+    RELET,
     SLOW_PEERS,
     THREADS,
     System,
 )
 
-HELP = "leasehold beside graphile-worker, pg-boss, pgqueuer, procrastinate, awa, dramatiq and celery"
+HELP = "relet beside graphile-worker, pg-boss, pgqueuer, procrastinate, awa, dramatiq and celery"
 CPU = ("cpu_us", "server_us")
-FAST = (RAW, LEASEHOLD, *PEERS)
+FAST = (RAW, RELET, *PEERS)
 OTHERS = (*SLOW_PEERS, DRAMATIQ, CELERY)
 ROWS = (
     Row("drain1", "Drain, 1 process", details=CPU),
@@ -40,9 +40,7 @@ def plan(lab: Lab) -> Plan:
     slow = (*OTHERS, GRAPHILE_DEFAULT) if wide else ()
     cells = [Cell("drain1", s.name, partial(drain, system=s, processes=1)) for s in (*FAST, THREADS, *slow)]
     cells += [Cell("drain2", s.name, partial(drain, system=s, processes=2)) for s in FAST]
-    cells += [
-        Cell("flaky", s.name, partial(flaky, system=s)) for s in (LEASEHOLD, THREADS, *PEERS, *slow) if s != CELERY
-    ]
+    cells += [Cell("flaky", s.name, partial(flaky, system=s)) for s in (RELET, THREADS, *PEERS, *slow) if s != CELERY]
     singles = [cell for cell in enqueue.plan(lab).cells if cell.name == "single" or cell.system == "COPY"]
     return Plan((*ROWS, enqueue.ROWS[0]), (*cells, *singles))
 

@@ -1,4 +1,4 @@
-"""Leasehold on SQLite with synchronous=FULL, beside huey and a bare loop."""
+"""Relet on SQLite with synchronous=FULL, beside huey and a bare loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROWS = (
     Row("sqlite_drain", "SQLite: drain, 1 process", against="raw-sqlite", details=("cpu_us",)),
     Row("sqlite_bulk", "SQLite: enqueue, 1,000 a call", against="raw-sqlite", details=("cpu_us",)),
     Row("sqlite_single", "SQLite: enqueue one by one", against="raw-sqlite", details=("cpu_us",)),
-    Row("sqlite_latency", "SQLite: latency of an idle worker", "p50", "ms", True, "leasehold-sqlite", ("p99", "max")),
+    Row("sqlite_latency", "SQLite: latency of an idle worker", "p50", "ms", True, "relet-sqlite", ("p99", "max")),
 )
 SYSTEMS = (RAW_SQLITE, SQLITE, HUEY, HUEY_FAST)
 

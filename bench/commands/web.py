@@ -24,7 +24,7 @@ from bench.programs import wait_until
 from bench.rows import client_app
 from bench.server import free_port, is_open
 from bench.statistic import median
-from bench.systems import LEASEHOLD
+from bench.systems import RELET
 
 HELP = "a worker beside a dashboard with twenty live pages; every view over a million finished jobs"
 ROWS = (
@@ -39,13 +39,13 @@ VIEWS = ("/", "/queues", "/jobs", "/jobs?state=queued", "/workers", "/failures",
 
 def plan(lab: Lab) -> Plan:
     drains = [Cell("web", name, partial(drain, live=live)) for name, live in (("alone", False), ("live", True))]
-    return Plan(ROWS, (*drains, Cell("views", LEASEHOLD.name, views, most=1)))
+    return Plan(ROWS, (*drains, Cell("views", RELET.name, views, most=1)))
 
 
 def views(lab: Lab) -> Measured:
     """The median and the slowest of five requests; then the same in a browser, if there is one."""
     finished = lab.size(1_000_000, 10_000)
-    with lab.postgres_place(LEASEHOLD) as place, client_app(place.url) as app:
+    with lab.postgres_place(RELET) as place, client_app(place.url) as app:
         ids = dashboard.fill(place, finished, finished // 10)
         times = asyncio.run(dashboard.ask(app, dashboard.paths(ids), 5))
         browsing.run(app, dashboard.paths(ids), BOUND)
@@ -63,7 +63,7 @@ def _named(path: str, ids: dict[str, str]) -> str:
 
 def drain(lab: Lab, live: bool) -> Measured:
     jobs = lab.size(100_000, 4_000) + WARM_UP
-    with lab.postgres_place(LEASEHOLD) as place:
+    with lab.postgres_place(RELET) as place:
         producer = place.start("producer")
         producer.ask(f"bulk {jobs}")
         producer.kill()
@@ -78,8 +78,8 @@ class LivePages:
 
     def __init__(self, url: str) -> None:
         self.port = free_port()
-        command = [sys.executable, "-m", "leasehold", "web", "bench.app:app", "--port", str(self.port)]
-        environment = {**os.environ, "LEASEHOLD_WEB_TOKEN": TOKEN, "BENCH_URL": url}
+        command = [sys.executable, "-m", "relet", "web", "bench.app:app", "--port", str(self.port)]
+        environment = {**os.environ, "RELET_WEB_TOKEN": TOKEN, "BENCH_URL": url}
         self.server = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL)
         self.open = self.events = 0
         wait_until(lambda: is_open(self.port), 30.0, "the web server listens")

@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from cronsim import CronSim, CronSimError
 
-from leasehold import InvalidInput
-from leasehold.core.cron import Cron, Every, Schedule
+from relet import InvalidInput
+from relet.core.cron import Cron, Every, Schedule
 
 BERLIN, LORD_HOWE, APIA = (ZoneInfo(n) for n in ("Europe/Berlin", "Australia/Lord_Howe", "Pacific/Apia"))
 ZONES = (

@@ -13,8 +13,8 @@ from cronsim import CronSim, CronSimError
 from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
 
-from leasehold import InvalidInput
-from leasehold.core.cron import Cron
+from relet import InvalidInput
+from relet.core.cron import Cron
 
 ZONES = (
     *("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Casablanca", "America/St_Johns"),
@@ -186,7 +186,7 @@ def by_definition(expression: Expression, after: float, until: float, zone: Zone
 
 
 PLENTY = settings(
-    max_examples=5000 if os.environ.get("LEASEHOLD_HYPOTHESIS") == "thorough" else 150,
+    max_examples=5000 if os.environ.get("RELET_HYPOTHESIS") == "thorough" else 150,
     deadline=None,
     print_blob=True,
     database=None if os.environ.get("CI") else settings.default.database,

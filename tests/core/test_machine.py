@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from leasehold.core import machine
-from leasehold.core.errors import InvalidTransition
-from leasehold.core.job import Outcome, Policy, Raised, Released, Request, Snoozed, State, Succeeded, Wait
-from leasehold.core.machine import TRANSITIONS, Running
+from relet.core import machine
+from relet.core.errors import InvalidTransition
+from relet.core.job import Outcome, Policy, Raised, Released, Request, Snoozed, State, Succeeded, Wait
+from relet.core.machine import TRANSITIONS, Running
 
 
 def running(*, request: Request | None = None, target: str | None = None, **facts: Any) -> Running:

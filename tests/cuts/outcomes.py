@@ -17,8 +17,8 @@ from typing import Any
 
 import msgspec
 
-from leasehold import Job
-from leasehold.core.schedule import ScheduleInfo
+from relet import Job
+from relet.core.schedule import ScheduleInfo
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from leasehold import acting
-from leasehold.store import store
+from relet import acting
+from relet.store import store
 from tests.cuts.outcomes import Outcome, Reader, is_explained
 from tests.cuts.stages import Kind, Plan, Stage
 from tests.cuts.verbs import OURS, THEIRS, Verb

@@ -17,11 +17,11 @@ from typing import Any, Literal
 
 import psycopg
 
-from leasehold import Client
-from leasehold.store.flows import upkeep
-from leasehold.store.postgres import PostgresStore
-from leasehold.store.sqlite import SQLiteStore
-from leasehold.store.store import Store
+from relet import Client
+from relet.store.flows import upkeep
+from relet.store.postgres import PostgresStore
+from relet.store.sqlite import SQLiteStore
+from relet.store.store import Store
 from tests.cuts import verbs
 from tests.cuts.outcomes import Tables
 from tests.cuts.verbs import Actor

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from leasehold import App, Client
-from leasehold.core.ids import make_id
-from leasehold.core.job import Draft, Lease, Outcome, Raised, Released, Snoozed, Succeeded
-from leasehold.store.flows import lease
-from leasehold.store.flows.lease import Scope
-from leasehold.store.flows.upkeep import Pruned
+from relet import App, Client
+from relet.core.ids import make_id
+from relet.core.job import Draft, Lease, Outcome, Raised, Released, Snoozed, Succeeded
+from relet.store.flows import lease
+from relet.store.flows.lease import Scope
+from relet.store.flows.upkeep import Pruned
 
 HOUR = 3600.0
 DAY = 24 * HOUR

@@ -37,7 +37,7 @@ def pg(pg_home: Home) -> Iterator[Bench]:  # noqa: F811
 @pytest.fixture(scope="module", params=["memory", PG_KINDS[0]])
 def _one_of_two(request: pytest.FixtureRequest) -> Iterator[Home]:
     if request.param == "memory":
-        yield Home("memory", "sqlite:///:memory:", "leasehold")
+        yield Home("memory", "sqlite:///:memory:", "relet")
     else:
         yield from shared_schema(request)
 

@@ -18,14 +18,14 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from leasehold.core.ids import make_id
-from leasehold.core.job import Claimed, Draft, Job, Lease, Outcome, Policy, Raised, Released, State, Succeeded
-from leasehold.store.flows import enqueue, lease, look, promote, steer, upkeep
-from leasehold.store.postgres import Limits, OwnConnection, PostgresStore
-from leasehold.store.query import Flow, Query
-from leasehold.store.runner import _perform, drive
-from leasehold.store.sqlite import SQLiteStore
-from leasehold.store.store import Store
+from relet.core.ids import make_id
+from relet.core.job import Claimed, Draft, Job, Lease, Outcome, Policy, Raised, Released, State, Succeeded
+from relet.store.flows import enqueue, lease, look, promote, steer, upkeep
+from relet.store.postgres import Limits, OwnConnection, PostgresStore
+from relet.store.query import Flow, Query
+from relet.store.runner import _perform, drive
+from relet.store.sqlite import SQLiteStore
+from relet.store.store import Store
 from tests.clocks import MovedClock
 
 R = TypeVar("R")

@@ -19,12 +19,12 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from leasehold import App
-from leasehold.store.flows import enqueue
-from leasehold.store.interrupts import leave
-from leasehold.store.pool import Pool
-from leasehold.store.postgres import PostgresStore
-from leasehold.store.sqlite import SQLiteStore
+from relet import App
+from relet.store.flows import enqueue
+from relet.store.interrupts import leave
+from relet.store.pool import Pool
+from relet.store.postgres import PostgresStore
+from relet.store.sqlite import SQLiteStore
 
 LONGEST = 0.006  # seconds until an interrupt: a few writes
 PATIENCE = 60.0

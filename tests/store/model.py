@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from leasehold.core.errors import InvalidInput, InvalidTransition, JobNotFound, KeyTaken
-from leasehold.core.job import Draft, Lease, Outcome, Raised, Released, Snoozed, Succeeded
-from leasehold.store.flows.lease import Scope
-from leasehold.store.flows.upkeep import BEAT_EVERY
+from relet.core.errors import InvalidInput, InvalidTransition, JobNotFound, KeyTaken
+from relet.core.job import Draft, Lease, Outcome, Raised, Released, Snoozed, Succeeded
+from relet.store.flows.lease import Scope
+from relet.store.flows.upkeep import BEAT_EVERY
 from tests.store.graph import circular
 
 OVER = ("succeeded", "cancelled")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from leasehold import App, Finding
+from relet import App, Finding
 
 
 def make_app(url: str, schema: str) -> App:

@@ -14,13 +14,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leasehold.core.job import Draft, State
-from leasehold.store.flows import enqueue, look
-from leasehold.store.open import open_store
-from leasehold.store.postgres import PostgresStore
-from leasehold.store.query import in_schema
-from leasehold.store.sqlite import SQLiteStore
-from leasehold.store.store import Store
+from relet.core.job import Draft, State
+from relet.store.flows import enqueue, look
+from relet.store.open import open_store
+from relet.store.postgres import PostgresStore
+from relet.store.query import in_schema
+from relet.store.sqlite import SQLiteStore
+from relet.store.store import Store
 from tests.store.race_worker import Racer, drain
 
 PROCESSES = 8

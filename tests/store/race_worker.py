@@ -21,15 +21,15 @@ from typing import Any
 
 import psycopg
 
-from leasehold.core.ids import make_id
-from leasehold.core.job import Claimed, Draft, Job, Succeeded
-from leasehold.store.callers import run_on
-from leasehold.store.flows import enqueue, lease, look, promote, upkeep
-from leasehold.store.flows.lease import Scope
-from leasehold.store.open import open_store
-from leasehold.store.postgres import PostgresStore
-from leasehold.store.sqlite import SQLiteStore
-from leasehold.store.store import Store
+from relet.core.ids import make_id
+from relet.core.job import Claimed, Draft, Job, Succeeded
+from relet.store.callers import run_on
+from relet.store.flows import enqueue, lease, look, promote, upkeep
+from relet.store.flows.lease import Scope
+from relet.store.open import open_store
+from relet.store.postgres import PostgresStore
+from relet.store.sqlite import SQLiteStore
+from relet.store.store import Store
 
 TASK = "race"
 

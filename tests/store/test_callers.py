@@ -18,19 +18,19 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
-from leasehold import (
+from relet import (
     App,
     Draft,
     InvalidInput,
     InvalidTransition,
     Job,
     JobNotFound,
-    LeaseholdError,
+    ReletError,
     SchemaMismatch,
     State,
 )
-from leasehold.core.ids import make_id
-from leasehold.tasks import PlainTask
+from relet.core.ids import make_id
+from relet.tasks import PlainTask
 from tests.clocks import at
 from tests.homes import Home, claim, inventory, pg_app, pg_home, pg_schema  # noqa: F401
 from tests.store.transactions import OWN, POSTGRES_WAYS, Way, alchemy_url
@@ -376,7 +376,7 @@ def test_a_transaction_that_has_failed_already_says_so(app: App, task: PlainTask
     with psycopg.connect(pg_home.url) as connection:
         with pytest.raises(psycopg.errors.DivisionByZero):
             connection.execute("select 1/0")
-        with pytest.raises((psycopg.errors.InFailedSqlTransaction, LeaseholdError)):
+        with pytest.raises((psycopg.errors.InFailedSqlTransaction, ReletError)):
             task.using(connection=connection).enqueue()
         connection.rollback()
         task.using(connection=connection).enqueue()

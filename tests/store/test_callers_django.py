@@ -16,9 +16,9 @@ from django.core.exceptions import SynchronousOnlyOperation
 from django.db import DatabaseError, connection, connections, transaction
 from django.db.transaction import TransactionManagementError
 
-from leasehold import App, InvalidInput, JobNotFound, SchemaMismatch, StoreBusy
-from leasehold.core.ids import make_id
-from leasehold.tasks import PlainTask
+from relet import App, InvalidInput, JobNotFound, SchemaMismatch, StoreBusy
+from relet.core.ids import make_id
+from relet.tasks import PlainTask
 from tests.clocks import at
 from tests.conftest import PG_KINDS
 from tests.djangos import WAYS, Way, by_hand, configure, database, known_as
@@ -37,7 +37,7 @@ class Undo(Exception):
 @pytest.fixture(scope="module", params=["sqlite", *PG_KINDS])
 def schema(request: pytest.FixtureRequest) -> Iterator[Home]:
     if request.param == "sqlite":
-        yield Home("sqlite", "", "leasehold")
+        yield Home("sqlite", "", "relet")
     else:
         yield from shared_schema(request)
 
@@ -48,7 +48,7 @@ def home(schema: Home, tmp_path: Path) -> Iterator[Home]:
         yield schema
         schema.empty()
     else:
-        yield Home("sqlite", f"sqlite:///{tmp_path}/shop.db", "leasehold")
+        yield Home("sqlite", f"sqlite:///{tmp_path}/shop.db", "relet")
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_djangos_own_test_cases_are_a_transaction(app: App, task: PlainTask[...,
 def test_what_fails_in_the_middle_is_not_committed_by_half(
     app: App, task: PlainTask[..., Any], django: Any, own: str, home: Home
 ) -> None:
-    nudges = f"{home.schema}.nudges" if home.is_postgres else "leasehold_nudges"
+    nudges = f"{home.schema}.nudges" if home.is_postgres else "relet_nudges"
     before = inventory(app.store())
     with transaction.atomic():
         run(django, f"insert into {own} values (1)")
@@ -240,7 +240,7 @@ def test_hooks_see_what_runs_and_nothing_that_was_not_asked_for(task: PlainTask[
     with transaction.atomic(), django.execute_wrapper(note):
         task.using(connection=django).enqueue()
     assert seen
-    assert not [sql for sql in seen if "leasehold" not in sql and "t_" not in sql and "notify" not in sql]
+    assert not [sql for sql in seen if "relet" not in sql and "t_" not in sql and "notify" not in sql]
 
 
 # refused
@@ -401,13 +401,13 @@ def test_a_transaction_that_has_read_cannot_write_after_another_did_and_says_so(
     work = file.lookup("work")
     where = file.store().where
     with known_as("default", database(where)), transaction.atomic():
-        run(connection, "select count(*) from leasehold_jobs")
-        connection.connection.execute("select count(*) from leasehold_jobs").fetchall()
+        run(connection, "select count(*) from relet_jobs")
+        connection.connection.execute("select count(*) from relet_jobs").fetchall()
         work.enqueue("another writes")
         with pytest.raises(StoreBusy, match='with the option "transaction_mode": "IMMEDIATE" of the database'):
             work.using(connection=connection).enqueue()
     with known_as("default", database(where, transaction_mode="IMMEDIATE")), transaction.atomic():
-        run(connection, "select count(*) from leasehold_jobs")
+        run(connection, "select count(*) from relet_jobs")
         work.using(connection=connection).enqueue()
     assert file.client.count() == 2
 

@@ -19,9 +19,9 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
-from leasehold import App, InvalidInput, Job, SchemaMismatch, StoreBusy, StoreError
-from leasehold.core.ids import make_id
-from leasehold.tasks import PlainTask
+from relet import App, InvalidInput, Job, SchemaMismatch, StoreBusy, StoreError
+from relet.core.ids import make_id
+from relet.tasks import PlainTask
 from tests.clocks import at
 from tests.homes import claim, inventory
 from tests.store.test_callers import LONG_AGO, complete_from_outside, drafts_of_all_kinds
@@ -224,7 +224,7 @@ def test_a_connection_to_another_file_is_refused(
 
     asyncio.run(main())
     with closing(sqlite3.connect(other)) as connection:
-        assert connection.execute("select count(*) from leasehold_jobs").fetchone() == (0,)
+        assert connection.execute("select count(*) from relet_jobs").fetchone() == (0,)
 
 
 def test_jobs_in_memory_are_nobody_elses(path: Path) -> None:

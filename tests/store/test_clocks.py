@@ -7,11 +7,11 @@ import asyncio
 
 import pytest
 
-from leasehold import new_id
-from leasehold.core.ids import make_id
-from leasehold.core.job import Draft
-from leasehold.core.schedule import define
-from leasehold.store.flows import enqueue, lease, schedules, upkeep
+from relet import new_id
+from relet.core.ids import make_id
+from relet.core.job import Draft
+from relet.core.schedule import define
+from relet.store.flows import enqueue, lease, schedules, upkeep
 from tests.store.interleave import LEASE, Bench, draft, half
 from tests.store.test_limits_rate import rate
 

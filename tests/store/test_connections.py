@@ -20,12 +20,12 @@ from typing import Any
 
 import pytest
 
-from leasehold import App, StoreBusy
-from leasehold.store.flows import search
-from leasehold.store.flows.search import Filter
-from leasehold.store.pool import MAX_IDLE, Idle, Pool, _sweeper
-from leasehold.store.postgres import PostgresStore
-from leasehold.threads import Threads
+from relet import App, StoreBusy
+from relet.store.flows import search
+from relet.store.flows.search import Filter
+from relet.store.pool import MAX_IDLE, Idle, Pool, _sweeper
+from relet.store.postgres import PostgresStore
+from relet.threads import Threads
 from tests.homes import Home, _any_schema, app, home, pg_home, pg_schema  # noqa: F401
 
 
@@ -166,7 +166,7 @@ def until(holds: Callable[[], object]) -> None:
 
 
 def sweepers() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "leasehold-idle"]
+    return [thread for thread in threading.enumerate() if thread.name == "relet-idle"]
 
 
 def test_what_nobody_uses_is_closed_while_the_process_idles_and_the_thread_ends() -> None:
@@ -304,9 +304,9 @@ def test_threads_that_come_and_go_do_not_use_up_connections(app: App) -> None:
 FORK = """
 import asyncio, os, signal, sys
 from functools import partial
-from leasehold import App
-from leasehold.store.flows import search
-from leasehold.store.flows.search import Filter
+from relet import App
+from relet.store.flows import search
+from relet.store.flows.search import Filter
 
 app = App({url!r}, schema={schema!r})
 
@@ -462,7 +462,7 @@ def test_giving_up_on_a_call_does_not_wait_for_it(app: App) -> None:
 def test_a_program_ends_although_a_call_is_under_way(home: Home) -> None:
     script = f"""
 import asyncio, time
-from leasehold import App
+from relet import App
 app = App({home.url!r}, schema={home.schema!r})
 @app.task
 def work(): ...
@@ -482,7 +482,7 @@ print(time.time(), flush=True)
 def test_a_plain_program_ends_although_somebody_listens(home: Home) -> None:
     script = f"""
 import threading, time
-from leasehold import App, WaitTimeout
+from relet import App, WaitTimeout
 app = App({home.url!r}, schema={home.schema!r})
 @app.task
 def work(): ...
@@ -621,7 +621,7 @@ def test_a_bounded_call_whose_thread_cannot_be_started_waits_for_another(monkeyp
 
 
 def client_threads() -> int:
-    return sum(thread.name == "leasehold-client" for thread in threading.enumerate())
+    return sum(thread.name == "relet-client" for thread in threading.enumerate())
 
 
 def test_thousands_of_async_calls_share_a_few_threads(app: App) -> None:

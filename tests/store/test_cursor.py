@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasehold.core.job import Claimed, Policy
-from leasehold.store.cursor import HIDDEN_FOR, LAG, PER_JOB, SLOW, ClaimCursor
-from leasehold.store.flows.lease import EVERYTHING, Scope
+from relet.core.job import Claimed, Policy
+from relet.store.cursor import HIDDEN_FOR, LAG, PER_JOB, SLOW, ClaimCursor
+from relet.store.flows.lease import EVERYTHING, Scope
 
 QUICK = 0.001
 SLUGGISH = QUICK + SLOW * 3

@@ -11,11 +11,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec import structs
 
-from leasehold import App, Finding
-from leasehold.core.worker import WorkerFacts
-from leasehold.store import migrate
-from leasehold.store.flows import lease, reports
-from leasehold.tasks import new_id
+from relet import App, Finding
+from relet.core.worker import WorkerFacts
+from relet.store import migrate
+from relet.store.flows import lease, reports
+from relet.tasks import new_id
 from tests.clocks import at
 from tests.homes import Home, beat, claim, promote_all
 from tests.store.patients import found, make_app, the
@@ -77,7 +77,7 @@ def test_workers_that_fell_silent_are_named(home: Home) -> None:
         with workers(app, WORKER, now=time.time() - 5000):
             assert found(app, "workers")[0].level == "info", "nothing is left to do about it"
         with workers(app, WORKER, structs.replace(WORKER, name="w2", version="1.1")):
-            assert "several releases of leasehold are there: 1.0, 1.1" in found(app, "workers")[0].text
+            assert "several releases of relet are there: 1.0, 1.1" in found(app, "workers")[0].text
 
 
 def test_jobs_that_no_worker_can_run_are_named(home: Home) -> None:
@@ -131,7 +131,7 @@ def test_a_schema_of_another_release_is_looked_at_nevertheless(home: Home) -> No
             assert schema.level == "error"
             assert f"at version {newest + 1}, this release knows {newest}" in schema.text
             assert schema.advice is not None
-            assert "upgrade leasehold" in schema.advice
+            assert "upgrade relet" in schema.advice
             assert {"indexes", "pulse", "leases"} <= {one.check for one in findings}, "the rest is seen as well"
         finally:
             app.store()._checked = True
@@ -145,8 +145,8 @@ def test_a_newer_schema_that_works_with_this_release_is_no_error(home: Home) -> 
         change_version(app, newest + 1, oldest=newest)
         try:
             schema = the(app, "schema", "info")
-            assert f"at version {newest + 1}, by leasehold 9.9.9; this release knows {newest}" in schema.text
-            assert "upgrade leasehold" in str(schema.advice)
+            assert f"at version {newest + 1}, by relet 9.9.9; this release knows {newest}" in schema.text
+            assert "upgrade relet" in str(schema.advice)
         finally:
             change_version(app, newest)
 

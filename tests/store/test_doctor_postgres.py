@@ -15,9 +15,9 @@ from urllib.parse import quote
 import psycopg
 import pytest
 
-from leasehold import App
-from leasehold.store import migrate
-from leasehold.store.doctor import expected, judge_server
+from relet import App
+from relet.store import migrate
+from relet.store.doctor import expected, judge_server
 from tests.conftest import PG_KINDS, SERVERS
 from tests.homes import Home, beat
 from tests.schemas import EMPTIED
@@ -96,7 +96,7 @@ def test_what_is_expected_is_all_that_a_migration_makes(patient: App, database: 
 def test_no_schema_is_a_finding_and_no_error(database: str) -> None:
     with closing(make_app(database, "nowhere")) as app:
         finding = the(app, "schema", "error")
-        assert "there is no Leasehold schema here yet" in finding.text
+        assert "there is no Relet schema here yet" in finding.text
         assert "app.client.migrate()" in str(finding.advice)
 
 
@@ -128,7 +128,7 @@ def test_an_invalid_index_comes_with_the_statement_that_mends_it(patient: App, d
 
 def test_an_index_of_ones_own_on_the_hot_table_is_pointed_out(patient: App, database: str, schema: str) -> None:
     execute(database, f"create index mine on {schema}.jobs (created_at)")
-    assert "not Leasehold's: mine" in the(patient, "indexes", "info").text
+    assert "not Relet's: mine" in the(patient, "indexes", "info").text
     execute(database, f"drop index {schema}.mine")
 
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from leasehold import App, Finding
-from leasehold.store import migrate
-from leasehold.store import sqlite as store_sqlite
-from leasehold.store.doctor import judge_file
-from leasehold.store.doctor import sqlite as doctor_sqlite
+from relet import App, Finding
+from relet.store import migrate
+from relet.store import sqlite as store_sqlite
+from relet.store.doctor import judge_file
+from relet.store.doctor import sqlite as doctor_sqlite
 from tests.homes import beat
 
 ALL_CHECKS = {
@@ -85,20 +85,20 @@ def test_a_file_that_is_no_database_is_a_finding(path: Path) -> None:
 
 
 def test_a_missing_index_comes_with_the_statement_that_makes_it(patient: App, path: Path) -> None:
-    execute(path, "drop index leasehold_jobs_claim")
+    execute(path, "drop index relet_jobs_claim")
     finding = the(patient, "indexes", "error")
-    assert "index leasehold_jobs_claim is missing" in finding.text
+    assert "index relet_jobs_claim is missing" in finding.text
     execute(path, str(finding.advice).removeprefix("make it again: "))
     the(patient, "indexes", "ok")
-    execute(path, "create index mine on leasehold_jobs (created_at)")
-    assert "not Leasehold's: mine" in the(patient, "indexes", "info").text
+    execute(path, "create index mine on relet_jobs (created_at)")
+    assert "not Relet's: mine" in the(patient, "indexes", "info").text
 
 
 def test_a_missing_table_is_not_taken_for_health(patient: App, path: Path) -> None:
-    execute(path, "drop table leasehold_steps")
+    execute(path, "drop table relet_steps")
     version, missing = [one for one in patient.client.doctor() if one.check == "schema"]
     assert (version.level, missing.level, missing.text) == (
-        "ok", "error", "table leasehold_steps is missing, although the schema's version has it",
+        "ok", "error", "table relet_steps is missing, although the schema's version has it",
     )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def test_a_reader_that_lets_the_log_grow(patient: App, path: Path, monkeypatch: 
     monkeypatch.setattr(doctor_sqlite, "A_WHILE", 0.2)
     with closing(sqlite3.connect(path, isolation_level=None)) as reader, closing(sqlite3.connect(path)) as writer:
         reader.execute("begin")
-        reader.execute("select count(*) from leasehold_jobs").fetchone()
+        reader.execute("select count(*) from relet_jobs").fetchone()
         writer.execute("pragma synchronous = off")
         writer.execute("create table filler (data blob)")
         for _ in range(3):
@@ -166,7 +166,7 @@ def test_a_damaged_page_is_found(patient: App, path: Path) -> None:
     patient.client.enqueue_many([patient.lookup("work").draft("x" * 200) for _ in range(200)])
     patient.close()
     with closing(sqlite3.connect(path)) as connection:
-        (root,) = connection.execute("select rootpage from sqlite_master where name = 'leasehold_jobs'").fetchone()
+        (root,) = connection.execute("select rootpage from sqlite_master where name = 'relet_jobs'").fetchone()
     with path.open("r+b") as file:
         file.seek((root - 1) * 4096 + 8)
         file.write(b"\xff" * 64)
@@ -202,7 +202,7 @@ def test_somebody_who_writes_is_not_waited_for(patient: App, path: Path) -> None
 
 
 def test_the_tables_of_another_are_not_ours(path: Path) -> None:
-    execute(path, "create table leasehold_migrations (id integer primary key, name text)")
+    execute(path, "create table relet_migrations (id integer primary key, name text)")
     with closing(App(f"sqlite:///{path}")) as app:
         (finding,) = [one for one in app.client.doctor() if one.check == "schema"]
         assert finding.text == "could not be checked: no such column: version"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from leasehold.core.job import Lease, Outcome, Raised, Released, Snoozed, State, Succeeded
-from leasehold.store.flows import enqueue, lease, look, steer
-from leasehold.store.flows.lease import Claim, Scope
+from relet.core.job import Lease, Outcome, Raised, Released, Snoozed, State, Succeeded
+from relet.store.flows import enqueue, lease, look, steer
+from relet.store.flows.lease import Claim, Scope
 from tests.store.world import LATER, World, half
 
 ENDS: dict[str, Outcome] = {

@@ -13,9 +13,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from leasehold import App
-from leasehold.store.pool import Pool
-from leasehold.store.sqlite import SQLiteStore
+from relet import App
+from relet.store.pool import Pool
+from relet.store.sqlite import SQLiteStore
 from tests.homes import Home, _any_schema, home, pg_home, pg_schema  # noqa: F401
 from tests.store.test_connections import refuse_threads
 
@@ -35,7 +35,7 @@ def test_after_an_interrupt_this_thread_others_and_other_processes_write(home: H
 
 
 def busy_store(path: Path, busy_for: float = 30.0) -> tuple[App, SQLiteStore]:
-    app = App(f"sqlite:///{path}/leasehold.db")
+    app = App(f"sqlite:///{path}/relet.db")
     app.client.migrate()
     store = app.store()
     assert isinstance(store, SQLiteStore)
@@ -66,7 +66,7 @@ def test_a_thread_that_cannot_be_started_keeps_nobody_from_writing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app, store = busy_store(tmp_path)
-    refuse_threads(monkeypatch, "leasehold-writer")
+    refuse_threads(monkeypatch, "relet-writer")
     enqueue_while_the_writer_is_busy(app, store, 4)
 
 

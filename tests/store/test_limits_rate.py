@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from leasehold.core.job import Claimed, Raised, Snoozed
-from leasehold.store.flows import enqueue, limits, look, steer
-from leasehold.store.flows.lease import Claim
-from leasehold.store.query import Flow, Query, read, texts
-from leasehold.store.sqlite import SQLiteStore
+from relet.core.job import Claimed, Raised, Snoozed
+from relet.store.flows import enqueue, limits, look, steer
+from relet.store.flows.lease import Claim
+from relet.store.query import Flow, Query, read, texts
+from relet.store.sqlite import SQLiteStore
 from tests.store.interleave import MEMORY, Background, Bench, bench, draft
 from tests.store.world import World
 
@@ -383,7 +383,7 @@ def test_queues_without_limits_do_not_pay(b: Bench) -> None:
 
 
 def test_the_plans_on_sqlite_go_by_the_index_of_keys() -> None:
-    with bench(MEMORY, "leasehold") as b:
+    with bench(MEMORY, "relet") as b:
         assert isinstance(b.store, SQLiteStore)
         connection = b.store._open_writer()
 

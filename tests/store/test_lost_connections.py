@@ -15,9 +15,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from leasehold import App, Job, State, StoreError
-from leasehold.store.flows import search
-from leasehold.store.flows.search import Filter
+from relet import App, Job, State, StoreError
+from relet.store.flows import search
+from relet.store.flows.search import Filter
 from tests.homes import Home, claim, inventory, pg_home, pg_schema, promote_all, succeed  # noqa: F401
 from tests.servers import PrivateServer
 from tests.store.proxy import Proxy, proxy_to
@@ -281,7 +281,7 @@ def test_all_connections_cut_at_once_are_replaced(far: App, proxy: Proxy) -> Non
 
 @pytest.mark.parametrize("how", ["SIGINT", "SIGKILL"])
 def test_a_server_that_is_restarted_is_found_again(private_server: PrivateServer, how: str) -> None:
-    app = make_app(private_server.dsn, "leasehold")
+    app = make_app(private_server.dsn, "relet")
     app.client.migrate()
     work = app.lookup("work")
     with ThreadPoolExecutor(8) as threads:
@@ -303,8 +303,8 @@ def test_a_server_that_is_restarted_is_found_again(private_server: PrivateServer
 def test_a_server_that_stays_away_is_told_in_time(
     private_server: PrivateServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leasehold.store.store.PATIENCE", 1.0)
-    app = make_app(private_server.dsn, "leasehold")
+    monkeypatch.setattr("relet.store.store.PATIENCE", 1.0)
+    app = make_app(private_server.dsn, "relet")
     app.client.migrate()
     app.lookup("work").enqueue()
     private_server.stop("SIGQUIT")
@@ -405,7 +405,7 @@ def test_the_pools_own_connection_is_good_after_a_failed_transaction(app: App) -
 
 
 def _fails() -> Any:
-    from leasehold.store.query import BEGIN, read
+    from relet.store.query import BEGIN, read
 
     yield BEGIN
     yield read("queue_settings")

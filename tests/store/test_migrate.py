@@ -13,8 +13,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from leasehold import App, SchemaMismatch, StoreError
-from leasehold.store import migrate
+from relet import App, SchemaMismatch, StoreError
+from relet.store import migrate
 from tests.conftest import SERVERS
 from tests.homes import inventory
 from tests.servers import local_names
@@ -89,7 +89,7 @@ def test_postgres_without_a_schema_says_what_to_do(pg_url: str, schema: str) -> 
     app = make_app(pg_url, schema)
     for use in (app.client.count, app.lookup("work").enqueue, app.client.queues):
         with pytest.raises(
-            SchemaMismatch, match=rf"schema {schema} of .* holds no Leasehold schema yet: run app.client.migrate"
+            SchemaMismatch, match=rf"schema {schema} of .* holds no Relet schema yet: run app.client.migrate"
         ):
             use()  # type: ignore[operator]
     app.client.migrate()
@@ -99,7 +99,7 @@ def test_postgres_without_a_schema_says_what_to_do(pg_url: str, schema: str) -> 
 
 
 def test_a_new_file_needs_no_migrate(sqlite_url: str) -> None:
-    app = make_app(sqlite_url, "leasehold")
+    app = make_app(sqlite_url, "relet")
     app.lookup("work").enqueue()
     assert app.client.count() == 1
     assert app.client.migrate() == []
@@ -114,7 +114,7 @@ def test_a_newer_schema_is_refused(app: App, store_url: str, schema: str) -> Non
     app.store()._checked = False  # as in a program that starts now
     for use in (app.client.count, app.lookup("work").enqueue, app.client.migrate):
         with pytest.raises(
-            SchemaMismatch, match=f"is at version {newest + 1}, this release knows {newest}: upgrade leasehold"
+            SchemaMismatch, match=f"is at version {newest + 1}, this release knows {newest}: upgrade relet"
         ):
             use()  # type: ignore[operator]
     assert inventory(app.store())["jobs"] == 0
@@ -152,8 +152,8 @@ def test_what_any_migration_asks_of_a_release_counts(app: App) -> None:
     add_version(app, newest + 1, oldest=newest + 1)
     add_version(app, newest + 2, oldest=newest)
     for use in (app.client.count, app.lookup("work").enqueue, app.client.migrate):
-        by = rf"by leasehold 9.9.9, for releases that know {newest + 1}"
-        why = rf"version {newest + 2} \({by}\), this release knows {newest}: upgrade leasehold"
+        by = rf"by relet 9.9.9, for releases that know {newest + 1}"
+        why = rf"version {newest + 2} \({by}\), this release knows {newest}: upgrade relet"
         with pytest.raises(SchemaMismatch, match=why):
             use()  # type: ignore[operator]
 
@@ -272,7 +272,7 @@ def test_who_has_waited_sees_what_was_done_meanwhile_whatever_the_isolation_leve
 
 RACE = """
 import os, sys
-from leasehold import App
+from relet import App
 app = App(sys.argv[1], schema=sys.argv[2])
 @app.task
 def work(): ...
@@ -360,7 +360,7 @@ def test_a_file_may_hold_tables_of_the_users_own_with_such_names(tmp_path: Path,
     path = tmp_path / "mine.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"create table {table}")
-    app = make_app(f"sqlite:///{path}", "leasehold")
+    app = make_app(f"sqlite:///{path}", "relet")
     app.lookup("work").enqueue()
     assert app.client.count() == 1
     app.close()
@@ -377,13 +377,13 @@ def test_two_schemas_in_one_file_know_nothing_of_each_other(tmp_path: Path) -> N
     there.close()
 
 
-@pytest.mark.parametrize("table", [f"leasehold_{table}" for table in TABLES])
+@pytest.mark.parametrize("table", [f"relet_{table}" for table in TABLES])
 def test_a_file_whose_own_tables_have_our_very_names_gets_a_clear_error(tmp_path: Path, table: str) -> None:
     path = tmp_path / "mine.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"create table {table}")
         before = connection.execute("select name, sql from sqlite_master").fetchall()
-    app = make_app(f"sqlite:///{path}", "leasehold")
+    app = make_app(f"sqlite:///{path}", "relet")
     with pytest.raises(StoreError, match=table.partition(" ")[0]):
         app.lookup("work").enqueue()
     with pytest.raises(StoreError, match=table.partition(" ")[0]):

@@ -1,6 +1,6 @@
 """One generated history at a time, on every store at once and on the model: every answer and the whole state agree.
 
-LEASEHOLD_HYPOTHESIS=thorough searches longer. A failure prints a blob that replays it.
+RELET_HYPOTHESIS=thorough searches longer. A failure prints a blob that replays it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from leasehold.core.errors import HasDependents, InvalidInput, InvalidTransition, JobNotFound, KeyTaken, LeaseholdError
-from leasehold.core.job import Draft, Job, Lease, Outcome, Succeeded
-from leasehold.core.machine import TRANSITIONS
-from leasehold.store.flows import chains, enqueue, lease, look, operations, promote, steer, upkeep
-from leasehold.store.flows.lease import Scope
-from leasehold.store.flows.operations import Operation
+from relet.core.errors import HasDependents, InvalidInput, InvalidTransition, JobNotFound, KeyTaken, ReletError
+from relet.core.job import Draft, Job, Lease, Outcome, Succeeded
+from relet.core.machine import TRANSITIONS
+from relet.store.flows import chains, enqueue, lease, look, operations, promote, steer, upkeep
+from relet.store.flows.lease import Scope
+from relet.store.flows.operations import Operation
 from tests import servers
 from tests.store.histories import batches, steps
 from tests.store.model import HALF, OVER
@@ -29,7 +29,7 @@ from tests.store.model_people import FullModel
 from tests.store.subjects import Subject, check_invariants, expected, subjects_of
 
 BASE = 1_767_225_600.0  # the moment in the ids below
-THOROUGH = os.environ.get("LEASEHOLD_HYPOTHESIS") == "thorough"
+THOROUGH = os.environ.get("RELET_HYPOTHESIS") == "thorough"
 SETTINGS = settings(
     max_examples=2000 if THOROUGH else 30,
     derandomize=not THOROUGH,  # what chance finds is for those who search, not for everybody who runs the tests
@@ -326,7 +326,7 @@ def _answer(call: Callable[[], Any]) -> Any:
         return HasDependents, error.chain, sorted(error.ids)
     except (InvalidTransition, InvalidInput) as error:
         return type(error)
-    except (LeaseholdError, LookupError, TypeError, ValueError) as error:
+    except (ReletError, LookupError, TypeError, ValueError) as error:
         return f"{type(error).__name__}: {error}"
 
 

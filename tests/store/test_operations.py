@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from leasehold import App, IdempotencyConflict, InvalidTransition, State
-from leasehold.store.flows import operations, upkeep
+from relet import App, IdempotencyConflict, InvalidTransition, State
+from relet.store.flows import operations, upkeep
 from tests.clocks import at
 from tests.homes import Home
 

@@ -12,9 +12,9 @@ from urllib.parse import parse_qs, quote, urlsplit
 import psycopg
 import pytest
 
-from leasehold import App, Job
-from leasehold.core.errors import StoreError
-from leasehold.store.postgres import PostgresStore
+from relet import App, Job
+from relet.core.errors import StoreError
+from relet.store.postgres import PostgresStore
 from tests.conftest import PG_KINDS
 from tests.faults import fail_with
 from tests.store.proxy import Proxy, proxy_to

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from leasehold.core.job import Policy, Raised, State
-from leasehold.core.worker import WorkerFacts
-from leasehold.store.flows import lease, look, reports, stats, workers
+from relet.core.job import Policy, Raised, State
+from relet.core.worker import WorkerFacts
+from relet.store.flows import lease, look, reports, stats, workers
 from tests.store.interleave import Bench, token
 
 ABOUT = [

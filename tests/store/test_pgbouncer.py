@@ -14,12 +14,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from leasehold import App, Job, State
-from leasehold.core.ids import make_id
-from leasehold.core.job import Draft
-from leasehold.store.flows import enqueue, look
-from leasehold.store.postgres import PostgresStore
-from leasehold.store.query import as_json, read
+from relet import App, Job, State
+from relet.core.ids import make_id
+from relet.core.job import Draft
+from relet.store.flows import enqueue, look
+from relet.store.postgres import PostgresStore
+from relet.store.query import as_json, read
 from tests.homes import Home, claim, pg_home, pg_schema, promote_all, succeed  # noqa: F401
 from tests.store.bouncers import bouncing, needs_bouncer
 

@@ -23,13 +23,13 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from leasehold.core.job import Claimed, Draft, Progress, Raised, Released, State, Succeeded
-from leasehold.store.flows import chains, enqueue, lease, look, promote, search, steer, upkeep
-from leasehold.store.flows.lease import Scope
-from leasehold.store.postgres import PostgresStore, bound
-from leasehold.store.query import Clock, Flow, Query, Row, texts, values
-from leasehold.store.runner import drive
-from leasehold.store.sqlite import SQLiteStore
+from relet.core.job import Claimed, Draft, Progress, Raised, Released, State, Succeeded
+from relet.store.flows import chains, enqueue, lease, look, promote, search, steer, upkeep
+from relet.store.flows.lease import Scope
+from relet.store.postgres import PostgresStore, bound
+from relet.store.query import Clock, Flow, Query, Row, texts, values
+from relet.store.runner import drive
+from relet.store.sqlite import SQLiteStore
 from tests.store.race_worker import draft
 
 R = TypeVar("R")
@@ -479,13 +479,13 @@ READS_ALL = {"count_live", "count_over", "count_queues", "mark_queue"}
 
 
 def test_on_sqlite_no_statement_reads_a_whole_table_unless_it_is_asked_to(tmp_path: Path) -> None:
-    store = SQLiteStore(str(tmp_path / "leasehold.db"))
+    store = SQLiteStore(str(tmp_path / "relet.db"))
     store.migrate()
-    folder = files("leasehold") / "store" / "sql"
+    folder = files("relet") / "store" / "sql"
     names = {path.name.removesuffix(".sqlite.sql") for path in folder.iterdir() if path.name.endswith(".sqlite.sql")}
-    whole = re.compile(r"SCAN (leasehold_)?(jobs|finished|edges|attempts|steps|signals|j|f|e)$")
+    whole = re.compile(r"SCAN (relet_)?(jobs|finished|edges|attempts|steps|signals|j|f|e)$")
     found: dict[str, list[str]] = {}
-    with closing(sqlite3.connect(tmp_path / "leasehold.db")) as raw:
+    with closing(sqlite3.connect(tmp_path / "relet.db")) as raw:
         for name in sorted(names - READS_ALL):
             for text in texts(name, "sqlite", "named", store.quoted):
                 if text.sql.startswith("create table if not exists temp."):

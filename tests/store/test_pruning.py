@@ -12,12 +12,12 @@ from contextlib import closing, contextmanager
 import psycopg
 import pytest
 
-from leasehold import App
-from leasehold.core.ids import make_id
-from leasehold.core.job import Raised, Released, Snoozed, State
-from leasehold.store import partitions
-from leasehold.store.flows import enqueue, look, upkeep
-from leasehold.store.postgres import PostgresStore
+from relet import App
+from relet.core.ids import make_id
+from relet.core.job import Raised, Released, Snoozed, State
+from relet.store import partitions
+from relet.store.flows import enqueue, look, upkeep
+from relet.store.postgres import PostgresStore
 from tests.homes import Home
 from tests.store.interleave import Background, Bench, draft
 

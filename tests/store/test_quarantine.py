@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from leasehold.core.worker import WorkerFacts
-from leasehold.store.flows import quarantine, reports
-from leasehold.store.flows.quarantine import HELD_FOR
-from leasehold.store.flows.workers import LOST_AFTER
+from relet.core.worker import WorkerFacts
+from relet.store.flows import quarantine, reports
+from relet.store.flows.quarantine import HELD_FOR
+from relet.store.flows.workers import LOST_AFTER
 from tests.store.interleave import Background, Bench, token
 
 

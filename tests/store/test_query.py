@@ -7,8 +7,8 @@ from importlib.resources import files
 
 import pytest
 
-from leasehold.store import flows
-from leasehold.store.query import (
+from relet.store import flows
+from relet.store.query import (
     MOMENTS,
     Style,
     as_json,
@@ -22,7 +22,7 @@ from leasehold.store.query import (
     write,
 )
 
-FILES = sorted(file.name for file in (files("leasehold.store") / "sql").iterdir() if file.name.endswith(".sql"))
+FILES = sorted(file.name for file in (files("relet.store") / "sql").iterdir() if file.name.endswith(".sql"))
 NAMES = sorted({name.partition(".")[0] for name in FILES})
 FLOWS = "".join(file.read_text() for file in files(flows).iterdir() if file.name.endswith(".py"))
 CALL = re.compile(r"""(?:write|read|Query|texts)\(\s*"(\w+)\"""")
@@ -170,7 +170,7 @@ def test_returning_lists_its_columns(name: str) -> None:
 
 def test_every_file_is_used_and_every_use_has_its_file() -> None:
     more = ("postgres.py", "sqlite.py", "callers.py", "doctor/postgres.py", "doctor/sqlite.py")
-    code = FLOWS + "".join((files("leasehold.store") / name).read_text() for name in more)
+    code = FLOWS + "".join((files("relet.store") / name).read_text() for name in more)
     used = set(CALL.findall(code)) | set(re.findall(r'"(notify\w*)"', code))
     assert used - set(NAMES) == set()
     assert set(NAMES) - used == set()

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from leasehold.core.errors import StoreError
-from leasehold.core.job import State
-from leasehold.store.flows import enqueue, search, steer
-from leasehold.store.flows.search import Filter
-from leasehold.store.postgres import PostgresStore
+from relet.core.errors import StoreError
+from relet.core.job import State
+from relet.store.flows import enqueue, search, steer
+from relet.store.flows.search import Filter
+from relet.store.postgres import PostgresStore
 from tests.conftest import PG_KINDS, SERVERS
 from tests.store.race import PATIENCE, PROCESSES, Held, Race, live, most_at_once, race_on
 from tests.store.race_worker import Caller, Racer, draft

@@ -12,11 +12,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from leasehold.core.job import Claimed, Draft, State, Succeeded
-from leasehold.store.callers import run_on
-from leasehold.store.flows import enqueue, lease, promote, search, steer
-from leasehold.store.flows.search import Filter
-from leasehold.store.store import Store
+from relet.core.job import Claimed, Draft, State, Succeeded
+from relet.store.callers import run_on
+from relet.store.flows import enqueue, lease, promote, search, steer
+from relet.store.flows.search import Filter
+from relet.store.store import Store
 from tests.clocks import at
 from tests.homes import Home
 from tests.store.interleave import Background, Bench, bench, connect, draft

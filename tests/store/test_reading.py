@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from leasehold import App, QueryTimeout
-from leasehold.store import query
-from leasehold.store.query import Flow, look, read
-from leasehold.store.reading import reading_until
+from relet import App, QueryTimeout
+from relet.store import query
+from relet.store.query import Flow, look, read
+from relet.store.reading import reading_until
 
 SLOW = {
     "postgres": "select 'slow in {schema}', pg_sleep(600)",

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from leasehold.core.errors import JobNotFound
-from leasehold.core.ids import make_id
-from leasehold.core.job import Draft, State
-from leasehold.store.flows import enqueue, look, steer
-from leasehold.store.query import BEGIN, Begin, Flow, Query, Row, Wake, read, write
-from leasehold.store.runner import adrive, drive
+from relet.core.errors import JobNotFound
+from relet.core.ids import make_id
+from relet.core.job import Draft, State
+from relet.store.flows import enqueue, look, steer
+from relet.store.query import BEGIN, Begin, Flow, Query, Row, Wake, read, write
+from relet.store.runner import adrive, drive
 
 AN_ID = make_id(1_700_000_000.0, b"0123456789")
 

@@ -8,13 +8,13 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from leasehold.core.errors import InvalidInput, ScheduleNotFound
-from leasehold.core.job import Draft, State
-from leasehold.core.schedule import Definition, ScheduleInfo, Tick, define
-from leasehold.store.flows import operations, schedules, steer, upkeep
-from leasehold.store.flows.operations import Operation
-from leasehold.store.flows.schedules import MOST_TICKS, MOST_WAITING, Ticked
-from leasehold.store.query import Flow
+from relet.core.errors import InvalidInput, ScheduleNotFound
+from relet.core.job import Draft, State
+from relet.core.schedule import Definition, ScheduleInfo, Tick, define
+from relet.store.flows import operations, schedules, steer, upkeep
+from relet.store.flows.operations import Operation
+from relet.store.flows.schedules import MOST_TICKS, MOST_WAITING, Ticked
+from relet.store.query import Flow
 from tests.store.interleave import Background, Bench, draft
 
 BERLIN = "Europe/Berlin"

@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from leasehold.core.job import Claimed, State, Succeeded
-from leasehold.store.flows import lease, look, promote, steer
-from leasehold.store.query import Query
+from relet.core.job import Claimed, State, Succeeded
+from relet.store.flows import lease, look, promote, steer
+from relet.store.query import Query
 from tests.store.interleave import Bench, draft, half
 
 MOST = 1000

@@ -12,9 +12,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from leasehold import App, Job, KeyTaken
-from leasehold.core.errors import InvalidInput, InvalidPayload
-from leasehold.tasks import PlainTask
+from relet import App, Job, KeyTaken
+from relet.core.errors import InvalidInput, InvalidPayload
+from relet.tasks import PlainTask
 from tests.conftest import PG_KINDS
 from tests.homes import shared_schema
 
@@ -117,7 +117,7 @@ def test_a_window_whose_job_is_gone_is_an_error_as_it_is_for_the_client(
     app.client.delete(daily.enqueue("Ada"))
     with pytest.raises(KeyTaken):
         daily.enqueue("Ada")
-    with pytest.raises(psycopg.Error, match="leasehold: "):
+    with pytest.raises(psycopg.Error, match="relet: "):
         call(sql, schema, unique="k", unique_for=60)
 
 
@@ -244,7 +244,7 @@ def test_what_the_client_refuses_sql_refuses_and_what_it_accepts_sql_accepts(
             by_client(task, name, value)
         with pytest.raises(psycopg.errors.DataError) as error:
             by_sql(sql, schema, name, value)
-        if "leasehold: " in str(error.value):
+        if "relet: " in str(error.value):
             assert error.value.sqlstate == "22023"
         else:
             assert name == "payload", (name, value, error.value)  # what is no JSON to PostgreSQL

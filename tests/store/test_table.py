@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from leasehold.core.errors import InvalidTransition
-from leasehold.core.job import Draft, Lease, Outcome, Raised, Released, Snoozed, State, Succeeded
-from leasehold.core.machine import TRANSITIONS
-from leasehold.store.flows import enqueue, lease, operations, replacing, steer
-from leasehold.store.flows.operations import Operation
+from relet.core.errors import InvalidTransition
+from relet.core.job import Draft, Lease, Outcome, Raised, Released, Snoozed, State, Succeeded
+from relet.core.machine import TRANSITIONS
+from relet.store.flows import enqueue, lease, operations, replacing, steer
+from relet.store.flows.operations import Operation
 from tests.store.world import LATER, NOW, World
 
 SITUATIONS = ["pending-time", "pending-jobs", "pending-target", *(s.value for s in State if s is not State.PENDING)]

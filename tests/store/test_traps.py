@@ -11,12 +11,12 @@ import time
 
 import pytest
 
-from leasehold.core.errors import JobNotFound, StoreError
-from leasehold.core.job import Raised, Released, Snoozed, State, Succeeded
-from leasehold.store import postgres
-from leasehold.store.flows import lease, look, steer, upkeep
-from leasehold.store.postgres import PostgresStore
-from leasehold.store.query import Query, Row
+from relet.core.errors import JobNotFound, StoreError
+from relet.core.job import Raised, Released, Snoozed, State, Succeeded
+from relet.store import postgres
+from relet.store.flows import lease, look, steer, upkeep
+from relet.store.postgres import PostgresStore
+from relet.store.query import Query, Row
 from tests.store.interleave import Background, Bench, draft, half
 
 # The fence.

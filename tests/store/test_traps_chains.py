@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from leasehold.core.errors import HasDependents, InvalidTransition, StoreBusy
-from leasehold.core.job import State, Succeeded
-from leasehold.store.flows import chains, enqueue, lease, look, operations, steer
-from leasehold.store.flows.operations import Operation
-from leasehold.store.store import Limited
+from relet.core.errors import HasDependents, InvalidTransition, StoreBusy
+from relet.core.job import State, Succeeded
+from relet.store.flows import chains, enqueue, lease, look, operations, steer
+from relet.store.flows.operations import Operation
+from relet.store.store import Limited
 from tests.store.interleave import Background, Bench, draft, half
 
 

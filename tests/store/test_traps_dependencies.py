@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from leasehold.core.errors import InvalidInput
-from leasehold.core.job import Claimed, Draft, State, Succeeded
-from leasehold.store.flows import lease, look, steer
+from relet.core.errors import InvalidInput
+from relet.core.job import Claimed, Draft, State, Succeeded
+from relet.store.flows import lease, look, steer
 from tests.store.interleave import Bench, draft, half
 
 

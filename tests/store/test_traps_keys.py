@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from leasehold.core.errors import KeyTaken
-from leasehold.core.job import Raised, State, Succeeded
-from leasehold.store.flows import enqueue, lease, steer
+from relet.core.errors import KeyTaken
+from relet.core.job import Raised, State, Succeeded
+from relet.store.flows import enqueue, lease, steer
 from tests.store.interleave import Background, Bench, draft, half
 
 

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from leasehold.core.job import Raised, Released, Snoozed, State, Succeeded
-from leasehold.store.flows import lease, operations, steer, upkeep
-from leasehold.store.flows.operations import Operation
+from relet.core.job import Raised, Released, Snoozed, State, Succeeded
+from relet.store.flows import lease, operations, steer, upkeep
+from relet.store.flows.operations import Operation
 from tests.store.interleave import Background, Bench, draft, half, token
 
 # Limits.

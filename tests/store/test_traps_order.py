@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from leasehold.core.job import Raised, State, Wait
-from leasehold.store.flows import look, promote, replacing, steer, targets, upkeep
+from relet.core.job import Raised, State, Wait
+from relet.store.flows import look, promote, replacing, steer, targets, upkeep
 from tests.store.interleave import Background, Bench, draft
 
 ENDS: dict[str, tuple[Any, ...]] = {"cancel": (), "complete": (None,), "delete": ()}

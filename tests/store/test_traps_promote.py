@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from leasehold.core.errors import LeaseholdError
-from leasehold.core.job import Raised, State, Succeeded
-from leasehold.store.flows import enqueue, lease, look, promote, steer
+from relet.core.errors import ReletError
+from relet.core.job import Raised, State, Succeeded
+from relet.store.flows import enqueue, lease, look, promote, steer
 from tests.store.interleave import Background, Bench, draft, half
 
 # Nothing waits for ever.
@@ -207,7 +207,7 @@ def test_a_storm_of_enqueue_promote_settle_and_cancel_leaves_nothing_waiting(pg:
             while not over.is_set():
                 try:
                     work()
-                except LeaseholdError:
+                except ReletError:
                     pass  # a person's verb came too late
                 except BaseException as error:
                     errors.append(error)

@@ -13,15 +13,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from leasehold.core.errors import StoreBusy
-from leasehold.core.ids import make_id
-from leasehold.core.job import Raised, State, Succeeded
-from leasehold.store.callers import run_on
-from leasehold.store.flows import enqueue, lease, stats, steer
-from leasehold.store.flows.stats import Count
-from leasehold.store.postgres import PostgresStore
-from leasehold.store.runner import drive
-from leasehold.store.store import Limited
+from relet.core.errors import StoreBusy
+from relet.core.ids import make_id
+from relet.core.job import Raised, State, Succeeded
+from relet.store.callers import run_on
+from relet.store.flows import enqueue, lease, stats, steer
+from relet.store.flows.stats import Count
+from relet.store.postgres import PostgresStore
+from relet.store.runner import drive
+from relet.store.store import Limited
 from tests.homes import Home
 from tests.store.interleave import Background, Bench, bench, draft, half, token
 
@@ -49,7 +49,7 @@ def test_of_two_who_sum_up_statistics_at_once_one_counts(pg: Bench) -> None:
 def test_an_open_completion_holds_up_neither_renewal_nor_reaping_nor_cancel(
     pg: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leasehold.store.store.PATIENCE", 0.1)
+    monkeypatch.setattr("relet.store.store.PATIENCE", 0.1)
     pg.enqueue(*(draft() for _ in range(3)))
     mine, *others = pg.claim()
     handler = pg.session()
@@ -88,8 +88,8 @@ def test_a_completion_that_rolled_back_leaves_the_job_as_it_was(pg: Bench) -> No
 
 STOPPED = """
 import os, signal, sys
-from leasehold.store import postgres
-from leasehold.store.query import Query
+from relet.store import postgres
+from relet.store.query import Query
 from tests.store.interleave import Bench, PostgresStore, promote
 bench = Bench(PostgresStore(sys.argv[1], schema=sys.argv[2]))
 execute = postgres.OwnConnection.execute
@@ -287,12 +287,12 @@ def test_two_threads_on_one_memory_store_claim_each_job_once(sqlite_url: str, sc
 def test_a_callers_deferred_transaction_that_has_read_gets_a_clear_error_when_it_enqueues_too_late(
     tmp_path: Path, schema: str
 ) -> None:
-    path = tmp_path / "leasehold.db"
+    path = tmp_path / "relet.db"
     with bench(f"sqlite:///{path}", schema) as b:
         caller = sqlite3.connect(path, isolation_level=None)
         try:
             caller.execute("begin")
-            caller.execute("select count(*) from leasehold_jobs").fetchall()
+            caller.execute("select count(*) from relet_jobs").fetchall()
             b.add()  # its snapshot is old now: it can never write
             with pytest.raises(StoreBusy, match=r"(?i)immediate"):
                 run_on(b.store, caller, enqueue.enqueue, [draft()])

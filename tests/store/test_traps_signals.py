@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from leasehold.core.job import Snoozed, State
-from leasehold.store.flows import handler, lease, operations, steer, upkeep
-from leasehold.store.flows.operations import Operation
+from relet.core.job import Snoozed, State
+from relet.store.flows import handler, lease, operations, steer, upkeep
+from relet.store.flows.operations import Operation
 from tests.store.interleave import Background, Bench, draft, half
 
 TEN_YEARS = 3e8

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from leasehold.store.flows import lease, look
-from leasehold.store.flows.lease import Scope
+from relet.store.flows import lease, look
+from relet.store.flows.lease import Scope
 from tests.store.interleave import Bench, draft, token
 
 KNOWN = ["a", "b"]

@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncSession, async_scoped_session, async_ses
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 from sqlalchemy.pool import NullPool
 
-from leasehold import App, Draft, Job
+from relet import App, Draft, Job
 
 #: A table of the caller's own, in the same transaction as the jobs.
 OWN = "caller_rows"

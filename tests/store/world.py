@@ -6,9 +6,9 @@ import uuid
 from itertools import count
 from typing import Any
 
-from leasehold.core.job import Draft, Job, Lease, Outcome, Policy, Raised, State, Succeeded
-from leasehold.store.flows import enqueue, lease, look, promote, steer, upkeep
-from leasehold.store.flows.lease import Scope
+from relet.core.job import Draft, Job, Lease, Outcome, Policy, Raised, State, Succeeded
+from relet.store.flows import enqueue, lease, look, promote, steer, upkeep
+from relet.store.flows.lease import Scope
 from tests.clocks import MovedClock
 from tests.store.subjects import Subject
 

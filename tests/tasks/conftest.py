@@ -2,8 +2,8 @@
 
 import pytest
 
-from leasehold.attempt import Attempt
-from leasehold.tasks import Task
+from relet.attempt import Attempt
+from relet.tasks import Task
 from tests.tasks.helpers import App
 
 

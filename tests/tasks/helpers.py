@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from leasehold.core.job import Claimed, Draft, Job, Policy, State
-from leasehold.tasks import Tasks
+from relet.core.job import Claimed, Draft, Job, Policy, State
+from relet.tasks import Tasks
 
 if TYPE_CHECKING:
     pass

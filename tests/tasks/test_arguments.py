@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.core.errors import (
+from relet.core.errors import (
     InvalidArguments,
     InvalidPayload,
 )
-from leasehold.tasks import Task
+from relet.tasks import Task
 
 if TYPE_CHECKING:
     pass

@@ -8,13 +8,13 @@ from uuid import UUID
 
 import pytest
 
-from leasehold.attempt import Attempt, Continuation
-from leasehold.core.errors import (
+from relet.attempt import Attempt, Continuation
+from relet.core.errors import (
     Aborted,
     InvalidArguments,
     InvalidInput,
 )
-from leasehold.tasks import Task
+from relet.tasks import Task
 
 if TYPE_CHECKING:
     pass

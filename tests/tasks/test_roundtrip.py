@@ -19,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretBytes, SecretStr
 
-from leasehold import App
-from leasehold.core.errors import InvalidArguments, InvalidPayload
-from leasehold.signature import TaskSignature
+from relet import App
+from relet.core.errors import InvalidArguments, InvalidPayload
+from relet.signature import TaskSignature
 from tests.tasks.helpers import AN_ID, NOON
 
 

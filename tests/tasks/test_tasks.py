@@ -8,15 +8,15 @@ from uuid import UUID
 
 import pytest
 
-from leasehold.attempt import Attempt
-from leasehold.core.backoff import Backoff
-from leasehold.core.errors import (
+from relet.attempt import Attempt
+from relet.core.backoff import Backoff
+from relet.core.errors import (
     InvalidInput,
     UnknownTask,
 )
-from leasehold.core.ids import parse_id
-from leasehold.core.job import Draft, Policy
-from leasehold.tasks import Task, Tasks
+from relet.core.ids import parse_id
+from relet.core.job import Draft, Policy
+from relet.tasks import Task, Tasks
 
 if TYPE_CHECKING:
     pass

@@ -14,13 +14,13 @@ import msgspec
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, RootModel, computed_field
 
-from leasehold.attempt import Attempt
-from leasehold.core.errors import (
+from relet.attempt import Attempt
+from relet.core.errors import (
     InvalidArguments,
     InvalidInput,
     InvalidPayload,
 )
-from leasehold.tasks import Task
+from relet.tasks import Task
 
 if TYPE_CHECKING:
     from decimal import Context as NeverImported
@@ -370,7 +370,7 @@ def test_type_parameters_and_aliases_of_python_3_12_are_understood(app: App) -> 
 def test_pydantic_is_not_imported_for_those_who_do_not_use_it() -> None:
     source = """
 import sys
-from leasehold.tasks import Tasks
+from relet.tasks import Tasks
 class App(Tasks):
     client = aclient = None
 @App().task

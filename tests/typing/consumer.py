@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar, assert_type
 from uuid import UUID
 
-from leasehold import App as RealApp
-from leasehold import AsyncClient, JobCancelled, JobFailed, ScheduleInfo, Tick
-from leasehold import Client as RealClient
-from leasehold.attempt import Attempt
-from leasehold.core.backoff import Backoff
-from leasehold.core.job import Draft, Job
-from leasehold.tasks import Enqueues, EnqueuesAsync, Prepared, Task, Tasks
+from relet import App as RealApp
+from relet import AsyncClient, JobCancelled, JobFailed, ScheduleInfo, Tick
+from relet import Client as RealClient
+from relet.attempt import Attempt
+from relet.core.backoff import Backoff
+from relet.core.job import Draft, Job
+from relet.tasks import Enqueues, EnqueuesAsync, Prepared, Task, Tasks
 
 R = TypeVar("R")
 

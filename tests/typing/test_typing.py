@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-import leasehold.tasks
+import relet.tasks
 
 HERE = Path(__file__).parent
-PACKAGES = Path(leasehold.tasks.__file__).parents[1]
+PACKAGES = Path(relet.tasks.__file__).parents[1]
 
 #: A line, and what mypy and pyright call that which is wrong with it.
 REFUSED = [
@@ -64,9 +64,9 @@ REFUSED = [
 ]
 HEADER = """\
 from consumer import app, charge, collect, counted, greet, refund, tidy
-from leasehold.attempt import Attempt
-from leasehold.core.job import Job
-from leasehold.tasks import Task
+from relet.attempt import Attempt
+from relet.core.job import Job
+from relet.tasks import Task
 
 async def lines(attempt: Attempt) -> None:
 """
@@ -76,7 +76,7 @@ Found = dict[str, dict[int, set[str]]]  # by file and line
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project that uses Leasehold, with a file that is right and a file that is not."""
+    """A project that uses Relet, with a file that is right and a file that is not."""
     folder = tmp_path_factory.mktemp("project")
     shutil.copy(HERE / "consumer.py", folder)
     (folder / "refused.py").write_text(HEADER + "".join(f"    {line}\n" for line, _, _ in REFUSED))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from leasehold import App, Job
+from relet import App, Job
 from tests.conftest import PG_KINDS
 from tests.homes import Home, shared_schema
 
@@ -18,7 +18,7 @@ OPERATE, READ = "o" * 32, "r" * 32
 @pytest.fixture(scope="module", params=["memory", PG_KINDS[0]])
 def _schema(request: pytest.FixtureRequest) -> Iterator[Home]:
     if request.param == "memory":
-        yield Home("memory", "sqlite:///:memory:", "leasehold")
+        yield Home("memory", "sqlite:///:memory:", "relet")
     else:
         yield from shared_schema(request)
 
@@ -85,7 +85,7 @@ class Asking:
 @pytest.fixture
 def ask(shop: App) -> Iterator[Asking]:
     """Somebody who may do everything."""
-    from leasehold.web import create_app
+    from relet.web import create_app
 
     with asyncio.Runner() as runner:
         yield Asking(runner, create_app(shop, operate={"ann": OPERATE}, read={"ben": READ}))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 TOKEN = "a-token-for-the-browser-tests"
 READ_TOKEN = "a-token-of-who-may-only-read"
-HOW_TO_GET_ONE = "there is no browser: apt-get install chromium, or name one: LEASEHOLD_CHROMIUM=/path/to/chromium"
+HOW_TO_GET_ONE = "there is no browser: apt-get install chromium, or name one: RELET_CHROMIUM=/path/to/chromium"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 ELSEWHERE = "evil.example"  # a name of somebody else's that leads here
 OPTIONS = [
@@ -27,15 +27,15 @@ OPTIONS = [
 
 
 def where() -> str | None:
-    """The browser's program, if there is one: LEASEHOLD_CHROMIUM, or what is on the PATH."""
-    given = os.environ.get("LEASEHOLD_CHROMIUM")
+    """The browser's program, if there is one: RELET_CHROMIUM, or what is on the PATH."""
+    given = os.environ.get("RELET_CHROMIUM")
     return given or next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
 @contextmanager
 def serving(app: Any) -> Iterator[str]:
     """The web app of an app, on a port of its own; yields its address."""
-    from leasehold.web import create_app
+    from relet.web import create_app
 
     with served(create_app(app, operate={"operator": TOKEN}, read={"reader": READ_TOKEN})) as url:
         yield url

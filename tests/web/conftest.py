@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from leasehold import App
-from leasehold.web.pages import PAGES, Page, View, answer, render
+from relet import App
+from relet.web.pages import PAGES, Page, View, answer, render
 from tests.web import hostile, scene
 
 Asked = tuple[Page, str]

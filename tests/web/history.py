@@ -8,11 +8,11 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 
-from leasehold.core.stats import BOUNDS, class_of
+from relet.core.stats import BOUNDS, class_of
 from tests.web.scene import QUEUES
 
-TOGETHER = """insert into leasehold_stats
-    select -step, at, '*', name, bucket, peak, sum(number) from leasehold_stats group by step, at, name, bucket, peak"""
+TOGETHER = """insert into relet_stats
+    select -step, at, '*', name, bucket, peak, sum(number) from relet_stats group by step, at, name, bucket, peak"""
 
 
 def write(path: str, now: float) -> None:
@@ -29,8 +29,8 @@ def write(path: str, now: float) -> None:
             for queue in QUEUES:
                 rows += [(step, at, queue, *row) for row in _one_step(queue, at, step, now, dice)]
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("delete from leasehold_stats")
-        connection.executemany("insert or replace into leasehold_stats values (?, ?, ?, ?, ?, ?, ?)", rows)
+        connection.execute("delete from relet_stats")
+        connection.executemany("insert or replace into relet_stats values (?, ?, ?, ?, ?, ?, ?)", rows)
         connection.execute(TOGETHER)
 
 

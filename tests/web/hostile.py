@@ -8,7 +8,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from leasehold import App
+from relet import App
 from tests.web import scene
 
 MARK = "zq7x"  # in every attack, to be found again
@@ -25,7 +25,7 @@ def build(path: Path) -> App:
         connection.execute("pragma ignore_check_constraints = on")
         for table, columns in TEXTS.items():
             for column in columns:
-                connection.execute(f"update leasehold_{table} set {column} = ? where {column} is not null", (ATTACK,))
+                connection.execute(f"update relet_{table} set {column} = ? where {column} is not null", (ATTACK,))
         _jobs(connection)
         _others(connection)
     return app
@@ -46,31 +46,31 @@ def _jobs(connection: sqlite3.Connection) -> None:
     payload = json.dumps({ATTACK: [LINK, ATTACK]})
     large = json.dumps({ATTACK: [LINK, ATTACK], "long": LONG})
     progress = json.dumps({"done": 1, "total": 3, "note": ATTACK})
-    connection.execute("update leasehold_jobs set payload = ?, progress = ?, error = ?", (payload, progress, ATTACK))
-    connection.execute("update leasehold_finished set payload = ?, result = ?, error = ?", (payload, payload, ATTACK))
+    connection.execute("update relet_jobs set payload = ?, progress = ?, error = ?", (payload, progress, ATTACK))
+    connection.execute("update relet_finished set payload = ?, result = ?, error = ?", (payload, payload, ATTACK))
     for table in ("jobs", "finished"):  # of one job, the newest, everything is large
-        newest = f"(select max(id) from leasehold_{table})"
-        connection.execute(f"update leasehold_{table} set payload = ?, error = ? where id = {newest}", (large, LONG))
+        newest = f"(select max(id) from relet_{table})"
+        connection.execute(f"update relet_{table} set payload = ?, error = ? where id = {newest}", (large, LONG))
     for table in ("jobs", "finished"):
-        connection.execute(f"update leasehold_{table} set task = task || ?, queue = queue || ?", (ATTACK, ATTACK))
+        connection.execute(f"update relet_{table} set task = task || ?, queue = queue || ?", (ATTACK, ATTACK))
         connection.execute(
-            f"update leasehold_{table} set target = ? || target || ? where target is not null", (LINK, ATTACK)
+            f"update relet_{table} set target = ? || target || ? where target is not null", (LINK, ATTACK)
         )
-        connection.execute(f"update leasehold_{table} set unique_key = ?", (ATTACK,))
-    connection.execute("update leasehold_jobs set key = ?", (ATTACK,))
+        connection.execute(f"update relet_{table} set unique_key = ?", (ATTACK,))
+    connection.execute("update relet_jobs set key = ?", (ATTACK,))
 
 
 def _others(connection: sqlite3.Connection) -> None:
-    connection.execute("update leasehold_queues set queue = queue || ? where queue <> '*'", (ATTACK,))
-    connection.execute("insert into leasehold_rates values (?, ?, 5, 60)", ("billing" + ATTACK, ATTACK))
-    connection.execute("update leasehold_audit set what = ?, detail = ?", (ATTACK, json.dumps({ATTACK: LINK})))
-    connection.execute("update leasehold_stats set queue = queue || ?", (ATTACK,))
+    connection.execute("update relet_queues set queue = queue || ? where queue <> '*'", (ATTACK,))
+    connection.execute("insert into relet_rates values (?, ?, 5, 60)", ("billing" + ATTACK, ATTACK))
+    connection.execute("update relet_audit set what = ?, detail = ?", (ATTACK, json.dumps({ATTACK: LINK})))
+    connection.execute("update relet_stats set queue = queue || ?", (ATTACK,))
     about = {"name": ATTACK, "host": ATTACK, "pid": 1, "queues": [ATTACK], "slots": 3, "tasks": [ATTACK], "lease": 30.0}
     row = (ATTACK, ATTACK, 1, json.dumps(about | {"version": ATTACK}), 2, 0, "of late", time.time(), time.time())
-    connection.execute("insert into leasehold_workers values (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-    (text,) = connection.execute("select definition from leasehold_schedules limit 1").fetchone()
+    connection.execute("insert into relet_workers values (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    (text,) = connection.execute("select definition from relet_schedules limit 1").fetchone()
     definition = json.loads(text)
     definition["draft"] |= {"task": ATTACK, "queue": ATTACK, "payload": json.dumps([ATTACK])}
-    connection.execute("update leasehold_schedules set definition = ?, task = ?", (json.dumps(definition), ATTACK))
-    connection.execute("update leasehold_schedules set name = name || ?", (ATTACK,))
-    connection.execute("update leasehold_ticks set schedule = schedule || ?", (ATTACK,))
+    connection.execute("update relet_schedules set definition = ?, task = ?", (json.dumps(definition), ATTACK))
+    connection.execute("update relet_schedules set name = name || ?", (ATTACK,))
+    connection.execute("update relet_ticks set schedule = schedule || ?", (ATTACK,))

@@ -13,15 +13,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from leasehold import App, Attempt, Job
-from leasehold.core.ids import make_id
-from leasehold.core.job import Claimed, Draft, Outcome, Progress, Raised, Released, Snoozed, Succeeded
-from leasehold.core.schedule import define
-from leasehold.core.worker import WorkerFacts
-from leasehold.store.flows import enqueue, lease, promote, reports, schedules, stats, upkeep
-from leasehold.store.flows.scope import Scope
-from leasehold.store.flows.stats import Count
-from leasehold.tasks import new_id
+from relet import App, Attempt, Job
+from relet.core.ids import make_id
+from relet.core.job import Claimed, Draft, Outcome, Progress, Raised, Released, Snoozed, Succeeded
+from relet.core.schedule import define
+from relet.core.worker import WorkerFacts
+from relet.store.flows import enqueue, lease, promote, reports, schedules, stats, upkeep
+from relet.store.flows.scope import Scope
+from relet.store.flows.stats import Count
+from relet.tasks import new_id
 from tests import clocks
 
 LEASE = 30.0

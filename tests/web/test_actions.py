@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 import pytest
 from markupsafe import escape
 
-from leasehold import App, State
-from leasehold.web.pages import DEEDS, QUESTIONS, Outcome, act, render
-from leasehold.web.pages.confirm import local
+from relet import App, State
+from relet.web.pages import DEEDS, QUESTIONS, Outcome, act, render
+from relet.web.pages.confirm import local
 from tests import homes
 from tests.web import scene
 from tests.web.conftest import ask, view_of

@@ -12,8 +12,8 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from leasehold import App, new_id
-from leasehold.core.stats import BOUNDS
+from relet import App, new_id
+from relet.core.stats import BOUNDS
 from tests.homes import claim, fail, promote_all, succeed
 from tests.web.asking import READ, Asking, _schema, ask, charge, home, shop  # noqa: F401
 
@@ -137,7 +137,7 @@ def test_a_job_is_paused_resumed_hastened_cancelled_and_deleted(ask: Asking, sho
     assert ask("POST", f"/jobs/{job.id}/run-now")["state"] in ("pending", "queued")
     assert ask("POST", f"/jobs/{job.id}/cancel")["state"] == "cancelled"
     problem = ask("POST", f"/jobs/{job.id}/resume", status=409)
-    assert problem["type"] == "urn:leasehold:problem:invalid-transition"
+    assert problem["type"] == "urn:relet:problem:invalid-transition"
     assert "it is cancelled" in problem["detail"]
     ask("DELETE", f"/jobs/{job.id}", status=204)
     assert ask("GET", f"/jobs/{job.id}", status=404)["instance"] == f"/api/jobs/{job.id}"

@@ -11,10 +11,10 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from leasehold import App, StoreBusy
-from leasehold.core.errors import SchemaMismatch
-from leasehold.web.api import ENDPOINTS, Call, answer, find, still_encoded
-from leasehold.web.problems import Refusal
+from relet import App, StoreBusy
+from relet.core.errors import SchemaMismatch
+from relet.web.api import ENDPOINTS, Call, answer, find, still_encoded
+from relet.web.problems import Refusal
 from tests.homes import Home
 from tests.web.asking import READ, Asking, ask, charge, shop  # noqa: F401
 
@@ -22,7 +22,7 @@ from tests.web.asking import READ, Asking, ask, charge, shop  # noqa: F401
 @pytest.fixture
 def home() -> Home:
     """No store is asked for any of this."""
-    return Home("memory", "sqlite:///:memory:", "leasehold")
+    return Home("memory", "sqlite:///:memory:", "relet")
 
 
 CHARGE = {"task": "charge", "payload": {"account": "a", "cents": 5}}
@@ -68,7 +68,7 @@ def test_a_payload_is_checked_by_the_annotations_of_its_task(
 
 def test_a_task_that_the_app_does_not_know_is_refused_with_those_that_are_near(ask: Asking) -> None:
     problem = ask("POST", "/jobs", {"task": "chrage"}, status=422)
-    assert problem["type"] == "urn:leasehold:problem:unknown-task"
+    assert problem["type"] == "urn:relet:problem:unknown-task"
     assert problem["detail"] == "this app has no task 'chrage'; did you mean charge?"
 
 
@@ -205,7 +205,7 @@ def queues(app: App, error: Exception) -> Any:
 )
 def test_a_store_that_is_away_is_a_503_which_says_when_to_try_again(error: Exception, kind: str) -> None:
     reply, problem = queues(App("sqlite:///:memory:"), error)
-    assert (reply.status, problem["type"]) == (503, f"urn:leasehold:problem:{kind}")
+    assert (reply.status, problem["type"]) == (503, f"urn:relet:problem:{kind}")
     assert reply.headers["Retry-After"] == "1"
     assert "10.0.0.7" not in problem["detail"]
 

@@ -19,9 +19,9 @@ import schemathesis
 from hypothesis import strategies as st
 from schemathesis.engine import events, from_schema
 
-from leasehold import App, new_id
-from leasehold.web import create_app
-from leasehold.web.doors import Failures
+from relet import App, new_id
+from relet.web import create_app
+from relet.web.doors import Failures
 from tests.conftest import PG_KINDS
 from tests.homes import Home, claim, fail, promote_all, shared_schema
 

@@ -1,4 +1,4 @@
-"""What strangers can do to `leasehold web` by connecting to it: nothing to those who have a token."""
+"""What strangers can do to `relet web` by connecting to it: nothing to those who have a token."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 
 pytest.importorskip("uvicorn")
 
-from leasehold import InvalidInput
-from leasehold.web import connections, doors
-from leasehold.web.connections import MOST, MOST_OF_ADDRESS, MOST_STRANGERS_OF_ADDRESS, Connections, Proxies
+from relet import InvalidInput
+from relet.web import connections, doors
+from relet.web.connections import MOST, MOST_OF_ADDRESS, MOST_STRANGERS_OF_ADDRESS, Connections, Proxies
 from tests.test_cli_web import answers, free_port, serving
 
 TOKEN = "canary-token-of-the-environment"
@@ -28,7 +28,7 @@ SLOW_SIGN_IN = (
 @pytest.fixture
 def port(tmp_path: Path) -> Iterator[int]:
     port = free_port()
-    with serving(tmp_path, port, LEASEHOLD_WEB_TOKEN=TOKEN):
+    with serving(tmp_path, port, RELET_WEB_TOKEN=TOKEN):
         until(lambda: answers(port))
         yield port
 
@@ -107,15 +107,15 @@ def test_what_a_request_says_of_where_it_comes_from_is_believed_of_proxies_only(
         headers = {"authorization": f"Bearer a wrong one {number}", "x-forwarded-for": address}
         return httpx.get(f"http://127.0.0.1:{port}/api/queues", headers=headers, timeout=60).status_code
 
-    with serving(tmp_path, port, LEASEHOLD_WEB_TOKEN=TOKEN):
+    with serving(tmp_path, port, RELET_WEB_TOKEN=TOKEN):
         until(lambda: answers(port))
         guesses = [guess(number, f"203.0.113.{number}") for number in range(doors.MOST_FAILURES + 1)]
         assert guesses == [401] * doors.MOST_FAILURES + [429], "a header is no way round"
     port = free_port()
-    with serving(tmp_path, port, "--proxy", "127.0.0.0/8", LEASEHOLD_WEB_TOKEN=TOKEN):
+    with serving(tmp_path, port, "--proxy", "127.0.0.0/8", RELET_WEB_TOKEN=TOKEN):
         until(lambda: answers(port))
         assert {guess(number, f"203.0.113.{number}") for number in range(doors.MOST_FAILURES + 1)} == {401}
-    with serving(tmp_path, free_port(), "--proxy", "nonsense", LEASEHOLD_WEB_TOKEN=TOKEN) as server:
+    with serving(tmp_path, free_port(), "--proxy", "nonsense", RELET_WEB_TOKEN=TOKEN) as server:
         _, err = server.communicate(timeout=60)
         assert (server.returncode, "--proxy is an address" in err) == (2, True)
 

@@ -11,11 +11,11 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from leasehold import InvalidInput
-from leasehold.redact import HIDDEN, redactor, without_passwords
-from leasehold.web import doors
-from leasehold.web.doors import HEADERS, LARGEST_BODY, LARGEST_SIGN_IN, LOCAL, MOST_FAILURES, SLOWED_BY, Doors
-from leasehold.web.keys import SESSION_FOR, Keys
+from relet import InvalidInput
+from relet.redact import HIDDEN, redactor, without_passwords
+from relet.web import doors
+from relet.web.doors import HEADERS, LARGEST_BODY, LARGEST_SIGN_IN, LOCAL, MOST_FAILURES, SLOWED_BY, Doors
+from relet.web.keys import SESSION_FOR, Keys
 
 OPERATE, READ = "o" * 32, "r" * 32
 PAGE = {"accept": "text/html"}
@@ -34,7 +34,7 @@ async def inside(scope: Any, receive: Any, send: Any) -> None:
     if scope["path"].endswith("/breaks"):
         raise ValueError("a secret detail")
     body = b"" if scope["method"] == "GET" else (await receive())["body"]
-    text = f"{scope['leasehold.caller']} {scope['leasehold.form_token']} {len(body)}".encode()
+    text = f"{scope['relet.caller']} {scope['relet.form_token']} {len(body)}".encode()
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
     await send({"type": "http.response.body", "body": text})
 
@@ -75,7 +75,7 @@ def bearer(token: str = OPERATE) -> dict[str, str]:
 
 
 def test_who_has_no_token_stays_outside(visitor: Visitor) -> None:
-    for headers in ({}, bearer("wrong"), {"authorization": "Basic YTpi"}, {"cookie": "leasehold_session=x"}):
+    for headers in ({}, bearer("wrong"), {"authorization": "Basic YTpi"}, {"cookie": "relet_session=x"}):
         answer = visitor.ask(headers=headers)
         assert (answer.status_code, answer.headers["content-type"]) == (401, "application/problem+json")
         assert answer.headers["www-authenticate"].startswith("Bearer")

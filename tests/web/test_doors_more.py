@@ -12,9 +12,9 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from leasehold.redact import HIDDEN, redactor
-from leasehold.web import doors
-from leasehold.web.doors import LARGEST_BODY, MOST_ADDRESSES, MOST_FAILURES, Failures
+from relet.redact import HIDDEN, redactor
+from relet.web import doors
+from relet.web.doors import LARGEST_BODY, MOST_ADDRESSES, MOST_FAILURES, Failures
 from tests.web.test_doors import OPERATE, PAGE, Visitor, bearer
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
@@ -98,7 +98,7 @@ def test_a_session_is_found_wherever_its_cookie_stands(visitor: Visitor) -> None
     several: list[list[tuple[str, str]]] = [
         [("cookie", there), ("cookie", "theme=dark")],  # as HTTP/2 sends them
         [("cookie", "theme=dark"), ("cookie", there)],
-        [("cookie", f"{there}; leasehold_session=of.another.server.here")],  # of a path that is further away
+        [("cookie", f"{there}; relet_session=of.another.server.here")],  # of a path that is further away
     ]
     for headers in several:
         assert visitor.ask(headers=headers).status_code == 200, headers

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from leasehold.web.pages import charts, graph, timeline
-from leasehold.web.pages.charts import Chart, Series
-from leasehold.web.pages.graph import Edge, Node
-from leasehold.web.pages.timeline import Life, Run, Scale
+from relet.web.pages import charts, graph, timeline
+from relet.web.pages.charts import Chart, Series
+from relet.web.pages.graph import Edge, Node
+from relet.web.pages.timeline import Life, Run, Scale
 
 
 def parse(drawing: Markup) -> ElementTree.Element:

@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from leasehold import App
+from relet import App
 from tests.pages import DOCS, SHELL, blocks, new_module, run_python
 
 GUIDE = DOCS / "guides" / "http.md"
@@ -31,9 +31,7 @@ class Request(NamedTuple):
 
 def requests() -> list[Request]:
     commands = "\n".join(block["code"] for block in SHELL.finditer(GUIDE.read_text()))
-    return [
-        request_of(command) for command in re.findall(r"(?ms)^curl .*?(?=^curl |^export |^leasehold |\Z)", commands)
-    ]
+    return [request_of(command) for command in re.findall(r"(?ms)^curl .*?(?=^curl |^export |^relet |\Z)", commands)]
 
 
 def request_of(command: str) -> Request:
@@ -56,7 +54,7 @@ def request_of(command: str) -> Request:
 
 @pytest.fixture
 def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.setenv("LEASEHOLD_URL", f"sqlite:///{tmp_path}/leasehold.db")
+    monkeypatch.setenv("RELET_URL", f"sqlite:///{tmp_path}/relet.db")
     monkeypatch.chdir(tmp_path)
     module = new_module()
     with asyncio.Runner() as runner:

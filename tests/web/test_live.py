@@ -12,12 +12,12 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from leasehold import App
-from leasehold.web import create_app, live, site
-from leasehold.web.doors import Doors
-from leasehold.web.keys import Keys
-from leasehold.web.live import Live
-from leasehold.web.problems import Refusal
+from relet import App
+from relet.web import create_app, live, site
+from relet.web.doors import Doors
+from relet.web.keys import Keys
+from relet.web.live import Live
+from relet.web.problems import Refusal
 
 TOKEN = "o" * 32
 BEARER = [(b"authorization", b"Bearer " + TOKEN.encode())]

@@ -16,9 +16,9 @@ pytest.importorskip("uvicorn")
 
 import uvicorn
 
-from leasehold import App
-from leasehold.web import create_app
-from leasehold.web.live import MOST_OF_ONE, MOST_STREAMS, SHARE, Live, TooMany
+from relet import App
+from relet.web import create_app
+from relet.web.live import MOST_OF_ONE, MOST_STREAMS, SHARE, Live, TooMany
 from tests.test_cli_web import free_port
 
 OPERATE, READ = "o" * 32, "r" * 32

@@ -12,8 +12,8 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from leasehold import App
-from leasehold.web import create_app
+from relet import App
+from relet.web import create_app
 from tests.djangos import configure
 
 TOKEN = "t" * 32

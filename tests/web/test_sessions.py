@@ -13,11 +13,11 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from leasehold import App
-from leasehold.core.errors import StoreUnavailable
-from leasehold.store.flows import sessions
-from leasehold.web import create_app, live
-from leasehold.web.keys import Caller, Keys
+from relet import App
+from relet.core.errors import StoreUnavailable
+from relet.store.flows import sessions
+from relet.web import create_app, live
+from relet.web.keys import Caller, Keys
 from tests.clocks import at
 from tests.homes import Home, _any_schema, app, home  # noqa: F401
 
@@ -103,7 +103,7 @@ def test_signing_out_that_cannot_be_stored_is_not_said_to_be_done(app: App, monk
         def away(*_: Any) -> None:
             raise StoreUnavailable("gone")
 
-        monkeypatch.setattr("leasehold.sessions.EndedSessions.add", away)
+        monkeypatch.setattr("relet.sessions.EndedSessions.add", away)
         answer = await sign_out(web, cookie)
         assert (answer.status_code, "set-cookie" in answer.headers) == (503, False)
 

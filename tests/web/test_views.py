@@ -12,15 +12,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from leasehold import App
-from leasehold.core.worker import WorkerFacts
-from leasehold.store.flows import look as looks
-from leasehold.store.flows import reports, stats
-from leasehold.store.flows.stats import Count
-from leasehold.tasks import new_id
-from leasehold.web.pages import PAGES, STYLE, answer, refused, render, sign_in
-from leasehold.web.pages.schedules import upcoming
-from leasehold.web.pages.words import visible
+from relet import App
+from relet.core.worker import WorkerFacts
+from relet.store.flows import look as looks
+from relet.store.flows import reports, stats
+from relet.store.flows.stats import Count
+from relet.tasks import new_id
+from relet.web.pages import PAGES, STYLE, answer, refused, render, sign_in
+from relet.web.pages.schedules import upcoming
+from relet.web.pages.words import visible
 from tests.homes import claim, fail
 from tests.web.conftest import ask, view_of, walk
 from tests.web.hostile import MARK
@@ -228,7 +228,7 @@ def test_a_job_view_tells_its_life_in_words_too(shop: App) -> None:
 
 
 def test_a_search_that_has_not_come_to_an_end_says_how_far_it_came(shop: App, monkeypatch: Any) -> None:
-    monkeypatch.setattr(sys.modules["leasehold.web.pages.jobs"], "SCAN", 5)
+    monkeypatch.setattr(sys.modules["relet.web.pages.jobs"], "SCAN", 5)
     _, document = ask(shop, "/jobs", "/jobs?task=nothing-of-this-name")
     assert "Searched back to" in document
     assert "before=" in document

@@ -13,10 +13,10 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from leasehold import App
-from leasehold.web import create_app
-from leasehold.web.api import ENDPOINTS, RESUME_AT_TARGET
-from leasehold.web.app import Paths
+from relet import App
+from relet.web import create_app
+from relet.web.api import ENDPOINTS, RESUME_AT_TARGET
+from relet.web.app import Paths
 from tests.homes import claim, fail, promote_all
 
 OPERATE, READ = "o" * 32, "r" * 32
@@ -64,7 +64,7 @@ async def _begin_of(client: httpx.AsyncClient, headers: dict[str, str]) -> httpx
 
 @pytest.mark.parametrize(
     "headers",
-    [{}, {"authorization": "Bearer " + "x" * 32}, {"cookie": "leasehold_session=1.2.3.4"}, {"accept": "text/html"}],
+    [{}, {"authorization": "Bearer " + "x" * 32}, {"cookie": "relet_session=1.2.3.4"}, {"accept": "text/html"}],
 )
 def test_every_route_answers_401_without_credentials(app: App, headers: dict[str, str]) -> None:
     web = create_app(app, operate=OPERATE, read=READ)
@@ -97,13 +97,13 @@ def test_health_is_open_only_where_that_was_asked_for(app: App) -> None:
 def test_a_token_is_made_and_printed_once_where_none_is_given(
     app: App, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("LEASEHOLD_WEB_TOKEN", "LEASEHOLD_WEB_READ_TOKEN"):
+    for name in ("RELET_WEB_TOKEN", "RELET_WEB_READ_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     web = create_app(app)
     token = capsys.readouterr().err.split()[-1]
     assert len(token) >= 32
     assert web.keys.by_token(token)
-    monkeypatch.setenv("LEASEHOLD_WEB_TOKEN", OPERATE)
+    monkeypatch.setenv("RELET_WEB_TOKEN", OPERATE)
     assert create_app(app).keys.by_token(OPERATE)
     assert capsys.readouterr().err == ""
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasehold.web.pages import words
-from leasehold.web.pages.memory import Memory
+from relet.web.pages import words
+from relet.web.pages.memory import Memory
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 

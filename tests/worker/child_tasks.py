@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from leasehold import Aborted, App, Attempt, Fail, Retry, Snooze
+from relet import Aborted, App, Attempt, Fail, Retry, Snooze
 
 app = App("sqlite:///:memory:")
 process = app.task(process=True)
@@ -19,11 +19,11 @@ process = app.task(process=True)
 
 @app.middleware
 def note_in_environment(attempt: Attempt) -> Iterator[None]:
-    os.environ["LEASEHOLD_TEST_MIDDLEWARE"] = attempt.job.id
+    os.environ["RELET_TEST_MIDDLEWARE"] = attempt.job.id
     try:
         yield
     finally:
-        del os.environ["LEASEHOLD_TEST_MIDDLEWARE"]
+        del os.environ["RELET_TEST_MIDDLEWARE"]
 
 
 @process
@@ -44,7 +44,7 @@ def pid() -> int:
 
 @process
 def middleware() -> str | None:
-    return os.environ.get("LEASEHOLD_TEST_MIDDLEWARE")
+    return os.environ.get("RELET_TEST_MIDDLEWARE")
 
 
 @process

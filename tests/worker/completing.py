@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 
-from leasehold import App, Attempt, Backoff, Draft, Job
-from leasehold.store.flows import lease
-from leasehold.tasks import Task
-from leasehold.worker import Worker
+from relet import App, Attempt, Backoff, Draft, Job
+from relet.store.flows import lease
+from relet.tasks import Task
+from relet.worker import Worker
 from tests.conftest import PG_KINDS
 from tests.homes import Home
 from tests.worker.working import PATIENCE, connect, over, run_sql, until, working

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from leasehold import App
+from relet import App
 from tests.conftest import PG_KINDS
 from tests.homes import (  # noqa: F401
     Home,
@@ -33,7 +33,7 @@ def memory_app() -> Iterator[App]:
 @pytest.fixture(scope="module", params=["sqlite", PG_KINDS[0]])
 def _one_of_two(request: pytest.FixtureRequest) -> Iterator[Home]:
     if request.param == "sqlite":
-        yield Home("sqlite", "", "leasehold")
+        yield Home("sqlite", "", "relet")
     else:
         yield from shared_schema(request)
 
@@ -45,7 +45,7 @@ def two_homes(_one_of_two: Home, tmp_path: Path) -> Iterator[Home]:
         yield _one_of_two
         _one_of_two.empty()
     else:
-        yield Home("sqlite", f"sqlite:///{tmp_path / 'leasehold.db'}", "leasehold")
+        yield Home("sqlite", f"sqlite:///{tmp_path / 'relet.db'}", "relet")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import argparse
 import asyncio
 import os
 
-from leasehold import Worker
+from relet import Worker
 from tests.worker.teller import app
 
 

@@ -1,4 +1,4 @@
-"""Worker processes that tests start, stop, kill and outlive: real ones, run by `python -m leasehold worker`."""
+"""Worker processes that tests start, stop, kill and outlive: real ones, run by `python -m relet worker`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import pytest
 
-from leasehold import App, Client, Job
-from leasehold.core.job import Draft
+from relet import App, Client, Job
+from relet.core.job import Draft
 from tests.conftest import PG_KINDS, SERVERS
 
 T = TypeVar("T")
@@ -83,13 +83,13 @@ class Theatre:
 
     def worker(self, *options: str, url: str | None = None, **environment: str) -> WorkerProcess:
         """Start one, with a short lease unless told otherwise. `environment`: what else its process shall have."""
-        command = ["leasehold", "worker", "tests.worker.victim:app", "--lease", str(LEASE), "--poll", "0.2", *options]
+        command = ["relet", "worker", "tests.worker.victim:app", "--lease", str(LEASE), "--poll", "0.2", *options]
         return self.program(*command, url=url, **environment)
 
     def program(self, *command: str, url: str | None = None, **environment: str) -> WorkerProcess:
         """Start another module than the worker's as a program."""
         log = self.folder / f"worker-{len(self._started) + 1}.log"
-        defaults = {"LEASEHOLD_URL": url or self.url, "VICTIM_SCHEMA": self.schema, "VICTIM_NOTES": str(self._notes)}
+        defaults = {"RELET_URL": url or self.url, "VICTIM_SCHEMA": self.schema, "VICTIM_NOTES": str(self._notes)}
         with log.open("wb") as said:
             process = subprocess.Popen(
                 [sys.executable, "-m", *command], cwd=ROOT, env={**os.environ, **defaults, **environment},
@@ -171,7 +171,7 @@ def processes_with(mark: bytes) -> list[int]:
 def theatre(request: pytest.FixtureRequest, tmp_path: Path, schema: str) -> Iterator[Theatre]:
     """A SQLite file, and a PostgreSQL."""
     if request.param == "sqlite":
-        yield from _play(Theatre("sqlite", f"sqlite:///{tmp_path / 'leasehold.db'}", "leasehold", tmp_path))
+        yield from _play(Theatre("sqlite", f"sqlite:///{tmp_path / 'relet.db'}", "relet", tmp_path))
     else:
         yield from _play_on_postgres(request, tmp_path, schema)
 

@@ -1,4 +1,4 @@
-"""Worker programs: `python -m leasehold worker shop:app` in a directory of its own, as a user starts it.
+"""Worker programs: `python -m relet worker shop:app` in a directory of its own, as a user starts it.
 
 A `Shop` is that directory: a small app in `shop.py`, a file in which its handlers note what they do, and the programs
 that were started there, each with its log. Whatever a test leaves running is killed when the test is over.
@@ -21,8 +21,8 @@ from typing import Any
 
 import pytest
 
-from leasehold import App, Job
-from leasehold.worker.signals import AT_ONCE
+from relet import App, Job
+from relet.worker.signals import AT_ONCE
 from tests.conftest import LOCAL_PG_KINDS, SERVERS
 from tests.servers import PrivateServer, Server
 
@@ -31,7 +31,7 @@ PATIENCE = 20.0
 APP = """
 import asyncio, logging, os, time
 from pathlib import Path
-from leasehold import Aborted, App, Attempt, events
+from relet import Aborted, App, Attempt, events
 
 app = App({url!r}, schema={schema!r})
 log = logging.getLogger("shop")
@@ -178,7 +178,7 @@ def say_in_process(attempt: Attempt, text: str) -> None:
 
 @dataclass
 class Program:
-    """One `leasehold ...`, started and perhaps over."""
+    """One `relet ...`, started and perhaps over."""
 
     process: subprocess.Popen[bytes]
     output: Path
@@ -241,7 +241,7 @@ class Shop:
 
     place: Path
     url: str
-    schema: str = "leasehold"
+    schema: str = "relet"
     programs: list[Program] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -261,19 +261,19 @@ class Shop:
         return program
 
     def run(self, *arguments: str, url: str | None = None) -> Program:
-        """`leasehold` with these arguments."""
+        """`relet` with these arguments."""
         output = self.place / f"log{len(self.programs)}"
         if url is not None:
             (self.place / "shop.py").write_text(APP.format(url=url, schema=self.schema))
         with output.open("wb") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "leasehold", *arguments],
+                [sys.executable, "-m", "relet", *arguments],
                 cwd=self.place,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                env={name: value for name, value in os.environ.items() if name != "LEASEHOLD_URL"},
+                env={name: value for name, value in os.environ.items() if name != "RELET_URL"},
             )
         self.programs.append(Program(process, output))
         return self.programs[-1]
@@ -330,12 +330,12 @@ class Shop:
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[Shop]:
     """A shop on SQLite."""
-    with a_shop(tmp_path, f"sqlite:///{tmp_path / 'leasehold.db'}") as made:
+    with a_shop(tmp_path, f"sqlite:///{tmp_path / 'relet.db'}") as made:
         yield made
 
 
 @contextmanager
-def a_shop(place: Path, url: str, schema: str = "leasehold") -> Iterator[Shop]:
+def a_shop(place: Path, url: str, schema: str = "relet") -> Iterator[Shop]:
     """A shop anywhere, with its schema made."""
     shop = Shop(place, url, schema)
     try:

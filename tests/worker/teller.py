@@ -17,19 +17,19 @@ from typing import Any
 
 import psycopg
 
-from leasehold import App, Attempt, Backoff
+from relet import App, Attempt, Backoff
 from tests.worker.victim import note
 
 POINTS = ("begun", "wrote", "completed", "committed")
 
-_SCHEMA = os.environ.get("VICTIM_SCHEMA", "leasehold")
+_SCHEMA = os.environ.get("VICTIM_SCHEMA", "relet")
 _SOON = Backoff(base=0.01, max=0.1)
 
 app = App(schema=_SCHEMA)
 
 
 def is_postgres() -> bool:
-    return os.environ["LEASEHOLD_URL"].startswith("postgresql")
+    return os.environ["RELET_URL"].startswith("postgresql")
 
 
 def table(name: str, schema: str | None = None) -> str:
@@ -122,7 +122,7 @@ def own_in_process(attempt: Attempt, cents: int, dies: str | None = None) -> int
 
 @contextmanager
 def _own_connection() -> Iterator[Any]:
-    url = os.environ["LEASEHOLD_URL"]
+    url = os.environ["RELET_URL"]
     if is_postgres():
         with psycopg.connect(url, application_name="the teller's own") as raw:
             yield raw

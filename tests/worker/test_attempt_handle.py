@@ -13,9 +13,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from leasehold import App, Attempt, State
-from leasehold.core.job import Progress
-from leasehold.worker.upkeep import PROGRESS_EVERY
+from relet import App, Attempt, State
+from relet.core.job import Progress
+from relet.worker.upkeep import PROGRESS_EVERY
 from tests.homes import Home
 from tests.worker.test_attempts import both_kinds, define
 from tests.worker.working import error_of, over, until, until_state, working

@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from leasehold import (
+from relet import (
     App,
     Attempt,
     Fail,

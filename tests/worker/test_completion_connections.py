@@ -16,9 +16,9 @@ from sqlalchemy import create_engine, event
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
-from leasehold import Attempt, InvalidInput, Job, LeaseLost, State
-from leasehold.store import server
-from leasehold.tasks import Task
+from relet import Attempt, InvalidInput, Job, LeaseLost, State
+from relet.store import server
+from relet.tasks import Task
 from tests.djangos import WAYS as DJANGO_WAYS
 from tests.djangos import configure
 from tests.store.transactions import POSTGRES_WAYS, SQLITE_WAYS, Transaction, Way, alchemy_url

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from leasehold import Aborted, App, Attempt, Backoff, InvalidTransition, State
-from leasehold.core.errors import LeaseholdError
-from leasehold.core.ids import make_id
-from leasehold.worker import Worker
+from relet import Aborted, App, Attempt, Backoff, InvalidTransition, State
+from relet.core.errors import ReletError
+from relet.core.ids import make_id
+from relet.worker import Worker
 from tests.homes import beat
 from tests.worker.completing import ON_POSTGRES, Begin, Stage
 from tests.worker.working import PATIENCE, connect, over, state, until, until_state, working
@@ -226,10 +226,10 @@ def test_a_timeout_that_passes_while_the_completion_is_open_counts_if_that_is_ro
 @ON_POSTGRES
 def test_after_a_savepoint_took_the_completion_back_a_timeout_ends_what_may_be_written(stage: Stage) -> None:
     """The job was settled meanwhile: by the same lease, but not by this transaction."""
-    raised: list[LeaseholdError] = []
+    raised: list[ReletError] = []
 
     async def scene(attempt: Attempt, begin: Begin) -> None:
-        with pytest.raises(LeaseholdError) as refused:  # noqa: PT012
+        with pytest.raises(ReletError) as refused:  # noqa: PT012
             async with begin() as tx:
                 await tx.write("a")
                 try:

@@ -8,8 +8,8 @@ import threading
 import time
 from typing import Any
 
-from leasehold import Aborted, App, Attempt, Job, State
-from leasehold.store.flows import lease
+from relet import Aborted, App, Attempt, Job, State
+from relet.store.flows import lease
 from tests.homes import Home
 from tests.worker.working import never_reap, over, run_sql, until, working, writes_held_up
 

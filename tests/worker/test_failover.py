@@ -16,7 +16,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from leasehold.core.errors import StoreError
+from relet.core.errors import StoreError
 from tests.conftest import LOCAL_PG_KINDS, SERVERS
 from tests.servers import PrivateServer
 from tests.worker.programs import Program, Shop, a_shop, until
@@ -24,7 +24,7 @@ from tests.worker.programs import Program, Shop, a_shop, until
 LEASE = 6.0
 FIRST_ACK_WITHIN = 5.0  # seconds of the promotion
 PATIENCE = 60.0
-LONG = pytest.mark.skipif("LEASEHOLD_LONG" not in os.environ, reason="takes a minute: ./dev failover")
+LONG = pytest.mark.skipif("RELET_LONG" not in os.environ, reason="takes a minute: ./dev failover")
 
 
 @dataclass
@@ -58,7 +58,7 @@ def sync_states(server: PrivateServer) -> list[str]:
 
 def sessions(server: PrivateServer) -> int:
     with psycopg.connect(server.dsn) as connection:
-        query = "select count(*) from pg_stat_activity where application_name = 'leasehold'"
+        query = "select count(*) from pg_stat_activity where application_name = 'relet'"
         return int((connection.execute(query).fetchone() or (0,))[0])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leasehold import App, State
+from relet import App, State
 from tests.homes import Home
 from tests.worker.working import until, until_state, working
 

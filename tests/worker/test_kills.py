@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from leasehold import Job, State
+from relet import Job, State
 from tests.worker import victim
 from tests.worker.processes import Theatre, WorkerProcess, lives, theatre, wait_until  # noqa: F401
 

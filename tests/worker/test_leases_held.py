@@ -11,8 +11,8 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from leasehold import App, Attempt, State
-from leasehold.worker import Worker
+from relet import App, Attempt, State
+from relet.worker import Worker
 from tests.homes import Home
 from tests.worker.working import connect, over, take, until, until_state, working
 
@@ -92,7 +92,7 @@ def test_living_workers_keep_their_jobs_while_renewals_fail_and_the_pulse_does_n
 
 
 def test_living_workers_keep_their_jobs_while_a_transaction_holds_the_file(tmp_path: object) -> None:
-    home = Home("sqlite", f"sqlite:///{tmp_path}/leasehold.db", "leasehold")
+    home = Home("sqlite", f"sqlite:///{tmp_path}/relet.db", "relet")
     app, starts, go = home.app(), list[int](), threading.Event()
 
     @app.task

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from leasehold import App, Attempt, Backoff, InvalidInput, Job, SchemaMismatch, Worker, events
-from leasehold.core.job import Outcome
-from leasehold.worker import upkeep
-from leasehold.worker.run import Run
+from relet import App, Attempt, Backoff, InvalidInput, Job, SchemaMismatch, Worker, events
+from relet.core.job import Outcome
+from relet.worker import upkeep
+from relet.worker.run import Run
 from tests.homes import _any_schema, app, home  # noqa: F401
 from tests.servers import Server
 from tests.worker.programs import PATIENCE, pg_server, until  # noqa: F401
@@ -66,11 +66,11 @@ async def while_running(worker: Worker, what: Awaitable[object]) -> None:
         await running
 
 
-def leasehold_threads() -> list[str]:
+def relet_threads() -> list[str]:
     """Those that see to a worker; the ones that wait for a next call, or listen a little longer, are not counted."""
     lasting = ("slot", "child", "listener", "client", "idle", "deadlines")
-    names = [thread.name for thread in threading.enumerate() if thread.name.startswith("leasehold")]
-    return [name for name in names if not name.removeprefix("leasehold-").startswith(lasting)]
+    names = [thread.name for thread in threading.enumerate() if thread.name.startswith("relet")]
+    return [name for name in names if not name.removeprefix("relet-").startswith(lasting)]
 
 
 def test_until_idle_waits_for_what_is_due_however_long_it_takes_to_be_let_go(
@@ -139,7 +139,7 @@ def test_a_worker_runs_beside_other_things_on_a_loop_until_told_to_stop(app: App
 
     asyncio.run(main(), debug=True)
     assert heard == ["WorkerStarted", "WorkerStopping", "WorkerStopped"]
-    until(lambda: not leasehold_threads(), lambda: str(leasehold_threads()))
+    until(lambda: not relet_threads(), lambda: str(relet_threads()))
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ def test_the_end_of_asyncio_run_ends_a_worker_that_nobody_awaits(memory_app: App
     asyncio.run(asyncio.wait_for(main(), PATIENCE))  # cancels the worker, and its handlers as well
     found = [memory_app.client.get(job) for job in jobs]
     assert {(job.state, job.attempt) for job in found if job} == {("queued", 0)}
-    until(lambda: not leasehold_threads(), lambda: str(leasehold_threads()))
+    until(lambda: not relet_threads(), lambda: str(relet_threads()))
 
 
 def test_a_loop_that_is_closed_under_a_worker_does_not_keep_it_from_stopping(memory_app: App) -> None:
@@ -361,7 +361,7 @@ def test_a_store_that_cannot_be_reached_is_waited_for_until_told_to_stop(caplog:
     asyncio.run(asyncio.wait_for(run_and_stop(), PATIENCE))
     assert "cannot connect" in caplog.text
     assert "swordfish" not in caplog.text
-    until(lambda: not leasehold_threads(), lambda: str(leasehold_threads()))
+    until(lambda: not relet_threads(), lambda: str(relet_threads()))
 
 
 def test_a_store_without_a_schema_raises_from_run(pg_server: Server, schema: str) -> None:
@@ -383,7 +383,7 @@ def test_max_jobs_ends_the_run(memory_app: App) -> None:
 
 FORKED = """
 import asyncio, os, sys, threading, time
-from leasehold import App, Worker
+from relet import App, Worker
 
 app = App({url!r}, schema={schema!r})
 
@@ -428,7 +428,7 @@ if __name__ == "__main__":
 def test_a_worker_runs_in_a_fork_of_a_process_that_had_one(
     kind: str, pg_server: Server, tmp_path: Path, schema: str
 ) -> None:
-    url = pg_server.dsn if kind == "postgres" else f"sqlite:///{tmp_path / 'leasehold.db'}"
+    url = pg_server.dsn if kind == "postgres" else f"sqlite:///{tmp_path / 'relet.db'}"
     (tmp_path / "program.py").write_text(FORKED.format(url=url, schema=schema))
     try:
         done = subprocess.run(

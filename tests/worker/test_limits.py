@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from leasehold import App
-from leasehold.worker import lane
+from relet import App
+from relet.worker import lane
 from tests.homes import Home
 from tests.worker.working import until, working
 

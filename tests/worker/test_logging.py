@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from leasehold import App, Backoff
-from leasehold.logs import TEXT, JobContext, JsonLines
+from relet import App, Backoff
+from relet.logs import TEXT, JobContext, JsonLines
 from tests.worker.working import over, working
 
 
@@ -91,7 +91,7 @@ def test_a_line_says_whose_job_it_is_and_who_runs_it(memory_app: App, stream: io
 
 
 def test_what_the_worker_says_of_a_job_is_marked_likewise(memory_app: App, stream: io.StringIO) -> None:
-    logger = logging.getLogger("leasehold.worker")
+    logger = logging.getLogger("relet.worker")
     logger.addHandler(logging.getLogger("users").handlers[-1])
     logger.setLevel("INFO")
 

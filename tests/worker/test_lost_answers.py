@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from leasehold import Job, State
+from relet import Job, State
 from tests.worker import victim
 from tests.worker.processes import Theatre, WorkerProcess, pg_theatre  # noqa: F401
 from tests.worker.proxy import CLAIM, COMMIT, MINE, RENEW, SUCCEED, Proxy, proxy_to

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from leasehold import App, Job, State
+from relet import App, Job, State
 from tests.homes import Home
 from tests.worker.working import over, run_sql, until, working
 

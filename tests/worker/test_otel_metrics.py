@@ -13,13 +13,13 @@ from opentelemetry.metrics import NoOpMeter
 from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 
-from leasehold import App, Attempt, Backoff, JobNotFound, Snooze, State
-from leasehold.contrib.opentelemetry.measures import Measures
+from relet import App, Attempt, Backoff, JobNotFound, Snooze, State
+from relet.contrib.opentelemetry.measures import Measures
 from tests.pages import DOCS
 from tests.worker.tracing import Watched, watching
 from tests.worker.working import over, take, until, working
 
-QUEUE, TASK, ERROR = "messaging.destination.name", "leasehold.task", "error.type"
+QUEUE, TASK, ERROR = "messaging.destination.name", "relet.task", "error.type"
 OPERATION = "messaging.operation.name"
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -46,21 +46,21 @@ def test_messages_are_counted_where_they_are_sent_and_where_they_are_run(memory_
     assert watched.sums("messaging.client.sent.messages", OPERATION, QUEUE, ERROR) == {
         ("enqueue", "mail", None): 3,
         ("enqueue", "default", None): 1,
-        ("enqueue", "mail", "leasehold.core.errors.JobNotFound"): 1,
+        ("enqueue", "mail", "relet.core.errors.JobNotFound"): 1,
         ("continue_with", "default", None): 3,
     }
     assert watched.sums("messaging.client.operation.duration", OPERATION, QUEUE, ERROR) == {
         ("enqueue", None, None): 1,
         ("enqueue", "mail", None): 1,
-        ("enqueue", "mail", "leasehold.core.errors.JobNotFound"): 1,
+        ("enqueue", "mail", "relet.core.errors.JobNotFound"): 1,
     }
     by_queue_and_task = {("process", "mail", "work"): 3, ("process", "default", "last"): 4}
     assert watched.sums("messaging.client.consumed.messages", OPERATION, QUEUE, TASK) == by_queue_and_task
     assert watched.sums("messaging.process.duration", OPERATION, QUEUE, TASK) == by_queue_and_task
-    assert watched.sums("leasehold.job.wait", OPERATION, QUEUE, TASK) == by_queue_and_task
+    assert watched.sums("relet.job.wait", OPERATION, QUEUE, TASK) == by_queue_and_task
     bounds = watched.points("messaging.process.duration")[0].explicit_bounds
     assert (bounds[0], bounds[-1]) == (0.005, 7200)
-    assert all(point.attributes["messaging.system"] == "leasehold" for point in watched.points("leasehold.attempts"))
+    assert all(point.attributes["messaging.system"] == "relet" for point in watched.points("relet.attempts"))
 
 
 def test_attempts_are_counted_by_what_came_of_them(memory_app: App, watched: Watched) -> None:
@@ -78,16 +78,16 @@ def test_attempts_are_counted_by_what_came_of_them(memory_app: App, watched: Wat
         over(memory_app, work.enqueue("snooze"), work.enqueue("fail"))
         held = [work.enqueue("wait") for _ in range(2)]
         until(lambda: all(memory_app.client.get(job).state is State.RUNNING for job in held))  # type: ignore[union-attr]
-        until(lambda: watched.sums("leasehold.worker.slot.usage") == {(): 2})
-        assert watched.sums("leasehold.worker.slot.limit") == {(): 10}
+        until(lambda: watched.sums("relet.worker.slot.usage") == {(): 2})
+        assert watched.sums("relet.worker.slot.limit") == {(): 10}
         memory_app.client.cancel(held[0])
         memory_app.client.delete(held[1])
         over(memory_app, held[0])
-        until(lambda: watched.sums("leasehold.worker.slot.usage") == {(): 0})
+        until(lambda: watched.sums("relet.worker.slot.usage") == {(): 0})
         wanted = {("succeeded",): 1, ("snoozed",): 1, ("retried",): 1, ("failed",): 1, ("cancelled",): 1, ("lost",): 1}
-        until(lambda: watched.sums("leasehold.attempts", "leasehold.outcome") == wanted)
-    assert watched.sums("leasehold.lease.losses", QUEUE, "leasehold.reason") == {("default", "deleted"): 1}
-    assert watched.sums("leasehold.worker.slot.limit") == {(): 0}
+        until(lambda: watched.sums("relet.attempts", "relet.outcome") == wanted)
+    assert watched.sums("relet.lease.losses", QUEUE, "relet.reason") == {("default", "deleted"): 1}
+    assert watched.sums("relet.worker.slot.limit") == {(): 0}
     assert watched.sums("messaging.process.duration", ERROR) == {(None,): 4, ("ValueError",): 2}
 
 
@@ -99,7 +99,7 @@ def test_reaps_are_counted_by_who_reaps(memory_app: App, watched: Watched) -> No
     assert take(memory_app, seconds=0.1)
     with working(memory_app):
         over(memory_app, job)
-    assert watched.sums("leasehold.reaps", "leasehold.state") == {("queued",): 1}
+    assert watched.sums("relet.reaps", "relet.state") == {("queued",): 1}
 
 
 def test_what_a_job_has_waited_for_is_from_when_it_was_due(memory_app: App, watched: Watched) -> None:
@@ -108,7 +108,7 @@ def test_what_a_job_has_waited_for_is_from_when_it_was_due(memory_app: App, watc
 
     with working(memory_app):
         over(memory_app, work.using(delay=0.5).enqueue())
-    (point,) = watched.points("leasehold.job.wait")
+    (point,) = watched.points("relet.job.wait")
     assert 0 <= point.sum < 0.4
 
 
@@ -230,12 +230,12 @@ def run_some(app: App, caplog: pytest.LogCaptureFixture) -> list[str]:
     def fails() -> None:
         raise ValueError("as it should")
 
-    with caplog.at_level(logging.ERROR, "leasehold.telemetry"), working(app):
+    with caplog.at_level(logging.ERROR, "relet.telemetry"), working(app):
         for _ in range(3):
             many = app.client.enqueue_many([plain.draft(), on_loop.draft()])
             assert app.client.results([plain.enqueue(), on_loop.enqueue(), *many], timeout=20) == ["end"] * 4
             assert over(app, fails.enqueue())[0].error.startswith("ValueError: as it should")  # type: ignore[union-attr]
-    said = [record.getMessage() for record in caplog.records if record.name == "leasehold.telemetry"]
+    said = [record.getMessage() for record in caplog.records if record.name == "relet.telemetry"]
     assert len(said) == len(set(said))
-    assert not [record for record in caplog.records if record.name == "leasehold.events"]
+    assert not [record for record in caplog.records if record.name == "relet.events"]
     return said

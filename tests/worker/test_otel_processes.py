@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from leasehold import App, Draft, new_id
-from leasehold.core.job import Policy
+from relet import App, Draft, new_id
+from relet.core.job import Policy
 
 SHOP = """
 import logging
@@ -21,8 +21,8 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
 
-from leasehold import App, Attempt
-from leasehold.contrib.opentelemetry import instrument
+from relet import App, Attempt
+from relet.contrib.opentelemetry import instrument
 
 provider = TracerProvider()
 out = open(Path(__file__).parent / "spans", "a", buffering=1)
@@ -74,9 +74,9 @@ CONTEXT = json.dumps({"traceparent": f"00-{TRACE}-b7ad6b7169203331-01"})
 
 def run_worker(place: Path, url: str) -> tuple[str, dict[str, list[dict[str, Any]]]]:
     """What it logged, and its spans by name."""
-    command = [sys.executable, "-m", "leasehold", "worker", "shop:app", "--until-idle", "--log-format", "json"]
+    command = [sys.executable, "-m", "relet", "worker", "shop:app", "--until-idle", "--log-format", "json"]
     ran = subprocess.run(
-        command, cwd=place, env={**os.environ, "LEASEHOLD_URL": url}, capture_output=True, text=True, timeout=60
+        command, cwd=place, env={**os.environ, "RELET_URL": url}, capture_output=True, text=True, timeout=60
     )
     assert ran.returncode == 0, ran.stderr
     spans: dict[str, list[dict[str, Any]]] = {}
@@ -88,7 +88,7 @@ def run_worker(place: Path, url: str) -> tuple[str, dict[str, list[dict[str, Any
 
 def test_the_trace_goes_on_in_threads_on_the_loop_and_in_child_processes(tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(SHOP)
-    url = f"sqlite:///{tmp_path / 'leasehold.db'}"
+    url = f"sqlite:///{tmp_path / 'relet.db'}"
     app = App(url)
     app.client.migrate()
     queues = {"in_process": "processes", "in_process_on_loop": "processes-loop", "on_loop": "loop", "dying": "deaths"}
@@ -98,7 +98,7 @@ def test_the_trace_goes_on_in_threads_on_the_loop_and_in_child_processes(tmp_pat
     app.close()
     logged, spans = run_worker(tmp_path, url)
 
-    runs = {span["attributes"]["leasehold.task"]: span for name in spans if "process" in name for span in spans[name]}
+    runs = {span["attributes"]["relet.task"]: span for name in spans if "process" in name for span in spans[name]}
     assert runs.keys() == {*queues, "in_thread"}
     assert {span["context"]["trace_id"] for every in spans.values() for span in every} == {f"0x{TRACE}"}
     assert {runs[task]["parent_id"] for task in queues} == {"0xb7ad6b7169203331"}
@@ -112,7 +112,7 @@ def test_the_trace_goes_on_in_threads_on_the_loop_and_in_child_processes(tmp_pat
     assert own[ids["in_thread"]] == own[ids["on_loop"]]
 
     failed = runs["in_process_on_loop"]
-    assert (failed["attributes"]["error.type"], failed["attributes"]["leasehold.outcome"]) == ("LookupError", "failed")
+    assert (failed["attributes"]["error.type"], failed["attributes"]["relet.outcome"]) == ("LookupError", "failed")
     assert failed["events"][0]["attributes"]["exception.type"] == "LookupError"
     assert "nowhere" in failed["events"][0]["attributes"]["exception.stacktrace"]
     assert runs["dying"]["attributes"]["error.type"] == "worker_lost"

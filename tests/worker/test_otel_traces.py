@@ -15,10 +15,10 @@ import pytest
 from opentelemetry import baggage, context, trace
 from opentelemetry.trace import SpanKind, StatusCode
 
-from leasehold import App, Attempt, Backoff, Draft, Fail, Retry, Snooze
-from leasehold.contrib.opentelemetry import instrument, uninstrument
-from leasehold.contrib.opentelemetry.words import server
-from leasehold.logs import JobContext
+from relet import App, Attempt, Backoff, Draft, Fail, Retry, Snooze
+from relet.contrib.opentelemetry import instrument, uninstrument
+from relet.contrib.opentelemetry.words import server
+from relet.logs import JobContext
 from tests.homes import Home
 from tests.worker.tracing import Watched, id_of, parent_of, trace_of, watching
 from tests.worker.working import over, until, working
@@ -73,8 +73,8 @@ def test_a_handler_runs_below_who_enqueued_its_job(two_apps: App, kind: str) -> 
     assert trace_of(run) == request.get_span_context().trace_id
     assert seen == [id_of(run)]
     assert run.status.status_code is StatusCode.UNSET
-    common = {"messaging.system": "leasehold", "messaging.destination.name": "mail", "messaging.message.id": job.id}
-    common |= {"leasehold.task": "work", "leasehold.target": "acct-7"}
+    common = {"messaging.system": "relet", "messaging.destination.name": "mail", "messaging.message.id": job.id}
+    common |= {"relet.task": "work", "relet.target": "acct-7"}
     said = {name: value for name, value in (sent.attributes or {}).items() if not name.startswith("server.")}
     assert said == common | {"messaging.operation.name": "enqueue", "messaging.operation.type": "send"}
     said = {name: value for name, value in (run.attributes or {}).items() if not name.startswith("server.")}
@@ -83,8 +83,8 @@ def test_a_handler_runs_below_who_enqueued_its_job(two_apps: App, kind: str) -> 
         "messaging.operation.type": "process",
         "messaging.message.conversation_id": job.id,
         "messaging.client.id": worker.id,
-        "leasehold.attempt": 1,
-        "leasehold.outcome": "succeeded",
+        "relet.attempt": 1,
+        "relet.outcome": "succeeded",
     }
 
 
@@ -113,7 +113,7 @@ def test_every_retry_hangs_below_the_same_producer(memory_app: App, watched: Wat
     runs = watched.named("process default", 3)
     assert {parent_of(run) for run in runs} == {id_of(watched.one("enqueue default"))}
     told = [(dict(run.attributes or {}), run.status) for run in runs]
-    assert [(said["leasehold.attempt"], said["leasehold.outcome"]) for said, _ in told] == [
+    assert [(said["relet.attempt"], said["relet.outcome"]) for said, _ in told] == [
         (1, "retried"),
         (2, "retried"),
         (3, "succeeded"),
@@ -219,7 +219,7 @@ def test_a_job_that_was_there_already_is_the_one_that_the_span_names(memory_app:
     assert second.existing
     said = [dict(span.attributes or {}) for span in watched.named("enqueue default", 2)]
     assert [one["messaging.message.id"] for one in said] == [first.id, first.id]
-    assert [one.get("leasehold.existing") for one in said] == [None, True]
+    assert [one.get("relet.existing") for one in said] == [None, True]
 
 
 def test_a_scheduled_job_begins_a_trace_of_its_own(memory_app: App, watched: Watched) -> None:
@@ -293,18 +293,18 @@ def test_a_span_says_what_came_of_the_attempt(memory_app: App, watched: Watched,
         over(memory_app, *[work.using(queue=queue).enqueue() for queue in ends])
         firsts = {queue: watched.named(f"process {queue}", 1)[0] for queue in ends}
     told = {
-        queue: ((span.attributes or {})["leasehold.outcome"], (span.attributes or {}).get("error.type"), span.status)
+        queue: ((span.attributes or {})["relet.outcome"], (span.attributes or {}).get("error.type"), span.status)
         for queue, span in firsts.items()
     }
     assert {queue: one[:2] for queue, one in told.items()} == {
-        "failed": ("failed", "leasehold.core.errors.Fail"),
+        "failed": ("failed", "relet.core.errors.Fail"),
         "snoozed": ("snoozed", None),
-        "retried": ("retried", "leasehold.core.errors.Retry"),
+        "retried": ("retried", "relet.core.errors.Retry"),
         "raised": ("retried", "LookupError"),
     }
     assert told["snoozed"][2].status_code is StatusCode.UNSET
     assert told["raised"][2].status_code is StatusCode.ERROR
-    assert (firsts["snoozed"].attributes or {})["leasehold.delay"] == 0.0
+    assert (firsts["snoozed"].attributes or {})["relet.delay"] == 0.0
 
 
 def test_a_payload_or_result_that_does_not_fit_shows(memory_app: App, watched: Watched) -> None:
@@ -318,7 +318,7 @@ def test_a_payload_or_result_that_does_not_fit_shows(memory_app: App, watched: W
         result, payload = watched.one("process default"), watched.one("process mail")
     assert "returned what cannot be stored" in str(result.status.description)
     assert "other arguments" in str(payload.status.description)
-    assert (result.attributes or {})["leasehold.outcome"] == (payload.attributes or {})["leasehold.outcome"] == "failed"
+    assert (result.attributes or {})["relet.outcome"] == (payload.attributes or {})["relet.outcome"] == "failed"
 
 
 @each_kind
@@ -347,7 +347,7 @@ def test_aborted_attempts_say_why(memory_app: App, watched: Watched, kind: str) 
         over(memory_app, late, unwanted)
         spans = {queue: watched.one(f"process {queue}") for queue in ("late", "unwanted", "gone")}
     said = {queue: dict(span.attributes or {}) for queue, span in spans.items()}
-    assert {queue: (one["leasehold.outcome"], one["leasehold.reason"]) for queue, one in said.items()} == {
+    assert {queue: (one["relet.outcome"], one["relet.reason"]) for queue, one in said.items()} == {
         "late": ("failed", "timeout"),
         "unwanted": ("cancelled", "cancelled"),
         "gone": ("lost", "deleted"),
@@ -403,9 +403,9 @@ def test_what_the_worker_says_of_a_job_has_its_trace(memory_app: App, caplog: py
 
 
 def test_whoever_lacks_the_package_is_told_what_to_install() -> None:
-    script = "import sys; sys.modules['opentelemetry'] = None; import leasehold.contrib.opentelemetry"
+    script = "import sys; sys.modules['opentelemetry'] = None; import relet.contrib.opentelemetry"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert "pip install 'leasehold[otel]'" in ran.stderr
+    assert "pip install 'relet[otel]'" in ran.stderr
 
 
 def test_instrumenting_twice_traces_once_and_uninstrumenting_ends_it(memory_app: App, watched: Watched) -> None:
@@ -414,8 +414,8 @@ def test_instrumenting_twice_traces_once_and_uninstrumenting_ends_it(memory_app:
     with working(memory_app):
         over(memory_app, work.enqueue())
         assert len(watched.named("process default", 1)) == 1
-        until(lambda: watched.sums("leasehold.attempts", "leasehold.outcome"))  # counted after the span has ended
-        assert watched.sums("leasehold.attempts", "leasehold.outcome") == {("succeeded",): 1}
+        until(lambda: watched.sums("relet.attempts", "relet.outcome"))  # counted after the span has ended
+        assert watched.sums("relet.attempts", "relet.outcome") == {("succeeded",): 1}
         uninstrument(memory_app)
         job = work.enqueue()
         over(memory_app, job)

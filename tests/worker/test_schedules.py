@@ -13,9 +13,9 @@ from statistics import median
 
 import pytest
 
-from leasehold import App, Attempt, InvalidInput, State
-from leasehold.worker import Worker
-from leasehold.worker.upkeep import Upkeep
+from relet import App, Attempt, InvalidInput, State
+from relet.worker import Worker
+from relet.worker.upkeep import Upkeep
 from tests.homes import Home
 from tests.worker import victim
 from tests.worker.processes import Theatre, theatre, wait_until  # noqa: F401

@@ -11,8 +11,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from leasehold import App
-from leasehold.store.sqlite import SQLiteStore
+from relet import App
+from relet.store.sqlite import SQLiteStore
 from tests.faults import failing, failures
 from tests.homes import Home
 from tests.servers import Server
@@ -148,7 +148,7 @@ def test_a_worker_whose_connections_hang_settles_what_it_has_and_goes_on(
 
 
 def test_a_success_survives_a_full_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    app = App(f"sqlite:///{tmp_path / 'leasehold.db'}")
+    app = App(f"sqlite:///{tmp_path / 'relet.db'}")
     store = app.store()
     assert isinstance(store, SQLiteStore)
 

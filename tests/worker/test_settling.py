@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from leasehold import App, Attempt, State
-from leasehold.core.stats import BOUNDS
-from leasehold.worker.reporter import _add, _Times
-from leasehold.worker.run import Run
+from relet import App, Attempt, State
+from relet.core.stats import BOUNDS
+from relet.worker.reporter import _add, _Times
+from relet.worker.run import Run
 from tests.homes import Home, beat
 from tests.worker.working import connect, never_reap, over, run_sql, state, until, until_state, working
 
@@ -94,7 +94,7 @@ def test_one_outcome_that_the_database_refuses_does_not_hold_up_the_others(home:
 
 def test_a_job_whose_every_outcome_is_refused_is_not_run_for_ever_at_no_cost(tmp_path: Path) -> None:
     """Its lease runs out, and that counts: it is not given back as a claim whose answer was lost."""
-    home = Home("sqlite", f"sqlite:///{tmp_path / 'leasehold.db'}", "leasehold")
+    home = Home("sqlite", f"sqlite:///{tmp_path / 'relet.db'}", "relet")
     app = home.app()
 
     @app.task
@@ -210,7 +210,7 @@ def test_a_caller_who_has_a_successors_key_in_hand_holds_up_that_chain_alone(pg_
 
 def test_a_job_that_runs_alone_waits_until_the_others_are_settled(tmp_path: Path) -> None:
     """Were it to take the worker down now, the one that has just ended would lose its attempt with it."""
-    home = Home("sqlite", f"sqlite:///{tmp_path / 'leasehold.db'}", "leasehold")
+    home = Home("sqlite", f"sqlite:///{tmp_path / 'relet.db'}", "relet")
     app = home.app()
     gone: list[str] = []
     beside: list[int] = []

@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from leasehold.store.flows import lease
+from relet.store.flows import lease
 from tests import homes
 from tests.servers import PrivateServer, Server
 from tests.worker.programs import (  # noqa: F401
@@ -49,7 +49,7 @@ def reap_for(shop: Shop, seconds: float) -> None:
 @contextmanager
 def nobody_can_write(shop: Shop) -> Iterator[None]:
     """Somebody else has the file of SQLite for himself."""
-    with closing(sqlite3.connect(shop.place / "leasehold.db", isolation_level=None, timeout=PATIENCE)) as other:
+    with closing(sqlite3.connect(shop.place / "relet.db", isolation_level=None, timeout=PATIENCE)) as other:
         other.execute("begin immediate")
         yield
 
@@ -138,7 +138,7 @@ def test_signals_that_come_together_count_once(shop: Shop) -> None:
     worker.says("have 300 s to end")
     shop.go()
     assert worker.code() == 0
-    assert worker.log.count("leasehold.worker: SIG") == 1
+    assert worker.log.count("relet.worker: SIG") == 1
     assert (shop.job(job).state, shop.job(job).attempt) == ("succeeded", 1)
 
 

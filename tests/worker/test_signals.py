@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from leasehold import App, Attempt, Backoff, InvalidTransition, JobNotFound, SignalTimeout, State
-from leasehold.core.errors import Suspended
-from leasehold.tasks import PlainTask
+from relet import App, Attempt, Backoff, InvalidTransition, JobNotFound, SignalTimeout, State
+from relet.core.errors import Suspended
+from relet.tasks import PlainTask
 from tests.homes import Home, promote_all
 from tests.worker.working import PATIENCE, connect, error_of, over, state, until, working
 

@@ -13,8 +13,8 @@ import pytest
 import structlog
 from opentelemetry import baggage, context
 
-from leasehold import App
-from leasehold.attempt import current
+from relet import App
+from relet.attempt import current
 from tests.worker.working import over, until, working
 
 number: ContextVar[int] = ContextVar("number", default=0)

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from leasehold import App, Job, State
-from leasehold.store.flows.promote import promote
-from leasehold.tasks import Task
-from leasehold.worker import Worker
-from leasehold.worker.solitude import EMPTY_WITHIN, LONGEST_PAUSE, Solitude
+from relet import App, Job, State
+from relet.store.flows.promote import promote
+from relet.tasks import Task
+from relet.worker import Worker
+from relet.worker.solitude import EMPTY_WITHIN, LONGEST_PAUSE, Solitude
 from tests.homes import Home
 from tests.worker.working import Crowd, over, run_sql, state, until, working
 

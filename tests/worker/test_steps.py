@@ -16,13 +16,13 @@ from typing import Any
 import pydantic
 import pytest
 
-from leasehold import App, Attempt, Backoff, Fail, InvalidInput, LeaseLost, Snooze, State
-from leasehold.backing import StoreBacking
-from leasehold.core.errors import StoreUnavailable
-from leasehold.core.job import Claimed, Released
-from leasehold.store.flows import handler, lease, upkeep
-from leasehold.store.flows.handler import Kept
-from leasehold.store.store import Transient
+from relet import App, Attempt, Backoff, Fail, InvalidInput, LeaseLost, Snooze, State
+from relet.backing import StoreBacking
+from relet.core.errors import StoreUnavailable
+from relet.core.job import Claimed, Released
+from relet.store.flows import handler, lease, upkeep
+from relet.store.flows.handler import Kept
+from relet.store.store import Transient
 from tests.clocks import at
 from tests.homes import beat, claim, inventory, settle, succeed
 from tests.worker import victim

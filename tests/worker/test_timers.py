@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import pytest
 
-from leasehold.worker.timers import Timers
+from relet.worker.timers import Timers
 from tests.worker.working import until
 
 
@@ -93,7 +93,7 @@ def test_one_that_repeats_can_be_cancelled(timers: Timers) -> None:
 
 def test_one_that_fails_hurts_no_other(timers: Timers, caplog: pytest.LogCaptureFixture) -> None:
     called = threading.Event()
-    with caplog.at_level(logging.ERROR, "leasehold.worker"):
+    with caplog.at_level(logging.ERROR, "relet.worker"):
         timers.at(soon(), lambda: 1 / 0)
         timers.at(soon(0.05), called.set)
         assert called.wait(10)

@@ -8,7 +8,7 @@ from types import FunctionType
 
 import pytest
 
-from leasehold.worker import outcome
+from relet.worker import outcome
 
 
 def fail(text: str = "no") -> None:

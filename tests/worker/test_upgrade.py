@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-import leasehold
-from leasehold import App, Client, Job
-from leasehold.store import migrate
+import relet
+from relet import App, Client, Job
+from relet.store import migrate
 from tests.conftest import SERVERS
 from tests.servers import local_names
 
@@ -26,14 +26,14 @@ SHOP = """
 import time
 from importlib.metadata import version
 from pathlib import Path
-from leasehold import App
+from relet import App
 
 app = App({url!r}, schema={schema!r})
 
 
 @app.task
 def release() -> str:
-    return version("leasehold")
+    return version("relet")
 
 
 @app.task
@@ -41,7 +41,7 @@ def hold(folder: str) -> str:
     Path(folder, "begun").touch()
     while not Path(folder, "go").exists():
         time.sleep(0.01)
-    return version("leasehold")
+    return version("relet")
 """
 
 
@@ -50,11 +50,11 @@ class Release:
 
     def __init__(self, folder: Path, version: str, shop: Path) -> None:
         self.folder, self.version, self._shop = folder, version, shop
-        package = Path(leasehold.__file__).parent
-        shutil.copytree(package, folder / "leasehold")
-        about = folder / f"leasehold-{version}.dist-info"
+        package = Path(relet.__file__).parent
+        shutil.copytree(package, folder / "relet")
+        about = folder / f"relet-{version}.dist-info"
         about.mkdir()
-        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: leasehold\nVersion: {version}\n")
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: relet\nVersion: {version}\n")
         self.workers: list[subprocess.Popen[bytes]] = []
 
     def add_migration(self, oldest: int) -> None:
@@ -63,13 +63,13 @@ class Release:
             text = f"-- oldest: {oldest}\n" + "".join(
                 f"alter table {{schema}}.{table} add column note text;\n" for table in ("jobs", "finished")
             )
-            file = self.folder / "leasehold" / "store" / "migrations" / f"{NEWEST + 1:04}.{dialect}.sql"
+            file = self.folder / "relet" / "store" / "migrations" / f"{NEWEST + 1:04}.{dialect}.sql"
             file.write_text(text)
         self._change("core/worker.py", "    version: str\n\n\n", '    version: str\n    zone: str = "north"\n\n\n')
         self._change("store/flows/rows.py", "omit_defaults=True):", "omit_defaults=True):\n    zone: str | None = None")
 
     def _change(self, file: str, old: str, new: str) -> None:
-        path = self.folder / "leasehold" / file
+        path = self.folder / "relet" / file
         assert path.read_text().count(old) == 1, (file, old)
         path.write_text(path.read_text().replace(old, new))
 
@@ -90,7 +90,7 @@ class Release:
         return self.workers[-1]
 
     def _command(self, command: str, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "leasehold", command, "shop:app", *arguments]
+        return [sys.executable, "-m", "relet", command, "shop:app", *arguments]
 
     def _env(self) -> dict[str, str]:
         return {**os.environ, "PYTHONPATH": str(self.folder)}
@@ -198,8 +198,8 @@ def test_a_release_that_a_migration_does_not_work_with_is_refused(upgrade: Upgra
     assert f"do not know version {NEWEST + 1} cannot work with it: upgrade them now" in said
     for command in ("worker", "migrate"):
         said = old.run(command, code=1)
-        assert f"is at version {NEWEST + 1} (by leasehold 1.1.0" in said
-        assert f"this release knows {NEWEST}: upgrade leasehold" in said
+        assert f"is at version {NEWEST + 1} (by relet 1.1.0" in said
+        assert f"this release knows {NEWEST}: upgrade relet" in said
     new.start("new")
     job = json.loads(new.run("enqueue", "release", "--queue", "new", "--json"))["jobs"][0]["id"]
     (done,) = json.loads(new.run("jobs", "wait", job, "--json"))["jobs"]

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from leasehold import App, Attempt, Backoff, State, events
-from leasehold.store.flows import lease
+from relet import App, Attempt, Backoff, State, events
+from relet.store.flows import lease
 from tests.homes import beat, promote_all
 from tests.worker.working import Crowd, over, state, take, until, until_state, working
 

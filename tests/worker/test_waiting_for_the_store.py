@@ -61,7 +61,7 @@ def test_a_worker_that_waits_for_a_host_that_does_not_answer_stops_when_told_to(
 ) -> None:
     with proxy_to(pg_server.dsn) as proxy:
         proxy.vanish()
-        (tmp_path / "shop.py").write_text(APP.format(url=proxy.url, schema="leasehold"))
+        (tmp_path / "shop.py").write_text(APP.format(url=proxy.url, schema="relet"))
         shop = Shop(tmp_path, proxy.url)
         try:
             worker = shop.start(ready=False).says(WAITS)
@@ -103,7 +103,7 @@ def test_a_worker_that_the_database_refuses_says_so_and_exits(
     assert "swordfish" not in wrong_password
     nowhere = urlsplit(pg_server.dsn)._replace(path="/nobody_made_this").geturl()
     assert 'database "nobody_made_this" does not exist' in said(nowhere)
-    assert "run leasehold migrate shop:app" in said(pg_server.dsn)
+    assert "run relet migrate shop:app" in said(pg_server.dsn)
 
 
 @contextmanager
@@ -111,9 +111,9 @@ def not_writable(place: Path, *, folder: bool) -> Iterator[str]:
     """A store in a file that may be read and not written, in a folder that may be written or not: a job in it."""
     inside = place / "data"
     inside.mkdir()
-    with a_shop(place, f"sqlite:///{inside / 'leasehold.db'}") as shop:
+    with a_shop(place, f"sqlite:///{inside / 'relet.db'}") as shop:
         job = shop.one("quick")
-    with closing(sqlite3.connect(inside / "leasehold.db")) as connection:
+    with closing(sqlite3.connect(inside / "relet.db")) as connection:
         connection.execute("pragma wal_checkpoint(truncate)")
     for file in inside.iterdir():
         file.chmod(0o444)
@@ -134,7 +134,7 @@ def test_a_file_that_may_not_be_written_is_refused_by_every_command_that_writes(
     with not_writable(tmp_path, folder=folder) as job:
         writing = [("enqueue", "quick"), ("jobs", "pause", job), ("queues", "pause", "default"), ("prune",)]
         for arguments in [*WORKERS, *writing]:
-            assert "leasehold.db" in refusal(typed_unprivileged, tmp_path, *arguments)
+            assert "relet.db" in refusal(typed_unprivileged, tmp_path, *arguments)
 
 
 @FOLDERS
@@ -145,7 +145,7 @@ def test_commands_that_read_a_file_which_may_not_be_written_work_or_say_why_not(
     with not_writable(tmp_path, folder=folder):
         for command in reading:
             if typed_unprivileged(tmp_path, command, "shop:app")[0] != 0:
-                assert "leasehold.db" in refusal(typed_unprivileged, tmp_path, command)
+                assert "relet.db" in refusal(typed_unprivileged, tmp_path, command)
         code, said = typed_unprivileged(tmp_path, "doctor", "shop:app")
         assert code == 1
         assert "Traceback" not in said

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from leasehold import Job, State
+from relet import Job, State
 from tests.worker import victim
 from tests.worker.processes import LEASE, PATIENCE, Theatre, WorkerProcess, theatre, wait_until  # noqa: F401
 
@@ -42,7 +42,7 @@ def test_a_worker_stopped_for_three_leases_loses_its_jobs_tells_its_handlers_and
     theatre.wait_for_note("end", "late", 2)
     wait_until(lambda: "what the attempt came to is not recorded" in zombie.log, "a settle that is refused")
     gate.unlink()
-    assert theatre.wait_for_note("cancelled", "async").detail == "leasehold: lease_lost"
+    assert theatre.wait_for_note("cancelled", "async").detail == "relet: lease_lost"
     wait_until(lambda: _reasons(theatre)[-1:] == ["lease_lost"], "the thread to hear of its loss")
     assert [len(theatre.notes("end", key)) for key in keys] == [1, 1, 2]
     _nothing_was_recorded(theatre, done, heir)

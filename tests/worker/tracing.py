@@ -12,8 +12,8 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from leasehold import App
-from leasehold.contrib.opentelemetry import instrument, uninstrument
+from relet import App
+from relet.contrib.opentelemetry import instrument, uninstrument
 from tests.worker.working import until
 
 

@@ -1,4 +1,4 @@
-"""The app that the workers of the crash tests run: `python -m leasehold worker tests.worker.victim:app`.
+"""The app that the workers of the crash tests run: `python -m relet worker tests.worker.victim:app`.
 
 Handlers note what happens to them in the file that VICTIM_NOTES names, each line with one write, so that it survives a
 kill -9. Tests import this module for the tasks alone: drafts can be enqueued by any client. VICTIM_DIES makes a worker
@@ -21,16 +21,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from leasehold import Aborted, App, Attempt, Backoff, Retry, Snooze
-from leasehold.store.postgres import PostgresStore
-from leasehold.store.sqlite import SQLiteStore
+from relet import Aborted, App, Attempt, Backoff, Retry, Snooze
+from relet.store.postgres import PostgresStore
+from relet.store.sqlite import SQLiteStore
 
 BLINK = 0.02
 LATER = 0.5
 FOR_EVER = 600.0
 SOON = Backoff(base=0.05, max=0.1)
 
-app = App(schema=os.environ.get("VICTIM_SCHEMA", "leasehold"))
+app = App(schema=os.environ.get("VICTIM_SCHEMA", "relet"))
 
 
 def note(what: str, key: str, detail: Any = None) -> None:

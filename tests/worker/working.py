@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from leasehold import App, Job, State
-from leasehold.core.job import Claimed
-from leasehold.store.flows import lease
-from leasehold.store.flows.lease import Scope
-from leasehold.store.sqlite import SQLiteStore
-from leasehold.worker import Worker
+from relet import App, Job, State
+from relet.core.job import Claimed
+from relet.store.flows import lease
+from relet.store.flows.lease import Scope
+from relet.store.sqlite import SQLiteStore
+from relet.worker import Worker
 from tests.homes import Home
 
 PATIENCE = 20.0  # seconds: long enough for a loaded machine, and never waited for in full by a test that passes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold import App
+from relet import App
 from tests.web import browser, scene
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ import pytest
 pytest.importorskip("playwright")
 pytest.importorskip("starlette")
 
-from leasehold import App, Client, Job
-from leasehold.core.job import Raised
+from relet import App, Client, Job
+from relet.core.job import Raised
 from tests.web import browser, scene
 from tests.web.driven.conftest import Opens, Tab
 

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("playwright")
 pytest.importorskip("starlette")
 
-from leasehold import App
+from relet import App
 from tests.web import browser
 from tests.web.browser import READ_TOKEN, TOKEN
 from tests.web.driven.conftest import Opens
@@ -32,7 +32,7 @@ def test_signing_in_leads_to_the_page_that_was_asked_for(shop_base: str, opens: 
 def test_a_session_is_for_the_server_alone_and_ends_with_signing_out(shop_base: str, opens: Opens) -> None:
     tab = opens(shop_base, READ_TOKEN)
     (cookie,) = tab.context.cookies()
-    assert (cookie["name"], cookie["httpOnly"], cookie["sameSite"]) == ("leasehold_session", True, "Strict")
+    assert (cookie["name"], cookie["httpOnly"], cookie["sameSite"]) == ("relet_session", True, "Strict")
     tab.go("/")
     assert tab.page.inner_text(".who").split() == ["reader", "may", "read"]
     assert tab.page.evaluate("document.cookie") == ""

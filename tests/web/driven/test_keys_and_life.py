@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("playwright")
 pytest.importorskip("starlette")
 
-from leasehold import App
-from leasehold.web import live
+from relet import App
+from relet.web import live
 from tests import homes
 from tests.web.driven.conftest import Opens, Tab
 from tests.web.driven.views import VIEWS

@@ -8,7 +8,7 @@ pytest.importorskip("playwright")
 pytest.importorskip("starlette")
 pytest.importorskip("axe_core_python")
 
-from leasehold import App
+from relet import App
 from tests.web import hostile, watching
 from tests.web.browser import READ_TOKEN
 from tests.web.driven.conftest import Opens, Tab

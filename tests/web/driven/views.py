@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from urllib.parse import quote
 
-from leasehold import Client
+from relet import Client
 
 Address = Callable[[Client], str]
 

@@ -1,5 +1,0 @@
-"""The command line. `leasehold --help` tells what there is."""
-
-from .main import main
-
-__all__ = ["main"]

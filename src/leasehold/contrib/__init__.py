@@ -1,1 +1,0 @@
-"""What joins Leasehold to other projects. Each module needs what it is named after."""

@@ -1,0 +1,140 @@
+"""Relet: a job queue for Python whose jobs live in your own database.
+
+app, tasks      where tasks are registered and become drafts
+client, aclient what a program says to its jobs
+store           where jobs live: flows (one per verb) and their SQL, for SQLite and PostgreSQL
+worker          claims jobs and runs them under lease
+core            pure: the nouns, the transition table, the errors
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from .aclient import AsyncClient
+from .acting import BulkDone
+from .app import App
+from .attempt import AsyncTransaction, Attempt, Transaction
+from .client import Client
+from .core.backoff import Backoff
+from .core.errors import (
+    Aborted,
+    Fail,
+    HasDependents,
+    IdempotencyConflict,
+    InvalidArguments,
+    InvalidInput,
+    InvalidPayload,
+    InvalidTransition,
+    JobCancelled,
+    JobFailed,
+    JobNotFound,
+    KeyTaken,
+    LeaseLost,
+    QueryTimeout,
+    ReletError,
+    Retry,
+    RowRejected,
+    ScheduleNotFound,
+    SchemaMismatch,
+    SignalTimeout,
+    Snooze,
+    StoreBusy,
+    StoreError,
+    StoreRefused,
+    StoreUnavailable,
+    Suspended,
+    UnknownTask,
+    WaitTimeout,
+)
+from .core.finding import Finding
+from .core.job import AttemptRecord, BlockerInfo, Chain, Draft, Job, State
+from .core.schedule import ScheduleInfo, Tick
+from .core.sight import (
+    AuditEntry,
+    AuditPage,
+    FailureGroup,
+    Page,
+    QueueInfo,
+    RateInfo,
+    TargetInfo,
+    TargetPage,
+    TargetView,
+)
+from .core.stats import Histogram, StatPoint
+from .core.worker import WorkerInfo
+from .logs import JobContext
+from .tasks import new_id
+
+if TYPE_CHECKING:
+    from .worker import Worker
+
+__all__ = [
+    "Aborted",
+    "App",
+    "AsyncClient",
+    "AsyncTransaction",
+    "Attempt",
+    "AttemptRecord",
+    "AuditEntry",
+    "AuditPage",
+    "Backoff",
+    "BlockerInfo",
+    "BulkDone",
+    "Chain",
+    "Client",
+    "Draft",
+    "Fail",
+    "FailureGroup",
+    "Finding",
+    "HasDependents",
+    "Histogram",
+    "IdempotencyConflict",
+    "InvalidArguments",
+    "InvalidInput",
+    "InvalidPayload",
+    "InvalidTransition",
+    "Job",
+    "JobCancelled",
+    "JobContext",
+    "JobFailed",
+    "JobNotFound",
+    "KeyTaken",
+    "LeaseLost",
+    "ReletError",
+    "Page",
+    "QueryTimeout",
+    "QueueInfo",
+    "RateInfo",
+    "Retry",
+    "RowRejected",
+    "ScheduleInfo",
+    "ScheduleNotFound",
+    "SchemaMismatch",
+    "SignalTimeout",
+    "Snooze",
+    "StatPoint",
+    "State",
+    "StoreBusy",
+    "StoreError",
+    "StoreRefused",
+    "StoreUnavailable",
+    "Suspended",
+    "TargetInfo",
+    "TargetPage",
+    "TargetView",
+    "Tick",
+    "Transaction",
+    "UnknownTask",
+    "WaitTimeout",
+    "Worker",
+    "WorkerInfo",
+    "new_id",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The worker is imported when it is asked for: programs that only enqueue need neither it nor an event loop."""
+    if name == "Worker":
+        from .worker import Worker
+
+        return Worker
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,113 @@
+"""The app: a store's URL, the tasks, and the clients that speak to its jobs."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from .aclient import AsyncClient
+from .client import Client
+from .core import names, payload
+from .core.errors import InvalidInput
+from .core.schedule import Definition, Missed, Overlap, define
+from .redact import KEYS, redactor
+from .store.open import DEFAULT_URL, open_store
+from .store.store import Store
+from .tasks import Prepared, Tasks
+
+T = TypeVar("T", bound=Prepared[..., Any])
+
+
+class App(Tasks):
+    """Where tasks are registered and jobs are enqueued.
+
+    `url`: `sqlite:///path.db` or `postgresql://user:password@host/database`; by default RELET_URL from the
+    environment, else a file relet.db in the working directory. `schema`: where the tables are, which in a SQLite
+    file is a prefix of their names.
+    `connections`: the most that one process holds open at a time (PostgreSQL), and as many for the transactions of
+    handlers. `payload_limit`: the most bytes of JSON that a payload or result may have. `redact`: keys whose values in
+    payloads and results neither the dashboard nor the command line shows. Nothing is connected before first use.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        schema: str = "relet",
+        connections: int = 10,
+        payload_limit: int = payload.MAX_BYTES,
+        redact: Iterable[str] = KEYS,
+    ) -> None:
+        super().__init__(payload_limit=names.whole("payload_limit", payload_limit, 64, 64 * 1024 * 1024))
+        self._url = url or os.environ.get("RELET_URL") or DEFAULT_URL
+        self._schema = names.schema(schema)
+        self._connections = names.whole("connections", connections, 1, 1000)
+        self.redact = redactor(redact)
+        self._stores: dict[str | None, Store] = {None: self._open(None, None)}
+        self._lock = threading.Lock()
+        self.schedules: dict[str, Definition] = {}  # as the code has them
+        self._client = Client(self, self.store)
+        self._aclient = AsyncClient(self, self.store)
+
+    @property
+    def client(self) -> Client:
+        """Speaks to the jobs from plain code."""
+        return self._client
+
+    @property
+    def aclient(self) -> AsyncClient:
+        """Speaks to the jobs from async code."""
+        return self._aclient
+
+    def schedule(
+        self,
+        cron: str | None = None,
+        *,
+        every: float | None = None,
+        timezone: str = "UTC",
+        name: str | None = None,
+        arguments: Mapping[str, Any] | None = None,
+        missed: Missed = "once",
+        overlap: Overlap = "allow",
+    ) -> Callable[[T], T]:
+        """Have a task enqueued on a clock: `@app.schedule("*/5 * * * *", timezone="Europe/Berlin")` above `@app.task`.
+
+        `cron` has five fields, or `every` is a number of seconds. `arguments`: what the task is called with. `name`: by
+        default the task's. `missed`: what becomes of ticks at which no worker was there: `once` (one job for all of
+        them), `all`, or `skip`. `overlap`: what becomes of a tick while the job of an earlier one is not over: `allow`,
+        `skip`, or `wait` (one after the other). Workers store what the code says when they start; see
+        `client.schedules` for changing it while they run.
+        """
+
+        def add(task: T) -> T:
+            if not isinstance(task, Prepared):
+                raise InvalidInput(f"{task!r} is no task: write @app.schedule(...) above @app.task")
+            draft = task._pattern((), arguments or {})
+            title = names.key("name", name or draft.task)
+            if title in self.schedules:
+                raise InvalidInput(f"two schedules are named {title}; give one of them another name=")
+            self.schedules[title] = define(draft, cron, every, timezone, missed, overlap)
+            return task
+
+        return add
+
+    def store(self, tenant: str | None = None) -> Store:
+        """The store of the app, or of a tenant of it."""
+        if tenant not in self._stores:
+            store = self._open(names.schema(tenant), self._stores[None])
+            with self._lock:
+                self._stores.setdefault(tenant, store)
+        return self._stores[tenant]
+
+    def _open(self, tenant: str | None, like: Store | None) -> Store:
+        return open_store(self._url, schema=self._schema, tenant=tenant, connections=self._connections, like=like)
+
+    def close(self) -> None:
+        """Let go of all connections. The app may be used again."""
+        for store in list(self._stores.values()):
+            store.close()
+
+    def __repr__(self) -> str:
+        return f"App({self._stores[None].where!r})"

@@ -1,0 +1,233 @@
+"""Every exception that Relet raises.
+
+ReletError
+├── InvalidInput (ValueError)         refused before anything is stored
+│   ├── InvalidPayload                 not JSON that both stores accept; says where
+│   └── InvalidArguments (TypeError)   the call does not fit the task's signature
+├── UnknownTask (LookupError)
+├── JobNotFound (LookupError)
+├── ScheduleNotFound (LookupError)
+├── InvalidTransition                  the job's state does not allow the verb
+├── HasDependents                      other jobs wait for the chain that was to be deleted
+├── KeyTaken                           another job holds the unique key
+├── IdempotencyConflict                the idempotency key belongs to a different request
+├── LeaseLost                          the lease is no longer ours; nothing was written
+├── JobFailed, JobCancelled            what `result` raises for a job that did not succeed
+├── WaitTimeout (TimeoutError)
+├── SignalTimeout (TimeoutError)       raised in a handler: the signal did not come in time
+├── StoreError
+│   ├── StoreUnavailable               cannot be reached, or was lost in the middle
+│   ├── StoreBusy                      a lock was not to be had in time
+│   ├── StoreRefused                   no permission to connect, or to write
+│   ├── RowRejected                    a value that the database will not store
+│   └── SchemaMismatch                 the store's schema is not the one this version works with
+└── Snooze, Retry, Fail                raised by a handler to say how its attempt ends
+
+Suspended (BaseException)              raised by `Attempt.sleep` and `Attempt.wait_for`
+Aborted (BaseException)                raised by `Attempt.check` once the attempt is over
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Literal
+
+AbortReason = Literal["lease_lost", "completed", "deleted", "cancelled", "paused", "timeout", "shutdown", "in_doubt"]
+
+
+class ReletError(Exception):
+    """Base of everything that Relet raises, apart from `Aborted` and `Suspended`."""
+
+
+class InvalidInput(ReletError, ValueError):
+    """Something given by the caller is wrong. Nothing was stored."""
+
+
+class InvalidPayload(InvalidInput):
+    """A payload or result that is not JSON which both stores accept."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path}: {problem}")
+        self.path = path
+        self.problem = problem
+
+
+class InvalidArguments(InvalidInput, TypeError):
+    """The arguments do not fit the task's signature."""
+
+
+class UnknownTask(ReletError, LookupError):
+    """No task of that name is registered with the app."""
+
+
+class JobNotFound(ReletError, LookupError):
+    """There is no job with this id: it never was, was deleted, or was pruned."""
+
+    def __init__(self, *ids: str) -> None:
+        super().__init__(f"no such job: {', '.join(ids)}")
+        self.ids = ids
+
+
+class ScheduleNotFound(ReletError, LookupError):
+    """There is no schedule of this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"no such schedule: {name}")
+        self.name = name
+
+
+class InvalidTransition(ReletError):
+    """The state that the job is in does not allow the verb."""
+
+    def __init__(self, job_id: str, verb: str, state: str, hint: str = "") -> None:
+        super().__init__(f"cannot {verb} job {job_id}: it is {state}" + (f"; {hint}" if hint else ""))
+        self.job_id = job_id
+        self.verb = verb
+        self.state = state
+
+
+class HasDependents(ReletError):
+    """Jobs outside of a chain wait for it, so it was not deleted. Nothing was changed."""
+
+    def __init__(self, chain: str, ids: tuple[str, ...]) -> None:
+        shown = ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
+        super().__init__(
+            f"chain {chain} was not deleted, as others wait for it: {shown}; "
+            "cancel or delete those first, or say dependents=True to delete their chains along with it"
+        )
+        self.chain = chain
+        self.ids = ids
+
+
+class KeyTaken(ReletError):
+    """Another job holds the unique key that this one needs."""
+
+    def __init__(self, key: str, holder: str) -> None:
+        super().__init__(f"unique key {key!r} is held by job {holder}")
+        self.key = key
+        self.holder = holder
+
+
+class IdempotencyConflict(ReletError):
+    """The idempotency key was used before for a different request. Nothing was changed."""
+
+    def __init__(self, verb: str) -> None:
+        super().__init__(
+            f"this idempotency key was used before, for a different {verb} request: repeat a request with the same "
+            "content, or choose a new key"
+        )
+
+
+class LeaseLost(ReletError):
+    """The caller no longer owns the job. Nothing that it wanted to write was written."""
+
+    def __init__(self, job_id: str, verb: str = "settle") -> None:
+        super().__init__(f"cannot {verb} job {job_id}: its lease is no longer ours, nothing was changed")
+        self.job_id = job_id
+
+
+class JobFailed(ReletError):
+    """The job whose result was asked for has failed."""
+
+    def __init__(self, job_id: str, error: str | None) -> None:
+        super().__init__(f"job {job_id} failed: {error or 'no reason recorded'}")
+        self.job_id = job_id
+        self.error = error
+
+
+class JobCancelled(ReletError):
+    """The job whose result was asked for was cancelled."""
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"job {job_id} was cancelled")
+        self.job_id = job_id
+
+
+class WaitTimeout(ReletError, TimeoutError):
+    """Some jobs were not over within the time given. They go on regardless."""
+
+    def __init__(self, missing: Mapping[str, str], timeout: float, of: int = 1) -> None:
+        if of == 1:
+            message = "".join(f"job {id} is still {state} after {timeout:g} s" for id, state in missing.items())
+        else:
+            shown = [f"job {id} is {state}" for id, state in islice(missing.items(), 3)]
+            more = [f"and {len(missing) - 3} more"] if len(missing) > 3 else []
+            message = f"{len(missing)} of {of} jobs are not over after {timeout:g} s: {', '.join(shown + more)}"
+        super().__init__(message)
+        self.ids = tuple(missing)
+        self.job_id = self.ids[0]
+
+
+class StoreError(ReletError):
+    """Something between us and the database went wrong."""
+
+
+class StoreUnavailable(StoreError):
+    """The database cannot be reached, or the connection was lost."""
+
+
+class StoreBusy(StoreError):
+    """A lock was not to be had in time; trying again may well succeed."""
+
+
+class QueryTimeout(StoreError):
+    """Reading took longer than it may; the database has ended the query."""
+
+
+class StoreRefused(StoreError):
+    """The database does not let us in, or does not let us write: no permission."""
+
+
+class RowRejected(StoreError):
+    """The database rejects a value that was to be stored. It would be rejected again."""
+
+
+class SchemaMismatch(StoreError):
+    """The schema found is not the one that this version of Relet works with."""
+
+
+class Snooze(ReletError):
+    """Raise in a handler: run this job again after `delay` seconds; the attempt does not count."""
+
+    def __init__(self, delay: float) -> None:
+        super().__init__(f"snoozed for {delay:g} s")
+        self.delay = delay
+
+
+class Retry(ReletError):
+    """Raise in a handler: this attempt failed, try again after `delay` seconds (default: the task's backoff)."""
+
+    def __init__(self, reason: str = "retry asked for", *, delay: float | None = None) -> None:
+        super().__init__(reason)
+        self.delay = delay
+
+
+class Fail(ReletError):
+    """Raise in a handler: this job has failed for good, whatever attempts remain."""
+
+
+class SignalTimeout(ReletError, TimeoutError):
+    """The signal that a handler waited for did not come in time."""
+
+    def __init__(self, job_id: str, name: str, timeout: float) -> None:
+        super().__init__(f"job {job_id} was told nothing of {name!r} within {timeout:g} s")
+        self.job_id = job_id
+        self.name = name
+
+
+class Suspended(BaseException):
+    """Raised by `attempt.sleep` and `attempt.wait_for`: the handler is called again when it is time. Let it pass."""
+
+    def __init__(self, delay: float, awaits: str | None = None) -> None:
+        super().__init__(f"suspended for {delay:g} s")
+        self.delay = delay
+        self.awaits = awaits
+
+
+class Aborted(BaseException):
+    """The attempt is over for a reason that the handler did not choose. Let it pass."""
+
+    def __init__(self, reason: AbortReason) -> None:
+        super().__init__(reason)
+        self.reason: AbortReason = reason

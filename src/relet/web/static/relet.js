@@ -1,0 +1,245 @@
+// Reading needs none of this. It adds: light and dark, confirmations in place, live pages, countdowns, keys.
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const stored = (() => { try { return localStorage.getItem("relet-theme"); } catch { return null; } })();
+  if (stored === "light" || stored === "dark") root.dataset.theme = stored; // before anything is painted
+
+  const $ = (query, from = document) => from.querySelector(query);
+  const $$ = (query, from = document) => [...from.querySelectorAll(query)];
+  const AGAIN = 15000; // milliseconds
+  let skew = 0; // seconds that the server's clock is ahead of ours
+  let live = true;
+  let source = null;
+  let waiting = null; // what came while somebody was busy with the page
+
+  const now = () => Date.now() / 1000 + skew;
+
+  function switchTheme() {
+    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = dark ? "light" : "dark";
+    try { localStorage.setItem("relet-theme", root.dataset.theme); } catch { /* then for this page only */ }
+  }
+
+  // Times that go on
+  function about(seconds) {
+    for (const [least, per, unit] of [[129600, 86400, "d"], [5400, 3600, "h"], [90, 60, "min"]]) {
+      if (seconds >= least) return `${Math.round(seconds / per)} ${unit}`;
+    }
+    return `${Math.round(seconds)} s`;
+  }
+  function long(seconds) {
+    const whole = Math.max(Math.round(seconds), 0);
+    for (const [size, unit, smaller, name] of [[86400, "d", 3600, "h"], [3600, "h", 60, "min"], [60, "min", 1, "s"]]) {
+      const rest = Math.floor((whole % size) / smaller);
+      if (whole >= size) return `${Math.floor(whole / size)} ${unit}${rest ? ` ${rest} ${name}` : ""}`;
+    }
+    return `${whole} s`;
+  }
+  function tick() {
+    for (const time of $$("time[data-when]")) {
+      const passed = now() - Date.parse(time.dateTime) / 1000;
+      const said = Math.abs(passed) < 0.5 ? "now" : passed > 0 ? `${about(passed)} ago` : `in ${about(-passed)}`;
+      if (time.textContent !== said) time.textContent = said;
+    }
+    for (const time of $$("time[data-since]")) {
+      const said = long(now() - Date.parse(time.dateTime) / 1000);
+      if (time.textContent !== said) time.textContent = said;
+    }
+    for (const bar of $$("progress[data-until]")) bar.value = Math.max(Date.parse(bar.dataset.until) / 1000 - now(), 0);
+    for (const time of $$("time[data-until]")) {
+      const left = Date.parse(time.dateTime) / 1000 - now();
+      const said = left > 0 ? `${Math.round(left)} s` : "run out";
+      if (time.textContent !== said) time.textContent = said;
+    }
+  }
+
+  // Live pages: what has changed is changed in place, so that focus, selection and open details stay
+  // The value of a box is the job of its row, and goes with it; that of a field is what somebody has typed.
+  const KEPT = { DETAILS: ["open"], INPUT: ["value"], BUTTON: ["hidden", "aria-pressed"] };
+  function kept(node) {
+    return node.matches("input[type=checkbox], input[type=hidden]") ? ["checked"] : KEPT[node.nodeName] || [];
+  }
+  function named(node) { // not node.id: that of a form may be a field of this name
+    return node.nodeType === Node.ELEMENT_NODE ? node.getAttribute("id") : null;
+  }
+  function morph(old, fresh) {
+    if (old.nodeType !== fresh.nodeType || old.nodeName !== fresh.nodeName || named(old) !== named(fresh)) return old.replaceWith(fresh);
+    if (old.nodeType !== Node.ELEMENT_NODE) {
+      if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
+      return;
+    }
+    if (old.matches("time[data-when], time[data-until], time[data-since]") && old.dateTime === fresh.dateTime) return;
+    if (old.hasAttribute("data-live-switch")) return;
+    if (old.matches("progress[data-until]")) { old.dataset.until = fresh.dataset.until; old.max = fresh.max; return; }
+    const stays = kept(old);
+    for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && !stays.includes(name)) old.removeAttribute(name);
+    for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value && !stays.includes(name)) old.setAttribute(name, value);
+    const before = told(old), after = told(fresh);
+    after.forEach((child, place) => (before[place] ? morph(before[place], child) : old.append(child)));
+    before.slice(after.length).forEach((child) => child.remove());
+  }
+  function told(node) { // blanks between elements are of no account
+    return [...node.childNodes].filter((child) => child.nodeType !== Node.TEXT_NODE || child.nodeValue.trim());
+  }
+  function subject(node) { // what a link or a box is about
+    return node.getAttribute("href") || node.value;
+  }
+  function busy() {
+    const focus = document.activeElement;
+    const typing = focus && focus.closest("main") && focus.matches("input:not([type=checkbox]), textarea, select");
+    return Boolean(typing || $("dialog[open]") || $("main input[type=checkbox]:checked") || !getSelection().isCollapsed);
+  }
+  function show(html) {
+    if (!live) return;
+    if (busy()) { waiting = html; return; }
+    waiting = null;
+    const fresh = new DOMParser().parseFromString(`<main>${html}</main>`, "text/html").body.firstChild;
+    const main = $("#main"), flash = $(".flash", main);
+    if (flash && !$(".flash", fresh)) fresh.prepend(flash.cloneNode(true));
+    for (const attribute of [...main.attributes]) fresh.setAttribute(attribute.name, attribute.value);
+    const held = document.activeElement, what = held.closest("main") && subject(held);
+    morph(main, fresh);
+    if (what && subject(document.activeElement) !== what) { // rows have moved: the focus goes with what it was on
+      const again = $$("main a, main td.check input").find((one) => subject(one) === what);
+      if (again) again.focus({ preventScroll: true });
+    }
+    reveal();
+    tick();
+  }
+  function reveal() { // what only a script can do
+    for (const one of $$("[data-theme-switch], [data-help], [data-all]")) one.hidden = false;
+    if (!document.body.dataset.live) return;
+    for (const one of $$("[data-live-switch]")) { one.hidden = false; one.setAttribute("aria-pressed", live); }
+  }
+  function listen() {
+    const address = document.body.dataset.live;
+    if (!address || !window.EventSource || source || document.hidden || !live) return;
+    source = new EventSource(address);
+    source.addEventListener("main", (event) => { said("live"); show(event.data); });
+    source.addEventListener("open", () => said("live"));
+    source.addEventListener("error", () => {
+      if (!source) return;
+      said("reconnecting");
+      if (source.readyState !== EventSource.CLOSED) return; // it comes again by itself
+      hush(); // it was refused: the session is over, or there are too many
+      setTimeout(listen, AGAIN);
+    });
+  }
+  function hush() { if (source) { source.close(); source = null; } }
+  function said(word) { for (const one of $$("[data-live-word]")) one.textContent = word; }
+  function switchLive() {
+    live = !live;
+    for (const button of $$("[data-live-switch]")) button.setAttribute("aria-pressed", live);
+    if (live) listen(); else hush();
+    said(live ? "live" : "not live");
+  }
+
+  // Confirmations: the page that would come, in a dialog
+  let asker = null;
+  async function confirm(address, from) {
+    const dialog = $("#confirm");
+    try {
+      const answer = await fetch(address, { headers: { Accept: "text/html" }, credentials: "same-origin" });
+      if (!answer.ok || answer.redirected) throw new Error(answer.status);
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const box = page.querySelector("#main .confirm-box");
+      if (!box) throw new Error("no confirmation");
+      dialog.replaceChildren(document.importNode(box, true));
+      $$("h1", dialog).forEach((title) => { title.id = "confirm-title"; });
+      dialog.setAttribute("aria-labelledby", "confirm-title");
+      asker = from;
+      if (!dialog.open) dialog.showModal();
+      const field = $("textarea, select, input:not([type=hidden])", dialog);
+      // Return does what is asked, unless something would be lost by it.
+      (field || $(".ends .danger", dialog) && $(".ends [data-back]", dialog) || $(".ends button", dialog)).focus();
+    } catch {
+      location.assign(address); // then as it is without a script
+    }
+  }
+  function onClick(event) {
+    const at = (query) => event.target.closest(query);
+    if (at("[data-theme-switch]")) switchTheme();
+    else if (at("[data-help]")) $("#help").showModal();
+    else if (at("[data-live-switch]")) switchLive();
+    else if (at("#confirm [data-back]")) { event.preventDefault(); $("#confirm").close(); }
+    else if (at("a[data-confirm]") && !event.metaKey && !event.ctrlKey && !event.shiftKey && event.button === 0) {
+      event.preventDefault();
+      confirm(at("a[data-confirm]").href, at("a[data-confirm]"));
+    } else if (event.target.matches("dialog")) event.target.close();
+  }
+  function onSubmit(event) {
+    const form = event.target;
+    if (form.matches("form[data-confirm]")) {
+      const data = new FormData(form, event.submitter);
+      event.preventDefault();
+      const action = (event.submitter && event.submitter.getAttribute("formaction")) || form.getAttribute("action");
+      confirm(`${action}?${new URLSearchParams(data)}`, event.submitter);
+    } else if (form.getAttribute("method") === "post" && form.closest("main, dialog")) {
+      const buttons = $$("button", form); // once is enough
+      setTimeout(() => buttons.forEach((button) => { button.disabled = true; }));
+      setTimeout(() => buttons.forEach((button) => { button.disabled = false; }), 5000);
+    }
+  }
+  function onChange(event) {
+    if (!event.target.matches("[data-all]")) { count(); return; }
+    for (const box of $$("main td.check input")) box.checked = event.target.checked;
+    count();
+  }
+  function count() {
+    const number = $$("main td.check input:checked").length;
+    for (const place of $$("[data-selected]")) place.textContent = number ? `${number} selected` : "";
+    if (!number && waiting) show(waiting);
+  }
+
+  // Keys
+  let before = "";
+  function move(by) {
+    const rows = $$("main tbody tr a.job, main .lines a.job");
+    if (!rows.length) return;
+    const here = document.activeElement && document.activeElement.closest("tr, li");
+    const place = rows.findIndex((row) => row.closest("tr, li") === here);
+    const next = rows[Math.min(Math.max(place + by, 0), rows.length - 1)];
+    next.focus();
+    next.scrollIntoView({ block: "nearest" });
+  }
+  function onKey(event) {
+    if (event.metaKey || event.ctrlKey || event.altKey || $("dialog[open]")) return;
+    if (event.target.matches("input:not([type=checkbox]), textarea, select")) return;
+    const first = before;
+    before = "";
+    if (first === "g") {
+      const link = $(`nav [data-go="${CSS.escape(event.key)}"]`);
+      if (link) { event.preventDefault(); link.click(); }
+      return;
+    }
+    switch (event.key) {
+      case "g": before = "g"; break;
+      case "?": event.preventDefault(); $("#help").showModal(); break;
+      case "/": { const field = $("main [data-filter]"); if (field) { event.preventDefault(); field.focus(); field.select && field.select(); } else location.assign(`${document.body.dataset.root}/jobs`); break; }
+      case "j": move(1); break;
+      case "k": move(-1); break;
+      case "l": switchLive(); break;
+      case "x": { const row = document.activeElement.closest("tr"), box = row && $("td.check input", row); if (box) { box.checked = !box.checked; count(); } break; }
+      default:
+    }
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    skew = Number(document.body.dataset.now) - Date.now() / 1000;
+    if (Math.abs(skew) < 1) skew = 0; // that was the way here
+    reveal();
+    document.addEventListener("click", onClick);
+    document.addEventListener("submit", onSubmit);
+    document.addEventListener("change", onChange);
+    document.addEventListener("keydown", onKey);
+    document.addEventListener("visibilitychange", () => (document.hidden ? hush() : listen()));
+    document.addEventListener("focusout", () => setTimeout(() => { if (waiting) show(waiting); }, 200));
+    $("#confirm").addEventListener("close", () => { if (asker && asker.isConnected) asker.focus(); asker = null; });
+    const current = $(".side nav [aria-current]");
+    if (current && innerWidth <= 900) current.scrollIntoView({ inline: "center", block: "nearest" });
+    setInterval(tick, 1000);
+    count();
+    listen();
+  });
+})();
