@@ -11,7 +11,7 @@ import httpx
 from bench.places import PostgresPlace
 from bench.rows import Copier, enqueue_one
 from relet import App
-from relet.web import create_app
+from relet._web import create_app
 
 TOKEN = "for-the-benchmark-only"  # noqa: S105
 FAILED = 500  # as many as one bulk action resumes on a slow machine

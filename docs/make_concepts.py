@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from relet.core.job import State
-from relet.core.machine import TRANSITIONS, Transition
+from relet._core.job import State
+from relet._core.machine import TRANSITIONS, Transition
 
 PAGE = Path(__file__).parent / "concepts.md"
 ASKED = {State.CANCELLED, State.PAUSED}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from relet.store.store import Store
+from relet._store.store import Store
 
 
 @contextmanager

@@ -18,12 +18,17 @@ import psycopg
 import pytest
 
 from relet import App, Job
-from relet.core.job import Claimed, Outcome, Raised, Succeeded
-from relet.store.flows import lease, promote, upkeep
-from relet.store.flows.lease import Scope
-from relet.store.postgres import PostgresStore
-from relet.store.sqlite import SQLiteStore
-from relet.store.store import Store
+from relet._core.job import (
+    Claimed,
+    Outcome,
+    Raised,
+    Succeeded,
+)
+from relet._store.flows import lease, maintenance, promote
+from relet._store.flows.lease import Scope
+from relet._store.postgres import PostgresStore
+from relet._store.sqlite import SQLiteStore
+from relet._store.store import Store
 from tests.conftest import PG_KINDS, SERVERS, SQLITE_KINDS
 from tests.schemas import SharedSchema, schemas_of
 
@@ -172,7 +177,7 @@ def promote_all(app: App) -> list[str]:
 
 
 def beat(app: App) -> None:
-    app.store().run(upkeep.beat, grace=0.0)
+    app.store().run(maintenance.beat, grace=0.0)
 
 
 def ids(jobs: list[Job[Any]]) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from relet.store.open import open_store
+from relet._store.open import open_store
 from tests.servers import Server
 
 EMPTIED = (

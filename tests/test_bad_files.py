@@ -14,10 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from relet import App, StoreError, StoreRefused, StoreUnavailable
-from relet.store import sqlite as sqlite_module
-from relet.store import store as store_module
-from relet.store.sqlite import SQLiteStore, file_system
+from relet import (
+    App,
+    StoreError,
+    StoreRefused,
+    StoreUnavailable,
+)
+from relet._store import sqlite as sqlite_module
+from relet._store import store as store_module
+from relet._store.sqlite import SQLiteStore, file_system
 from tests.homes import inventory
 from tests.test_bad_urls import uses
 

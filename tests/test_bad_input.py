@@ -27,8 +27,8 @@ from relet import (
     ReletError,
     UnknownTask,
 )
-from relet.core.ids import make_id
-from relet.tasks import PlainTask
+from relet._core.ids import make_id
+from relet._tasks.task import PlainTask
 from tests.homes import _any_schema, app, claim, fail, home, inventory  # noqa: F401
 
 UUID4 = "3f2b8f0e-7a51-4a3c-9a55-0d6a9a2f5f10"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from relet.store.postgres import PostgresStore
-from relet.store.query import CLAIMED
+from relet._store.postgres import PostgresStore
+from relet._store.query import CLAIMED
 from tools import check_sql
 from tools.check_sql import problems
 

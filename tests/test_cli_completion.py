@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from relet.cli.completion import bash, commands_of, fish, zsh
-from relet.cli.main import build
+from relet._cli.completion import (
+    bash,
+    commands_of,
+    fish,
+    zsh,
+)
+from relet._cli.main import build
 
 COMMANDS = commands_of(build())
 

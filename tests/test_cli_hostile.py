@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from relet.core.job import Progress
-from relet.store.flows import lease
+from relet._core.job import Progress
+from relet._store.flows import lease
 from tests.homes import claim, fail, promote_all
 from tests.ptys import OnTerminal
 from tests.shops import CliShop, a_cli_shop, shop  # noqa: F401

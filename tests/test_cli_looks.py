@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from relet import App
-from relet.core.job import Progress
-from relet.store.flows import lease
+from relet._core.job import Progress
+from relet._store.flows import lease
 from tests.homes import claim, fail
 from tests.test_cli import CommandLine, typed  # noqa: F401
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from relet.cli.completion import commands_of
-from relet.cli.main import build
+from relet._cli.completion import commands_of
+from relet._cli.main import build
 from tests.pages import DOCS, SHELL, blocks
 from tests.test_cli import CommandLine, typed  # noqa: F401
 

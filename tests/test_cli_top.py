@@ -13,10 +13,10 @@ from contextlib import closing
 import pytest
 from rich.console import Console
 
-from relet.cli.top.desk import TABLES, Desk
-from relet.cli.top.feed import Looker, Said
-from relet.cli.top.screen import frame, share
-from relet.cli.top.terminal import keys_of
+from relet._cli.top.poller import Looker, Message
+from relet._cli.top.screen import frame, share
+from relet._cli.top.state import TABLES, Desk
+from relet._cli.top.terminal import keys_of
 from tests.homes import claim
 from tests.ptys import ALTERNATE, CURSOR_SHOWN, ORDINARY, OnTerminal
 from tests.shops import CliShop, _schema_of_shops, any_shop, shop  # noqa: F401
@@ -101,7 +101,7 @@ def test_however_it_is_stopped_the_terminal_is_as_it_was(busy: CliShop, how: str
 BROKEN = """
 import sys
 from relet.cli import main
-from relet.cli.top.feed import Looker
+from relet._cli.top.poller import Looker
 look = Looker.look
 def once(self, watched=None):
     Looker.look = lambda self, watched=None: 1 / 0
@@ -193,11 +193,11 @@ def test_a_filter_is_typed_kept_and_dropped(desk: Desk) -> None:
 def test_keys_that_mean_nothing_here_say_so(desk: Desk) -> None:
     desk.press("c")
     assert desk.question is None
-    assert desk.said == Said("c does nothing here", bad=True)
+    assert desk.said == Message("c does nothing here", bad=True)
 
 
 def test_a_store_that_is_away_is_said_and_forgotten_when_it_is_back(desk: Desk) -> None:
-    desk.hear(Said("cannot connect", bad=True, down=True))
+    desk.hear(Message("cannot connect", bad=True, down=True))
     assert drawn(desk)[-2].startswith("nothing seen for ")
     desk.press("j")
     assert "cannot connect" in drawn(desk)[-2]

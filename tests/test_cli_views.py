@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from relet.cli import show
-from relet.cli.queues import counted as queue_lines
-from relet.core.worker import WorkerFacts
-from relet.store.flows import look, reports, stats
-from relet.store.flows.stats import Count
-from relet.tasks import new_id
+from relet._cli import output
+from relet._cli.queues import counted as queue_lines
+from relet._core.worker import WorkerFacts
+from relet._store.flows import inspect, stats, worker_reports
+from relet._store.flows.stats import Count
+from relet._tasks.task import new_id
 from tests.clocks import at
 from tests.homes import claim, promote_all
 from tests.ptys import OnTerminal
@@ -37,10 +37,10 @@ def as_json(said: str) -> Any:
 def test_queues_of_too_many_jobs_are_listed_with_the_age_of_their_numbers(
     typed: CommandLine, shop: CliShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(look, "MOST_COUNTED", 2)
+    monkeypatch.setattr(inspect, "MOST_COUNTED", 2)
     shop.many(3)
     assert "no worker has counted them lately" in queue_lines(shop.client.queues())
-    shop.app.store().run(stats.keep_sample, shop.app.store().run(look.counted_queues))
+    shop.app.store().run(stats.keep_sample, shop.app.store().run(inspect.counted_queues))
     assert re.search(r"counted .* ago", queue_lines(shop.client.queues()))
     monkeypatch.undo()
     assert queue_lines(shop.client.queues()) == ""
@@ -86,10 +86,10 @@ def test_who_did_it_is_in_the_audit_trail(typed: CommandLine, any_shop: CliShop)
 
 def test_workers_are_listed_and_shown_with_what_they_hold(typed: CommandLine, shop: CliShop) -> None:
     facts = WorkerFacts("box:1:a", "box", 1, ("billing", "mail"), 4, ("charge",), 30.0, "0.1.0")
-    shop.app.store().run(reports.report, new_id(), facts, 1, False)
+    shop.app.store().run(worker_reports.report, new_id(), facts, 1, False)
     gone = WorkerFacts("old:2:b", "old", 2, None, 8, (), 30.0, "0.1.0")
     with at(shop.app.store(), time.time() - 60):
-        shop.app.store().run(reports.report, new_id(), gone, 0, False)
+        shop.app.store().run(worker_reports.report, new_id(), gone, 0, False)
     shop.many(1)
     (held,) = claim(shop.app, queue="billing", worker="box:1:a")
     heads, *lines = typed(shop.place, "workers", "shop:app")[1].splitlines()
@@ -138,7 +138,7 @@ def test_failures_are_grouped_and_found(typed: CommandLine, any_shop: CliShop) -
 def test_statistics_are_shown_over_time_and_in_all(typed: CommandLine, shop: CliShop) -> None:
     facts = WorkerFacts("box:1:a", "box", 1, None, 4, ("charge",), 30.0, "0.1.0")
     counts = [Count("billing", "succeeded", 7), Count("billing", "snoozed", 2), Count("billing", "runs", 9, 5)]
-    shop.app.store().run(reports.report, new_id(), facts, 0, False, counts)
+    shop.app.store().run(worker_reports.report, new_id(), facts, 0, False, counts)
     heads, line = typed(shop.place, "stats", "shop:app")[1].splitlines()
     assert heads.split()[:7] == ["FROM", "(UTC)", "QUEUE", "SUCCEEDED", "FAILED", "RETRIED", "SNOOZED"]
     assert line.split()[2:8] == ["billing", "7", "0", "0", "2", "0"]
@@ -264,7 +264,7 @@ def test_a_reader_that_goes_away_is_no_error(shop: CliShop) -> None:
     ],
 )  # fmt: skip
 def test_durations_can_be_taken_in_at_a_glance(seconds: float | None, shown: str) -> None:
-    assert show.seconds(seconds) == shown
+    assert output.seconds(seconds) == shown
 
 
 def test_tables_are_drawn_on_a_terminal_and_plain_elsewhere(typed: CommandLine, shop: CliShop) -> None:

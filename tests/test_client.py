@@ -24,8 +24,8 @@ from relet import (
     ReletError,
     State,
 )
-from relet.core.ids import make_id
-from relet.tasks import PlainTask
+from relet._core.ids import make_id
+from relet._tasks.task import PlainTask
 from tests.homes import Home, _any_schema, app, claim, fail, home, ids, inventory, promote_all, succeed  # noqa: F401
 
 AWKWARD: dict[str, Any] = {

@@ -21,8 +21,8 @@ from relet import (
     State,
     events,
 )
-from relet.store.flows import lease
-from relet.tasks import PlainTask
+from relet._store.flows import lease
+from relet._tasks.task import PlainTask
 from tests.homes import (  # noqa: F401
     _any_schema,
     app,

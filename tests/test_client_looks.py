@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from relet import App, Job, State
-from relet.core.job import Raised
-from relet.tasks import PlainTask
+from relet._core.job import Raised
+from relet._tasks.task import PlainTask
 from tests.homes import _any_schema, app, claim, fail, home, promote_all, settle  # noqa: F401
 
 

@@ -11,8 +11,8 @@ import time
 import psycopg
 
 from relet import App
-from relet.core.job import Succeeded
-from relet.store.flows import lease
+from relet._core.job import Succeeded
+from relet._store.flows import lease
 from tests.homes import Home, _any_schema, app, claim, fail, home, ids, inventory  # noqa: F401
 from tests.test_client import echo
 

@@ -15,11 +15,18 @@ from typing import Any
 
 import pytest
 
-from relet import App, JobCancelled, JobFailed, JobNotFound, State, WaitTimeout
-from relet.store.server import Server
-from relet.store.sqlite import SQLiteStore
-from relet.store.wakes import SchemaWakes
-from relet.tasks import PlainTask
+from relet import (
+    App,
+    JobCancelled,
+    JobFailed,
+    JobNotFound,
+    State,
+    WaitTimeout,
+)
+from relet._store.notify import SchemaNotifier
+from relet._store.postgres_pool import Server
+from relet._store.sqlite import SQLiteStore
+from relet._tasks.task import PlainTask
 from tests.homes import Home, _any_schema, app, claim, fail, home, succeed  # noqa: F401
 
 SOON = 3.0  # generous: it takes milliseconds
@@ -178,7 +185,7 @@ def test_polling_stands_behind_the_notification(
 
     monkeypatch.setattr(Server, "listen", deaf)
     monkeypatch.setattr(SQLiteStore, "listen", deaf)
-    monkeypatch.setattr(SchemaWakes, "tell", lambda wakes, kinds: None)
+    monkeypatch.setattr(SchemaNotifier, "tell", lambda wakes, kinds: None)
     monkeypatch.setattr(type(app.store()), "wake", lambda store, wakes: None)
     job = task.enqueue()
     meanwhile(lambda: app.client.complete(job, "done"))

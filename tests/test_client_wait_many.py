@@ -10,11 +10,20 @@ from typing import Any
 
 import pytest
 
-from relet import App, InvalidInput, JobCancelled, JobFailed, JobNotFound, State, WaitTimeout, new_id
-from relet.core.job import Succeeded
-from relet.store.flows import lease
-from relet.store.store import Store
-from relet.tasks import PlainTask
+from relet import (
+    App,
+    InvalidInput,
+    JobCancelled,
+    JobFailed,
+    JobNotFound,
+    State,
+    WaitTimeout,
+    new_id,
+)
+from relet._core.job import Succeeded
+from relet._store.flows import lease
+from relet._store.store import Store
+from relet._tasks.task import PlainTask
 from tests.homes import _any_schema, app, claim, fail, home, ids, succeed  # noqa: F401
 from tests.test_client_wait import Later, meanwhile, task  # noqa: F401
 from tests.worker.working import until

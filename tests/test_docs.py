@@ -37,12 +37,12 @@ from relet import (
     Worker,
     events,
 )
-from relet.cli import worker
-from relet.cli.completion import commands_of
-from relet.cli.main import build, parse
-from relet.core.errors import AbortReason
-from relet.options import Options, TaskOptions
-from relet.schedules import Schedules
+from relet._cli import worker
+from relet._cli.completion import commands_of
+from relet._cli.main import build, parse
+from relet._client.schedules import Schedules
+from relet._tasks.options import Options, TaskOptions
+from relet.errors import AbortReason
 from tests.conftest import PG_KINDS, SERVERS
 from tests.djangos import settings_in
 from tests.pages import DOCS, EXPECTATION, PAGES, ROOT, Block, Expectations, blocks, commands, new_module, run_python

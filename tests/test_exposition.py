@@ -16,10 +16,15 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from relet import App, Backoff
-from relet.core.sight import QueueInfo
-from relet.core.stats import BOUNDS, Histogram, StatPoint
-from relet.core.worker import WorkerInfo
-from relet.web.metrics import OUTCOMES, content_type, exposition, wants_openmetrics
+from relet._core.stats import BOUNDS, Histogram, StatPoint
+from relet._core.views import QueueInfo
+from relet._core.worker import WorkerInfo
+from relet._web.metrics import (
+    OUTCOMES,
+    content_type,
+    exposition,
+    wants_openmetrics,
+)
 from tests.pages import DOCS
 from tests.worker.working import over, working
 

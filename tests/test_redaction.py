@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import pytest
 
 from relet import App
-from relet.core.job import Progress
-from relet.redact import HIDDEN, redactor, shown
-from relet.store.flows import lease
+from relet._core.job import Progress
+from relet._core.redact import HIDDEN, redactor, shown
+from relet._store.flows import lease
 from tests.homes import claim, fail, promote_all
 from tests.shops import CliShop, a_cli_shop
 from tests.test_cli import CommandLine, typed  # noqa: F401
@@ -72,7 +72,7 @@ def test_no_command_shows_what_the_dashboard_hides(
 def test_the_dashboard_and_its_api_show_none_of_it(secret_shop: tuple[CliShop, dict[str, str]]) -> None:
     httpx = pytest.importorskip("httpx")
     pytest.importorskip("starlette")
-    from relet.web import create_app
+    from relet._web import create_app
 
     shop, ids = secret_shop
     lists = ["jobs", "failures", "audit", "schedules", "targets", "workers", "queues"]
@@ -106,7 +106,7 @@ def test_the_keys_are_a_setting_of_the_app() -> None:
 
 def test_a_payload_that_cannot_be_read_is_hidden_and_the_answer_is_still_json() -> None:
     pytest.importorskip("starlette")
-    from relet.web.wire import raw
+    from relet._web.api.responses import raw
 
     deep = '{"password": ' + "[" * 5000
     assert json.loads(bytes(raw(redactor()(deep)))) == HIDDEN

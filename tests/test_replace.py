@@ -10,9 +10,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from relet import App, InvalidInput, KeyTaken, State
-from relet.core.job import Raised, Snoozed
-from relet.store.flows import handler
+from relet import (
+    App,
+    InvalidInput,
+    KeyTaken,
+    State,
+)
+from relet._core.job import Raised, Snoozed
+from relet._store.flows import completion
 from tests.homes import Home, _any_schema, app, claim, home, promote_all, settle, succeed  # noqa: F401
 
 WITH_AFTER = {"unique": "k", "replace": True, "after": ["0192f3a0-7c1e-7b3a-9d1f-2f6f5a1c0de1"]}
@@ -110,7 +115,7 @@ def test_a_job_that_has_done_steps_is_not_given_another_payload(app: App, index:
     """It sleeps in the middle of its work: what comes now is run after it."""
     first = index.using(unique="k").enqueue(1)
     (running,) = claim(app)
-    app.store().run(handler.keep, running.lease, "step", "charge", '"receipt"', None)
+    app.store().run(completion.keep, running.lease, "step", "charge", '"receipt"', None)
     settle(app, running, Snoozed(60))
     second = index.using(unique="k", replace=True).enqueue(2)
     assert (second.existing, second.wait) == (False, "jobs")
@@ -179,7 +184,7 @@ def test_within_a_window_one_that_has_begun_is_all_there_is(app: App, index: Any
     draft = index.using(unique="k", unique_for=60, replace=True)
     draft.enqueue(1)
     (running,) = claim(app)
-    app.store().run(handler.keep, running.lease, "step", "charge", '"receipt"', None)
+    app.store().run(completion.keep, running.lease, "step", "charge", '"receipt"', None)
     settle(app, running, Snoozed(60))
     again = draft.enqueue(2)
     assert (again.id, again.existing, again.payload) == (running.id, True, '{"page":1}')

@@ -11,13 +11,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from relet import App, InvalidInput, Job, State
-from relet.core.stats import BOUNDS, Histogram, step_for
-from relet.core.worker import WorkerFacts
-from relet.store.flows import look, reports, stats
-from relet.store.flows.stats import Count
-from relet.store.query import traits_of
-from relet.tasks import new_id
+from relet import (
+    App,
+    InvalidInput,
+    Job,
+    State,
+)
+from relet._core.stats import BOUNDS, Histogram, step_for
+from relet._core.worker import WorkerFacts
+from relet._store.flows import inspect, stats, worker_reports
+from relet._store.flows.stats import Count
+from relet._store.query import traits_of
+from relet._tasks.task import new_id
 from tests.clocks import at
 from tests.homes import Home, _any_schema, app, home  # noqa: F401
 from tests.worker.working import over, run_sql, take, until, working
@@ -48,7 +53,7 @@ def sample(app: App, now: float | None = None) -> bool:
     with at(store, now):
         if not store.run(stats.take_sample):
             return False
-        store.run(stats.keep_sample, store.run(look.counted_queues))
+        store.run(stats.keep_sample, store.run(inspect.counted_queues))
     return True
 
 
@@ -133,7 +138,7 @@ def test_a_target_shows_who_holds_it_and_who_stands_in_line(shop: App) -> None:
 
 
 def _promoted(app: App) -> bool:
-    from relet.store.flows.promote import promote
+    from relet._store.flows.promote import promote
 
     app.store().run(promote)
     return True
@@ -175,7 +180,7 @@ def test_a_worker_is_seen_while_it_works_and_gone_once_it_has_stopped(shop: App)
 
 def test_a_worker_that_says_nothing_is_lost_and_forgotten_after_a_day(home: Home, shop: App) -> None:
     facts = WorkerFacts("w", "host", 1, None, 2, ("work",), 30.0, "1")
-    shop.store().run(reports.report, new_id(), facts, 1, False)
+    shop.store().run(worker_reports.report, new_id(), facts, 1, False)
     assert [(one.lost, one.running) for one in shop.client.workers()] == [(False, 1)]
     ago = "seen_at - interval '20 seconds'" if home.is_postgres else "seen_at - 20"
     run_sql(home, shop, f"update {{t}}workers set seen_at = {ago}")
@@ -192,7 +197,7 @@ def test_explain_tells_what_is_missing_of_workers(shop: App) -> None:
 
     def there(queues: tuple[str, ...] | None, tasks: tuple[str, ...], running: int) -> str:
         facts = WorkerFacts("w", "host", 1, queues, 2, tasks, 30.0, "1")
-        shop.store().run(reports.report, new_id(), facts, running, False)
+        shop.store().run(worker_reports.report, new_id(), facts, running, False)
         return shop.client.explain(job)[0]
 
     assert "none of the 1 workers that are there is a worker that serves queue default" in there(
@@ -210,7 +215,7 @@ def test_a_report_whose_answer_was_lost_is_said_again_and_counted_once(shop: App
     facts = WorkerFacts("w", "host", 1, None, 2, ("work",), 30.0, "1")
     first, second = new_id(), new_id()
     for id in (first, first, second, second):
-        shop.store().run(reports.report, id, facts, 1, False, [Count("mail", "succeeded", 2)])
+        shop.store().run(worker_reports.report, id, facts, 1, False, [Count("mail", "succeeded", 2)])
     assert [one.counts for one in shop.client.totals()] == [{"succeeded": 4}]
 
 
@@ -249,7 +254,7 @@ def test_one_of_many_workers_counts_the_jobs_of_a_minute(shop: App) -> None:
 
 
 def test_few_jobs_are_counted_when_they_are_looked_at(shop: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(look, "MOST_COUNTED", 5)
+    monkeypatch.setattr(inspect, "MOST_COUNTED", 5)
     for _ in range(5):
         work(shop)
     sample(shop)
@@ -261,7 +266,7 @@ def test_few_jobs_are_counted_when_they_are_looked_at(shop: App, monkeypatch: py
 def test_where_there_are_too_many_jobs_to_count_each_time_the_last_count_is_told_with_its_moment(
     shop: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(look, "MOST_COUNTED", 5)
+    monkeypatch.setattr(inspect, "MOST_COUNTED", 5)
     for number in range(10):
         work(shop, queue="mail", delay=600 if number < 3 else None)
     work(shop, queue="old")
@@ -286,7 +291,7 @@ def test_where_there_are_too_many_jobs_to_count_each_time_the_last_count_is_told
 def test_numbers_that_no_worker_has_counted_lately_are_said_to_be_too_small(
     shop: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(look, "MOST_COUNTED", 5)
+    monkeypatch.setattr(inspect, "MOST_COUNTED", 5)
     work(shop, queue="old")
     sample(shop, (datetime.now(UTC) - timedelta(days=1)).timestamp())
     for _ in range(10):
@@ -298,10 +303,10 @@ def test_numbers_that_no_worker_has_counted_lately_are_said_to_be_too_small(
 
 def test_counting_all_jobs_takes_no_lock_that_writers_wait_for(shop: App) -> None:
     """A sample is taken, counted and kept in three steps, and only the first and the last write."""
-    assert traits_of(look.counted_queues).looks
+    assert traits_of(inspect.counted_queues).looks
     work(shop)
     assert shop.store().run(stats.take_sample)
-    found = shop.store().run(look.counted_queues)
+    found = shop.store().run(inspect.counted_queues)
     work(shop, queue="mail")
     shop.store().run(stats.keep_sample, found)
 

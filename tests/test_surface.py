@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 import relet
-from relet import App, AsyncClient, Client
-from relet.core import errors
-from relet.schedules import AsyncSchedules, Schedules
+from relet import App, AsyncClient, Client, errors
+from relet._client.schedules import AsyncSchedules, Schedules
 
 NAMES = [
     "Aborted",
@@ -25,7 +24,7 @@ NAMES = [
     "AuditPage",
     "Backoff",
     "BlockerInfo",
-    "BulkDone",
+    "BulkResult",
     "Chain",
     "Client",
     "Draft",

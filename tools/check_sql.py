@@ -1,6 +1,6 @@
 """Check that statements for PostgreSQL keep to what distributed engines accept: Citus, CockroachDB, YugabyteDB.
 
-Read are `store/sql/*.postgres.sql` and the migrations, the bodies of functions included. The rules:
+Read are `_store/sql/*/*.postgres.sql` and the migrations, the bodies of functions included. The rules:
 
 - clock: no `{now}`, nor any function that tells the time, inside CASE or COALESCE. Citus calls such a function on the
   coordinator, and refuses to where a condition decides whether it is called at all.
@@ -20,11 +20,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from relet.store.query import LEASED, ROOM
+from relet._store.query import LEASED, ROOM
 
-STORE = Path(__file__).parents[1] / "src" / "relet" / "store"
+STORE = Path(__file__).parents[1] / "src" / "relet" / "_store"
 
-#: What claims return, spelled in `store/query.py`. A test has PostgreSQL check that it is immutable.
+#: What claims return, spelled in `_store/query.py`. A test has PostgreSQL check that it is immutable.
 CLAIMED = "{claimed}"
 
 CLOCKS = {
@@ -162,7 +162,7 @@ def _advisory(statement: Statement) -> Iterable[Problem]:
 
 
 def main() -> int:
-    files = sorted([*STORE.glob("sql/*.postgres.sql"), *STORE.glob("migrations/*.postgres.sql")])
+    files = sorted([*STORE.glob("sql/*/*.postgres.sql"), *STORE.glob("migrations/*.postgres.sql")])
     found = [(file, one) for file in files for one in problems(_with_shared_parts(file.read_text("utf-8")))]
     for file, (line, rule, what) in found:
         print(f"{file.relative_to(STORE.parents[2])}:{line}: {rule}: {what}")

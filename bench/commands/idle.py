@@ -22,8 +22,8 @@ from bench.places import PostgresPlace
 from bench.plan import Cell, Figures, Measured, Plan, Row
 from bench.rows import Copier, client_app, enqueue_one
 from bench.systems import RELET
-from relet.store.flows import lease
-from relet.store.flows.scope import Scope
+from relet._store.flows import lease
+from relet._store.flows.claim_scope import Scope
 
 HELP = "server CPU, buffers and time of a claim that finds nothing"
 DETAILS = ("buffers", "milliseconds", "cycle_us")

@@ -9,13 +9,37 @@ core            pure: the nouns, the transition table, the errors
 
 from typing import TYPE_CHECKING, Any
 
-from .aclient import AsyncClient
-from .acting import BulkDone
+from ._attempts.attempt import AsyncTransaction, Attempt, Transaction
+from ._client.async_client import AsyncClient
+from ._client.audit import BulkResult
+from ._client.client import Client
+from ._core.backoff import Backoff
+from ._core.finding import Finding
+from ._core.job import (
+    AttemptRecord,
+    BlockerInfo,
+    Chain,
+    Draft,
+    Job,
+    State,
+)
+from ._core.schedule import ScheduleInfo, Tick
+from ._core.stats import Histogram, StatPoint
+from ._core.views import (
+    AuditEntry,
+    AuditPage,
+    FailureGroup,
+    Page,
+    QueueInfo,
+    RateInfo,
+    TargetInfo,
+    TargetPage,
+    TargetView,
+)
+from ._core.worker import WorkerInfo
+from ._tasks.task import new_id
 from .app import App
-from .attempt import AsyncTransaction, Attempt, Transaction
-from .client import Client
-from .core.backoff import Backoff
-from .core.errors import (
+from .errors import (
     Aborted,
     Fail,
     HasDependents,
@@ -45,27 +69,10 @@ from .core.errors import (
     UnknownTask,
     WaitTimeout,
 )
-from .core.finding import Finding
-from .core.job import AttemptRecord, BlockerInfo, Chain, Draft, Job, State
-from .core.schedule import ScheduleInfo, Tick
-from .core.sight import (
-    AuditEntry,
-    AuditPage,
-    FailureGroup,
-    Page,
-    QueueInfo,
-    RateInfo,
-    TargetInfo,
-    TargetPage,
-    TargetView,
-)
-from .core.stats import Histogram, StatPoint
-from .core.worker import WorkerInfo
 from .logs import JobContext
-from .tasks import new_id
 
 if TYPE_CHECKING:
-    from .worker import Worker
+    from ._worker import Worker
 
 __all__ = [
     "Aborted",
@@ -78,7 +85,7 @@ __all__ = [
     "AuditPage",
     "Backoff",
     "BlockerInfo",
-    "BulkDone",
+    "BulkResult",
     "Chain",
     "Client",
     "Draft",
@@ -99,11 +106,11 @@ __all__ = [
     "JobNotFound",
     "KeyTaken",
     "LeaseLost",
-    "ReletError",
     "Page",
     "QueryTimeout",
     "QueueInfo",
     "RateInfo",
+    "ReletError",
     "Retry",
     "RowRejected",
     "ScheduleInfo",
@@ -134,7 +141,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """The worker is imported when it is asked for: programs that only enqueue need neither it nor an event loop."""
     if name == "Worker":
-        from .worker import Worker
+        from ._worker import Worker
 
         return Worker
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

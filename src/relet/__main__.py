@@ -1,6 +1,6 @@
 """`python -m relet` is `relet`."""
 
-from .cli import main
+from ._cli import main
 
 if __name__ == "__main__":
     main()

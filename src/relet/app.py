@@ -7,20 +7,25 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from .aclient import AsyncClient
-from .client import Client
-from .core import names, payload
-from .core.errors import InvalidInput
-from .core.schedule import Definition, Missed, Overlap, define
-from .redact import KEYS, redactor
-from .store.open import DEFAULT_URL, open_store
-from .store.store import Store
-from .tasks import Prepared, Tasks
+from ._client.async_client import AsyncClient
+from ._client.client import Client
+from ._core import payload, validate
+from ._core.redact import KEYS, redactor
+from ._core.schedule import (
+    Definition,
+    Missed,
+    Overlap,
+    define,
+)
+from ._store.open import DEFAULT_URL, open_store
+from ._store.store import Store
+from ._tasks.task import ConfiguredTask, TaskRegistry
+from .errors import InvalidInput
 
-T = TypeVar("T", bound=Prepared[..., Any])
+T = TypeVar("T", bound=ConfiguredTask[..., Any])
 
 
-class App(Tasks):
+class App(TaskRegistry):
     """Where tasks are registered and jobs are enqueued.
 
     `url`: `sqlite:///path.db` or `postgresql://user:password@host/database`; by default RELET_URL from the
@@ -40,10 +45,10 @@ class App(Tasks):
         payload_limit: int = payload.MAX_BYTES,
         redact: Iterable[str] = KEYS,
     ) -> None:
-        super().__init__(payload_limit=names.whole("payload_limit", payload_limit, 64, 64 * 1024 * 1024))
+        super().__init__(payload_limit=validate.whole("payload_limit", payload_limit, 64, 64 * 1024 * 1024))
         self._url = url or os.environ.get("RELET_URL") or DEFAULT_URL
-        self._schema = names.schema(schema)
-        self._connections = names.whole("connections", connections, 1, 1000)
+        self._schema = validate.schema(schema)
+        self._connections = validate.whole("connections", connections, 1, 1000)
         self.redact = redactor(redact)
         self._stores: dict[str | None, Store] = {None: self._open(None, None)}
         self._lock = threading.Lock()
@@ -82,10 +87,10 @@ class App(Tasks):
         """
 
         def add(task: T) -> T:
-            if not isinstance(task, Prepared):
+            if not isinstance(task, ConfiguredTask):
                 raise InvalidInput(f"{task!r} is no task: write @app.schedule(...) above @app.task")
             draft = task._pattern((), arguments or {})
-            title = names.key("name", name or draft.task)
+            title = validate.key("name", name or draft.task)
             if title in self.schedules:
                 raise InvalidInput(f"two schedules are named {title}; give one of them another name=")
             self.schedules[title] = define(draft, cron, every, timezone, missed, overlap)
@@ -96,7 +101,7 @@ class App(Tasks):
     def store(self, tenant: str | None = None) -> Store:
         """The store of the app, or of a tenant of it."""
         if tenant not in self._stores:
-            store = self._open(names.schema(tenant), self._stores[None])
+            store = self._open(validate.schema(tenant), self._stores[None])
             with self._lock:
                 self._stores.setdefault(tenant, store)
         return self._stores[tenant]

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from .core.errors import AbortReason, InvalidInput
-from .core.job import State
+from ._core.job import State
+from .errors import AbortReason, InvalidInput
 
 log = logging.getLogger("relet.events")
 
@@ -100,7 +100,7 @@ class Resumed(JobEvent, frozen=True):
     """A paused or failed job goes on."""
 
 
-class Hastened(JobEvent, frozen=True):
+class MadeDue(JobEvent, frozen=True):
     """A job that waited for its time is due now (`run_now`)."""
 
 

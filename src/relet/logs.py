@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Any
 
-from .attempt import Attempt, current
+from ._attempts.attempt import Attempt, current
 
 TEXT = "%(asctime)s.%(msecs)03d %(levelname)-7s %(name)s: %(message)s%(job_mark)s"
 

@@ -12,7 +12,7 @@ import pytest
 from cronsim import CronSim, CronSimError
 
 from relet import InvalidInput
-from relet.core.cron import Cron, Every, Schedule
+from relet._core.cron import Cron, Every, Schedule
 
 BERLIN, LORD_HOWE, APIA = (ZoneInfo(n) for n in ("Europe/Berlin", "Australia/Lord_Howe", "Pacific/Apia"))
 ZONES = (

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
 
 from relet import InvalidInput
-from relet.core.cron import Cron
+from relet._core.cron import Cron
 
 ZONES = (
     *("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Casablanca", "America/St_Johns"),

@@ -6,10 +6,20 @@ from typing import Any
 
 import pytest
 
-from relet.core import machine
-from relet.core.errors import InvalidTransition
-from relet.core.job import Outcome, Policy, Raised, Released, Request, Snoozed, State, Succeeded, Wait
-from relet.core.machine import TRANSITIONS, Running
+from relet._core import machine
+from relet._core.job import (
+    Outcome,
+    Policy,
+    Raised,
+    Released,
+    Request,
+    Snoozed,
+    State,
+    Succeeded,
+    Wait,
+)
+from relet._core.machine import TRANSITIONS, Running
+from relet.errors import InvalidTransition
 
 
 def running(*, request: Request | None = None, target: str | None = None, **facts: Any) -> Running:

@@ -8,8 +8,14 @@ from typing import Any
 
 import pytest
 
-from relet import Backoff, InvalidInput, LeaseLost, Retry, Snooze
-from relet.core.ids import id_time, make_id, parse_id
+from relet import (
+    Backoff,
+    InvalidInput,
+    LeaseLost,
+    Retry,
+    Snooze,
+)
+from relet._core.ids import id_time, make_id, parse_id
 
 
 def test_backoff_doubles_up_to_its_most_and_all_of_it_is_chance() -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from relet import Job
-from relet.core.schedule import ScheduleInfo
+from relet._core.schedule import ScheduleInfo
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]

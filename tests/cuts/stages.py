@@ -18,15 +18,15 @@ from typing import Any, Literal
 import psycopg
 
 from relet import Client
-from relet.store.flows import upkeep
-from relet.store.postgres import PostgresStore
-from relet.store.sqlite import SQLiteStore
-from relet.store.store import Store
+from relet._store.flows import maintenance
+from relet._store.postgres import PostgresStore
+from relet._store.sqlite import SQLiteStore
+from relet._store.store import Store
 from tests.cuts import verbs
 from tests.cuts.outcomes import Tables
 from tests.cuts.verbs import Actor
 from tests.store.proxy import accepted, listening, server_socket
-from tests.worker.proxy import Link
+from tests.worker.proxy import ProxiedConnection
 
 Kind = Literal["before", "after", "undone", "busy"]
 
@@ -235,7 +235,7 @@ class PostgresStage(Stage):
             self._for = verb.name
         else:
             self._copy({f"{self._schema}.{name}": f"{columns} from kept_{name}" for name, columns in self._columns()})
-        self._ours.run(upkeep.probe)  # the connection is there
+        self._ours.run(maintenance.probe)  # the connection is there
 
     def _columns(self) -> Iterator[tuple[str, str]]:
         """Of each table, without those that are generated."""
@@ -281,13 +281,13 @@ class CutProxy:
         self.plan: Callable[[], Plan | None] = lambda: None
         self.raw: psycopg.Connection[Any] | None = None  # to the server, for the proxy itself
         self._dsn = dsn
-        self._links: list[CutLink] = []
+        self._links: list[CutConnection] = []
 
     def serve(self, listener: socket.socket) -> None:
         for client in accepted(listener):
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._links = [link for link in self._links if not link.over]
-            link = CutLink(self, client, server_socket(self._dsn))
+            link = CutConnection(self, client, server_socket(self._dsn))
             self._links.append(link)
             for work in (link.upwards, link.downwards):
                 threading.Thread(target=work, daemon=True).start()
@@ -305,7 +305,7 @@ class CutProxy:
             link.close()
 
 
-class CutLink(Link):
+class CutConnection(ProxiedConnection):
     """One connection of the client, and the one to the server that it stands for."""
 
     def __init__(self, proxy: CutProxy, client: socket.socket, server: socket.socket) -> None:

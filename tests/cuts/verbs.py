@@ -9,11 +9,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from relet import App, Client
-from relet.core.ids import make_id
-from relet.core.job import Draft, Lease, Outcome, Raised, Released, Snoozed, Succeeded
-from relet.store.flows import lease
-from relet.store.flows.lease import Scope
-from relet.store.flows.upkeep import Pruned
+from relet._core.ids import make_id
+from relet._core.job import (
+    Draft,
+    Lease,
+    Outcome,
+    Raised,
+    Released,
+    Snoozed,
+    Succeeded,
+)
+from relet._store.flows import lease
+from relet._store.flows.lease import Scope
+from relet._store.flows.maintenance import Pruned
 
 HOUR = 3600.0
 DAY = 24 * HOUR

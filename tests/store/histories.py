@@ -10,7 +10,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from relet.core.job import Policy, Raised, Released, Snoozed, Succeeded
+from relet._core.job import (
+    Policy,
+    Raised,
+    Released,
+    Snoozed,
+    Succeeded,
+)
 
 
 def mostly(usual: Any, *others: Any) -> st.SearchStrategy[Any]:

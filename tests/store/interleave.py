@@ -18,14 +18,32 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from relet.core.ids import make_id
-from relet.core.job import Claimed, Draft, Job, Lease, Outcome, Policy, Raised, Released, State, Succeeded
-from relet.store.flows import enqueue, lease, look, promote, steer, upkeep
-from relet.store.postgres import Limits, OwnConnection, PostgresStore
-from relet.store.query import Flow, Query
-from relet.store.runner import _perform, drive
-from relet.store.sqlite import SQLiteStore
-from relet.store.store import Store
+from relet._core.ids import make_id
+from relet._core.job import (
+    Claimed,
+    Draft,
+    Job,
+    Lease,
+    Outcome,
+    Policy,
+    Raised,
+    Released,
+    State,
+    Succeeded,
+)
+from relet._store.flows import (
+    control,
+    enqueue,
+    inspect,
+    lease,
+    maintenance,
+    promote,
+)
+from relet._store.postgres import Limits, OwnConnection, PostgresStore
+from relet._store.query import Flow, Query
+from relet._store.runner import _perform, drive
+from relet._store.sqlite import SQLiteStore
+from relet._store.store import Store
 from tests.clocks import MovedClock
 
 R = TypeVar("R")
@@ -147,21 +165,21 @@ class Bench(MovedClock):
 
     def reap(self) -> list[Any]:
         """Reap as if upkeep had been alive all the time."""
-        self.run(upkeep.beat, grace=0.0)
+        self.run(maintenance.beat, grace=0.0)
         return self.run(lease.reap, random.random)
 
-    def prune(self, **options: Any) -> upkeep.Pruned:
-        return self.run(upkeep.prune, **{"finished_for": 1.0, "failed_for": 1.0, **options})
+    def prune(self, **options: Any) -> maintenance.Pruned:
+        return self.run(maintenance.prune, **{"finished_for": 1.0, "failed_for": 1.0, **options})
 
     def get(self, id: str) -> Job[Any] | None:
-        return self.run(look.get, id)
+        return self.run(inspect.get, id)
 
     def state(self, id: str) -> State | None:
         job = self.get(id)
         return None if job is None else job.state
 
     def limit(self, queue: str, most: int | None) -> None:
-        self.run(steer.set_queue, queue, max_running=most)
+        self.run(control.set_queue, queue, max_running=most)
 
     def query(self, sql: str) -> list[Any]:
         """Look behind the scenes. `{s}` stands before the name of a table."""

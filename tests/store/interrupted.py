@@ -20,11 +20,11 @@ from types import FrameType
 from typing import Any
 
 from relet import App
-from relet.store.flows import enqueue
-from relet.store.interrupts import leave
-from relet.store.pool import Pool
-from relet.store.postgres import PostgresStore
-from relet.store.sqlite import SQLiteStore
+from relet._store.flows import enqueue
+from relet._store.interrupts import leave
+from relet._store.pool import Pool
+from relet._store.postgres import PostgresStore
+from relet._store.sqlite import SQLiteStore
 
 LONGEST = 0.006  # seconds until an interrupt: a few writes
 PATIENCE = 60.0

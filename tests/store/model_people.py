@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from relet.core.errors import HasDependents, InvalidTransition, JobNotFound
-from relet.core.job import Draft
+from relet._core.job import Draft
+from relet.errors import HasDependents, InvalidTransition, JobNotFound
 from tests.store.model import OVER, Model, Row
 
 

@@ -14,20 +14,20 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from relet.core.job import Draft, State
-from relet.store.flows import enqueue, look
-from relet.store.open import open_store
-from relet.store.postgres import PostgresStore
-from relet.store.query import in_schema
-from relet.store.sqlite import SQLiteStore
-from relet.store.store import Store
+from relet._core.job import Draft, State
+from relet._store.flows import enqueue, inspect
+from relet._store.open import open_store
+from relet._store.postgres import PostgresStore
+from relet._store.query import in_schema
+from relet._store.sqlite import SQLiteStore
+from relet._store.store import Store
 from tests.store.race_worker import Racer, drain
 
 PROCESSES = 8
 PATIENCE = 100.0
 
 
-class Held(NamedTuple):
+class LeaseTable(NamedTuple):
     """A claim that was settled with success, between two moments at which it was surely running."""
 
     id: str
@@ -82,7 +82,7 @@ class Race:
             starter.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             ago = [f"{time.monotonic() - moment:.1f} s ago" for moment, _ in self.records("settled")]
-            left = self.store.run(look.queues)
+            left = self.store.run(inspect.queues)
             raise AssertionError(f"{len(ago)} settled, the last {ago[-1:]}, and there are still {left}") from None
 
     def threads(self, batch: int) -> None:
@@ -119,12 +119,12 @@ class Race:
                     found += [(moment, row) for row in rows]
         return sorted(found, key=lambda pair: pair[0])
 
-    def held(self) -> list[Held]:
+    def held(self) -> list[LeaseTable]:
         """The time from the answer to a claim until its settle was sent lies within that in which the job ran."""
         begin = {(id, version): moment for moment, (id, version) in self.records("claimed")}
         end = {(id, version): moment for moment, (id, version) in self.records("settling")}
         done = [(id, version) for _, (id, version, state) in self.records("settled") if state == State.SUCCEEDED]
-        return [Held(*one, begin[one], end[one]) for one in done]
+        return [LeaseTable(*one, begin[one], end[one]) for one in done]
 
     def query(self, sql: str) -> list[Any]:
         """Ask, or tell, the database behind the store's back."""
@@ -177,11 +177,11 @@ def race_on(url: str, schema: str, tmp_path: Path) -> Iterator[Race]:
 
 
 def live(store: Store) -> int:
-    queues = store.run(look.queues)
+    queues = store.run(inspect.queues)
     return sum(one.pending + one.queued + one.running + one.failed + one.paused_jobs for one in queues)
 
 
-def most_at_once(held: list[Held]) -> int:
+def most_at_once(held: list[LeaseTable]) -> int:
     steps = sorted([(one.begin, 1) for one in held] + [(one.end, -1) for one in held])
     most = now = 0
     for _, step in steps:

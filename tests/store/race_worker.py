@@ -21,15 +21,28 @@ from typing import Any
 
 import psycopg
 
-from relet.core.ids import make_id
-from relet.core.job import Claimed, Draft, Job, Succeeded
-from relet.store.callers import run_on
-from relet.store.flows import enqueue, lease, look, promote, upkeep
-from relet.store.flows.lease import Scope
-from relet.store.open import open_store
-from relet.store.postgres import PostgresStore
-from relet.store.sqlite import SQLiteStore
-from relet.store.store import Store
+from relet._core.ids import make_id
+from relet._core.job import (
+    Claimed,
+    Draft,
+    Job,
+    Succeeded,
+)
+from relet._store.adapters.drivers import run_on
+from relet._store.flows import (
+    enqueue,
+    inspect,
+    lease,
+    promote,
+)
+from relet._store.flows import (
+    maintenance as upkeep,
+)
+from relet._store.flows.lease import Scope
+from relet._store.open import open_store
+from relet._store.postgres import PostgresStore
+from relet._store.sqlite import SQLiteStore
+from relet._store.store import Store
 
 TASK = "race"
 
@@ -77,7 +90,7 @@ class Racer:
         """The producer has said so, and nothing is left that could still run."""
         if not self._over.exists():
             return False
-        return not any(queue.pending + queue.queued + queue.running for queue in self.store.run(look.queues))
+        return not any(queue.pending + queue.queued + queue.running for queue in self.store.run(inspect.queues))
 
 
 def drain(racer: Racer, *, batch: int) -> None:
@@ -169,7 +182,7 @@ ROLES: dict[str, Callable[..., None]] = {"drain": drain, "work": work, "compete"
 def race(spec: dict[str, Any]) -> None:
     """One of the processes: it begins when its standard input ends, which is at the same moment for all."""
     store = open_store(spec["url"], schema=spec["schema"])
-    store.run(look.queues)  # connected before the start
+    store.run(inspect.queues)  # connected before the start
     racer = Racer(store, spec["name"], Path(spec["records"]), Path(spec["over"]))
     os.write(1, b"ready\n")  # at once, among the words of others
     sys.stdin.read()

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 
-from relet.store.postgres import PostgresStore
-from relet.store.sqlite import SQLiteStore
+from relet._store.postgres import PostgresStore
+from relet._store.sqlite import SQLiteStore
 from tests.conftest import SERVERS
 from tests.store.model import OVER, Model
 

@@ -29,8 +29,8 @@ from relet import (
     SchemaMismatch,
     State,
 )
-from relet.core.ids import make_id
-from relet.tasks import PlainTask
+from relet._core.ids import make_id
+from relet._tasks.task import PlainTask
 from tests.clocks import at
 from tests.homes import Home, claim, inventory, pg_app, pg_home, pg_schema  # noqa: F401
 from tests.store.transactions import OWN, POSTGRES_WAYS, Way, alchemy_url

@@ -16,9 +16,15 @@ from django.core.exceptions import SynchronousOnlyOperation
 from django.db import DatabaseError, connection, connections, transaction
 from django.db.transaction import TransactionManagementError
 
-from relet import App, InvalidInput, JobNotFound, SchemaMismatch, StoreBusy
-from relet.core.ids import make_id
-from relet.tasks import PlainTask
+from relet import (
+    App,
+    InvalidInput,
+    JobNotFound,
+    SchemaMismatch,
+    StoreBusy,
+)
+from relet._core.ids import make_id
+from relet._tasks.task import PlainTask
 from tests.clocks import at
 from tests.conftest import PG_KINDS
 from tests.djangos import WAYS, Way, by_hand, configure, database, known_as

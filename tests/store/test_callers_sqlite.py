@@ -19,9 +19,16 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
-from relet import App, InvalidInput, Job, SchemaMismatch, StoreBusy, StoreError
-from relet.core.ids import make_id
-from relet.tasks import PlainTask
+from relet import (
+    App,
+    InvalidInput,
+    Job,
+    SchemaMismatch,
+    StoreBusy,
+    StoreError,
+)
+from relet._core.ids import make_id
+from relet._tasks.task import PlainTask
 from tests.clocks import at
 from tests.homes import claim, inventory
 from tests.store.test_callers import LONG_AGO, complete_from_outside, drafts_of_all_kinds

@@ -8,10 +8,15 @@ import asyncio
 import pytest
 
 from relet import new_id
-from relet.core.ids import make_id
-from relet.core.job import Draft
-from relet.core.schedule import define
-from relet.store.flows import enqueue, lease, schedules, upkeep
+from relet._core.ids import make_id
+from relet._core.job import Draft
+from relet._core.schedule import define
+from relet._store.flows import (
+    enqueue,
+    lease,
+    maintenance,
+    schedules,
+)
 from tests.store.interleave import LEASE, Bench, draft, half
 from tests.store.test_limits_rate import rate
 
@@ -19,7 +24,7 @@ GRACE = 10.0
 
 
 def beat(b: Bench) -> float | None:
-    return b.run(upkeep.beat, grace=GRACE)
+    return b.run(maintenance.beat, grace=GRACE)
 
 
 def reaped(b: Bench) -> int:
@@ -130,6 +135,6 @@ def test_a_schedule_ticks_on_after_the_clock_was_ahead_for_a_moment(b: Bench, ah
     assert ticks(61) == 1
     assert ticks(ahead) == 1
     b.later(-ahead)
-    assert b.run(upkeep.outlook, ["t"]).next_tick == 0
+    assert b.run(maintenance.outlook, ["t"]).next_tick == 0
     assert ticks(1) == 0
     assert [ticks(60) for _ in range(3)] == [1, 1, 1]

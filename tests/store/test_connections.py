@@ -21,11 +21,16 @@ from typing import Any
 import pytest
 
 from relet import App, StoreBusy
-from relet.store.flows import search
-from relet.store.flows.search import Filter
-from relet.store.pool import MAX_IDLE, Idle, Pool, _sweeper
-from relet.store.postgres import PostgresStore
-from relet.threads import Threads
+from relet._store.flows import search
+from relet._store.flows.search import Filter
+from relet._store.pool import (
+    MAX_IDLE,
+    IdleAsyncConnections,
+    Pool,
+    _sweeper,
+)
+from relet._store.postgres import PostgresStore
+from relet._threads import DaemonThreadPool
 from tests.homes import Home, _any_schema, app, home, pg_home, pg_schema  # noqa: F401
 
 
@@ -209,7 +214,7 @@ def test_a_connection_in_constant_use_does_not_start_a_thread_each_time() -> Non
 
 def test_async_connections_are_closed_when_nobody_uses_them() -> None:
     closed: list[Line] = []
-    idle = Idle(closed.append, most=5, max_idle=0.05)
+    idle = IdleAsyncConnections(closed.append, most=5, max_idle=0.05)
     loop, one = object(), Line()
     idle.keep(loop, one)
     assert idle.take(loop) is one
@@ -305,8 +310,8 @@ FORK = """
 import asyncio, os, signal, sys
 from functools import partial
 from relet import App
-from relet.store.flows import search
-from relet.store.flows.search import Filter
+from relet._store.flows import search
+from relet._store.flows.search import Filter
 
 app = App({url!r}, schema={schema!r})
 
@@ -503,7 +508,7 @@ print(time.time(), flush=True)
 
 
 def test_calls_one_after_another_use_one_thread() -> None:
-    threads = Threads("test-calls")
+    threads = DaemonThreadPool("test-calls")
 
     async def main() -> set[int]:
         used = set()
@@ -516,7 +521,7 @@ def test_calls_one_after_another_use_one_thread() -> None:
 
 
 def test_a_call_sees_the_callers_context_and_hands_back_what_it_raised() -> None:
-    threads = Threads("test-calls")
+    threads = DaemonThreadPool("test-calls")
     name = contextvars.ContextVar("name", default="nobody")
 
     async def main() -> None:
@@ -536,7 +541,7 @@ def _interrupt() -> None:
 
 
 def test_calls_beyond_the_bound_wait_in_line_and_come_in_order() -> None:
-    threads = Threads("test-bound", most=3)
+    threads = DaemonThreadPool("test-bound", most=3)
     order: list[int] = []
     release = threading.Event()
 
@@ -558,7 +563,7 @@ def test_calls_beyond_the_bound_wait_in_line_and_come_in_order() -> None:
 
 
 def test_a_call_that_was_cancelled_in_line_is_not_made() -> None:
-    threads = Threads("test-calls", most=1)
+    threads = DaemonThreadPool("test-calls", most=1)
     made: list[str] = []
     release = threading.Event()
 
@@ -588,7 +593,7 @@ def refuse_threads(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 
 
 def test_a_call_whose_thread_cannot_be_started_is_not_made_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    threads = Threads("test-calls")
+    threads = DaemonThreadPool("test-calls")
     made: list[str] = []
     release, over = threading.Event(), threading.Event()
     threads.submit(lambda: release.wait(30) and None)
@@ -605,7 +610,7 @@ def test_a_call_whose_thread_cannot_be_started_is_not_made_later(monkeypatch: py
 
 
 def test_a_bounded_call_whose_thread_cannot_be_started_waits_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    threads = Threads("test-calls", most=8)
+    threads = DaemonThreadPool("test-calls", most=8)
     release, over = threading.Event(), threading.Event()
     with monkeypatch.context() as patch:
         refuse_threads(patch, "test-calls")

@@ -10,9 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relet.core.job import Claimed, Policy
-from relet.store.cursor import HIDDEN_FOR, LAG, PER_JOB, SLOW, ClaimCursor
-from relet.store.flows.lease import EVERYTHING, Scope
+from relet._core.job import Claimed, Policy
+from relet._store.flows.lease import EVERYTHING, Scope
+from relet._worker.claim_cursor import (
+    HIDDEN_FOR,
+    LAG,
+    PER_JOB,
+    SLOW,
+    ClaimCursor,
+)
 
 QUICK = 0.001
 SLUGGISH = QUICK + SLOW * 3

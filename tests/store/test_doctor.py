@@ -12,10 +12,10 @@ import pytest
 from msgspec import structs
 
 from relet import App, Finding
-from relet.core.worker import WorkerFacts
-from relet.store import migrate
-from relet.store.flows import lease, reports
-from relet.tasks import new_id
+from relet._core.worker import WorkerFacts
+from relet._store import migrate
+from relet._store.flows import lease, worker_reports
+from relet._tasks.task import new_id
 from tests.clocks import at
 from tests.homes import Home, beat, claim, promote_all
 from tests.store.patients import found, make_app, the
@@ -54,12 +54,12 @@ def workers(app: App, *facts: WorkerFacts, now: float | None = None) -> Iterator
     """Workers that have said that they are there."""
     with at(app.store(), now):
         for one in facts:
-            app.store().run(reports.report, new_id(), one, 3, False)
+            app.store().run(worker_reports.report, new_id(), one, 3, False)
     try:
         yield
     finally:
         for one in facts:
-            app.store().run(reports.forget, one.name)
+            app.store().run(worker_reports.forget, one.name)
 
 
 def test_workers_that_fell_silent_are_named(home: Home) -> None:

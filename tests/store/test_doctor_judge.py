@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from relet.core.finding import Finding, Level, duration, listed, size
-from relet.store.doctor import expected, judge, judge_file, judge_server, judge_tables
-from relet.store.doctor.judge_file import Pages, Place
-from relet.store.doctor.judge_server import Connections, Holder, ServerFacts
-from relet.store.doctor.judge_tables import Autovacuum, Index, Table
+from relet._core.finding import (
+    Finding,
+    Level,
+    duration,
+    listed,
+    size,
+)
+from relet._store.doctor import (
+    expected,
+    judge,
+    judge_file,
+    judge_server,
+    judge_tables,
+)
+from relet._store.doctor.judge_file import Pages, Place
+from relet._store.doctor.judge_server import Connections, Holder, ServerFacts
+from relet._store.doctor.judge_tables import Autovacuum, Index, Table
 
 MB, GB = 1_000_000, 1_000_000_000
 HEALTHY = ServerFacts(180000, "18.0", "ada", "shop", False, False, "default", True, True, "on")

@@ -16,8 +16,8 @@ import psycopg
 import pytest
 
 from relet import App
-from relet.store import migrate
-from relet.store.doctor import expected, judge_server
+from relet._store import migrate
+from relet._store.doctor import expected, judge_server
 from tests.conftest import PG_KINDS, SERVERS
 from tests.homes import Home, beat
 from tests.schemas import EMPTIED

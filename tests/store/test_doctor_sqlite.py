@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from relet import App, Finding
-from relet.store import migrate
-from relet.store import sqlite as store_sqlite
-from relet.store.doctor import judge_file
-from relet.store.doctor import sqlite as doctor_sqlite
+from relet._store import migrate
+from relet._store import sqlite as store_sqlite
+from relet._store.doctor import judge_file
+from relet._store.doctor import sqlite as doctor_sqlite
 from tests.homes import beat
 
 ALL_CHECKS = {

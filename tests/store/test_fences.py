@@ -7,9 +7,22 @@ from typing import Any
 
 import pytest
 
-from relet.core.job import Lease, Outcome, Raised, Released, Snoozed, State, Succeeded
-from relet.store.flows import enqueue, lease, look, steer
-from relet.store.flows.lease import Claim, Scope
+from relet._core.job import (
+    Lease,
+    Outcome,
+    Raised,
+    Released,
+    Snoozed,
+    State,
+    Succeeded,
+)
+from relet._store.flows import (
+    control,
+    enqueue,
+    inspect,
+    lease,
+)
+from relet._store.flows.lease import Claim, Scope
 from tests.store.world import LATER, World, half
 
 ENDS: dict[str, Outcome] = {
@@ -43,8 +56,8 @@ def test_a_zombie_in_the_same_batch_settles_nothing(
     job = world.get(owner.id)
     assert job is not None
     assert (job.state, job.result) == (end, '"done"' if owner_says == "succeed" else None)
-    assert len(world.run(look.chain, owner.id)) == 1
-    assert [one.outcome for one in world.run(look.attempts, owner.id)] == [
+    assert len(world.run(inspect.chain, owner.id)) == 1
+    assert [one.outcome for one in world.run(inspect.attempts, owner.id)] == [
         "lost",
         "snoozed" if end is State.PENDING else end,
     ]
@@ -87,14 +100,14 @@ def test_a_success_repeated_after_its_successor_is_over_takes_no_key(world: Worl
     _, held = world.job_in("running", None)
     outcome = Succeeded(continue_with=world.draft(unique="k"))
     assert world.settle((held, outcome)) == [State.SUCCEEDED]
-    world.run(steer.cancel, outcome.continue_with.id)  # type: ignore[union-attr]
+    world.run(control.cancel, outcome.continue_with.id)  # type: ignore[union-attr]
     assert world.settle((held, outcome)) == [State.SUCCEEDED]
     (job,) = world.run(enqueue.enqueue, [world.draft(unique="k")])
     assert not job.existing
 
 
 def test_a_limit_for_all_queues_leaves_room_in_a_queue_that_is_running_already(world: World) -> None:
-    world.run(steer.set_queue, "*", max_running=10)
+    world.run(control.set_queue, "*", max_running=10)
     for number in range(4):
         world.add(priority=number)
     first = world.run(
@@ -130,7 +143,7 @@ def test_jobs_that_lost_a_worker_are_reported_only_to_those_who_may_claim_them(w
 
     assert suspects(["t"])
     assert not suspects(["another task"])
-    world.run(steer.set_queue, "default", paused=True)
+    world.run(control.set_queue, "default", paused=True)
     assert not suspects(["t"])
 
 

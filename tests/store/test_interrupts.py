@@ -14,8 +14,8 @@ import psycopg
 import pytest
 
 from relet import App
-from relet.store.pool import Pool
-from relet.store.sqlite import SQLiteStore
+from relet._store.pool import Pool
+from relet._store.sqlite import SQLiteStore
 from tests.homes import Home, _any_schema, home, pg_home, pg_schema  # noqa: F401
 from tests.store.test_connections import refuse_threads
 

@@ -7,11 +7,21 @@ from typing import Any
 
 import pytest
 
-from relet.core.job import Claimed, Raised, Snoozed
-from relet.store.flows import enqueue, limits, look, steer
-from relet.store.flows.lease import Claim
-from relet.store.query import Flow, Query, read, texts
-from relet.store.sqlite import SQLiteStore
+from relet._core.job import Claimed, Raised, Snoozed
+from relet._store.flows import (
+    control,
+    enqueue,
+    inspect,
+    limits,
+)
+from relet._store.flows.lease import Claim
+from relet._store.query import (
+    Flow,
+    Query,
+    read,
+    texts,
+)
+from relet._store.sqlite import SQLiteStore
 from tests.store.interleave import MEMORY, Background, Bench, bench, draft
 from tests.store.world import World
 
@@ -22,11 +32,11 @@ def b(either: Bench) -> Bench:
 
 
 def rate(b: Bench, number: int | None, per: float = 60.0, *, key: str = "", queue: str = "default") -> None:
-    b.run(steer.set_queue, queue, rate=(key, number, per))
+    b.run(control.set_queue, queue, rate=(key, number, per))
 
 
 def fair(b: Bench, on: bool = True, queue: str = "default") -> None:
-    b.run(steer.set_queue, queue, fair=on)
+    b.run(control.set_queue, queue, fair=on)
 
 
 def add(b: Bench, keys: str | list[str | None], **options: Any) -> None:
@@ -335,9 +345,9 @@ def test_fairness_can_be_ended(b: Bench) -> None:
 def test_a_paused_queue_of_keys_gives_nothing(b: Bench) -> None:
     fair(b)
     add(b, "ab")
-    b.run(steer.set_queue, "default", paused=True)
+    b.run(control.set_queue, "default", paused=True)
     assert b.claim(5) == []
-    b.run(steer.set_queue, "default", paused=False)
+    b.run(control.set_queue, "default", paused=False)
     assert served(b.claim(5)) == "ab"
 
 
@@ -348,7 +358,7 @@ def test_explain_tells_of_a_rate_that_is_used_up(b: Bench) -> None:
     b.now = b.run(_clock)
     first = b.take(key="free")
     id = b.add(key="a")
-    said = b.run(look.explain, id)
+    said = b.run(inspect.explain, id)
     assert said[0].startswith("queue default may start 1 jobs in 3600 s, and has; there is room in 3")
     assert said[1] == "queue default may start no jobs of key a"
     assert len(said) == 2
@@ -376,10 +386,10 @@ def test_queues_without_limits_do_not_pay(b: Bench) -> None:
     add(b, "aa", queue="plain")
     names: list[str] = []
     found = b.run(lambda: noted(b.claim_flow(5, ("plain",)), names))
-    assert (len(found.jobs), names) == (2, ["claim", "marks"])
+    assert (len(found.jobs), names) == (2, ["claim/claim", "claim/queue_flags"])
     add(b, "aa", queue="plain")
     b.run(lambda: noted(b.claim_flow(2, ("plain", "rated", "shared"), look=False), names))
-    assert names == ["claim", "marks", "claim"], "nor those that come first and have enough"
+    assert names == ["claim/claim", "claim/queue_flags", "claim/claim"], "nor those that come first and have enough"
 
 
 def test_the_plans_on_sqlite_go_by_the_index_of_keys() -> None:
@@ -400,14 +410,14 @@ def test_the_plans_on_sqlite_go_by_the_index_of_keys() -> None:
 
 
 def _clock() -> Flow[float]:
-    return float((yield read("clock"))[0][0])
+    return float((yield read("inspect/clock"))[0][0])
 
 
 def test_jobs_without_a_key_are_found_behind_thousands_of_a_key_that_may_not_start(world: World) -> None:
     """Those that were there before keys mattered, and those that came later."""
     early = world.add(queue="q")
-    world.run(steer.set_queue, "q", rate=("full", 0, 1.0))
-    while world.run(steer.name_keyless, "q", most=1):
+    world.run(control.set_queue, "q", rate=("full", 0, 1.0))
+    while world.run(control.name_keyless, "q", most=1):
         pass
     world.run(enqueue.enqueue, [world.draft(queue="q", key="full", priority=9) for _ in range(2500)])
     late = world.add(queue="q")

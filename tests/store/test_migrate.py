@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from relet import App, SchemaMismatch, StoreError
-from relet.store import migrate
+from relet._store import migrate
 from tests.conftest import SERVERS
 from tests.homes import inventory
 from tests.servers import local_names

@@ -16,12 +16,38 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from relet.core.errors import HasDependents, InvalidInput, InvalidTransition, JobNotFound, KeyTaken, ReletError
-from relet.core.job import Draft, Job, Lease, Outcome, Succeeded
-from relet.core.machine import TRANSITIONS
-from relet.store.flows import chains, enqueue, lease, look, operations, promote, steer, upkeep
-from relet.store.flows.lease import Scope
-from relet.store.flows.operations import Operation
+from relet._core.job import (
+    Draft,
+    Job,
+    Lease,
+    Outcome,
+    Succeeded,
+)
+from relet._core.machine import TRANSITIONS
+from relet._store.flows import (
+    chains,
+    enqueue,
+    lease,
+    maintenance,
+    operations,
+    promote,
+)
+from relet._store.flows import (
+    control as steer,
+)
+from relet._store.flows import (
+    inspect as look,
+)
+from relet._store.flows.lease import Scope
+from relet._store.flows.operations import Operation
+from relet.errors import (
+    HasDependents,
+    InvalidInput,
+    InvalidTransition,
+    JobNotFound,
+    KeyTaken,
+    ReletError,
+)
 from tests import servers
 from tests.store.histories import batches, steps
 from tests.store.model import HALF, OVER
@@ -167,7 +193,7 @@ class History(RuleBasedStateMachine):
         if grace is not None:
             self.say(
                 lambda: self.model.beat(grace, self.now),
-                upkeep.beat,
+                maintenance.beat,
                 grace=grace,
                 shape=lambda left: left,
             )

@@ -8,8 +8,13 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from relet import App, IdempotencyConflict, InvalidTransition, State
-from relet.store.flows import operations, upkeep
+from relet import (
+    App,
+    IdempotencyConflict,
+    InvalidTransition,
+    State,
+)
+from relet._store.flows import maintenance, operations
 from tests.clocks import at
 from tests.homes import Home
 
@@ -163,13 +168,13 @@ def test_old_answers_are_pruned_and_recent_ones_are_not(app: App) -> None:
     keep = {"finished_for": 1e6, "failed_for": 1e6}
     clock = store.run(clock_of)
     with at(store, clock + 3600):
-        store.run(upkeep.prune, **keep)
+        store.run(maintenance.prune, **keep)
     assert len(outcomes(app)) == 1
     with at(store, clock + 2 * 86400):
-        store.run(upkeep.prune, **keep)
+        store.run(maintenance.prune, **keep)
     assert outcomes(app) == []
 
 
 def clock_of() -> Any:
-    ((moment,),) = yield operations.read("clock")
+    ((moment,),) = yield operations.read("inspect/clock")
     return moment

@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 from relet import App, Job
-from relet.core.errors import StoreError
-from relet.store.postgres import PostgresStore
+from relet._store.postgres import PostgresStore
+from relet.errors import StoreError
 from tests.conftest import PG_KINDS
 from tests.faults import fail_with
 from tests.store.proxy import Proxy, proxy_to

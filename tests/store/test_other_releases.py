@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from relet.core.job import Policy, Raised, State
-from relet.core.worker import WorkerFacts
-from relet.store.flows import lease, look, reports, stats, workers
+from relet._core.job import Policy, Raised, State
+from relet._core.worker import WorkerFacts
+from relet._store.flows import (
+    inspect,
+    lease,
+    stats,
+    worker_reports,
+    workers,
+)
 from tests.store.interleave import Bench, token
 
 ABOUT = [
@@ -26,12 +32,12 @@ def put(b: Bench, table: str, column: str, text: str) -> None:
 @pytest.mark.parametrize(("about", "tasks"), ABOUT)
 def test_a_worker_that_says_more_or_less_of_itself_is_seen(b: Bench, about: str, tasks: tuple[str, ...]) -> None:
     facts = WorkerFacts("w", "host", 7, ("default",), 4, ("t",), 30.0, "1.0")
-    b.run(reports.report, token(), facts, 1, False)
+    b.run(worker_reports.report, token(), facts, 1, False)
     put(b, "workers", "about", about)
     (seen,) = b.run(workers.workers)
     assert (seen.name, seen.host, seen.pid, seen.running) == ("w", "host", 7, 1)
     assert (seen.tasks, seen.queues, seen.slots, seen.lease, seen.version) == (tasks, None, 0, 0.0, "unknown")
-    assert b.run(look.explain, b.add()), "a look at a job asks who serves it"
+    assert b.run(inspect.explain, b.add()), "a look at a job asks who serves it"
 
 
 @pytest.mark.parametrize(

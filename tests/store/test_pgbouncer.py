@@ -15,11 +15,11 @@ import psycopg
 import pytest
 
 from relet import App, Job, State
-from relet.core.ids import make_id
-from relet.core.job import Draft
-from relet.store.flows import enqueue, look
-from relet.store.postgres import PostgresStore
-from relet.store.query import as_json, read
+from relet._core.ids import make_id
+from relet._core.job import Draft
+from relet._store.flows import enqueue, inspect
+from relet._store.postgres import PostgresStore
+from relet._store.query import as_json, read
 from tests.homes import Home, claim, pg_home, pg_schema, promote_all, succeed  # noqa: F401
 from tests.store.bouncers import bouncing, needs_bouncer
 
@@ -98,23 +98,23 @@ def swapped(bouncer: Home, ours: PostgresStore, theirs: PostgresStore) -> Job[An
     """What `get` answers on a connection where its name means `find_chains`."""
     draft = Draft(make_id(time.time(), b"0123456789"), "work", '{"value":1}')
     ours.run(enqueue.enqueue, [draft])
-    theirs.run(look.queues)
+    theirs.run(inspect.queues)
     for store in (ours, theirs):
         store.close()  # counting begins anew
     first, second = (psycopg.connect(bouncer.url, prepare_threshold=None) for _ in range(2))
     with first, second:
         first.execute("select 1")  # holds one of the two server connections
         for _ in range(8):
-            assert ours.run(look.get, draft.id) is not None  # ... so this is prepared on the other
+            assert ours.run(inspect.get, draft.id) is not None  # ... so this is prepared on the other
         second.execute("select 1")  # holds the other
         first.commit()
         for _ in range(8):
             theirs.run(_chains, draft.id)  # prepared on the first, under the same name
-        found = ours.run(look.get, draft.id)
+        found = ours.run(inspect.get, draft.id)
         second.commit()
     return found
 
 
 def _chains(job_id: str) -> Any:
     """A statement with the same parameters as `get`, and another meaning."""
-    return (yield read("find_chains", ids=as_json([job_id])))
+    return (yield read("inspect/chains_of", ids=as_json([job_id])))

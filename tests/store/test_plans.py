@@ -15,7 +15,6 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,72 +22,99 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from relet.core.job import Claimed, Draft, Progress, Raised, Released, State, Succeeded
-from relet.store.flows import chains, enqueue, lease, look, promote, search, steer, upkeep
-from relet.store.flows.lease import Scope
-from relet.store.postgres import PostgresStore, bound
-from relet.store.query import Clock, Flow, Query, Row, texts, values
-from relet.store.runner import drive
-from relet.store.sqlite import SQLiteStore
+from relet._core.job import (
+    Claimed,
+    Draft,
+    Progress,
+    Raised,
+    Released,
+    State,
+    Succeeded,
+)
+from relet._store.flows import (
+    chains,
+    control,
+    enqueue,
+    lease,
+    maintenance,
+    promote,
+    search,
+)
+from relet._store.flows import (
+    inspect as look,
+)
+from relet._store.flows.lease import Scope
+from relet._store.postgres import PostgresStore, bound
+from relet._store.query import (
+    Clock,
+    Flow,
+    Query,
+    Row,
+    texts,
+    values,
+)
+from relet._store.runner import drive
+from relet._store.sqlite import SQLiteStore
 from tests.store.race_worker import draft
+from tests.store.statement_files import statement_files
 
 R = TypeVar("R")
 DAY = 86400.0
 
 #: What a statement may use to get at jobs that live, at finished ones, and at the rest. Nothing else, and all of it.
 INTENDED = {
-    "claim": {"jobs_claim"},
-    "claim_by_task": {"jobs_tasks"},
-    "queued_tasks": {"jobs_tasks"},
-    "marks": {"jobs_suspect"},
-    "renew": {"jobs_pkey", "jobs_leased"},
-    "succeed": {"jobs_pkey"},
-    "mine": {"jobs_pkey"},
-    "change": {"jobs_pkey"},
-    "finish": {"jobs_pkey"},
-    "expired": {"jobs_leased"},
-    "running": {"jobs_leased"},
-    "settled": {"jobs_pkey", "finished_pkey"},
-    "due": {"jobs_due"},
-    "next_due": {"jobs_due"},
-    "heads": {"jobs_line", "jobs_holder"},
-    "free": {"jobs_pkey"},
-    "line_up": {"jobs_pkey"},
-    "promote": {"jobs_pkey"},
-    "edges_of_jobs": {"edges_pkey"},
-    "edges_on_chains": {"edges_open"},
-    "watch": {"jobs_pkey", "jobs_chain"},
-    "chain_ends": {"jobs_pkey", "jobs_chain", "finished_pkey", "finished_chain"},
-    "dependents": {"jobs_pkey"},
-    "decide_edges": {"edges_pkey", "jobs_pkey", "finished_pkey", "finished_chain"},
-    "unblock": {"jobs_pkey"},
-    "lock": {"jobs_pkey"},
-    "request": {"jobs_pkey"},
-    "find_chains": {"jobs_pkey", "finished_pkey"},
-    "find_headless": {"jobs_chain", "finished_chain"},
-    "nudge_waiting": {"edges_open"},
-    "drop_revived": {"jobs_pkey", "finished_pkey", "edges_pkey"},
-    "get": {"jobs_pkey", "finished_pkey"},
-    "jobs_live": {"jobs_pkey"},
-    "jobs_over": {"finished_pkey"},
-    "chain": {"jobs_pkey", "jobs_chain", "finished_pkey", "finished_chain"},
-    "enqueue": set[str](),
-    "heed": {"jobs_pkey"},
-    "progress": {"jobs_pkey"},
-    "outlook": {"jobs_leased", "jobs_due"},
-    "queue_names": {"jobs_claim"},
-    "lock_chains": {"jobs_pkey", "jobs_chain"},
-    "waiting": {"edges_open", "jobs_pkey"},
-    "awaited": {"edges_open"},
-    "reached": {"jobs_pkey", "jobs_chain", "edges_pkey"},
-    "chain_ids": {"jobs_pkey", "jobs_chain", "finished_pkey", "finished_chain"},
-    "ends": {"jobs_pkey", "jobs_chain", "finished_pkey", "finished_chain"},
-    "delete": {"jobs_pkey", "finished_pkey", "edges_pkey"},
-    "share_keys": {"jobs_share", "jobs_claim"},
-    "claim_shares": {"jobs_share", "jobs_claim", "jobs_pkey"},
+    "claim/claim": {"jobs_claim"},
+    "claim/claim_by_task": {"jobs_tasks"},
+    "claim/queued_tasks": {"jobs_tasks"},
+    "claim/queue_flags": {"jobs_suspect"},
+    "lease/renew": {"jobs_pkey", "jobs_leased"},
+    "settle/succeed": {"jobs_pkey"},
+    "settle/lock_owned": {"jobs_pkey"},
+    "settle/change": {"jobs_pkey"},
+    "settle/finish": {"jobs_pkey"},
+    "lease/lock_expired": {"jobs_leased"},
+    "inspect/running_by_queue": {"jobs_leased"},
+    "settle/find_settled": {"jobs_pkey", "finished_pkey"},
+    "promote/lock_due": {"jobs_due"},
+    "promote/next_due": {"jobs_due"},
+    "promote/target_heads": {"jobs_line", "jobs_holder"},
+    "promote/lock_pending": {"jobs_pkey"},
+    "promote/wait_for_target": {"jobs_pkey"},
+    "promote/promote": {"jobs_pkey"},
+    "promote/dependencies_of_jobs": {"edges_pkey"},
+    "promote/dependencies_on_chains": {"edges_open"},
+    "promote/watch_chains": {"jobs_pkey", "jobs_chain"},
+    "promote/chain_states": {"jobs_pkey", "jobs_chain", "finished_pkey", "finished_chain"},
+    "promote/lock_dependents": {"jobs_pkey"},
+    "promote/decide_dependencies": {"edges_pkey", "jobs_pkey", "finished_pkey", "finished_chain"},
+    "promote/unblock": {"jobs_pkey"},
+    "control/lock_job": {"jobs_pkey"},
+    "control/set_request": {"jobs_pkey"},
+    "inspect/chains_of": {"jobs_pkey", "finished_pkey"},
+    "inspect/chains_of_pruned": {"jobs_chain", "finished_chain"},
+    "enqueue/nudge_dependents": {"edges_open"},
+    "enqueue/delete_resurrected": {"jobs_pkey", "finished_pkey", "edges_pkey"},
+    "inspect/get": {"jobs_pkey", "finished_pkey"},
+    "inspect/jobs_live": {"jobs_pkey"},
+    "inspect/jobs_over": {"finished_pkey"},
+    "inspect/chain": {"jobs_pkey", "jobs_chain", "finished_pkey", "finished_chain"},
+    "enqueue/insert": set[str](),
+    "lease/requests": {"jobs_pkey"},
+    "lease/progress": {"jobs_pkey"},
+    "maintenance/work_ahead": {"jobs_leased", "jobs_due"},
+    "claim/queue_names": {"jobs_claim"},
+    "control/lock_chains": {"jobs_pkey", "jobs_chain"},
+    "control/waiting_chains": {"edges_open", "jobs_pkey"},
+    "promote/awaited_chains": {"edges_open"},
+    "enqueue/reachable_chains": {"jobs_pkey", "jobs_chain", "edges_pkey"},
+    "control/chain_ids": {"jobs_pkey", "jobs_chain", "finished_pkey", "finished_chain"},
+    "inspect/last_jobs": {"jobs_pkey", "jobs_chain", "finished_pkey", "finished_chain"},
+    "control/delete_jobs": {"jobs_pkey", "finished_pkey", "edges_pkey"},
+    "limits/next_groups": {"jobs_share", "jobs_claim"},
+    "limits/claim_groups": {"jobs_share", "jobs_claim", "jobs_pkey"},
 }
 #: Either index will do.
-EITHER = {"queue_names": {"jobs_claim", "jobs_tasks"}}
+EITHER = {"claim/queue_names": {"jobs_claim", "jobs_tasks"}}
 BIG = re.compile(r"jobs|finished_\d+|edges")
 
 
@@ -293,7 +319,7 @@ def everything(on: Explainer, now: float) -> None:
     (rank, seq) = jobs[-1].rank_and_seq
     ranges = ((-101, 0, rank, 0), (rank, seq, 101, 0))
     jobs += claim(on, 100, Scope("default", 100, ranges), Scope("empty", 100))
-    on.run(steer.set_queue, "default", max_running=300)
+    on.run(control.set_queue, "default", max_running=300)
     jobs += claim(on, 40, Scope("default", 40))
     jobs += claim(on, 10, Scope("default", 10, by_task=True))
     assert len(jobs) == 250
@@ -303,7 +329,7 @@ def everything(on: Explainer, now: float) -> None:
     on.run(lease.progress, {job.lease: Progress(1) for job in jobs[:10]})
     _settle(on, jobs[:200])
     on.clock = lambda: now + 100
-    on.run(upkeep.beat, grace=0.0)
+    on.run(maintenance.beat, grace=0.0)
     assert len(on.run(lease.reap, lambda: 0.5)) == 50
     on.clock = None
     _promote(on, now)
@@ -315,7 +341,7 @@ def everything(on: Explainer, now: float) -> None:
 
 def _settle(on: Explainer, jobs: list[Claimed]) -> None:
     for job in jobs[150:155]:
-        on.run(steer.cancel, job.id)
+        on.run(control.cancel, job.id)
     done = [(job.lease, Succeeded("1")) for job in jobs[:100]]
     rest = [(job.lease, Raised("boom")) for job in jobs[100:150]] + [(job.lease, Released()) for job in jobs[150:]]
     states = [one.state for one in on.run(lease.settle, [*done, *rest], lambda: 0.5)]
@@ -342,7 +368,7 @@ def _enqueue(on: Explainer) -> None:
     on.run(enqueue.enqueue, [named])
     later: Draft[Any] = Draft(draft().id, "race", "{}", after=(blocker.id,), delay=3600.0)
     on.run(enqueue.enqueue, [later])
-    on.run(steer.complete, blocker.id, "null", None)
+    on.run(control.complete, blocker.id, "null", None)
     on.run(promote.promote)
 
 
@@ -350,7 +376,7 @@ def _chains(on: Explainer, finished: list[str]) -> None:
     blocker, other = on.run(enqueue.enqueue, [draft(), draft()])
     on.run(enqueue.enqueue, [Draft(draft().id, "race", "{}", after=(blocker.id,))])
     following: Draft[Any] = Draft(draft().id, "race", "{}", after=(other.id,))
-    on.run(steer.complete, blocker.id, None, following, chain=True)
+    on.run(control.complete, blocker.id, None, following, chain=True)
     on.run(promote.promote)
     assert len(on.run(chains.delete_chain, blocker.id, dependents=True)) == 3
     assert len(on.run(look.ends, finished).ended) == len(finished)
@@ -358,7 +384,7 @@ def _chains(on: Explainer, finished: list[str]) -> None:
 
 
 def _look(on: Explainer, finished: str) -> None:
-    on.run(upkeep.outlook)
+    on.run(maintenance.outlook)
     assert "default" in on.run(look.queue_names)
     seen = len(on.plans)
     assert "default" in {info.queue for info in on.run(look.queues)}
@@ -381,14 +407,14 @@ def _look(on: Explainer, finished: str) -> None:
 
 def _share(on: Explainer) -> None:
     """One key has a backlog, and may start one job: those of the others are found as if it had none."""
-    on.run(steer.set_queue, "shared", fair=True, rate=("big", 1, 60.0))
+    on.run(control.set_queue, "shared", fair=True, rate=("big", 1, 60.0))
     for _ in range(2):
         seen = len(on.plans)
         assert len(claim(on, 10, Scope("shared", 10))) == 10
         plans = {plan.query.name: plan for plan in on.plans[seen:]}
-        shares = plans["claim_shares"]
+        shares = plans["limits/claim_groups"]
         assert shares.buffers_found < 300, f"{shares.buffers_found} buffers to find the jobs:\n{shares}"
-        keys = plans["share_keys"]
+        keys = plans["limits/next_groups"]
         assert keys.buffers_found < 4000, f"{keys.buffers_found} buffers to find the keys:\n{keys}"
 
 
@@ -434,7 +460,7 @@ def check_functions(on: Explainer) -> None:
         assert row is not None
         return int(row[0])
 
-    on.run(steer.set_queue, "default", max_running=1000)
+    on.run(control.set_queue, "default", max_running=1000)
     jobs = claim(on, 20, Scope("default", 20), look=False)
     before = walks()
     on.raw.execute(f"select * from {on.schema}.lock_limits('{{default}}')".encode())
@@ -475,14 +501,13 @@ def test_every_statement_uses_its_indexes_among_a_million_jobs(
 
 
 #: What reads all live jobs, or everything, because it is asked about all of them.
-READS_ALL = {"count_live", "count_over", "count_queues", "mark_queue"}
+READS_ALL = {"inspect/count_live", "inspect/count_over", "inspect/count_queues", "limits/refresh_queue_flags"}
 
 
 def test_on_sqlite_no_statement_reads_a_whole_table_unless_it_is_asked_to(tmp_path: Path) -> None:
     store = SQLiteStore(str(tmp_path / "relet.db"))
     store.migrate()
-    folder = files("relet") / "store" / "sql"
-    names = {path.name.removesuffix(".sqlite.sql") for path in folder.iterdir() if path.name.endswith(".sqlite.sql")}
+    names = {name.removesuffix(".sqlite.sql") for name in statement_files() if name.endswith(".sqlite.sql")}
     whole = re.compile(r"SCAN (relet_)?(jobs|finished|edges|attempts|steps|signals|j|f|e)$")
     found: dict[str, list[str]] = {}
     with closing(sqlite3.connect(tmp_path / "relet.db")) as raw:

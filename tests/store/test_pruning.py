@@ -13,11 +13,16 @@ import psycopg
 import pytest
 
 from relet import App
-from relet.core.ids import make_id
-from relet.core.job import Raised, Released, Snoozed, State
-from relet.store import partitions
-from relet.store.flows import enqueue, look, upkeep
-from relet.store.postgres import PostgresStore
+from relet._core.ids import make_id
+from relet._core.job import (
+    Raised,
+    Released,
+    Snoozed,
+    State,
+)
+from relet._store import partitions
+from relet._store.flows import enqueue, inspect, maintenance
+from relet._store.postgres import PostgresStore
 from tests.homes import Home
 from tests.store.interleave import Background, Bench, draft
 
@@ -63,7 +68,7 @@ def test_a_finished_job_with_any_number_of_steps_is_pruned_in_bounded_steps(b: B
     left = []
     while b.prune(most=4).more:
         left.append(b.count("steps"))
-    assert all(before - after <= upkeep.DETAILS * 4 for before, after in zip([137, *left], left, strict=False))
+    assert all(before - after <= maintenance.DETAILS * 4 for before, after in zip([137, *left], left, strict=False))
     assert (b.state(job.id), b.count("steps")) == (None, 0)
 
 
@@ -293,7 +298,7 @@ def test_a_job_that_gives_back_attempt_after_attempt_keeps_a_bounded_number_of_t
         b.later(3600).promote()
         (job,) = b.claim()
         b.settle((job.lease, outcome))
-    kept = b.run(look.attempts, id)
+    kept = b.run(inspect.attempts, id)
     assert b.count("attempts") == len(kept) == 101
     assert (kept[0].outcome, kept[0].version) == ("retried", 1), "what counts is kept, however old"
     assert [one.version for one in kept[1:]] == list(range(132, 232)), "and the last hundred"
@@ -311,7 +316,7 @@ def test_a_key_that_was_locked_when_its_job_ended_is_pruned_later(pg: Bench) -> 
     rival.roll_back()
     assert pg.count("keys") == 1
     pg.later(60)
-    assert pg.run(upkeep.prune_stale_keys) == (1, None)
+    assert pg.run(maintenance.prune_stale_keys) == (1, None)
     assert pg.count("keys") == 0
 
 
@@ -325,7 +330,7 @@ def test_keys_of_jobs_that_live_stay_and_those_of_jobs_that_do_not_go_wherever_t
     removed, steps = 0, 0
     beyond: str | None = ""
     while beyond is not None:
-        number, beyond = b.run(upkeep.prune_stale_keys, beyond, most=2)
+        number, beyond = b.run(maintenance.prune_stale_keys, beyond, most=2)
         removed, steps = removed + number, steps + 1
     assert (removed, steps) == (3, 5)
     assert [row[0] for row in b.query("select key from {s}keys order by key")] == [
@@ -344,10 +349,10 @@ def test_a_key_that_is_taken_again_for_the_same_id_is_not_pruned_meanwhile(pg: B
     pg.query("delete from {s}jobs")  # the key is left
     caller = pg.session()
     caller.leave_open(enqueue.enqueue([draft(id=id, unique="k", fresh=False)]))
-    assert pg.run(upkeep.prune_stale_keys) == (0, None)
+    assert pg.run(maintenance.prune_stale_keys) == (0, None)
     caller.commit()
     assert (pg.count("keys"), pg.count("jobs")) == (1, 1)
-    assert pg.run(upkeep.prune_stale_keys) == (0, None)
+    assert pg.run(maintenance.prune_stale_keys) == (0, None)
 
 
 def test_pruning_a_failed_job_leaves_no_key_behind(b: Bench) -> None:
@@ -356,7 +361,7 @@ def test_pruning_a_failed_job_leaves_no_key_behind(b: Bench) -> None:
     b.query("delete from {s}keys")
     b.query(f"insert into {{s}}keys (key, job) values ('k', '{job.id}')")  # as if it had been locked then
     b.later(60).prune()
-    b.run(upkeep.prune_stale_keys)
+    b.run(maintenance.prune_stale_keys)
     assert (b.count("jobs"), b.count("keys")) == (0, 0)
 
 
@@ -381,7 +386,7 @@ def test_a_job_enqueued_behind_one_that_is_pruned_before_the_commit_does_not_wai
     assert pg.prune().finished == 0
     pg.settle_down()
     assert pg.state(job.id) is State.QUEUED
-    assert [one.result for one in pg.run(look.blockers, job.id)] == ["7"]
+    assert [one.result for one in pg.run(inspect.blockers, job.id)] == ["7"]
     assert pg.prune().finished == 1, "once its result is kept it may go"
 
 
@@ -400,8 +405,8 @@ def test_a_wait_that_is_committed_while_pruning_is_under_way_is_seen(pg: Bench) 
     blocker = pg.take()
     pg.succeed(blocker, "7")
     pg.later(60)
-    steps = pg.session().steps(upkeep.prune(finished_for=1.0, failed_for=1.0))
-    steps.before("prune_finished")
+    steps = pg.session().steps(maintenance.prune(finished_for=1.0, failed_for=1.0))
+    steps.before("maintenance/prune_finished")
     dependent = pg.add(run_at=pg.now + 9000)
     pg.query(f"insert into {{s}}edges (job, blocker, position) values ('{dependent}', '{blocker.id}', 0)")
     assert steps.finish().finished == 0

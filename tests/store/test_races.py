@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from relet.core.errors import StoreError
-from relet.core.job import State
-from relet.store.flows import enqueue, search, steer
-from relet.store.flows.search import Filter
-from relet.store.postgres import PostgresStore
+from relet._core.job import State
+from relet._store.flows import control, enqueue, search
+from relet._store.flows.search import Filter
+from relet._store.postgres import PostgresStore
+from relet.errors import StoreError
 from tests.conftest import PG_KINDS, SERVERS
-from tests.store.race import PATIENCE, PROCESSES, Held, Race, live, most_at_once, race_on
+from tests.store.race import PATIENCE, PROCESSES, LeaseTable, Race, live, most_at_once, race_on
 from tests.store.race_worker import Caller, Racer, draft
 
 #: In tests of one process: what marks a job as a suspect.
@@ -65,7 +65,7 @@ def test_a_claim_of_sound_jobs_and_suspects_from_free_and_limited_queues_returns
     store_url: str, schema: str, tmp_path: Path
 ) -> None:
     with race_on(store_url, schema, tmp_path) as race:
-        race.store.run(steer.set_queue, "narrow", max_running=8)
+        race.store.run(control.set_queue, "narrow", max_running=8)
         ids = race.enqueue([draft(queue=queue) for queue in ("free", "narrow") for _ in range(4)])
         race.query(f"{LOST} desc limit 2)")
         race.query(f"{LOST} limit 2)")
@@ -85,8 +85,8 @@ def check_exits(exits: list[int]) -> None:
 
 
 def test_limits_are_not_exceeded_at_any_commit_and_a_killed_worker_gives_its_place_back(race: Race) -> None:
-    race.store.run(steer.set_queue, "narrow", max_running=3)
-    race.store.run(steer.set_queue, "*", max_running=4)
+    race.store.run(control.set_queue, "narrow", max_running=3)
+    race.store.run(control.set_queue, "*", max_running=4)
     race.observe(
         "update",
         "new.state = 'running' and old.state <> 'running'",
@@ -121,7 +121,7 @@ def test_a_target_runs_one_job_at_a_time_in_order_and_nothing_is_stuck(race: Rac
         race.say_that_all_is_enqueued()
     check_exits(exits)
     assert live(race.store) == 0
-    by_target: dict[str | None, list[Held]] = defaultdict(list)
+    by_target: dict[str | None, list[LeaseTable]] = defaultdict(list)
     target_of = {one.id: one.target for one in drafts}
     for one in sorted(race.held(), key=lambda one: one.begin):
         by_target[target_of[one.id]].append(one)
@@ -208,7 +208,7 @@ def test_a_claim_returns_only_jobs_that_it_holds_even_if_its_second_half_fails(
     store_url: str, schema: str, tmp_path: Path
 ) -> None:
     with race_on(store_url, schema, tmp_path) as race:
-        race.store.run(steer.set_queue, "default", max_running=8)
+        race.store.run(control.set_queue, "default", max_running=8)
         race.enqueue([draft() for _ in range(4)])
         race.query(f"{LOST} limit 2)")
         if isinstance(race.store, PostgresStore):

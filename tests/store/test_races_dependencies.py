@@ -12,11 +12,22 @@ from typing import Any
 import psycopg
 import pytest
 
-from relet.core.job import Claimed, Draft, State, Succeeded
-from relet.store.callers import run_on
-from relet.store.flows import enqueue, lease, promote, search, steer
-from relet.store.flows.search import Filter
-from relet.store.store import Store
+from relet._core.job import (
+    Claimed,
+    Draft,
+    State,
+    Succeeded,
+)
+from relet._store.adapters.drivers import run_on
+from relet._store.flows import (
+    control,
+    enqueue,
+    lease,
+    promote,
+    search,
+)
+from relet._store.flows.search import Filter
+from relet._store.store import Store
 from tests.clocks import at
 from tests.homes import Home
 from tests.store.interleave import Background, Bench, bench, connect, draft
@@ -33,7 +44,7 @@ def settled(store: Store, job: Claimed) -> None:
 def goes_on_and_ends(store: Store, job: Claimed) -> None:
     following = draft(queue="nobody's")
     store.run(lease.settle, [(job.lease, Succeeded(None, following))], random.random)
-    store.run(steer.complete, job.id, '"r"', chain=True)
+    store.run(control.complete, job.id, '"r"', chain=True)
 
 
 def by_itself(store: Store, dependent: Draft[Any]) -> None:

@@ -9,9 +9,9 @@ import psycopg
 import pytest
 
 from relet import App, QueryTimeout
-from relet.store import query
-from relet.store.query import Flow, look, read
-from relet.store.reading import reading_until
+from relet._store import query
+from relet._store.query import Flow, look, read
+from relet._store.time_limit import reading_until
 
 SLOW = {
     "postgres": "select 'slow in {schema}', pg_sleep(600)",
@@ -26,7 +26,7 @@ def slow() -> Flow[int]:
 
 @look
 def two_looks() -> Flow[int]:
-    yield read("clock")
+    yield read("inspect/clock")
     return (yield from slow())
 
 

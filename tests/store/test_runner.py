@@ -8,12 +8,21 @@ from typing import Any
 
 import pytest
 
-from relet.core.errors import JobNotFound
-from relet.core.ids import make_id
-from relet.core.job import Draft, State
-from relet.store.flows import enqueue, look, steer
-from relet.store.query import BEGIN, Begin, Flow, Query, Row, Wake, read, write
-from relet.store.runner import adrive, drive
+from relet._core.ids import make_id
+from relet._core.job import Draft, State
+from relet._store.flows import control, enqueue, inspect
+from relet._store.query import (
+    BEGIN,
+    Begin,
+    Flow,
+    Notify,
+    Query,
+    Row,
+    read,
+    write,
+)
+from relet._store.runner import adrive, drive
+from relet.errors import JobNotFound
 
 AN_ID = make_id(1_700_000_000.0, b"0123456789")
 
@@ -49,11 +58,11 @@ class AsyncScripted(Scripted):
 def run(request: pytest.FixtureRequest) -> Any:
     """Run a flow on scripted answers: what it returned, whom to wake, what it asked."""
 
-    def run_sync(flow: Flow[Any], *answers: Any) -> tuple[Any, list[Wake], list[str]]:
+    def run_sync(flow: Flow[Any], *answers: Any) -> tuple[Any, list[Notify], list[str]]:
         connection = Scripted(*answers)
         return (*drive(flow, connection), connection.asked)
 
-    def run_async(flow: Flow[Any], *answers: Any) -> tuple[Any, list[Wake], list[str]]:
+    def run_async(flow: Flow[Any], *answers: Any) -> tuple[Any, list[Notify], list[str]]:
         connection = AsyncScripted(*answers)
         return (*asyncio.run(adrive(flow, connection)), connection.asked)
 
@@ -80,12 +89,12 @@ def test_a_flow_that_asks_nothing_is_done(run: Any) -> None:
 
 def test_wakes_are_collected_each_once_in_order(run: Any) -> None:
     def flow() -> Flow[None]:
-        assert (yield Wake("done")) == []
-        yield Wake("jobs")
-        yield Wake("done")
+        assert (yield Notify("done")) == []
+        yield Notify("jobs")
+        yield Notify("done")
         yield write("something")
 
-    assert run(flow(), [])[1] == [Wake("done"), Wake("jobs")]
+    assert run(flow(), [])[1] == [Notify("done"), Notify("jobs")]
 
 
 def test_an_error_is_thrown_into_the_flow_which_may_catch_it(run: Any) -> None:
@@ -199,7 +208,7 @@ def test_a_sleeping_worker_is_woken_by_enqueue_and_a_busy_one_is_not() -> None:
         _, wakes = drive(
             enqueue.enqueue([Draft(AN_ID, "t", "{}")]), Scripted([(AN_ID, "queued", None, 1.0, 1.0, armed)])
         )
-        assert wakes == ([Wake("jobs", sent=True)] if armed else [])
+        assert wakes == ([Notify("jobs", sent=True)] if armed else [])
 
 
 def test_a_repeated_enqueue_looks_before_it_inserts() -> None:
@@ -207,24 +216,30 @@ def test_a_repeated_enqueue_looks_before_it_inserts() -> None:
     assert isinstance(next(flow), Begin)
     look_first = flow.send([])
     assert isinstance(look_first, Query)
-    assert look_first.name == "get"
+    assert look_first.name == "inspect/get"
     flow.close()
 
 
 def test_a_verb_locks_before_it_decides() -> None:
     asked: list[str] = []
-    flow = steer.cancel(AN_ID)
+    flow = control.cancel(AN_ID)
     step: Any = next(flow)
     with pytest.raises(JobNotFound):  # noqa: PT012
         while True:
             asked.append("begin" if isinstance(step, Begin) else step.name)
             step = flow.send([])
     assert asked[0] == "begin"
-    assert asked.index("lock") < asked.index("get")
+    assert asked.index("control/lock_job") < asked.index("inspect/get")
 
 
 def test_a_look_only_reads() -> None:
-    for flow in (look.get(AN_ID), look.queues(), look.explain(AN_ID), look.attempts(AN_ID), look.blockers(AN_ID)):
+    for flow in (
+        inspect.get(AN_ID),
+        inspect.queues(),
+        inspect.explain(AN_ID),
+        inspect.attempts(AN_ID),
+        inspect.blockers(AN_ID),
+    ):
         step = next(flow)
         assert isinstance(step, Query)
         assert not step.writes

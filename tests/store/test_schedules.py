@@ -8,13 +8,23 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from relet.core.errors import InvalidInput, ScheduleNotFound
-from relet.core.job import Draft, State
-from relet.core.schedule import Definition, ScheduleInfo, Tick, define
-from relet.store.flows import operations, schedules, steer, upkeep
-from relet.store.flows.operations import Operation
-from relet.store.flows.schedules import MOST_TICKS, MOST_WAITING, Ticked
-from relet.store.query import Flow
+from relet._core.job import Draft, State
+from relet._core.schedule import (
+    Definition,
+    ScheduleInfo,
+    Tick,
+    define,
+)
+from relet._store.flows import (
+    control,
+    maintenance,
+    operations,
+    schedules,
+)
+from relet._store.flows.operations import Operation
+from relet._store.flows.schedules import MOST_TICKS, MOST_WAITING, Ticked
+from relet._store.query import Flow
+from relet.errors import InvalidInput, ScheduleNotFound
 from tests.store.interleave import Background, Bench, draft
 
 BERLIN = "Europe/Berlin"
@@ -283,7 +293,7 @@ def test_missed_ticks_that_wait_run_one_by_one_also_if_one_of_them_is_cancelled(
     b.settle_down()
     (running,) = b.claim(10)
     assert running.id == first.id
-    b.run(steer.cancel, second.id)
+    b.run(control.cancel, second.id)
     b.settle_down()
     assert b.claim(10) == [], "the first still runs"
     b.succeed(running)
@@ -320,7 +330,7 @@ def test_ticks_of_a_pause_are_not_made_up_for(b: Bench) -> None:
     assert info(b, "all").next_at is None
     b.later(600)
     assert tick(b).jobs == []
-    assert b.run(upkeep.outlook, ["t"]).next_tick is None
+    assert b.run(maintenance.outlook, ["t"]).next_tick is None
     resumed = b.run(schedules.resume, "all")
     assert not resumed.paused
     assert tick(b).jobs == []
@@ -434,8 +444,8 @@ def test_a_task_that_nobody_knows_does_not_fire_and_is_nothing_to_look_at(b: Ben
     put(b, "unknown", every=1.0, given=draft("nobodys"))
     b.later(5)
     assert tick(b).jobs == []
-    assert b.run(upkeep.outlook, ["t"]).next_tick is None
-    assert b.run(upkeep.outlook, ["nobodys"]).next_tick == pytest.approx(-4, abs=0.01)
+    assert b.run(maintenance.outlook, ["t"]).next_tick is None
+    assert b.run(maintenance.outlook, ["nobodys"]).next_tick == pytest.approx(-4, abs=0.01)
 
 
 def test_a_zone_that_this_machine_lacks_holds_up_nobody_and_loses_no_tick_for_those_who_have_it(b: Bench) -> None:
@@ -451,7 +461,7 @@ def test_a_zone_that_this_machine_lacks_holds_up_nobody_and_loses_no_tick_for_th
     assert "no time zone 'Mars/Crater'" in first.problems["puzzle"]
     again = tick(b, without=first.puzzles)
     assert (again.jobs, again.problems) == ([], {})
-    ahead = b.run(upkeep.outlook, ["t"], without=first.puzzles).next_tick
+    ahead = b.run(maintenance.outlook, ["t"], without=first.puzzles).next_tick
     assert ahead is not None
     assert ahead > HOUR, "only what can be followed is looked forward to"
     assert [one.name for one in b.run(schedules.schedules)] == ["plain", "puzzle"]

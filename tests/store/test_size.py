@@ -7,9 +7,14 @@ from collections import Counter
 
 import pytest
 
-from relet.core.job import Claimed, State, Succeeded
-from relet.store.flows import lease, look, promote, steer
-from relet.store.query import Query
+from relet._core.job import Claimed, State, Succeeded
+from relet._store.flows import (
+    control,
+    inspect,
+    lease,
+    promote,
+)
+from relet._store.query import Query
 from tests.store.interleave import Bench, draft, half
 
 MOST = 1000
@@ -53,7 +58,7 @@ def test_one_job_waits_for_ten_thousand(b: Bench, together: bool, many: int) -> 
     assert sum(len(step.promoted) for step in steps(b)) == 0
     finish(b, jobs[-1:])
     assert [step.promoted for step in steps(b)] == [[last.id]]
-    assert Counter(one.result for one in b.run(look.blockers, last.id)) == {'"r"': many}
+    assert Counter(one.result for one in b.run(inspect.blockers, last.id)) == {'"r"': many}
     assert b.count("nudges") == 0
 
 
@@ -114,7 +119,7 @@ def one_step(b: Bench, most: int) -> promote.Promotion:
             while True:
                 step = flow.send(answer)  # type: ignore[arg-type]
                 answer = yield step
-                if isinstance(step, Query) and step.name.startswith("edges_"):
+                if isinstance(step, Query) and step.name.startswith("promote/dependencies_"):
                     sent.append(len(answer))
         except StopIteration as end:
             return end.value
@@ -142,7 +147,7 @@ def test_a_chain_with_many_dependents_can_be_deleted_once_it_is_over(b: Bench) -
     waiting = [draft(after=(job.id,), queue="waiting") for _ in range(2500)]
     b.enqueue(*waiting)
     b.succeed(job, '"r"')
-    b.run(steer.delete, job.id)
+    b.run(control.delete, job.id)
     assert b.count("edges", "state = 'succeeded'") == 2500
     assert sum(len(step.promoted) for step in steps(b)) == 2500
 

@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 from relet import App, Job, KeyTaken
-from relet.core.errors import InvalidInput, InvalidPayload
-from relet.tasks import PlainTask
+from relet._tasks.task import PlainTask
+from relet.errors import InvalidInput, InvalidPayload
 from tests.conftest import PG_KINDS
 from tests.homes import shared_schema
 

@@ -11,11 +11,26 @@ from typing import Any
 
 import pytest
 
-from relet.core.errors import InvalidTransition
-from relet.core.job import Draft, Lease, Outcome, Raised, Released, Snoozed, State, Succeeded
-from relet.core.machine import TRANSITIONS
-from relet.store.flows import enqueue, lease, operations, replacing, steer
-from relet.store.flows.operations import Operation
+from relet._core.job import (
+    Draft,
+    Lease,
+    Outcome,
+    Raised,
+    Released,
+    Snoozed,
+    State,
+    Succeeded,
+)
+from relet._core.machine import TRANSITIONS
+from relet._store.flows import (
+    control,
+    enqueue,
+    lease,
+    operations,
+    replace,
+)
+from relet._store.flows.operations import Operation
+from relet.errors import InvalidTransition
 from tests.store.world import LATER, NOW, World
 
 SITUATIONS = ["pending-time", "pending-jobs", "pending-target", *(s.value for s in State if s is not State.PENDING)]
@@ -36,7 +51,7 @@ def perform(world: World, verb: str, id: str, held: Lease) -> bool:
         return world.settle((held, OUTCOMES[verb])) != [None]
     if verb in STEERED:
         try:
-            world.run(getattr(steer, verb), id, *([None] if verb == "complete" else []))
+            world.run(getattr(control, verb), id, *([None] if verb == "complete" else []))
         except InvalidTransition as error:
             return (error.job_id, error.verb) != (id, verb)
         return True
@@ -53,9 +68,9 @@ def perform(world: World, verb: str, id: str, held: Lease) -> bool:
         case "reap":
             return id in world.reap()
         case "replace":
-            return id in world.run(replacing.replace, {id: Draft(id, "t", '{"new":1}', replace=True)})
+            return id in world.run(replace.replace, {id: Draft(id, "t", '{"new":1}', replace=True)})
         case "delete":
-            return world.run(steer.delete, id)
+            return world.run(control.delete, id)
     raise AssertionError(verb)
 
 
@@ -126,7 +141,7 @@ def test_every_exit_from_running_honours_a_request(world: World, request_: str, 
     policy = {"max_attempts": 1} if exit == "last attempt" else {"on_expired": "fail"} if "fail" in exit else {}
     id, held = world.job_in("running", "x", **policy)
     behind = world.add(target="x")
-    asked = world.run(getattr(steer, request_), id)
+    asked = world.run(getattr(control, request_), id)
     assert (asked.state, asked.request) == (State.RUNNING, request_)
     assert world.run(lease.renew, "w", [held], lease=30.0).renewed == {held: request_}
     EXITS[exit](world, id, held)
@@ -137,14 +152,14 @@ def test_every_exit_from_running_honours_a_request(world: World, request_: str, 
     assert world.promote(LATER) == ([behind] if end is State.CANCELLED else [])
     if end is State.PAUSED:
         with world.at(LATER):
-            world.run(steer.resume, id)
+            world.run(control.resume, id)
         assert world.promote(LATER) == [id]
 
 
 @pytest.mark.parametrize("request_", ["cancel", "pause"])
 def test_success_wins_over_a_request(world: World, request_: str) -> None:
     id, held = world.job_in("running", None)
-    world.run(getattr(steer, request_), id)
+    world.run(getattr(control, request_), id)
     assert world.settle((held, Succeeded('"done"'))) == [State.SUCCEEDED]
     assert world.state(id) is State.SUCCEEDED
 
@@ -153,7 +168,7 @@ def test_success_wins_over_a_request(world: World, request_: str) -> None:
 def test_a_cancel_asked_for_is_not_undone_by_a_pause(world: World, order: tuple[str, str]) -> None:
     id, held = world.job_in("running", None)
     for verb in order:
-        job = world.run(getattr(steer, verb), id)
+        job = world.run(getattr(control, verb), id)
     assert job.request == "cancel"
     assert world.settle((held, Snoozed(1.0))) == [State.CANCELLED]
 
@@ -163,15 +178,15 @@ def test_a_verb_whose_answer_was_lost_can_be_said_again(world: World, verb: str)
     id, _ = world.job_in("paused" if verb == "resume" else "queued", "x")
     args = [None] if verb == "complete" else []
     operation = Operation(str(uuid.UUID(int=71)), verb, id)
-    first = world.run(operations.once, operation, getattr(steer, verb), id, *args)
+    first = world.run(operations.once, operation, getattr(control, verb), id, *args)
     before = world.subject.everything()
-    assert world.run(operations.once, operation, getattr(steer, verb), id, *args) == first
+    assert world.run(operations.once, operation, getattr(control, verb), id, *args) == first
     assert world.subject.everything() == before
 
 
 def test_an_owner_learns_that_its_job_was_completed_by_somebody_else(world: World) -> None:
     id, held = world.job_in("running", None)
-    world.run(steer.complete, id, '"from outside"')
+    world.run(control.complete, id, '"from outside"')
     assert world.settle((held, Succeeded('"mine"'))) == [None]
     job = world.get(id)
     assert job is not None
@@ -180,7 +195,7 @@ def test_an_owner_learns_that_its_job_was_completed_by_somebody_else(world: Worl
 
 def test_an_owner_whose_cancelled_job_was_reaped_learns_that_its_lease_is_lost(world: World) -> None:
     id, held = world.job_in("running", None)
-    world.run(steer.cancel, id)
+    world.run(control.cancel, id)
     world.reap()
     assert world.state(id) is State.CANCELLED
     assert world.settle((held, Succeeded())) == [None]

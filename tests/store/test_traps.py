@@ -11,12 +11,23 @@ import time
 
 import pytest
 
-from relet.core.errors import JobNotFound, StoreError
-from relet.core.job import Raised, Released, Snoozed, State, Succeeded
-from relet.store import postgres
-from relet.store.flows import lease, look, steer, upkeep
-from relet.store.postgres import PostgresStore
-from relet.store.query import Query, Row
+from relet._core.job import (
+    Raised,
+    Released,
+    Snoozed,
+    State,
+    Succeeded,
+)
+from relet._store import postgres
+from relet._store.flows import (
+    control,
+    inspect,
+    lease,
+    maintenance,
+)
+from relet._store.postgres import PostgresStore
+from relet._store.query import Query, Row
+from relet.errors import JobNotFound, StoreError
 from tests.store.interleave import Background, Bench, draft, half
 
 # The fence.
@@ -67,7 +78,7 @@ def test_a_zombie_is_told_that_it_lost_when_both_leases_are_renewed_together(b: 
 
 def test_an_owner_whose_job_was_completed_from_outside_is_told_that_it_lost(b: Bench) -> None:
     job = b.take()
-    b.run(steer.complete, job.id, '"by hand"')
+    b.run(control.complete, job.id, '"by hand"')
     assert b.succeed(job, '"by the zombie"') is None
     done = b.get(job.id)
     assert done is not None
@@ -76,7 +87,7 @@ def test_an_owner_whose_job_was_completed_from_outside_is_told_that_it_lost(b: B
 
 def test_an_owner_whose_job_was_reaped_and_then_cancelled_is_told_that_it_lost(b: Bench) -> None:
     job = b.take()
-    b.run(steer.cancel, job.id)
+    b.run(control.cancel, job.id)
     b.later(60).reap()
     assert b.state(job.id) is State.CANCELLED
     assert b.succeed(job) is None
@@ -91,7 +102,7 @@ def test_a_settle_repeated_after_an_unknown_commit_is_recognised_and_changes_not
     before = b.get(job.id)
     assert b.settle((job.lease, outcome)) == first != [None]
     assert b.get(job.id) == before
-    assert len(b.run(look.attempts, job.id)) == 1
+    assert len(b.run(inspect.attempts, job.id)) == 1
 
 
 def test_a_settle_repeated_once_others_went_on_with_the_job_changes_nothing(b: Bench) -> None:
@@ -125,7 +136,7 @@ def test_an_owner_past_its_expiry_that_was_not_reaped_may_renew_and_settle(b: Be
 def test_a_reaper_does_not_overwrite_what_was_completed_meanwhile(pg: Bench) -> None:
     job = pg.take()
     pg.later(60)
-    pg.run(upkeep.beat, grace=0.0)
+    pg.run(maintenance.beat, grace=0.0)
     owner = pg.session()
     owner.leave_open(lease.settle([(job.lease, Succeeded("1"))], half))
     assert Background(lambda: pg.run(lease.reap, half)).result(5) == []
@@ -137,7 +148,7 @@ def test_a_reaper_does_not_overwrite_what_was_completed_meanwhile(pg: Bench) -> 
 def test_an_owner_whose_job_is_being_reaped_waits_and_is_told_that_it_lost(pg: Bench) -> None:
     job = pg.take()
     pg.later(60)
-    pg.run(upkeep.beat, grace=0.0)
+    pg.run(maintenance.beat, grace=0.0)
     reaper = pg.session()
     assert len(reaper.leave_open(lease.reap(half))) == 1
     answer = pg.renew(job.lease)
@@ -153,7 +164,7 @@ def test_a_lease_renewed_while_the_reaper_looks_is_not_reaped(pg: Bench) -> None
     """The reaper's snapshot still shows the old expiry: it must look again once it has the lock."""
     jobs = [pg.take() for _ in range(2)]
     pg.later(60)
-    pg.run(upkeep.beat, grace=0.0)
+    pg.run(maintenance.beat, grace=0.0)
     for _ in range(50):
         renewing = Background(lambda: pg.renew(*(job.lease for job in jobs)))
         reaped = pg.run(lease.reap, half)
@@ -285,7 +296,7 @@ def test_a_cancel_at_the_moment_of_claim_is_not_lost(pg: Bench) -> None:
     id = pg.add()
     worker = pg.session()
     (job,) = worker.leave_open(pg.claim_flow(1)).jobs
-    cancelling = Background(lambda: pg.run(steer.cancel, id))
+    cancelling = Background(lambda: pg.run(control.cancel, id))
     assert cancelling.blocked
     worker.commit()
     assert cancelling.result().request == "cancel"
@@ -296,7 +307,7 @@ def test_a_cancel_at_the_moment_of_claim_is_not_lost(pg: Bench) -> None:
 def test_a_claim_at_the_moment_of_cancel_passes_the_job_over(pg: Bench) -> None:
     id = pg.add()
     person = pg.session()
-    person.leave_open(steer.cancel(id))
+    person.leave_open(control.cancel(id))
     assert Background(lambda: pg.claim(1)).result(5) == []
     person.commit()
     assert pg.claim(1) == []
@@ -306,8 +317,8 @@ def test_a_claim_at_the_moment_of_cancel_passes_the_job_over(pg: Bench) -> None:
 def test_a_cancel_of_a_job_that_is_committed_at_that_moment_is_done_or_says_that_there_is_none(pg: Bench) -> None:
     """The look for the row, and the look for a job that is over, are two: a job may come in between."""
     new = draft()
-    steps = pg.session().steps(steer.cancel(new.id))
-    steps.after("lock")
+    steps = pg.session().steps(control.cancel(new.id))
+    steps.after("control/lock_job")
     pg.enqueue(new)
     try:
         steps.finish()
@@ -375,8 +386,8 @@ def test_a_claim_returns_only_what_it_has_committed(pg: Bench, monkeypatch: pyte
     execute, seen = postgres.OwnConnection.execute, [0]
 
     def fail_at_second(self: postgres.OwnConnection, query: Query) -> list[Row]:
-        seen[0] += query.name == "limits"
-        if query.name == "limits" and seen[0] == 2:
+        seen[0] += query.name == "limits/lock"
+        if query.name == "limits/lock" and seen[0] == 2:
             self._raw.execute("select 1 / 0")
         return execute(self, query)
 

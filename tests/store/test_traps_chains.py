@@ -7,11 +7,18 @@ from typing import Any
 
 import pytest
 
-from relet.core.errors import HasDependents, InvalidTransition, StoreBusy
-from relet.core.job import State, Succeeded
-from relet.store.flows import chains, enqueue, lease, look, operations, steer
-from relet.store.flows.operations import Operation
-from relet.store.store import Limited
+from relet._core.job import State, Succeeded
+from relet._store.flows import (
+    chains,
+    control,
+    enqueue,
+    inspect,
+    lease,
+    operations,
+)
+from relet._store.flows.operations import Operation
+from relet._store.store import Limited
+from relet.errors import HasDependents, InvalidTransition, StoreBusy
 from tests.store.interleave import Background, Bench, draft, half
 
 
@@ -20,7 +27,7 @@ def test_cancel_follows_a_chain_that_goes_on_at_that_moment(pg: Bench) -> None:
     following = draft()
     owner = pg.session()
     owner.leave_open(lease.settle([(job.lease, Succeeded(None, following))], half))
-    cancel = Background(lambda: pg.run(steer.cancel, job.id, chain=True))
+    cancel = Background(lambda: pg.run(control.cancel, job.id, chain=True))
     assert cancel.blocked
     owner.commit()
     assert cancel.result().id == following.id
@@ -32,11 +39,11 @@ def test_complete_follows_a_chain_that_goes_on_at_that_moment(pg: Bench) -> None
     second, third = draft(), draft()
     owner = pg.session()
     owner.leave_open(lease.settle([(job.lease, Succeeded(None, second))], half))
-    complete = Background(lambda: pg.run(steer.complete, job.id, None, third, chain=True))
+    complete = Background(lambda: pg.run(control.complete, job.id, None, third, chain=True))
     assert complete.blocked
     owner.commit()
     assert complete.result().id == second.id
-    assert [one.id for one in pg.run(look.chain, job.id)] == [job.id, second.id, third.id]
+    assert [one.id for one in pg.run(inspect.chain, job.id)] == [job.id, second.id, third.id]
 
 
 @pytest.mark.parametrize("ends", [True, False])
@@ -44,7 +51,7 @@ def test_cancel_of_a_chain_that_ends_at_that_moment_is_refused(pg: Bench, ends: 
     job = pg.take()
     owner = pg.session()
     owner.leave_open(lease.settle([(job.lease, Succeeded("1"))], half))
-    cancel = Background(lambda: pg.run(steer.cancel, job.id, chain=True))
+    cancel = Background(lambda: pg.run(control.cancel, job.id, chain=True))
     assert cancel.blocked
     if ends:
         owner.commit()
@@ -75,7 +82,7 @@ def test_delete_of_a_chain_does_not_take_who_stops_waiting_at_that_moment(pg: Be
     blocker = pg.add()
     dependent = pg.add(after=(blocker,))
     caller = pg.session()
-    caller.leave_open(steer.complete(dependent, '"by hand"'))
+    caller.leave_open(control.complete(dependent, '"by hand"'))
     delete = Background(lambda: pg.run(chains.delete_chain, blocker, dependents=True))
     assert delete.blocked
     caller.commit()
@@ -100,7 +107,7 @@ def test_a_chain_is_not_deleted_by_halves_when_a_dependent_is_locked_for_long(pg
     last = pg.add(after=(blocker,))
     pg.settle_down()
     caller = pg.session()
-    caller.leave_open(steer.pause(last))
+    caller.leave_open(control.pause(last))
     with pytest.raises(StoreBusy):
         pg.store.run_with(Limited(0), chains.delete_chain, blocker, dependents=True)
     assert pg.count("jobs") == 3
@@ -115,10 +122,10 @@ def test_repeating_what_was_said_to_a_chain_changes_nothing_more(b: Bench) -> No
         both = [b.run(operations.once, operation, flow, *args, **kwargs) for _ in range(2)]
         return both[0], both[1]
 
-    assert [job.id for job in twice(steer.complete, first, None, second, chain=True)] == [first, first]
+    assert [job.id for job in twice(control.complete, first, None, second, chain=True)] == [first, first]
     assert b.state(second.id) is State.QUEUED
-    assert [job.id for job in twice(steer.complete, first, '"r"', chain=True)] == [second.id, second.id]
-    assert [job.state for job in twice(steer.cancel, other, chain=True)] == [State.CANCELLED, State.CANCELLED]
+    assert [job.id for job in twice(control.complete, first, '"r"', chain=True)] == [second.id, second.id]
+    assert [job.state for job in twice(control.cancel, other, chain=True)] == [State.CANCELLED, State.CANCELLED]
     assert twice(chains.delete_chain, other) == ([other], [other])
 
 

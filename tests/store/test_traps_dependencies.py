@@ -6,9 +6,14 @@ from typing import Any
 
 import pytest
 
-from relet.core.errors import InvalidInput
-from relet.core.job import Claimed, Draft, State, Succeeded
-from relet.store.flows import lease, look, steer
+from relet._core.job import (
+    Claimed,
+    Draft,
+    State,
+    Succeeded,
+)
+from relet._store.flows import control, inspect, lease
+from relet.errors import InvalidInput
 from tests.store.interleave import Bench, draft, half
 
 
@@ -22,7 +27,7 @@ def test_a_blocker_pruned_before_promote_looked_has_still_succeeded(b: Bench, wa
     b.later(60).prune()
     b.settle_down()
     assert b.state(dependent) is State.QUEUED
-    assert [one.result for one in b.run(look.blockers, dependent)] == ['"r"']
+    assert [one.result for one in b.run(inspect.blockers, dependent)] == ['"r"']
 
 
 def test_who_waits_only_for_new_jobs_of_its_batch_leaves_nothing_to_decide_before_they_end(b: Bench) -> None:
@@ -43,7 +48,7 @@ def test_a_new_job_of_the_batch_that_is_deleted_holds_who_waits_for_it(b: Bench)
     first = draft()
     held, runs = draft(after=(first.id,)), draft(after=(first.id,), policy={"on_blocker_failure": "run"})
     b.enqueue(first, held, runs)
-    b.run(steer.delete, first.id)
+    b.run(control.delete, first.id)
     b.settle_down()
     assert (b.state(held.id), b.state(runs.id)) == (State.PENDING, State.QUEUED)
 
@@ -71,7 +76,7 @@ def test_a_deleted_blocker_that_is_enqueued_again_frees_those_who_still_wait_for
     blocker = b.add()
     dependent = b.add(after=(blocker,))
     b.settle_down()
-    b.run(steer.delete, blocker)
+    b.run(control.delete, blocker)
     b.settle_down()
     b.enqueue(draft(id=blocker, fresh=False))
     b.settle_down()
@@ -79,7 +84,7 @@ def test_a_deleted_blocker_that_is_enqueued_again_frees_those_who_still_wait_for
     b.succeed(job, '"late"')
     b.settle_down()
     assert b.state(dependent) is State.QUEUED
-    assert [one.result for one in b.run(look.blockers, dependent)] == ['"late"']
+    assert [one.result for one in b.run(inspect.blockers, dependent)] == ['"late"']
 
 
 def test_a_blocker_deleted_after_it_succeeded_does_not_hold_its_dependents(b: Bench) -> None:
@@ -87,7 +92,7 @@ def test_a_blocker_deleted_after_it_succeeded_does_not_hold_its_dependents(b: Be
     dependent = b.add(after=(blocker.id,))
     b.settle_down()
     b.succeed(blocker, '"r"')
-    b.run(steer.delete, blocker.id)
+    b.run(control.delete, blocker.id)
     b.settle_down()
     assert b.state(dependent) is State.QUEUED
 
@@ -100,29 +105,29 @@ def test_a_blocker_pruned_after_its_dependent_was_freed_leaves_its_result(b: Ben
     b.settle_down()
     b.later(60).prune()
     assert b.state(blocker.id) is None
-    assert [(one.state, one.result) for one in b.run(look.blockers, dependent)] == [("succeeded", '"r"')]
+    assert [(one.state, one.result) for one in b.run(inspect.blockers, dependent)] == [("succeeded", '"r"')]
 
 
 def test_the_task_of_a_blockers_first_job_is_kept_with_its_result(b: Bench) -> None:
     blocker = b.take(task="t")
     dependent = b.add(after=(blocker.id,), delay=3600.0)
     b.settle_down()
-    assert [one.task for one in b.run(look.blockers, dependent)] == [None]
+    assert [one.task for one in b.run(inspect.blockers, dependent)] == [None]
     following = draft("u")
     b.succeed(blocker, continue_with=following)
-    b.run(steer.complete, following.id, '"r"')
+    b.run(control.complete, following.id, '"r"')
     b.settle_down()
     b.later(60).prune()
-    (found,) = b.run(look.blockers, dependent)
+    (found,) = b.run(inspect.blockers, dependent)
     assert (found.chain, found.state, found.result, found.task) == (blocker.id, "succeeded", '"r"', "t")
 
 
 def test_a_blocker_that_was_deleted_has_no_task(b: Bench) -> None:
     blocker = b.add()
     dependent = b.add(after=(blocker,), policy={"on_blocker_failure": "run"})
-    b.run(steer.delete, blocker)
+    b.run(control.delete, blocker)
     b.settle_down()
-    assert [(one.state, one.task) for one in b.run(look.blockers, dependent)] == [("deleted", None)]
+    assert [(one.state, one.task) for one in b.run(inspect.blockers, dependent)] == [("deleted", None)]
 
 
 def test_a_failed_blocker_that_is_resumed_and_succeeds_frees_its_dependents(b: Bench) -> None:
@@ -131,7 +136,7 @@ def test_a_failed_blocker_that_is_resumed_and_succeeds_frees_its_dependents(b: B
     b.fail(blocker)
     b.settle_down()
     assert b.state(dependent) is State.PENDING
-    b.run(steer.resume, blocker.id)
+    b.run(control.resume, blocker.id)
     b.settle_down()
     (job,) = b.claim()
     b.succeed(job)
@@ -155,7 +160,7 @@ def test_a_blocker_that_does_not_succeed_means_what_the_dependent_wished(
         _ = b.later(60).prune() if how == "prune" else None
     else:
         b.release(blocker)
-        b.run(getattr(steer, how), blocker.id)
+        b.run(getattr(control, how), blocker.id)
     b.settle_down()
     assert b.state(dependent) is end
     assert b.state(further) is (State.CANCELLED if end is State.CANCELLED else State.PENDING)
@@ -165,11 +170,11 @@ def test_a_blocker_that_does_not_succeed_means_what_the_dependent_wished(
 def test_a_paused_dependent_hears_of_its_blockers_while_it_is_paused(b: Bench) -> None:
     blocker = b.take()
     dependent = b.add(after=(blocker.id,))
-    b.run(steer.pause, dependent)
+    b.run(control.pause, dependent)
     b.succeed(blocker)
     b.settle_down()
     assert b.state(dependent) is State.PAUSED
-    b.run(steer.resume, dependent)
+    b.run(control.resume, dependent)
     b.settle_down()
     assert b.state(dependent) is State.QUEUED
 
@@ -179,7 +184,7 @@ def goes_on(b: Bench, how: str, job: Claimed, following: Draft[Any]) -> bool:
     if how == "settled":
         return b.succeed(job, continue_with=following) is State.SUCCEEDED
     try:
-        b.run(steer.complete, job.id, None, following)
+        b.run(control.complete, job.id, None, following)
     except InvalidInput:
         return False
     return True
@@ -265,7 +270,7 @@ def test_what_was_decided_long_ago_closes_no_circle(b: Bench) -> None:
 def test_a_deleted_blocker_cannot_come_back_to_wait_for_those_who_wait_for_it(b: Bench) -> None:
     blocker = b.add()
     dependent = b.add(after=(blocker,))
-    b.run(steer.delete, blocker)
+    b.run(control.delete, blocker)
     for batch in (
         [draft(id=blocker, fresh=False, after=(dependent,))],
         [middle := draft(after=(dependent,)), draft(id=blocker, fresh=False, after=(middle.id,))],
@@ -291,7 +296,7 @@ def test_promote_does_not_ask_to_come_again_at_once_when_it_could_move_nothing(p
 def test_a_due_job_that_somebody_has_locked_does_not_make_promote_come_again_at_once(pg: Bench) -> None:
     id = pg.add(delay=5.0)
     caller = pg.session()
-    caller.leave_open(steer.complete(id, None))
+    caller.leave_open(control.complete(id, None))
     done = pg.later(10).promote()
     assert done.promoted == []
     assert done.next_due is None or done.next_due > 0 or not done.more
@@ -300,7 +305,7 @@ def test_a_due_job_that_somebody_has_locked_does_not_make_promote_come_again_at_
 def test_a_nudge_that_cannot_be_followed_does_not_keep_others_from_being_followed(pg: Bench) -> None:
     head = pg.add(target="x")
     caller = pg.session()
-    caller.leave_open(steer.complete(head, None))
+    caller.leave_open(control.complete(head, None))
     pg.promote(most=1)
     other = pg.add(target="y")
     promoted = [id for _ in range(3) for id in pg.promote(most=1).promoted]

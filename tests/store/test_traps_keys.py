@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from relet.core.errors import KeyTaken
-from relet.core.job import Raised, State, Succeeded
-from relet.store.flows import enqueue, lease, steer
+from relet._core.job import Raised, State, Succeeded
+from relet._store.flows import control, enqueue, lease
+from relet.errors import KeyTaken
 from tests.store.interleave import Background, Bench, draft, half
 
 
@@ -20,7 +20,7 @@ def test_a_key_is_free_again_once_its_job_is_over_or_has_failed(b: Bench) -> Non
             getattr(b, end)(job)
         else:
             b.release(job)
-            b.run(getattr(steer, end), job.id)
+            b.run(getattr(control, end), job.id)
         assert b.count("keys") == 0, end
 
 
@@ -36,7 +36,7 @@ def test_a_window_outlives_its_finished_job(b: Bench) -> None:
 def test_a_window_whose_job_is_gone_gives_an_answer_and_not_a_crash(b: Bench, gone: str) -> None:
     job = b.take(unique="k", unique_for=3600.0)
     if gone == "deleted":
-        b.run(steer.delete, job.id)
+        b.run(control.delete, job.id)
     else:
         b.fail(job) if "failing" in gone else b.succeed(job)
         b.later(60).prune()
@@ -51,7 +51,7 @@ def test_a_window_whose_job_is_gone_gives_an_answer_and_not_a_crash(b: Bench, go
 def test_a_key_taken_after_a_window_does_not_go_to_the_job_whose_window_it_was(b: Bench, end: str) -> None:
     old = b.add(unique="k", unique_for=20.0)
     (new,) = b.later(30).enqueue(draft(unique="k", after=(old,)))
-    b.run(getattr(steer, end), new.id, *([None, None] if end == "complete" else []))
+    b.run(getattr(control, end), new.id, *([None, None] if end == "complete" else []))
     assert b.count("keys") == 0
 
 
@@ -60,17 +60,17 @@ def test_a_retaken_key_makes_resume_an_error_that_names_the_holder(b: Bench) -> 
     b.fail(old)
     new = b.add(unique="k")
     with pytest.raises(KeyTaken, match=new):
-        b.run(steer.resume, old.id)
+        b.run(control.resume, old.id)
     assert b.state(old.id) is State.FAILED
-    b.run(steer.cancel, new)
-    assert b.run(steer.resume, old.id).state is State.PENDING
+    b.run(control.cancel, new)
+    assert b.run(control.resume, old.id).state is State.PENDING
     assert b.enqueue(draft(unique="k"))[0].id == old.id
 
 
 def test_a_resumed_job_does_not_open_its_window_again(b: Bench) -> None:
     job = b.take(unique="k", unique_for=60.0)
     b.fail(job)
-    b.later(100).run(steer.resume, job.id)
+    b.later(100).run(control.resume, job.id)
     assert not b.enqueue(draft(unique="k", unique_for=60.0))[0].existing
 
 
@@ -178,16 +178,16 @@ def test_a_key_freed_by_failing_is_taken_again_only_once(b: Bench) -> None:
     b.fail(first)
     second = b.take(unique="k")
     b.fail(second)
-    b.run(steer.resume, first.id)
+    b.run(control.resume, first.id)
     with pytest.raises(KeyTaken):
-        b.run(steer.resume, second.id)
+        b.run(control.resume, second.id)
 
 
 def test_cancelling_a_failed_job_leaves_the_key_with_its_new_holder(b: Bench) -> None:
     old = b.take(unique="k")
     b.fail(old)
     new = b.add(unique="k")
-    b.run(steer.cancel, old.id)
+    b.run(control.cancel, old.id)
     assert b.enqueue(draft(unique="k"))[0].id == new
 
 
@@ -290,7 +290,7 @@ def test_a_window_that_ends_between_two_statements_of_an_enqueue_is_opened_anew(
     steps = pg.session().steps(flow)
     (moment,) = pg.query("select extract(epoch from clock_timestamp())::float8")[0]
     pg.query(f"update {{s}}keys set until = to_timestamp({moment + 0.5})")
-    steps.after("take_keys")
+    steps.after("enqueue/take_keys")
     time.sleep(0.6)
     second = steps.finish()[0]
     third = pg.run(enqueue.enqueue, [draft(unique="k", unique_for=60.0)])[0]
@@ -303,7 +303,7 @@ def test_a_window_that_ends_between_two_statements_of_an_enqueue_is_opened_anew(
 def test_a_key_freed_between_two_statements_of_an_enqueue_does_not_make_a_job_without_its_key(pg: Bench) -> None:
     holder = pg.take(unique="k")
     steps = pg.session().steps(enqueue.enqueue([draft(unique="k")]))
-    steps.after("take_keys")
+    steps.after("enqueue/take_keys")
     settling = Background(lambda: pg.succeed(holder))
     _ = settling.blocked
     (job,) = steps.finish()

@@ -7,9 +7,20 @@ import time
 
 import pytest
 
-from relet.core.job import Raised, Released, Snoozed, State, Succeeded
-from relet.store.flows import lease, operations, steer, upkeep
-from relet.store.flows.operations import Operation
+from relet._core.job import (
+    Raised,
+    Released,
+    Snoozed,
+    State,
+    Succeeded,
+)
+from relet._store.flows import (
+    control,
+    lease,
+    maintenance,
+    operations,
+)
+from relet._store.flows.operations import Operation
 from tests.store.interleave import Background, Bench, draft, half, token
 
 # Limits.
@@ -37,7 +48,7 @@ def test_an_expired_owner_under_a_limit_of_one_is_reaped_before_another_runs(b: 
     b.add()
     assert b.claim(1) == []
     b.later(60)
-    b.run(upkeep.beat, grace=0.0)
+    b.run(maintenance.beat, grace=0.0)
     assert len(b.claim(1)) == 1
     answer = b.renew(old.lease)
     assert answer.lost == [old.lease]
@@ -69,7 +80,7 @@ def test_a_limit_lowered_while_a_claim_waits_is_heeded(pg: Bench) -> None:
     pg.enqueue(*(draft() for _ in range(5)))
     assert len(pg.claim(1)) == 1
     person = pg.session()
-    person.leave_open(steer.set_queue("default", max_running=2))
+    person.leave_open(control.set_queue("default", max_running=2))
     waiting = Background(lambda: pg.claim(5))
     assert waiting.blocked
     person.commit()
@@ -141,7 +152,7 @@ def test_a_request_is_honoured_however_the_attempt_ends(
     b: Bench, verb: str, end: State, exit: str, target: str | None
 ) -> None:
     job = b.take(target=target)
-    assert b.run(getattr(steer, verb), job.id).request == verb
+    assert b.run(getattr(control, verb), job.id).request == verb
     b.later(60).reap() if exit == "reaped" else b.settle((job.lease, EXITS[exit]))
     found = b.get(job.id)
     assert found is not None
@@ -153,7 +164,7 @@ def test_a_cancel_outweighs_a_pause_in_either_order(b: Bench) -> None:
     for verbs in (("pause", "cancel"), ("cancel", "pause")):
         job = b.take()
         for verb in verbs:
-            b.run(getattr(steer, verb), job.id)
+            b.run(getattr(control, verb), job.id)
         assert b.release(job) is State.CANCELLED
 
 
@@ -161,12 +172,12 @@ def test_a_cancel_outweighs_a_pause_in_either_order(b: Bench) -> None:
 def test_a_verb_repeated_after_an_unknown_commit_says_what_the_first_would_have_said(b: Bench, verb: str) -> None:
     id = b.add(delay=100.0)
     if verb == "resume":
-        b.run(steer.pause, id)
-    flow = getattr(steer, verb)
+        b.run(control.pause, id)
+    flow = getattr(control, verb)
     arguments = (id, '"r"') if verb == "complete" else (id,)
     operation = Operation(draft().id, verb, id)
     first = b.run(operations.once, operation, flow, *arguments)
-    b.run(steer.delete, id)
+    b.run(control.delete, id)
     second = b.later(100).run(operations.once, operation, flow, *arguments)
     assert getattr(first, "state", first) == getattr(second, "state", second)
 
@@ -174,9 +185,9 @@ def test_a_verb_repeated_after_an_unknown_commit_says_what_the_first_would_have_
 def test_a_paused_job_with_spent_attempts_can_be_resumed(b: Bench) -> None:
     """Every row that a legal history makes must pass the checks of the schema on its way on."""
     job = b.take(policy={"max_attempts": 1}, target="x")
-    b.run(steer.pause, job.id)
+    b.run(control.pause, job.id)
     assert b.settle((job.lease, Raised("x"))) == [State.PAUSED]
-    b.run(steer.resume, job.id)
+    b.run(control.resume, job.id)
     b.promote()
     assert [one.attempt for one in b.claim()] == [1]
 
@@ -214,7 +225,7 @@ def test_a_limited_claim_takes_some_in_advance_and_no_more_than_the_limit_allows
 
 
 def test_nothing_is_taken_in_advance_where_starts_are_counted(b: Bench) -> None:
-    b.run(steer.set_queue, "default", rate=("", 100, 60.0))
+    b.run(control.set_queue, "default", rate=("", 100, 60.0))
     b.enqueue(*(draft() for _ in range(30)))
     assert claim_ahead(b) == 5
 

@@ -6,8 +6,15 @@ from typing import Any
 
 import pytest
 
-from relet.core.job import Raised, State, Wait
-from relet.store.flows import look, promote, replacing, steer, targets, upkeep
+from relet._core.job import Raised, State, Wait
+from relet._store.flows import (
+    control,
+    inspect,
+    maintenance,
+    promote,
+    replace,
+    targets,
+)
 from tests.store.interleave import Background, Bench, draft
 
 ENDS: dict[str, tuple[Any, ...]] = {"cancel": (), "complete": (None,), "delete": ()}
@@ -21,7 +28,7 @@ def in_line(b: Bench, how: str) -> list[str]:
     if how == "behind a holder":
         b.settle_down()
     b.later(20.0)
-    b.run(steer.pause, first)
+    b.run(control.pause, first)
     if holder is not None:
         b.succeed(holder)
     return [first, *others]
@@ -41,7 +48,7 @@ def test_a_job_paused_in_line_keeps_its_place_whatever_upkeep_has_done_so_far(b:
     assert b.query("select seq from {s}jobs where state = 'paused'") == seq
     assert [b.state(id) for id in (second, third)] == [State.PENDING] * 2
     assert b.claim() == []
-    b.run(steer.resume, first)
+    b.run(control.resume, first)
     for id in (first, second, third):
         b.settle_down()
         (running,) = b.claim()
@@ -54,23 +61,23 @@ def test_a_job_paused_in_line_keeps_its_place_whatever_upkeep_has_done_so_far(b:
 def test_what_stands_behind_a_paused_job_goes_on_once_that_is_gone(b: Bench, how: str, verb: str) -> None:
     first, second, third = in_line(b, how)
     b.settle_down()
-    b.run(getattr(steer, verb), first, *ENDS[verb])
+    b.run(getattr(control, verb), first, *ENDS[verb])
     b.settle_down()
     assert [b.state(id) for id in (second, third)] == [State.QUEUED, State.PENDING]
 
 
 def test_bulk_verbs_keep_the_line_and_let_it_go_on(b: Bench) -> None:
     ids = [b.add(target="x") for _ in range(3)]
-    assert b.run(steer.bulk, steer.pause, ids[:2]) == (2, 0, None)
+    assert b.run(control.bulk, control.pause, ids[:2]) == (2, 0, None)
     b.settle_down()
     assert b.state(ids[2]) is State.PENDING
-    assert b.run(steer.bulk, steer.resume, ids[:1]) == (1, 0, None)
+    assert b.run(control.bulk, control.resume, ids[:1]) == (1, 0, None)
     b.settle_down()
     (running,) = b.claim()
     b.succeed(running)
     b.settle_down()
     assert (running.id, b.claim()) == (ids[0], []), "the second is still paused"
-    assert b.run(steer.bulk, steer.cancel, ids[1:2]) == (1, 0, None)
+    assert b.run(control.bulk, control.cancel, ids[1:2]) == (1, 0, None)
     b.settle_down()
     assert b.state(ids[2]) is State.QUEUED
 
@@ -80,7 +87,7 @@ def test_a_job_paused_before_it_stands_in_line_lets_others_pass(b: Bench, why: s
     blocker = b.take()
     options = {"delay": 60.0} if why == "time" else {"after": (blocker.id,)}
     first, second = b.add(target="x", **options), b.add(target="x")
-    b.run(steer.pause, first)
+    b.run(control.pause, first)
     b.later(120.0)
     b.succeed(blocker)
     b.settle_down()
@@ -89,7 +96,7 @@ def test_a_job_paused_before_it_stands_in_line_lets_others_pass(b: Bench, why: s
     assert (job.state, job.wait) == (State.PAUSED, None)
     assert b.state(second) is State.QUEUED
     third = b.add(target="x")
-    b.run(steer.resume, first)
+    b.run(control.resume, first)
     b.succeed(b.claim()[0])
     b.settle_down()
     assert (b.state(first), b.state(third)) == (State.QUEUED, State.PENDING), "resumed, it stands where enqueue put it"
@@ -97,7 +104,7 @@ def test_a_job_paused_before_it_stands_in_line_lets_others_pass(b: Bench, why: s
 
 def test_an_earlier_job_that_comes_into_line_passes_a_paused_one(b: Bench) -> None:
     early, paused, late = b.add(target="x", delay=5.0), b.add(target="x"), b.add(target="x")
-    b.run(steer.pause, paused)
+    b.run(control.pause, paused)
     b.settle_down()
     b.later(10.0).settle_down()
     (running,) = b.claim()
@@ -109,7 +116,7 @@ def test_an_earlier_job_that_comes_into_line_passes_a_paused_one(b: Bench) -> No
 
 def test_a_running_job_that_is_asked_to_pause_holds_its_target(b: Bench) -> None:
     job, second = b.take(target="x"), b.add(target="x")
-    b.run(steer.pause, job.id)
+    b.run(control.pause, job.id)
     b.settle((job.lease, Raised("boom")))
     b.settle_down()
     paused = b.get(job.id)
@@ -120,42 +127,42 @@ def test_a_running_job_that_is_asked_to_pause_holds_its_target(b: Bench) -> None
 
 def test_a_paused_head_costs_no_promotes(b: Bench) -> None:
     head = b.add(target="x")
-    b.run(steer.pause, head)
+    b.run(control.pause, head)
     b.add(target="x")
     done = b.promote()
     assert (done.promoted, done.more, done.next_due) == ([], False, None)
-    outlook = b.run(upkeep.outlook)
+    outlook = b.run(maintenance.outlook)
     assert (outlook.nudged, outlook.next_due) == (False, None)
-    b.run(steer.resume, head)
-    b.run(steer.pause, head)
+    b.run(control.resume, head)
+    b.run(control.pause, head)
     assert b.promote().promoted == []
-    assert not b.run(upkeep.outlook).nudged
+    assert not b.run(maintenance.outlook).nudged
 
 
 @pytest.mark.parametrize("timed", [True, False])
 def test_a_paused_job_that_is_replaced_leaves_the_line_only_with_a_new_time(b: Bench, timed: bool) -> None:
     first, second = b.add(target="x", unique="k"), b.add(target="x")
-    b.run(steer.pause, first)
+    b.run(control.pause, first)
     b.settle_down()
     newer = draft(unique="k", replace=True, **({"delay": 60.0} if timed else {}))
-    assert b.run(replacing.replace, {first: newer}) == {first}
+    assert b.run(replace.replace, {first: newer}) == {first}
     b.settle_down()
     job = b.get(first)
     assert job is not None
     assert (job.state, job.wait) == (State.PAUSED, None if timed else Wait.TARGET)
     assert b.state(second) is (State.QUEUED if timed else State.PENDING)
-    assert b.run(steer.resume, first).wait is (Wait.TIME if timed else Wait.TARGET)
+    assert b.run(control.resume, first).wait is (Wait.TIME if timed else Wait.TARGET)
 
 
 def test_explain_names_the_paused_job_at_the_head_of_the_line(b: Bench) -> None:
     first, second = b.add(target="x"), b.add(target="x")
-    b.run(steer.pause, first)
+    b.run(control.pause, first)
     b.settle_down()
-    assert b.run(look.explain, second) == [
+    assert b.run(inspect.explain, second) == [
         f"job {first}, the first in line at target x, is paused; resume or cancel that one",
         "1 in line before it",
     ]
-    paused, place = b.run(look.explain, first)
+    paused, place = b.run(inspect.explain, first)
     assert paused.startswith("it is paused since")
     assert place == "it keeps its place in line at target x: no job behind it runs meanwhile"
     view = b.run(targets.target, "x", limit=9)
@@ -170,7 +177,7 @@ def test_a_head_that_is_paused_while_promote_looks_keeps_its_place(pg: Bench, mo
     head, second = pg.add(target="x"), pg.add(target="x")
     steps = pg.session().steps(promote.promote())
     steps.before(moment)
-    pausing = Background(lambda: pg.run(steer.pause, head))
+    pausing = Background(lambda: pg.run(control.pause, head))
     if moment == "promote":  # it has the head locked
         assert pausing.blocked
         assert steps.finish().promoted == [head]
@@ -180,7 +187,7 @@ def test_a_head_that_is_paused_while_promote_looks_keeps_its_place(pg: Bench, mo
         assert steps.finish().promoted == []
     pg.settle_down()
     assert (pg.state(head), pg.state(second)) == (State.PAUSED, State.PENDING)
-    pg.run(steer.resume, head)
+    pg.run(control.resume, head)
     pg.settle_down()
     assert (pg.state(head), pg.state(second)) == (State.QUEUED, State.PENDING)
 
@@ -189,7 +196,7 @@ def test_a_head_whose_pause_is_not_yet_committed_is_decided_afterwards(pg: Bench
     for commits in (True, False):
         head, second = pg.add(target=f"x{commits}"), pg.add(target=f"x{commits}")
         person = pg.session()
-        person.leave_open(steer.pause(head))
+        person.leave_open(control.pause(head))
         assert Background(pg.promote).result(5).promoted == []
         (person.commit if commits else person.roll_back)()
         pg.settle_down()
@@ -202,7 +209,7 @@ def test_promote_does_not_overtake_a_replace_that_puts_the_head_off(pg: Bench, m
     steps = pg.session().steps(promote.promote())
     steps.before(moment)
     newer = draft(unique="k", replace=True, delay=3600.0)
-    assert pg.run(replacing.replace, {head: newer}) == {head}
+    assert pg.run(replace.replace, {head: newer}) == {head}
     assert head not in steps.finish().promoted
     pg.settle_down()
     job = pg.get(head)
@@ -216,8 +223,8 @@ def test_promote_does_not_overtake_a_replace_that_puts_a_due_job_off(pg: Bench) 
         job = pg.add(target=target, unique=f"k{target}", delay=5.0)
         pg.later(10.0)
         steps = pg.session().steps(promote.promote())
-        steps.before("due")
-        pg.run(replacing.replace, {job: draft(replace=True, delay=3600.0)})
+        steps.before("promote/lock_due")
+        pg.run(replace.replace, {job: draft(replace=True, delay=3600.0)})
         assert steps.finish().promoted == []
         pg.settle_down()
         assert pg.claim() == []

@@ -7,9 +7,15 @@ import threading
 
 import pytest
 
-from relet.core.errors import ReletError
-from relet.core.job import Raised, State, Succeeded
-from relet.store.flows import enqueue, lease, look, promote, steer
+from relet._core.job import Raised, State, Succeeded
+from relet._store.flows import (
+    control,
+    enqueue,
+    inspect,
+    lease,
+    promote,
+)
+from relet.errors import ReletError
 from tests.store.interleave import Background, Bench, draft, half
 
 # Nothing waits for ever.
@@ -29,7 +35,7 @@ def test_a_job_enqueued_in_a_transaction_that_outlives_what_it_waits_for_is_prom
     else:
         pg.release(first)
         arguments = (first.id, None) if end == "complete" else (first.id,)
-        pg.run(getattr(steer, end), *arguments)
+        pg.run(getattr(control, end), *arguments)
     pg.settle_down()
     caller.commit()
     pg.settle_down()
@@ -52,7 +58,7 @@ def test_a_promote_during_an_open_completion_of_the_blocker_loses_nothing(pg: Be
         handler.commit()
         pg.settle_down()
     assert pg.state(dependent) is State.QUEUED
-    assert [one.result for one in pg.run(look.blockers, dependent)] == ['"r"']
+    assert [one.result for one in pg.run(inspect.blockers, dependent)] == ['"r"']
 
 
 def test_a_promote_during_an_open_completion_of_a_watched_blocker_loses_nothing(pg: Bench) -> None:
@@ -82,7 +88,7 @@ def test_a_chain_that_continues_while_promote_looks_keeps_its_dependents_informe
     pg.succeed(job, '"last"')
     pg.settle_down()
     assert pg.state(dependent) is State.QUEUED
-    assert [one.result for one in pg.run(look.blockers, dependent)] == ['"last"']
+    assert [one.result for one in pg.run(inspect.blockers, dependent)] == ['"last"']
 
 
 def test_a_settle_that_waited_for_promote_to_watch_its_job_tells_the_dependents(pg: Bench) -> None:
@@ -108,7 +114,7 @@ def test_a_settle_that_waited_for_promote_to_watch_its_job_tells_the_dependents(
 def test_a_promote_while_the_head_of_a_line_is_locked_calls_it_later_or_the_next_one(pg: Bench) -> None:
     head, second = (pg.add(target="x") for _ in range(2))
     person = pg.session()
-    person.leave_open(steer.cancel(head))
+    person.leave_open(control.cancel(head))
     assert Background(pg.promote).result(5).promoted == []
     person.commit()
     pg.settle_down()
@@ -119,7 +125,7 @@ def test_a_head_completed_in_an_open_transaction_does_not_hold_up_other_targets(
     head, second = (pg.add(target="x") for _ in range(2))
     other = pg.add(target="y")
     caller = pg.session()
-    caller.leave_open(steer.complete(head, None))
+    caller.leave_open(control.complete(head, None))
     assert Background(pg.promote).result(5).promoted == [other]
     caller.roll_back()
     pg.settle_down()
@@ -173,7 +179,7 @@ def test_settle_against_cancel_of_one_target_never_deadlocks(pg: Bench) -> None:
         waiting = pg.add(target="x")
         threads = [
             Background(lambda job=job: pg.succeed(job)),
-            Background(lambda waiting=waiting: pg.run(steer.cancel, waiting)),
+            Background(lambda waiting=waiting: pg.run(control.cancel, waiting)),
             Background(pg.promote),
         ]
         for thread in threads:
@@ -230,7 +236,7 @@ def test_a_storm_of_enqueue_promote_settle_and_cancel_leaves_nothing_waiting(pg:
 
     def steering() -> None:
         if known:
-            pg.run(random.choice([steer.cancel, steer.delete]), random.choice(known[-30:]))
+            pg.run(random.choice([control.cancel, control.delete]), random.choice(known[-30:]))
             over.wait(0.01)
 
     threads = [guarded(work) for work in (add, add, work, work, pg.promote, pg.promote, steering)]
@@ -258,8 +264,8 @@ def test_jobs_of_a_target_run_one_at_a_time_in_the_order_of_enqueue(b: Bench) ->
 
 def test_jobs_due_at_one_moment_are_promoted_in_the_order_of_enqueue(b: Bench) -> None:
     ids = [b.add(delay=60.0) for _ in range(4)]
-    b.run(steer.pause, ids[0])
-    b.run(steer.resume, ids[0])  # the row has moved; its place has not
+    b.run(control.pause, ids[0])
+    b.run(control.resume, ids[0])  # the row has moved; its place has not
     b.later(60).promote()
     assert [job.id for job in b.claim()] == ids
 
@@ -288,12 +294,12 @@ def test_a_stopped_holder_keeps_its_target_until_it_is_resumed_cancelled_or_dele
         elif how == "reap to fail":
             b.later(60).reap()
         else:
-            b.run(steer.pause, job.id)
+            b.run(control.pause, job.id)
             b.release(job) if how == "pause" else b.settle((job.lease, Raised("x")))
         b.settle_down()
         assert b.state(second) is State.PENDING
         arguments = (job.id, None) if verb == "complete" else (job.id,)
-        b.run(getattr(steer, verb), *arguments)
+        b.run(getattr(control, verb), *arguments)
         assert drain(b) == ([job.id, second] if verb == "resume" else [second])
 
 
@@ -303,7 +309,7 @@ def test_a_failed_job_that_let_its_target_go_stands_in_line_again_when_resumed(b
     b.fail(first)
     b.settle_down()
     assert b.state(second) is State.QUEUED
-    b.run(steer.resume, first.id)
+    b.run(control.resume, first.id)
     b.settle_down()
     assert (b.state(first.id), b.state(second)) == (State.PENDING, State.QUEUED)
     assert drain(b) == [second, first.id]

@@ -13,15 +13,20 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from relet.core.errors import StoreBusy
-from relet.core.ids import make_id
-from relet.core.job import Raised, State, Succeeded
-from relet.store.callers import run_on
-from relet.store.flows import enqueue, lease, stats, steer
-from relet.store.flows.stats import Count
-from relet.store.postgres import PostgresStore
-from relet.store.runner import drive
-from relet.store.store import Limited
+from relet._core.ids import make_id
+from relet._core.job import Raised, State, Succeeded
+from relet._store.adapters.drivers import run_on
+from relet._store.flows import (
+    control,
+    enqueue,
+    lease,
+    stats,
+)
+from relet._store.flows.stats import Count
+from relet._store.postgres import PostgresStore
+from relet._store.runner import drive
+from relet._store.store import Limited
+from relet.errors import StoreBusy
 from tests.homes import Home
 from tests.store.interleave import Background, Bench, bench, draft, half, token
 
@@ -49,7 +54,7 @@ def test_of_two_who_sum_up_statistics_at_once_one_counts(pg: Bench) -> None:
 def test_an_open_completion_holds_up_neither_renewal_nor_reaping_nor_cancel(
     pg: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("relet.store.store.PATIENCE", 0.1)
+    monkeypatch.setattr("relet._store.store.PATIENCE", 0.1)
     pg.enqueue(*(draft() for _ in range(3)))
     mine, *others = pg.claim()
     handler = pg.session()
@@ -62,7 +67,7 @@ def test_an_open_completion_holds_up_neither_renewal_nor_reaping_nor_cancel(
     )
     assert Background(pg.reap).result(5) == []
     with pytest.raises(StoreBusy):
-        Background(lambda: pg.store.run_with(Limited(0.1), steer.cancel, mine.id)).result(8)
+        Background(lambda: pg.store.run_with(Limited(0.1), control.cancel, mine.id)).result(8)
     handler.commit()
     assert pg.state(mine.id) is State.SUCCEEDED
 
@@ -89,7 +94,7 @@ def test_a_completion_that_rolled_back_leaves_the_job_as_it_was(pg: Bench) -> No
 STOPPED = """
 import os, signal, sys
 from relet.store import postgres
-from relet.store.query import Query
+from relet._store.query import Query
 from tests.store.interleave import Bench, PostgresStore, promote
 bench = Bench(PostgresStore(sys.argv[1], schema=sys.argv[2]))
 execute = postgres.OwnConnection.execute
@@ -106,7 +111,7 @@ print(len(bench.promote().promoted) if sys.argv[3] == "take_nudges" else len(ben
 """
 
 
-@pytest.mark.parametrize("point", ["take_nudges", "limits"])
+@pytest.mark.parametrize("point", ["promote/take_nudges", "limits/lock"])
 def test_a_process_stopped_in_the_middle_of_a_transaction_does_not_stop_the_others(
     pg_home: Home, pg: Bench, point: str
 ) -> None:
@@ -120,7 +125,7 @@ def test_a_process_stopped_in_the_middle_of_a_transaction_does_not_stop_the_othe
             assert process.stderr is not None
             assert process.stdout.readline() == "stopped\n", process.stderr.read()
             started = time.monotonic()
-            if point == "limits":
+            if point == "limits/lock":
                 assert len(Background(lambda: pg.claim(1)).result(8)) == 1
                 pg.add()
             else:
@@ -180,10 +185,10 @@ def test_a_reap_a_cancel_and_a_promote_make_the_partition_that_is_missing(pg: Be
     old = [make_id(time.time() - days * 86400, os.urandom(10)) for days in (100, 101, 102)]
     pg.enqueue(draft(id=old[0]))
     (job,) = pg.claim()
-    pg.run(steer.cancel, job.id)
+    pg.run(control.cancel, job.id)
     pg.later(60).reap()
     pg.enqueue(draft(id=old[1]))
-    pg.run(steer.cancel, old[1])
+    pg.run(control.cancel, old[1])
     blocker = pg.take()
     pg.enqueue(draft(id=old[2], after=(blocker.id,), policy={"on_blocker_failure": "cancel"}))
     pg.fail(blocker)
@@ -242,9 +247,9 @@ def test_an_id_that_lives_and_finishes_between_two_statements_of_an_enqueue_is_n
     blocker = pg.take(queue="elsewhere")
     new = draft(fresh=False, unique="k", target="x", after=(blocker.id,))
     steps = pg.session().steps(enqueue.enqueue([new]))
-    steps.before("take_keys")
+    steps.before("enqueue/take_keys")
     pg.enqueue(new)
-    pg.run(steer.complete, new.id, None)
+    pg.run(control.complete, new.id, None)
     (job,) = steps.finish()
     assert (job.existing, job.state) == (True, State.SUCCEEDED)
     assert (pg.count("jobs", "queue = 'default'"), pg.count("keys")) == (0, 0)
@@ -254,7 +259,7 @@ def test_an_id_that_lives_and_finishes_between_two_statements_of_an_enqueue_is_n
 def test_an_enqueue_repeated_while_its_job_is_completed_in_an_open_transaction_is_not_a_second_job(pg: Bench) -> None:
     new = draft(fresh=False)
     steps = pg.session().steps(enqueue.enqueue([new]))
-    steps.before("enqueue")
+    steps.before("enqueue/insert")
     pg.enqueue(new)
     (job,) = pg.claim()
     handler = pg.session()

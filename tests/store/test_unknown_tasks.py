@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from relet.store.flows import lease, look
-from relet.store.flows.lease import Scope
+from relet._store.flows import inspect, lease
+from relet._store.flows.lease import Scope
 from tests.store.interleave import Bench, draft, token
 
 KNOWN = ["a", "b"]
@@ -48,5 +48,5 @@ def test_a_claim_by_task_passes_over_what_is_locked(b: Bench) -> None:
 
 def test_the_tasks_of_queues_are_told_apart(b: Bench) -> None:
     b.enqueue(draft("a"), draft("b"), draft("a"), draft("c", queue="x"), draft("later", delay=60.0))
-    found = b.run(look.queued_tasks, ["default", "x", "empty"])
+    found = b.run(inspect.queued_tasks, ["default", "x", "empty"])
     assert found == {"default": {"a", "b"}, "x": {"c"}}

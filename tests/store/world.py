@@ -6,9 +6,25 @@ import uuid
 from itertools import count
 from typing import Any
 
-from relet.core.job import Draft, Job, Lease, Outcome, Policy, Raised, State, Succeeded
-from relet.store.flows import enqueue, lease, look, promote, steer, upkeep
-from relet.store.flows.lease import Scope
+from relet._core.job import (
+    Draft,
+    Job,
+    Lease,
+    Outcome,
+    Policy,
+    Raised,
+    State,
+    Succeeded,
+)
+from relet._store.flows import (
+    control,
+    enqueue,
+    inspect,
+    lease,
+    maintenance,
+    promote,
+)
+from relet._store.flows.lease import Scope
 from tests.clocks import MovedClock
 from tests.store.subjects import Subject
 
@@ -49,11 +65,11 @@ class World(MovedClock):
 
     def reap(self, now: float = LATER) -> list[str]:
         with self.at(now):
-            self.run(upkeep.beat, grace=0.0)
+            self.run(maintenance.beat, grace=0.0)
             return [change.id for change in self.run(lease.reap, half)]
 
     def get(self, id: str) -> Job[Any] | None:
-        return self.run(look.get, id)
+        return self.run(inspect.get, id)
 
     def state(self, id: str) -> State | None:
         job = self.get(id)
@@ -74,7 +90,7 @@ class World(MovedClock):
                 self.promote()
                 id = self.add(target="x", policy=Policy(**policy))
                 if situation == "paused-target":
-                    self.run(steer.pause, id)
+                    self.run(control.pause, id)
             case _:
                 id = self.add(**options)
                 self.promote()
@@ -84,9 +100,9 @@ class World(MovedClock):
                         return id, held
                     self.settle((held, Raised("boom", fatal=True) if situation != "succeeded" else Succeeded()))
                 if situation == "paused":
-                    self.run(steer.pause, id)
+                    self.run(control.pause, id)
                 if situation == "cancelled":
-                    self.run(steer.cancel, id)
+                    self.run(control.cancel, id)
         assert self.state(id) == situation.split("-")[0]
         return id, Lease(id, stranger)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from relet.attempt import Attempt
-from relet.tasks import Task
+from relet._attempts.attempt import Attempt
+from relet._tasks.task import Task
 from tests.tasks.helpers import App
 
 

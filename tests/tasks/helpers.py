@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from relet.core.job import Claimed, Draft, Job, Policy, State
-from relet.tasks import Tasks
+from relet._core.job import (
+    Claimed,
+    Draft,
+    Job,
+    Policy,
+    State,
+)
+from relet._tasks.task import TaskRegistry
 
 if TYPE_CHECKING:
     pass
@@ -36,7 +42,7 @@ class AsyncRecorder(Recorder):
         return super().enqueue(draft, **where)
 
 
-class App(Tasks):
+class App(TaskRegistry):
     """Tasks with two recording clients."""
 
     def __init__(self, **options: Any) -> None:

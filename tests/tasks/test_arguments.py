@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from relet.core.errors import (
-    InvalidArguments,
-    InvalidPayload,
-)
-from relet.tasks import Task
+from relet._tasks.task import Task
+from relet.errors import InvalidArguments, InvalidPayload
 
 if TYPE_CHECKING:
     pass

@@ -8,13 +8,9 @@ from uuid import UUID
 
 import pytest
 
-from relet.attempt import Attempt, Continuation
-from relet.core.errors import (
-    Aborted,
-    InvalidArguments,
-    InvalidInput,
-)
-from relet.tasks import Task
+from relet._attempts.attempt import Attempt, Continuation
+from relet._tasks.task import Task
+from relet.errors import Aborted, InvalidArguments, InvalidInput
 
 if TYPE_CHECKING:
     pass

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretBytes, SecretStr
 
 from relet import App
-from relet.core.errors import InvalidArguments, InvalidPayload
-from relet.signature import TaskSignature
+from relet._tasks.codec import TaskCodec
+from relet.errors import InvalidArguments, InvalidPayload
 from tests.tasks.helpers import AN_ID, NOON
 
 
@@ -98,11 +98,11 @@ class Number(float):
     pass
 
 
-def taking(kind: Any) -> TaskSignature:
+def taking(kind: Any) -> TaskCodec:
     def keep(value): ...  # type: ignore[no-untyped-def]
 
     keep.__annotations__ = {"value": kind, "return": kind}
-    return TaskSignature(None, keep)
+    return TaskCodec(None, keep)
 
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -224,7 +224,7 @@ def test_a_model_whose_private_state_is_not_stored_is_accepted() -> None:
 def test_variadic_arguments_come_back_each_by_its_annotation() -> None:
     def keep(*args: int, **kwargs: Any) -> None: ...
 
-    task = TaskSignature(None, keep)
+    task = TaskCodec(None, keep)
     assert task.decode(task.encode((1, 2), {"a": [3]})) == ((1, 2), {"a": [3]})
     with pytest.raises(InvalidPayload, match=r"keep\(kwargs\)\.a: a value of type set would arrive as list"):
         task.encode((1,), {"a": {3}})

@@ -8,15 +8,12 @@ from uuid import UUID
 
 import pytest
 
-from relet.attempt import Attempt
-from relet.core.backoff import Backoff
-from relet.core.errors import (
-    InvalidInput,
-    UnknownTask,
-)
-from relet.core.ids import parse_id
-from relet.core.job import Draft, Policy
-from relet.tasks import Task, Tasks
+from relet._attempts.attempt import Attempt
+from relet._core.backoff import Backoff
+from relet._core.ids import parse_id
+from relet._core.job import Draft, Policy
+from relet._tasks.task import Task, TaskRegistry
+from relet.errors import InvalidInput, UnknownTask
 
 if TYPE_CHECKING:
     pass
@@ -164,7 +161,7 @@ def test_a_task_is_not_registered_twice(app: App, charge: Task[..., str]) -> Non
 
 def test_an_app_must_have_clients() -> None:
     with pytest.raises(TypeError, match="abstract"):
-        Tasks()  # type: ignore[abstract]
+        TaskRegistry()  # type: ignore[abstract]
 
 
 # Drafts

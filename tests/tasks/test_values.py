@@ -14,13 +14,9 @@ import msgspec
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, RootModel, computed_field
 
-from relet.attempt import Attempt
-from relet.core.errors import (
-    InvalidArguments,
-    InvalidInput,
-    InvalidPayload,
-)
-from relet.tasks import Task
+from relet._attempts.attempt import Attempt
+from relet._tasks.task import Task
+from relet.errors import InvalidArguments, InvalidInput, InvalidPayload
 
 if TYPE_CHECKING:
     from decimal import Context as NeverImported

@@ -9,12 +9,24 @@ from typing import Any, TypeVar, assert_type
 from uuid import UUID
 
 from relet import App as RealApp
-from relet import AsyncClient, JobCancelled, JobFailed, ScheduleInfo, Tick
+from relet import (
+    AsyncClient,
+    JobCancelled,
+    JobFailed,
+    ScheduleInfo,
+    Tick,
+)
 from relet import Client as RealClient
-from relet.attempt import Attempt
-from relet.core.backoff import Backoff
-from relet.core.job import Draft, Job
-from relet.tasks import Enqueues, EnqueuesAsync, Prepared, Task, Tasks
+from relet._attempts.attempt import Attempt
+from relet._core.backoff import Backoff
+from relet._core.job import Draft, Job
+from relet._tasks.task import (
+    ConfiguredTask,
+    Enqueues,
+    EnqueuesAsync,
+    Task,
+    TaskRegistry,
+)
 
 R = TypeVar("R")
 
@@ -27,7 +39,7 @@ class Client(Enqueues):
         raise NotImplementedError
 
 
-class App(Tasks):
+class App(TaskRegistry):
     """Has clients, as far as a type checker can tell."""
 
     @property
@@ -129,7 +141,7 @@ def options(connection: object) -> None:
     assert_type(charge.using(connection=connection, tenant="acme").enqueue("acct-7", 500), Job[str])
     assert_type(tidy.using(after=[first, greet.draft("Bob"), first.id, UUID(first.id)]).enqueue(), Job[None])
     app.client.enqueue_many([greet.draft("Ada"), charge.using(target="x").draft("x", 5), tidy.draft()])
-    prepared: Prepared[[str, int], str] = with_options
+    prepared: ConfiguredTask[[str, int], str] = with_options
     prepared.enqueue("acct-7", 500)
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 import relet.tasks
 
 HERE = Path(__file__).parent
@@ -65,7 +64,7 @@ REFUSED = [
 HEADER = """\
 from consumer import app, charge, collect, counted, greet, refund, tidy
 from relet.attempt import Attempt
-from relet.core.job import Job
+from relet._core.job import Job
 from relet.tasks import Task
 
 async def lines(attempt: Attempt) -> None:

@@ -85,7 +85,7 @@ class Asking:
 @pytest.fixture
 def ask(shop: App) -> Iterator[Asking]:
     """Somebody who may do everything."""
-    from relet.web import create_app
+    from relet._web import create_app
 
     with asyncio.Runner() as runner:
         yield Asking(runner, create_app(shop, operate={"ann": OPERATE}, read={"ben": READ}))

@@ -35,7 +35,7 @@ def where() -> str | None:
 @contextmanager
 def serving(app: Any) -> Iterator[str]:
     """The web app of an app, on a port of its own; yields its address."""
-    from relet.web import create_app
+    from relet._web import create_app
 
     with served(create_app(app, operate={"operator": TOKEN}, read={"reader": READ_TOKEN})) as url:
         yield url

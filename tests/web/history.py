@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 
-from relet.core.stats import BOUNDS, class_of
+from relet._core.stats import BOUNDS, class_of
 from tests.web.scene import QUEUES
 
 TOGETHER = """insert into relet_stats

@@ -14,14 +14,31 @@ from dataclasses import dataclass
 from typing import Any
 
 from relet import App, Attempt, Job
-from relet.core.ids import make_id
-from relet.core.job import Claimed, Draft, Outcome, Progress, Raised, Released, Snoozed, Succeeded
-from relet.core.schedule import define
-from relet.core.worker import WorkerFacts
-from relet.store.flows import enqueue, lease, promote, reports, schedules, stats, upkeep
-from relet.store.flows.scope import Scope
-from relet.store.flows.stats import Count
-from relet.tasks import new_id
+from relet._core.ids import make_id
+from relet._core.job import (
+    Claimed,
+    Draft,
+    Outcome,
+    Progress,
+    Raised,
+    Released,
+    Snoozed,
+    Succeeded,
+)
+from relet._core.schedule import define
+from relet._core.worker import WorkerFacts
+from relet._store.flows import (
+    enqueue,
+    lease,
+    maintenance,
+    promote,
+    schedules,
+    stats,
+    worker_reports,
+)
+from relet._store.flows.claim_scope import Scope
+from relet._store.flows.stats import Count
+from relet._tasks.task import new_id
 from tests import clocks
 
 LEASE = 30.0
@@ -123,7 +140,7 @@ class Stage:
         self.run(lease.settle, [(claimed.lease, outcome)], lambda: chance, at=at)
 
     def reap(self, at: float) -> None:
-        self.run(upkeep.beat, grace=0.0, every=-1e12, at=at)
+        self.run(maintenance.beat, grace=0.0, every=-1e12, at=at)
         self.run(lease.reap, self.dice.random, at=at)
 
     def promote(self, at: float) -> None:
@@ -367,8 +384,10 @@ def _workers(stage: Stage) -> None:
         host, pid, _ = name.split(":")
         facts = WorkerFacts(name, host, int(pid), queues, slots, tuple(sorted(stage.app.tasks)), LEASE, "0.1.0")
         running = {0: 3, 1: 2, 2: 3, 3: 1}[number]
-        stage.run(reports.report, new_id(), facts, running, False, at=stage.now - 86400 * (number + 1) / 3)
-        stage.run(reports.report, new_id(), facts, running, number == 1, at=stage.now - (41 if number == 3 else 2))
+        stage.run(worker_reports.report, new_id(), facts, running, False, at=stage.now - 86400 * (number + 1) / 3)
+        stage.run(
+            worker_reports.report, new_id(), facts, running, number == 1, at=stage.now - (41 if number == 3 else 2)
+        )
 
 
 def _people(stage: Stage) -> None:

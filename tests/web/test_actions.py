@@ -9,8 +9,14 @@ import pytest
 from markupsafe import escape
 
 from relet import App, State
-from relet.web.pages import DEEDS, QUESTIONS, Outcome, act, render
-from relet.web.pages.confirm import local
+from relet._web.pages import (
+    DEEDS,
+    QUESTIONS,
+    Outcome,
+    act,
+    render,
+)
+from relet._web.pages.confirm import local
 from tests import homes
 from tests.web import scene
 from tests.web.conftest import ask, view_of

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("starlette")
 
 from relet import App, new_id
-from relet.core.stats import BOUNDS
+from relet._core.stats import BOUNDS
 from tests.homes import claim, fail, promote_all, succeed
 from tests.web.asking import READ, Asking, _schema, ask, charge, home, shop  # noqa: F401
 

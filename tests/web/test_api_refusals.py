@@ -12,9 +12,15 @@ import pytest
 pytest.importorskip("starlette")
 
 from relet import App, StoreBusy
-from relet.core.errors import SchemaMismatch
-from relet.web.api import ENDPOINTS, Call, answer, find, still_encoded
-from relet.web.problems import Refusal
+from relet._web.api import (
+    ENDPOINTS,
+    Call,
+    answer,
+    find,
+    still_encoded,
+)
+from relet._web.problems import Refusal
+from relet.errors import SchemaMismatch
 from tests.homes import Home
 from tests.web.asking import READ, Asking, ask, charge, shop  # noqa: F401
 

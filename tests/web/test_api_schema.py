@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from schemathesis.engine import events, from_schema
 
 from relet import App, new_id
-from relet.web import create_app
-from relet.web.doors import Failures
+from relet._web import create_app
+from relet._web.security import Failures
 from tests.conftest import PG_KINDS
 from tests.homes import Home, claim, fail, promote_all, shared_schema
 

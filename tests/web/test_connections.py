@@ -14,8 +14,14 @@ import pytest
 pytest.importorskip("uvicorn")
 
 from relet import InvalidInput
-from relet.web import connections, doors
-from relet.web.connections import MOST, MOST_OF_ADDRESS, MOST_STRANGERS_OF_ADDRESS, Connections, Proxies
+from relet._web import connections, security
+from relet._web.connections import (
+    MOST,
+    MOST_OF_ADDRESS,
+    MOST_STRANGERS_OF_ADDRESS,
+    Connections,
+    Proxies,
+)
 from tests.test_cli_web import answers, free_port, serving
 
 TOKEN = "canary-token-of-the-environment"
@@ -109,12 +115,12 @@ def test_what_a_request_says_of_where_it_comes_from_is_believed_of_proxies_only(
 
     with serving(tmp_path, port, RELET_WEB_TOKEN=TOKEN):
         until(lambda: answers(port))
-        guesses = [guess(number, f"203.0.113.{number}") for number in range(doors.MOST_FAILURES + 1)]
-        assert guesses == [401] * doors.MOST_FAILURES + [429], "a header is no way round"
+        guesses = [guess(number, f"203.0.113.{number}") for number in range(security.MOST_FAILURES + 1)]
+        assert guesses == [401] * security.MOST_FAILURES + [429], "a header is no way round"
     port = free_port()
     with serving(tmp_path, port, "--proxy", "127.0.0.0/8", RELET_WEB_TOKEN=TOKEN):
         until(lambda: answers(port))
-        assert {guess(number, f"203.0.113.{number}") for number in range(doors.MOST_FAILURES + 1)} == {401}
+        assert {guess(number, f"203.0.113.{number}") for number in range(security.MOST_FAILURES + 1)} == {401}
     with serving(tmp_path, free_port(), "--proxy", "nonsense", RELET_WEB_TOKEN=TOKEN) as server:
         _, err = server.communicate(timeout=60)
         assert (server.returncode, "--proxy is an address" in err) == (2, True)

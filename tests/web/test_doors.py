@@ -12,10 +12,18 @@ import pytest
 pytest.importorskip("starlette")
 
 from relet import InvalidInput
-from relet.redact import HIDDEN, redactor, without_passwords
-from relet.web import doors
-from relet.web.doors import HEADERS, LARGEST_BODY, LARGEST_SIGN_IN, LOCAL, MOST_FAILURES, SLOWED_BY, Doors
-from relet.web.keys import SESSION_FOR, Keys
+from relet._core.redact import HIDDEN, redactor, without_passwords
+from relet._web import security
+from relet._web.auth import SESSION_FOR, Keys
+from relet._web.security import (
+    HEADERS,
+    LARGEST_BODY,
+    LARGEST_SIGN_IN,
+    LOCAL,
+    MOST_FAILURES,
+    SLOWED_BY,
+    SecurityMiddleware,
+)
 
 OPERATE, READ = "o" * 32, "r" * 32
 PAGE = {"accept": "text/html"}
@@ -45,7 +53,7 @@ class Visitor:
     def __init__(self, *, hosts: Iterable[str] = LOCAL, open_paths: Iterable[str] = (), root: str = "") -> None:
         self.clock = Clock()
         self.keys = Keys(operate={"ada": OPERATE}, read=READ, clock=self.clock)
-        self.doors = Doors(inside, self.keys, hosts=hosts, open_paths=open_paths, clock=self.clock)
+        self.doors = SecurityMiddleware(inside, self.keys, hosts=hosts, open_paths=open_paths, clock=self.clock)
         self.root = root
 
     def ask(self, method: str = "GET", path: str = "/", **options: Any) -> httpx.Response:
@@ -152,7 +160,7 @@ def test_wrong_tokens_are_slowed_down_and_a_right_one_of_the_same_address_is_let
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    monkeypatch.setattr(doors.asyncio, "sleep", sleep)
+    monkeypatch.setattr(security.asyncio, "sleep", sleep)
     for number in range(3 * MOST_FAILURES):
         visitor.ask(headers=bearer(f"a guess {number}"))
     assert slept == [SLOWED_BY] * (2 * MOST_FAILURES)
@@ -248,7 +256,7 @@ def test_a_sign_in_is_small_and_comes_at_once_or_is_given_up(visitor: Visitor, m
     for content in (b"x" * (LARGEST_SIGN_IN + 1), chunks()):
         answer = visitor.ask("POST", "/login", content=content, headers=form)
         assert (answer.status_code, answer.headers["connection"]) == (413, "close")
-    monkeypatch.setattr(doors, "SIGN_IN_WITHIN", 0.05)
+    monkeypatch.setattr(security, "SIGN_IN_WITHIN", 0.05)
     answer = visitor.ask("POST", "/login", content=drip(), headers=form)
     assert (answer.status_code, answer.headers["connection"]) == (400, "close")
     assert "within 0.05 s" in answer.json()["detail"]

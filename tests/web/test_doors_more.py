@@ -12,9 +12,14 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from relet.redact import HIDDEN, redactor
-from relet.web import doors
-from relet.web.doors import LARGEST_BODY, MOST_ADDRESSES, MOST_FAILURES, Failures
+from relet._core.redact import HIDDEN, redactor
+from relet._web import security
+from relet._web.security import (
+    LARGEST_BODY,
+    MOST_ADDRESSES,
+    MOST_FAILURES,
+    Failures,
+)
 from tests.web.test_doors import OPERATE, PAGE, Visitor, bearer
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
@@ -43,7 +48,7 @@ def test_a_body_is_bounded_whatever_the_method(visitor: Visitor) -> None:
 
 
 def test_a_body_that_drips_in_is_given_up(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doors, "BODY_WITHIN", 0.05)
+    monkeypatch.setattr(security, "BODY_WITHIN", 0.05)
 
     began = time.monotonic()
 
@@ -86,10 +91,12 @@ def test_addresses_are_forgotten_after_a_minute_and_networks_count_as_one() -> N
     failures.add("another", "wrong")
     assert list(failures._seen) == ["another"]
     assert (
-        doors.network_of("2001:db8::1") == doors.network_of("2001:db8::ffff:2") != doors.network_of("2001:db8:0:1::1")
+        security.network_of("2001:db8::1")
+        == security.network_of("2001:db8::ffff:2")
+        != security.network_of("2001:db8:0:1::1")
     )
-    assert doors.network_of("10.0.0.1") == doors.network_of("::ffff:10.0.0.1") == "10.0.0.1"
-    assert doors.network_of("") == ""
+    assert security.network_of("10.0.0.1") == security.network_of("::ffff:10.0.0.1") == "10.0.0.1"
+    assert security.network_of("") == ""
 
 
 def test_a_session_is_found_wherever_its_cookie_stands(visitor: Visitor) -> None:
@@ -107,9 +114,9 @@ def test_a_session_is_found_wherever_its_cookie_stands(visitor: Visitor) -> None
 def test_what_only_begins_like_the_place_of_the_mount_is_outside_of_it() -> None:
     visitor = Visitor(root="/queue", open_paths=["/health"])
     scope = {"path": "/queue/health", "root_path": "/queue"}
-    assert doors.path_of(scope) == "/health"
-    assert doors.path_of(scope | {"path": "/queue"}) == ""
-    assert doors.path_of(scope | {"path": "/queues/health"}) == "/queues/health"
+    assert security.path_of(scope) == "/health"
+    assert security.path_of(scope | {"path": "/queue"}) == ""
+    assert security.path_of(scope | {"path": "/queues/health"}) == "/queues/health"
     assert visitor.ask(path="/health").status_code == 200
     assert visitor.ask(path="/", headers={**PAGE}).status_code == 401
     assert OPERATE not in visitor.ask(path="/").text

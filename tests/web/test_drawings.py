@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from relet.web.pages import charts, graph, timeline
-from relet.web.pages.charts import Chart, Series
-from relet.web.pages.graph import Edge, Node
-from relet.web.pages.timeline import Life, Run, Scale
+from relet._web.pages import charts, graph, timeline
+from relet._web.pages.charts import Chart, Series
+from relet._web.pages.graph import Edge, Node
+from relet._web.pages.timeline import Execution, Life, Scale
 
 
 def parse(drawing: Markup) -> ElementTree.Element:
@@ -80,9 +80,9 @@ def test_a_sparkline_is_as_high_as_its_greatest_value() -> None:
 
 
 RUNS = (
-    Run(1, 1, "w1", 100.0, 110.0, "retried", "ValueError: no"),
-    Run(2, 2, "w2", 130.0, 200.0, "lost", "worker lost", renewed=150.0, expires=180.0),
-    Run(3, 3, "w1", 201.0, None, "running", renewed=205.0, expires=235.0),
+    Execution(1, 1, "w1", 100.0, 110.0, "retried", "ValueError: no"),
+    Execution(2, 2, "w2", 130.0, 200.0, "lost", "worker lost", renewed=150.0, expires=180.0),
+    Execution(3, 3, "w1", 201.0, None, "running", renewed=205.0, expires=235.0),
 )
 
 
@@ -95,7 +95,7 @@ def test_time_never_runs_backwards_on_a_scale() -> None:
 
 def test_attempts_are_to_scale_and_long_idle_times_are_cut_short() -> None:
     day = 86400.0
-    runs = (Run(1, 1, "w", day, day + 2, "retried"), Run(2, 2, "w", day + 3, day + 7, "succeeded"))
+    runs = (Execution(1, 1, "w", day, day + 2, "retried"), Execution(2, 2, "w", day + 3, day + 7, "succeeded"))
     scale = timeline.scale_of(Life(0.0, 0.0, day + 100, runs, ended=day + 7))
     first, second = scale(day + 2) - scale(day), scale(day + 7) - scale(day + 3)
     assert second == pytest.approx(2 * first)
@@ -144,7 +144,7 @@ def test_a_job_that_was_never_claimed_is_drawn_too() -> None:
 
 
 def test_of_very_many_attempts_the_latest_are_drawn() -> None:
-    runs = [Run(n, n, "w", 10.0 * n, 10.0 * n + 5, "retried") for n in range(1, 200)]
+    runs = [Execution(n, n, "w", 10.0 * n, 10.0 * n + 5, "retried") for n in range(1, 200)]
     root = parse(timeline.draw(Life(0.0, 0.0, 3000.0, runs, ended=2000.0)))
     assert len(of_class(root, "lane")) == 1 + timeline.MOST_RUNS
     assert "159 earlier attempts are not drawn" in "".join(root.itertext())
@@ -152,7 +152,7 @@ def test_of_very_many_attempts_the_latest_are_drawn() -> None:
 
 
 def test_what_a_job_says_is_text_in_a_drawing() -> None:
-    hostile = Run(1, 1, "<b>w</b>", 0.0, 1.0, "retried", "</text><script>alert(1)</script>\x1b\u202e")
+    hostile = Execution(1, 1, "<b>w</b>", 0.0, 1.0, "retried", "</text><script>alert(1)</script>\x1b\u202e")
     drawing = str(timeline.draw(Life(0.0, 0.0, 2.0, [hostile])))
     assert "<script" not in drawing
     assert "<b>" not in drawing

@@ -13,11 +13,11 @@ import pytest
 pytest.importorskip("starlette")
 
 from relet import App
-from relet.web import create_app, live, site
-from relet.web.doors import Doors
-from relet.web.keys import Keys
-from relet.web.live import Live
-from relet.web.problems import Refusal
+from relet._web import create_app, endpoints, sse
+from relet._web.auth import Keys
+from relet._web.problems import Refusal
+from relet._web.security import SecurityMiddleware
+from relet._web.sse import Live
 
 TOKEN = "o" * 32
 BEARER = [(b"authorization", b"Bearer " + TOKEN.encode())]
@@ -34,7 +34,7 @@ def app() -> Iterator[App]:
 class Stream:
     """Somebody who looks at a page live, and leaves as soon as it was seen."""
 
-    def __init__(self, web: Doors, headers: list[tuple[bytes, bytes]] = BEARER) -> None:
+    def __init__(self, web: SecurityMiddleware, headers: list[tuple[bytes, bytes]] = BEARER) -> None:
         self.web, self.headers = web, headers
 
     async def ask(self, path: str, page: str = "", method: str = "GET") -> tuple[int, str]:
@@ -107,8 +107,8 @@ def test_what_is_no_address_is_refused(app: App) -> None:
 
 
 def test_a_store_that_was_slow_once_is_looked_at_again_before_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "AT_MOST_EVERY", 0.01)
-    monkeypatch.setattr(live, "AT_LEAST_EVERY", 0.2)
+    monkeypatch.setattr(sse, "AT_MOST_EVERY", 0.01)
+    monkeypatch.setattr(sse, "AT_LEAST_EVERY", 0.2)
     slow = [True]
 
     async def look() -> str:
@@ -127,7 +127,7 @@ def test_a_store_that_was_slow_once_is_looked_at_again_before_long(monkeypatch: 
 
 
 def test_calls_that_nobody_waits_for_any_more_still_take_their_room(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(site, "TIME_LIMIT", 0.1)
+    monkeypatch.setattr(endpoints, "TIME_LIMIT", 0.1)
     stuck, running = threading.Event(), []
 
     def work() -> None:
@@ -135,13 +135,13 @@ def test_calls_that_nobody_waits_for_any_more_still_take_their_room(app: App, mo
         stuck.wait(20)
 
     async def ask() -> None:
-        place = site.Site(app, None, (), Keys(operate="o" * 32))
+        place = endpoints.Site(app, None, (), Keys(operate="o" * 32))
         for _ in range(3):
             refused = await asyncio.gather(*[place.call("operate", work) for _ in range(5)], return_exceptions=True)
             assert all(isinstance(one, Refusal) for one in refused)
-        assert len(running) == site.AT_ONCE
+        assert len(running) == endpoints.AT_ONCE
         stuck.set()
-        while len(running) < 2 * site.AT_ONCE:  # and there is room again
+        while len(running) < 2 * endpoints.AT_ONCE:  # and there is room again
             await asyncio.gather(place.call("operate", work), return_exceptions=True)
 
     asyncio.run(asyncio.wait_for(ask(), 20))
@@ -151,8 +151,8 @@ def test_however_much_readers_ask_for_there_is_a_place_for_who_may_act(app: App)
     stuck = threading.Event()
 
     async def ask() -> None:
-        place = site.Site(app, None, (), Keys(operate="o" * 32))
-        readers = [asyncio.create_task(place.call("read", stuck.wait, 60)) for _ in range(3 * site.AT_ONCE)]
+        place = endpoints.Site(app, None, (), Keys(operate="o" * 32))
+        readers = [asyncio.create_task(place.call("read", stuck.wait, 60)) for _ in range(3 * endpoints.AT_ONCE)]
         await asyncio.sleep(0)
         assert await place.call("operate", lambda: "acted") == "acted"
         stuck.set()
@@ -162,7 +162,7 @@ def test_however_much_readers_ask_for_there_is_a_place_for_who_may_act(app: App)
 
 
 def test_no_more_streams_than_there_may_be_from_the_first_on(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "MOST_STREAMS", 3)
+    monkeypatch.setattr(sse, "MOST_STREAMS", 3)
 
     async def open_many() -> list[int]:
         web = create_app(app, operate=TOKEN)

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("starlette")
 
 from relet import App
-from relet.web import create_app
+from relet._web import create_app
 from tests.djangos import configure
 
 TOKEN = "t" * 32

@@ -14,10 +14,10 @@ import pytest
 pytest.importorskip("starlette")
 
 from relet import App
-from relet.core.errors import StoreUnavailable
-from relet.store.flows import sessions
-from relet.web import create_app, live
-from relet.web.keys import Caller, Keys
+from relet._store.flows import web_sessions
+from relet._web import create_app, sse
+from relet._web.auth import Caller, Keys
+from relet.errors import StoreUnavailable
 from tests.clocks import at
 from tests.homes import Home, _any_schema, app, home  # noqa: F401
 
@@ -64,7 +64,7 @@ def test_a_copy_of_the_cookie_is_worth_nothing_after_signing_out(app: App) -> No
 
 
 def test_a_live_page_ends_with_its_session(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "KEEP_ALIVE", 0.05)
+    monkeypatch.setattr(sse, "KEEP_ALIVE", 0.05)
 
     async def go() -> None:
         web = create_app(app, operate=TOKEN)
@@ -103,7 +103,7 @@ def test_signing_out_that_cannot_be_stored_is_not_said_to_be_done(app: App, monk
         def away(*_: Any) -> None:
             raise StoreUnavailable("gone")
 
-        monkeypatch.setattr("relet.sessions.EndedSessions.add", away)
+        monkeypatch.setattr("relet._client.web_sessions.EndedSessions.add", away)
         answer = await sign_out(web, cookie)
         assert (answer.status_code, "set-cookie" in answer.headers) == (503, False)
 
@@ -114,14 +114,14 @@ def test_ended_sessions_are_forgotten_when_they_would_be_over_in_any_case(app: A
     store = app.store()
     with at(store, 1000.0):
         for number in range(5):
-            store.run(sessions.end, f"mark {number}", 100.0)
-    assert store.run(sessions.has_ended, "mark 0")
+            store.run(web_sessions.end, f"mark {number}", 100.0)
+    assert store.run(web_sessions.has_ended, "mark 0")
     with at(store, 1050.0):
-        store.run(sessions.end, "mark 0", 100.0)  # again, by another tab
+        store.run(web_sessions.end, "mark 0", 100.0)  # again, by another tab
     with at(store, 1101.0):
-        store.run(sessions.end, "later", 100.0)
-    assert not store.run(sessions.has_ended, "mark 0")
-    assert store.run(sessions.has_ended, "later")
+        store.run(web_sessions.end, "later", 100.0)
+    assert not store.run(web_sessions.has_ended, "mark 0")
+    assert store.run(web_sessions.has_ended, "later")
 
 
 def test_what_is_stored_of_a_session_opens_nothing() -> None:

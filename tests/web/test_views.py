@@ -13,14 +13,21 @@ import msgspec
 import pytest
 
 from relet import App
-from relet.core.worker import WorkerFacts
-from relet.store.flows import look as looks
-from relet.store.flows import reports, stats
-from relet.store.flows.stats import Count
-from relet.tasks import new_id
-from relet.web.pages import PAGES, STYLE, answer, refused, render, sign_in
-from relet.web.pages.schedules import upcoming
-from relet.web.pages.words import visible
+from relet._core.worker import WorkerFacts
+from relet._store.flows import inspect as looks
+from relet._store.flows import stats, worker_reports
+from relet._store.flows.stats import Count
+from relet._tasks.task import new_id
+from relet._web.pages import (
+    PAGES,
+    STYLE,
+    answer,
+    refused,
+    render,
+    sign_in,
+)
+from relet._web.pages.formatting import visible
+from relet._web.pages.schedules import upcoming
 from tests.homes import claim, fail
 from tests.web.conftest import ask, view_of, walk
 from tests.web.hostile import MARK
@@ -228,7 +235,7 @@ def test_a_job_view_tells_its_life_in_words_too(shop: App) -> None:
 
 
 def test_a_search_that_has_not_come_to_an_end_says_how_far_it_came(shop: App, monkeypatch: Any) -> None:
-    monkeypatch.setattr(sys.modules["relet.web.pages.jobs"], "SCAN", 5)
+    monkeypatch.setattr(sys.modules["relet._web.pages.jobs"], "SCAN", 5)
     _, document = ask(shop, "/jobs", "/jobs?task=nothing-of-this-name")
     assert "Searched back to" in document
     assert "before=" in document
@@ -236,7 +243,7 @@ def test_a_search_that_has_not_come_to_an_end_says_how_far_it_came(shop: App, mo
 
 def test_what_there_is_no_room_for_is_said_and_not_left_out(empty: App) -> None:
     facts = WorkerFacts("w:1:a", "w", 1, tuple(f"queue-{n}" for n in range(30)), 4, ("charge",), 30.0, "1")
-    empty.store().run(reports.report, new_id(), facts, 0, False, [Count("mail", "succeeded", 12_345_678)])
+    empty.store().run(worker_reports.report, new_id(), facts, 0, False, [Count("mail", "succeeded", 12_345_678)])
     assert "and 18 more" in ask(empty, "/workers")[1]
     assert '<strong title="12,345,678">12.3M</strong>' in ask(empty, "/")[1]
 

@@ -14,9 +14,9 @@ import pytest
 pytest.importorskip("starlette")
 
 from relet import App
-from relet.web import create_app
-from relet.web.api import ENDPOINTS, RESUME_AT_TARGET
-from relet.web.app import Paths
+from relet._web import create_app
+from relet._web.api import ENDPOINTS, RESUME_AT_TARGET
+from relet._web.app import Paths
 from tests.homes import claim, fail, promote_all
 
 OPERATE, READ = "o" * 32, "r" * 32

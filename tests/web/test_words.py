@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relet.web.pages import words
-from relet.web.pages.memory import Memory
+from relet._web.pages import formatting
+from relet._web.pages.cache import Memory
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 
@@ -24,7 +24,7 @@ NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
     ],
 )  # fmt: skip
 def test_durations_are_said_in_the_two_units_that_matter(seconds: float | None, said: str) -> None:
-    assert words.duration(seconds) == said
+    assert formatting.duration(seconds) == said
 
 
 @pytest.mark.parametrize(
@@ -32,37 +32,37 @@ def test_durations_are_said_in_the_two_units_that_matter(seconds: float | None, 
     [(0.2, "now"), (5, "5 s ago"), (-5, "in 5 s"), (200, "3 min ago"), (10_000, "3 h ago"), (1e6, "12 d ago")],
 )  # fmt: skip
 def test_moments_are_said_from_now(seconds: float, said: str) -> None:
-    assert words.ago(NOW - timedelta(seconds=seconds), NOW) == said
+    assert formatting.ago(NOW - timedelta(seconds=seconds), NOW) == said
 
 
 @pytest.mark.parametrize(("value", "said"), [(0, "0"), (7, "7"), (999.99, "1k"), (1234, "1.23k"), (2_500_000, "2.5M")])
 def test_numbers_are_short_where_there_is_little_room(value: float, said: str) -> None:
-    assert words.short_number(value) == said
+    assert formatting.short_number(value) == said
 
 
 @given(st.text(max_size=200))
 def test_nothing_invisible_is_left_in_a_text(text: str) -> None:
-    assert all(char.isprintable() or char in "\n\t" for char in words.visible(text))
+    assert all(char.isprintable() or char in "\n\t" for char in formatting.visible(text))
 
 
 @given(st.text(max_size=400), st.integers(4, 60))
 def test_a_text_in_a_list_is_one_line_of_limited_length(text: str, most: int) -> None:
-    line = words.one_line(text, most)
+    line = formatting.one_line(text, most)
     assert len(line) <= most
     assert "\n" not in line
 
 
 def test_what_would_turn_the_text_around_is_spelled_out() -> None:
-    assert words.visible("a\u202eb\x1b[0m\x00") == "a\u27e8U+202E\u27e9b\u241b[0m\u2400"
+    assert formatting.visible("a\u202eb\x1b[0m\x00") == "a\u27e8U+202E\u27e9b\u241b[0m\u2400"
 
 
 def test_a_text_of_megabytes_is_cut_and_says_so() -> None:
-    assert words.whole("x" * 1_000_000).endswith("934,464 more characters are not shown")
+    assert formatting.whole("x" * 1_000_000).endswith("934,464 more characters are not shown")
 
 
 @pytest.mark.parametrize("text", ["{", "[" * 100_000, '{"a": NaN}', ""])
 def test_what_is_no_json_stays_as_it_is(text: str) -> None:
-    assert words.pretty(text) in (text, '{\n  "a": NaN\n}')
+    assert formatting.pretty(text) in (text, '{\n  "a": NaN\n}')
 
 
 def test_many_who_look_at_once_ask_once() -> None:

@@ -17,10 +17,16 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 
-from relet import App, Attempt, Backoff, Draft, Job
-from relet.store.flows import lease
-from relet.tasks import Task
-from relet.worker import Worker
+from relet import (
+    App,
+    Attempt,
+    Backoff,
+    Draft,
+    Job,
+)
+from relet._store.flows import lease
+from relet._tasks.task import Task
+from relet._worker import Worker
 from tests.conftest import PG_KINDS
 from tests.homes import Home
 from tests.worker.working import PATIENCE, connect, over, run_sql, until, working

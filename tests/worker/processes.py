@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import pytest
 
 from relet import App, Client, Job
-from relet.core.job import Draft
+from relet._core.job import Draft
 from tests.conftest import PG_KINDS, SERVERS
 
 T = TypeVar("T")

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from relet import App, Job
-from relet.worker.signals import AT_ONCE
+from relet._worker.signals import AT_ONCE
 from tests.conftest import LOCAL_PG_KINDS, SERVERS
 from tests.servers import PrivateServer, Server
 

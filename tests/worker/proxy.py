@@ -73,7 +73,7 @@ class Proxy:
         self._trap: Trap | None = None
         self._hold: Hold | None = None
         self._lock = threading.Lock()
-        self._links: list[Link] = []
+        self._links: list[ProxiedConnection] = []
 
     def lose_answer(self, words: bytes, after: bytes | None = None, then: Callable[[], object] = lambda: None) -> Trap:
         """The next time that this is sent: have the server do it, then cut the connection before it can say so."""
@@ -112,7 +112,7 @@ class Proxy:
     def serve(self, listener: socket.socket) -> None:
         for client in accepted(listener):
             try:
-                link = Link(self, client, server_socket(self.dsn))
+                link = ProxiedConnection(self, client, server_socket(self.dsn))
             except OSError:
                 client.close()
                 continue
@@ -125,7 +125,7 @@ class Proxy:
             link.close()
 
 
-class Link:
+class ProxiedConnection:
     """One connection of the client, and the one to the server that it stands for."""
 
     def __init__(self, proxy: Proxy, client: socket.socket, server: socket.socket) -> None:

@@ -14,8 +14,8 @@ import psycopg
 import pytest
 
 from relet import App, Attempt, State
-from relet.core.job import Progress
-from relet.worker.upkeep import PROGRESS_EVERY
+from relet._core.job import Progress
+from relet._worker.maintenance import PROGRESS_EVERY
 from tests.homes import Home
 from tests.worker.test_attempts import both_kinds, define
 from tests.worker.working import error_of, over, until, until_state, working

@@ -12,8 +12,17 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from relet import App, Attempt, Backoff, Fail, JobFailed, Retry, Snooze, State
-from relet.tasks import Task
+from relet import (
+    App,
+    Attempt,
+    Backoff,
+    Fail,
+    JobFailed,
+    Retry,
+    Snooze,
+    State,
+)
+from relet._tasks.task import Task
 from tests.conftest import PG_KINDS
 from tests.homes import Home
 from tests.worker.working import error_of, over, state, working
@@ -86,7 +95,7 @@ def test_an_attempt_that_raises_is_repeated_until_attempts_are_spent(app: App, k
     assert seen == [(1, 1), (2, 2), (3, 3)]
     assert error.splitlines()[0] == "ValueError: no"
     assert "in body" in error, "where it was raised"
-    assert "relet/worker" not in error, "the worker's own frames tell the user nothing"
+    assert "relet/_worker" not in error, "the worker's own frames tell the user nothing"
     assert [one.outcome for one in app.client.attempts(job)] == ["retried", "retried", "failed"]
     assert all(one.error and one.error.startswith("ValueError: no\n") for one in app.client.attempts(job))
 

@@ -9,9 +9,14 @@ from typing import Any
 
 import pytest
 
-from relet import App, InvalidInput, Job, State
-from relet.core.job import Progress
-from relet.worker import Worker
+from relet import (
+    App,
+    InvalidInput,
+    Job,
+    State,
+)
+from relet._core.job import Progress
+from relet._worker import Worker
 from tests.worker import child_tasks
 from tests.worker.working import error_of, over, until, working
 
@@ -82,7 +87,7 @@ def test_every_way_to_end_is_the_same_as_in_a_thread(child_app: App) -> None:
     assert error is not None
     assert error.startswith("ValueError: no\n")
     assert "in end" in error
-    assert "relet/worker" not in error
+    assert "relet/_worker" not in error
     assert "cannot be stored" in (found["nan"].error or "")  # type: ignore[union-attr]
 
 

@@ -24,8 +24,8 @@ from relet import (
     Snooze,
     State,
     StoreBusy,
-    backing,
 )
+from relet._attempts import runtime
 from tests.homes import claim
 from tests.worker.completing import FENCED, WAYS, Begin, Stage, Undo
 from tests.worker.working import state, until
@@ -369,7 +369,7 @@ def test_a_completion_in_a_transaction_that_is_still_open_is_not_waited_for_for_
 ) -> None:
     if not stage.home.is_postgres:
         pytest.skip("SQLite has one writer, and says so by itself")
-    monkeypatch.setattr(backing, "PATIENCE", 0.2)
+    monkeypatch.setattr(runtime, "PATIENCE", 0.2)
 
     async def scene(attempt: Attempt, begin: Begin) -> str:
         async with begin() as tx, begin() as other:

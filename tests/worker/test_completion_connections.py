@@ -16,9 +16,15 @@ from sqlalchemy import create_engine, event
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
-from relet import Attempt, InvalidInput, Job, LeaseLost, State
-from relet.store import server
-from relet.tasks import Task
+from relet import (
+    Attempt,
+    InvalidInput,
+    Job,
+    LeaseLost,
+    State,
+)
+from relet._store import postgres_pool
+from relet._tasks.task import Task
 from tests.djangos import WAYS as DJANGO_WAYS
 from tests.djangos import configure
 from tests.store.transactions import POSTGRES_WAYS, SQLITE_WAYS, Transaction, Way, alchemy_url
@@ -353,7 +359,7 @@ def test_two_workers_on_two_event_loops_do_not_share_async_connections(
 @pytest.fixture
 def connections(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """How many of this test's connections are open at this moment; other tests have theirs at the same server."""
-    monkeypatch.setitem(server.DEFAULTS, "application_name", stage.home.schema)
+    monkeypatch.setitem(postgres_pool.DEFAULTS, "application_name", stage.home.schema)
 
     def count() -> int:
         with psycopg.connect(stage.home.url) as connection:

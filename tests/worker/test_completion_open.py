@@ -9,10 +9,17 @@ from typing import Any
 
 import pytest
 
-from relet import Aborted, App, Attempt, Backoff, InvalidTransition, State
-from relet.core.errors import ReletError
-from relet.core.ids import make_id
-from relet.worker import Worker
+from relet import (
+    Aborted,
+    App,
+    Attempt,
+    Backoff,
+    InvalidTransition,
+    State,
+)
+from relet._core.ids import make_id
+from relet._worker import Worker
+from relet.errors import ReletError
 from tests.homes import beat
 from tests.worker.completing import ON_POSTGRES, Begin, Stage
 from tests.worker.working import PATIENCE, connect, over, state, until, until_state, working

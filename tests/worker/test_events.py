@@ -9,7 +9,16 @@ from typing import Any
 
 import pytest
 
-from relet import App, Attempt, Backoff, Fail, InvalidInput, Snooze, State, events
+from relet import (
+    App,
+    Attempt,
+    Backoff,
+    Fail,
+    InvalidInput,
+    Snooze,
+    State,
+    events,
+)
 from tests.homes import Home, beat
 from tests.worker.working import over, take, until, until_state, working, writes_held_up
 
@@ -40,7 +49,7 @@ class Heard:
 
 EVERYTHING_BUT_OUTAGES = {
     "Enqueued", "Promoted", "Claimed", "Renewed", "Succeeded", "Retried", "Snoozed", "Failed", "Released", "Cancelled",
-    "Paused", "Resumed", "Hastened", "Completed", "Deleted", "Reaped", "LeaseLost", "WorkerStarted", "WorkerStopping",
+    "Paused", "Resumed", "MadeDue", "Completed", "Deleted", "Reaped", "LeaseLost", "WorkerStarted", "WorkerStopping",
     "WorkerStopped",
 }  # fmt: skip
 
@@ -116,7 +125,7 @@ def test_what_happens_to_a_job_is_told_in_order(memory_app: App) -> None:
         memory_app.client.run_now(job)
         over(memory_app, job)
     heard.remove("Promoted")  # told by upkeep, and the lane may have claimed the job meanwhile
-    heard.remove("Hastened")  # told by the caller, likewise
+    heard.remove("MadeDue")  # told by the caller, likewise
     assert heard == ["Enqueued", "Claimed", "Retried", "Claimed", "Succeeded"]
 
 

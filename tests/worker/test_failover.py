@@ -16,7 +16,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from relet.core.errors import StoreError
+from relet.errors import StoreError
 from tests.conftest import LOCAL_PG_KINDS, SERVERS
 from tests.servers import PrivateServer
 from tests.worker.programs import Program, Shop, a_shop, until

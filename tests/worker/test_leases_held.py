@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from relet import App, Attempt, State
-from relet.worker import Worker
+from relet._worker import Worker
 from tests.homes import Home
 from tests.worker.working import connect, over, take, until, until_state, working
 

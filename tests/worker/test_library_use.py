@@ -17,10 +17,19 @@ from typing import Any
 
 import pytest
 
-from relet import App, Attempt, Backoff, InvalidInput, Job, SchemaMismatch, Worker, events
-from relet.core.job import Outcome
-from relet.worker import upkeep
-from relet.worker.run import Run
+from relet import (
+    App,
+    Attempt,
+    Backoff,
+    InvalidInput,
+    Job,
+    SchemaMismatch,
+    Worker,
+    events,
+)
+from relet._core.job import Outcome
+from relet._worker import maintenance
+from relet._worker.execution import Execution
 from tests.homes import _any_schema, app, home  # noqa: F401
 from tests.servers import Server
 from tests.worker.programs import PATIENCE, pg_server, until  # noqa: F401
@@ -76,7 +85,7 @@ def relet_threads() -> list[str]:
 def test_until_idle_waits_for_what_is_due_however_long_it_takes_to_be_let_go(
     app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "LOOK_GAP", 0.8)  # as on a machine that has much else to do
+    monkeypatch.setattr(maintenance, "LOOK_GAP", 0.8)  # as on a machine that has much else to do
 
     @app.task(backoff=Backoff(base=0, max=0))
     def second_time_lucky(attempt: Attempt) -> int:
@@ -93,13 +102,13 @@ def test_until_idle_waits_for_what_is_due_however_long_it_takes_to_be_let_go(
 def test_a_worker_does_not_leave_while_an_outcome_is_on_its_way_to_the_settler(
     memory_app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app, verdict = memory_app, Run.verdict
+    app, verdict = memory_app, Execution.verdict
 
-    def slow(self: Run, outcome: Outcome) -> Outcome | None:
+    def slow(self: Execution, outcome: Outcome) -> Outcome | None:
         time.sleep(1.0)
         return verdict(self, outcome)
 
-    monkeypatch.setattr(Run, "verdict", slow)
+    monkeypatch.setattr(Execution, "verdict", slow)
     begun = threading.Event()
 
     @app.task

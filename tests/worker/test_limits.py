@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from relet import App
-from relet.worker import lane
+from relet._worker import producer
 from tests.homes import Home
 from tests.worker.working import until, working
 
@@ -16,7 +16,7 @@ NEVER = 3600.0  # seconds until a worker looks again by itself: longer than any 
 
 @pytest.fixture
 def nothing_is_polled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane, "FIRST_PAUSE", NEVER)
+    monkeypatch.setattr(producer, "FIRST_PAUSE", NEVER)
 
 
 @pytest.mark.usefixtures("nothing_is_polled")

@@ -8,8 +8,13 @@ from typing import Any
 
 import pytest
 
-from relet import App, Attempt, InvalidInput, State
-from relet.attempt import current
+from relet import (
+    App,
+    Attempt,
+    InvalidInput,
+    State,
+)
+from relet._attempts.attempt import current
 from tests.worker.working import error_of, over, working
 
 both_kinds = pytest.mark.parametrize("kind", ["async", "thread"])
@@ -76,7 +81,7 @@ def test_what_the_handler_raises_is_raised_at_the_yield(memory_app: App, kind: s
     with working(memory_app):
         error = error_of(memory_app, task.enqueue())
     assert error.startswith("ValueError: no\n")
-    assert "relet/worker" not in error
+    assert "relet/_worker" not in error
     assert log == ["handler", "saw no"]
 
 

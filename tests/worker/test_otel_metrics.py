@@ -13,8 +13,15 @@ from opentelemetry.metrics import NoOpMeter
 from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 
-from relet import App, Attempt, Backoff, JobNotFound, Snooze, State
-from relet.contrib.opentelemetry.measures import Measures
+from relet import (
+    App,
+    Attempt,
+    Backoff,
+    JobNotFound,
+    Snooze,
+    State,
+)
+from relet.contrib.opentelemetry.metrics import Measures
 from tests.pages import DOCS
 from tests.worker.tracing import Watched, watching
 from tests.worker.working import over, take, until, working
@@ -46,13 +53,13 @@ def test_messages_are_counted_where_they_are_sent_and_where_they_are_run(memory_
     assert watched.sums("messaging.client.sent.messages", OPERATION, QUEUE, ERROR) == {
         ("enqueue", "mail", None): 3,
         ("enqueue", "default", None): 1,
-        ("enqueue", "mail", "relet.core.errors.JobNotFound"): 1,
+        ("enqueue", "mail", "relet.errors.JobNotFound"): 1,
         ("continue_with", "default", None): 3,
     }
     assert watched.sums("messaging.client.operation.duration", OPERATION, QUEUE, ERROR) == {
         ("enqueue", None, None): 1,
         ("enqueue", "mail", None): 1,
-        ("enqueue", "mail", "relet.core.errors.JobNotFound"): 1,
+        ("enqueue", "mail", "relet.errors.JobNotFound"): 1,
     }
     by_queue_and_task = {("process", "mail", "work"): 3, ("process", "default", "last"): 4}
     assert watched.sums("messaging.client.consumed.messages", OPERATION, QUEUE, TASK) == by_queue_and_task

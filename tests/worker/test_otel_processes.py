@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from relet import App, Draft, new_id
-from relet.core.job import Policy
+from relet._core.job import Policy
 
 SHOP = """
 import logging

@@ -15,9 +15,17 @@ import pytest
 from opentelemetry import baggage, context, trace
 from opentelemetry.trace import SpanKind, StatusCode
 
-from relet import App, Attempt, Backoff, Draft, Fail, Retry, Snooze
+from relet import (
+    App,
+    Attempt,
+    Backoff,
+    Draft,
+    Fail,
+    Retry,
+    Snooze,
+)
 from relet.contrib.opentelemetry import instrument, uninstrument
-from relet.contrib.opentelemetry.words import server
+from relet.contrib.opentelemetry.attributes import server
 from relet.logs import JobContext
 from tests.homes import Home
 from tests.worker.tracing import Watched, id_of, parent_of, trace_of, watching
@@ -297,9 +305,9 @@ def test_a_span_says_what_came_of_the_attempt(memory_app: App, watched: Watched,
         for queue, span in firsts.items()
     }
     assert {queue: one[:2] for queue, one in told.items()} == {
-        "failed": ("failed", "relet.core.errors.Fail"),
+        "failed": ("failed", "relet.errors.Fail"),
         "snoozed": ("snoozed", None),
-        "retried": ("retried", "relet.core.errors.Retry"),
+        "retried": ("retried", "relet.errors.Retry"),
         "raised": ("retried", "LookupError"),
     }
     assert told["snoozed"][2].status_code is StatusCode.UNSET

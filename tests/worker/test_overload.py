@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from relet import App, State
-from relet.core.job import Released
-from relet.store.flows import lease
+from relet._core.job import Released
+from relet._store.flows import lease
 from tests.homes import Home
 from tests.worker.proxy import CLAIM, proxy_to
 from tests.worker.working import blockade, connect, over, prefix, state, take, until, working, writes_held_up

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from relet import Job, State
-from relet.core.job import DEFAULT_POLICY
+from relet._core.job import DEFAULT_POLICY
 from tests.conftest import PG_KINDS
 from tests.worker import victim
 from tests.worker.processes import PATIENCE, Theatre, theatre, wait_until  # noqa: F401

@@ -13,9 +13,14 @@ from statistics import median
 
 import pytest
 
-from relet import App, Attempt, InvalidInput, State
-from relet.worker import Worker
-from relet.worker.upkeep import Upkeep
+from relet import (
+    App,
+    Attempt,
+    InvalidInput,
+    State,
+)
+from relet._worker import Worker
+from relet._worker.maintenance import Upkeep
 from tests.homes import Home
 from tests.worker import victim
 from tests.worker.processes import Theatre, theatre, wait_until  # noqa: F401

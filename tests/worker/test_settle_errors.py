@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from relet import App
-from relet.store.sqlite import SQLiteStore
+from relet._store.sqlite import SQLiteStore
 from tests.faults import failing, failures
 from tests.homes import Home
 from tests.servers import Server

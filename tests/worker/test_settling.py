@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from relet import App, Attempt, State
-from relet.core.stats import BOUNDS
-from relet.worker.reporter import _add, _Times
-from relet.worker.run import Run
+from relet._core.stats import BOUNDS
+from relet._worker.execution import Execution
+from relet._worker.reporter import _add, _Times
 from tests.homes import Home, beat
 from tests.worker.working import connect, never_reap, over, run_sql, state, until, until_state, working
 
@@ -52,11 +52,11 @@ def test_a_handler_that_ends_while_its_outcome_is_sorted_does_not_lose_it(
     """Settled without it, and so taken for one that may be open; then it ends, and is not any more."""
     looks: Counter[str] = Counter()
 
-    def may_be_open(run: Run) -> bool:
+    def may_be_open(run: Execution) -> bool:
         looks[run.job.id] += 1
         return looks[run.job.id] == 1
 
-    monkeypatch.setattr(Run, "may_be_open", property(may_be_open))
+    monkeypatch.setattr(Execution, "may_be_open", property(may_be_open))
 
     @memory_app.task
     def work() -> str:

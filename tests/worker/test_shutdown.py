@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from relet.store.flows import lease
+from relet._store.flows import lease
 from tests import homes
 from tests.servers import PrivateServer, Server
 from tests.worker.programs import (  # noqa: F401

@@ -15,9 +15,17 @@ from typing import Any
 
 import pytest
 
-from relet import App, Attempt, Backoff, InvalidTransition, JobNotFound, SignalTimeout, State
-from relet.core.errors import Suspended
-from relet.tasks import PlainTask
+from relet import (
+    App,
+    Attempt,
+    Backoff,
+    InvalidTransition,
+    JobNotFound,
+    SignalTimeout,
+    State,
+)
+from relet._tasks.task import PlainTask
+from relet.errors import Suspended
 from tests.homes import Home, promote_all
 from tests.worker.working import PATIENCE, connect, error_of, over, state, until, working
 

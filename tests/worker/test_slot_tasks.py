@@ -14,7 +14,7 @@ import structlog
 from opentelemetry import baggage, context
 
 from relet import App
-from relet.attempt import current
+from relet._attempts.attempt import current
 from tests.worker.working import over, until, working
 
 number: ContextVar[int] = ContextVar("number", default=0)

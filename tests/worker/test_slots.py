@@ -11,8 +11,13 @@ from typing import Any
 
 import pytest
 
-from relet import App, Attempt, InvalidInput, State
-from relet.worker import Worker
+from relet import (
+    App,
+    Attempt,
+    InvalidInput,
+    State,
+)
+from relet._worker import Worker
 from tests.homes import Home
 from tests.worker.working import Crowd, blockade, over, state, until, working, writes_held_up
 

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from relet import App, Job, State
-from relet.store.flows.promote import promote
-from relet.tasks import Task
-from relet.worker import Worker
-from relet.worker.solitude import EMPTY_WITHIN, LONGEST_PAUSE, Solitude
+from relet._store.flows.promote import promote
+from relet._tasks.task import Task
+from relet._worker import Worker
+from relet._worker.quarantine import EMPTY_WITHIN, LONGEST_PAUSE, Quarantine
 from tests.homes import Home
 from tests.worker.working import Crowd, over, run_sql, state, until, working
 
 SLACK = 1.5  # seconds that a loaded machine may add
 
 
-def solitude_of(worker: Worker) -> Solitude:
+def solitude_of(worker: Worker) -> Quarantine:
     return worker._stations[0].lanes[0]._solitude
 
 
@@ -32,7 +32,7 @@ def quarantined(home: Home, app: App, task: Task[..., Any]) -> Job[Any]:
     return job
 
 
-def window(solitude: Solitude) -> float:
+def window(solitude: Quarantine) -> float:
     """How long free slots wait, the next time that they do."""
     until(lambda: solitude.wanted)
     begin = time.monotonic()

@@ -16,13 +16,22 @@ from typing import Any
 import pydantic
 import pytest
 
-from relet import App, Attempt, Backoff, Fail, InvalidInput, LeaseLost, Snooze, State
-from relet.backing import StoreBacking
-from relet.core.errors import StoreUnavailable
-from relet.core.job import Claimed, Released
-from relet.store.flows import handler, lease, upkeep
-from relet.store.flows.handler import Kept
-from relet.store.store import Transient
+from relet import (
+    App,
+    Attempt,
+    Backoff,
+    Fail,
+    InvalidInput,
+    LeaseLost,
+    Snooze,
+    State,
+)
+from relet._attempts.runtime import AttemptRuntime
+from relet._core.job import Claimed, Released
+from relet._store.flows import completion, lease, maintenance
+from relet._store.flows.completion import Kept
+from relet._store.store import Transient
+from relet.errors import StoreUnavailable
 from tests.clocks import at
 from tests.homes import beat, claim, inventory, settle, succeed
 from tests.worker import victim
@@ -263,7 +272,7 @@ def test_a_zombies_step_is_refused_and_the_heirs_counts(app: App) -> None:
     for suspends in (lambda: zombie.sleep("nap", 1), lambda: zombie.wait_for("word", timeout=1)):
         with pytest.raises(LeaseLost):
             suspends()
-    kept = app.store().run(handler.steps, job.id)
+    kept = app.store().run(completion.steps, job.id)
     assert {name: one.result for (_, name), one in kept.items()} == {"first": '"in time"', "second": '"the heir\'s"'}
 
 
@@ -278,7 +287,7 @@ def test_a_step_whose_answer_was_lost_is_repeated_and_finds_itself(app: App) -> 
 
     def losing(make: Any, **how: Any) -> Any:
         answer = attempt_once(make, **how)
-        if getattr(make, "func", None) is handler.keep and len(lost) < 2:
+        if getattr(make, "func", None) is completion.keep and len(lost) < 2:
             lost.append(answer)
             raise Transient(StoreUnavailable("the answer was lost"), unknown=True)
         return answer
@@ -291,7 +300,7 @@ def test_a_step_whose_answer_was_lost_is_repeated_and_finds_itself(app: App) -> 
         store.attempt = attempt_once  # type: ignore[method-assign]
     assert calls == [1]
     assert len(lost) == 2
-    assert list(store.run(handler.steps, job.id).values()) == [Kept("7", 0)]
+    assert list(store.run(completion.steps, job.id).values()) == [Kept("7", 0)]
 
 
 def test_what_was_kept_counts_when_it_is_kept_again(app: App) -> None:
@@ -303,10 +312,10 @@ def test_what_was_kept_counts_when_it_is_kept_again(app: App) -> None:
     work.enqueue()
     (claimed,) = claim(app)
     run = app.store().run
-    assert run(handler.keep, claimed.lease, "step", "a", "1", None) == Kept("1", 0)
-    assert run(handler.keep, claimed.lease, "step", "a", "2", None) == Kept("1", 0)
-    assert run(handler.keep, claimed.lease, "sleep", "a", None, 60.0).left == pytest.approx(60, abs=1)
-    assert run(handler.keep, claimed.lease, "sleep", "a", None, 6000.0).left == pytest.approx(60, abs=5)
+    assert run(completion.keep, claimed.lease, "step", "a", "1", None) == Kept("1", 0)
+    assert run(completion.keep, claimed.lease, "step", "a", "2", None) == Kept("1", 0)
+    assert run(completion.keep, claimed.lease, "sleep", "a", None, 60.0).left == pytest.approx(60, abs=1)
+    assert run(completion.keep, claimed.lease, "sleep", "a", None, 6000.0).left == pytest.approx(60, abs=5)
 
 
 def test_a_step_within_a_transaction_of_the_store_is_refused_before_it_is_done(app: App) -> None:
@@ -353,7 +362,7 @@ def test_steps_and_signals_go_with_the_job(app: App) -> None:
     app.client.delete(jobs[1])
     assert _details(app) == (1, 1)
     with at(app.store(), time.time() + 3600):
-        app.store().run(upkeep.prune, finished_for=60.0, failed_for=60.0)
+        app.store().run(maintenance.prune, finished_for=60.0, failed_for=60.0)
     assert app.client.get(jobs[2]) is None
     assert _details(app) == (0, 0)
 
@@ -388,5 +397,5 @@ def _details(app: App) -> tuple[int, int]:
 def _backed(app: App, job: Claimed) -> Attempt:
     """As a worker makes it."""
     attempt = Attempt(job)
-    StoreBacking(app.store(), app.tasks[job.task], attempt)
+    AttemptRuntime(app.store(), app.tasks[job.task], attempt)
     return attempt

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import pytest
 
-from relet.worker.timers import Timers
+from relet._worker.timers import Timers
 from tests.worker.working import until
 
 

@@ -8,7 +8,7 @@ from types import FunctionType
 
 import pytest
 
-from relet.worker import outcome
+from relet._worker import outcome
 
 
 def fail(text: str = "no") -> None:

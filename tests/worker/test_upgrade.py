@@ -16,7 +16,7 @@ import pytest
 
 import relet
 from relet import App, Client, Job
-from relet.store import migrate
+from relet._store import migrate
 from tests.conftest import SERVERS
 from tests.servers import local_names
 
@@ -63,10 +63,12 @@ class Release:
             text = f"-- oldest: {oldest}\n" + "".join(
                 f"alter table {{schema}}.{table} add column note text;\n" for table in ("jobs", "finished")
             )
-            file = self.folder / "relet" / "store" / "migrations" / f"{NEWEST + 1:04}.{dialect}.sql"
+            file = self.folder / "relet" / "_store" / "migrations" / f"{NEWEST + 1:04}.{dialect}.sql"
             file.write_text(text)
-        self._change("core/worker.py", "    version: str\n\n\n", '    version: str\n    zone: str = "north"\n\n\n')
-        self._change("store/flows/rows.py", "omit_defaults=True):", "omit_defaults=True):\n    zone: str | None = None")
+        self._change("_core/worker.py", "    version: str\n\n\n", '    version: str\n    zone: str = "north"\n\n\n')
+        self._change(
+            "_store/flows/mapping.py", "omit_defaults=True):", "omit_defaults=True):\n    zone: str | None = None"
+        )
 
     def _change(self, file: str, old: str, new: str) -> None:
         path = self.folder / "relet" / file

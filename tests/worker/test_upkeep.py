@@ -9,8 +9,14 @@ import time
 
 import pytest
 
-from relet import App, Attempt, Backoff, State, events
-from relet.store.flows import lease
+from relet import (
+    App,
+    Attempt,
+    Backoff,
+    State,
+    events,
+)
+from relet._store.flows import lease
 from tests.homes import beat, promote_all
 from tests.worker.working import Crowd, over, state, take, until, until_state, working
 

@@ -21,9 +21,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from relet import Aborted, App, Attempt, Backoff, Retry, Snooze
-from relet.store.postgres import PostgresStore
-from relet.store.sqlite import SQLiteStore
+from relet import (
+    Aborted,
+    App,
+    Attempt,
+    Backoff,
+    Retry,
+    Snooze,
+)
+from relet._store.postgres import PostgresStore
+from relet._store.sqlite import SQLiteStore
 
 BLINK = 0.02
 LATER = 0.5

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import psycopg
 
 from relet import App, Job, State
-from relet.core.job import Claimed
-from relet.store.flows import lease
-from relet.store.flows.lease import Scope
-from relet.store.sqlite import SQLiteStore
-from relet.worker import Worker
+from relet._core.job import Claimed
+from relet._store.flows import lease
+from relet._store.flows.lease import Scope
+from relet._store.sqlite import SQLiteStore
+from relet._worker import Worker
 from tests.homes import Home
 
 PATIENCE = 20.0  # seconds: long enough for a loaded machine, and never waited for in full by a test that passes

@@ -17,7 +17,7 @@ pytest.importorskip("playwright")
 pytest.importorskip("starlette")
 
 from relet import App, Client, Job
-from relet.core.job import Raised
+from relet._core.job import Raised
 from tests.web import browser, scene
 from tests.web.driven.conftest import Opens, Tab
 

@@ -10,7 +10,7 @@ pytest.importorskip("playwright")
 pytest.importorskip("starlette")
 
 from relet import App
-from relet.web import live
+from relet._web import sse
 from tests import homes
 from tests.web.driven.conftest import Opens, Tab
 from tests.web.driven.views import VIEWS
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SOON = 15_000  # milliseconds
 #: A live page rests for 49 times as long as its last look took, which on a busy machine is long.
-REFRESHED = 1000 * int(live.AT_LEAST_EVERY + 30)
+REFRESHED = 1000 * int(sse.AT_LEAST_EVERY + 30)
 
 
 _FOCUS = """() => {

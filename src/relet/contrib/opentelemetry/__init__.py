@@ -10,7 +10,7 @@ a job: it is logged, once.
 
 from __future__ import annotations
 
-from ...core.release import release
+from ..._core.release import release
 
 try:
     from opentelemetry import metrics, trace
@@ -18,9 +18,9 @@ except ImportError as missing:
     raise ImportError("relet.contrib.opentelemetry needs opentelemetry-api: pip install 'relet[otel]'") from missing
 
 from ...app import App
-from .following import Follower
-from .measures import Measures
-from .quiet import Quiet
+from .metrics import Measures
+from .safely import Quiet
+from .tracing import Follower
 
 __all__ = ["instrument", "uninstrument"]
 

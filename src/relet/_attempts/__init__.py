@@ -1,0 +1,1 @@
+"""What a handler can do with its attempt: report, complete in a transaction, keep steps."""

@@ -1,0 +1,107 @@
+"""What has been: `relet failures`, `relet stats` and `relet audit`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from . import output
+from .arguments import add_app, duration, moment
+from .load_app import opened
+
+COUNTS = ("succeeded", "failed", "retried", "snoozed", "released", "cancelled", "paused", "lost")
+
+
+def add_to(commands: Any) -> None:
+    """The arguments of the commands."""
+    failures: argparse.ArgumentParser = commands.add_parser(
+        "failures", help="failed jobs, grouped by their error", description="Failed jobs, grouped by task and error."
+    )
+    add_app(failures)
+    failures.add_argument("--limit", type=int, default=50, metavar="N", help="so many groups (default 50)")
+    failures.set_defaults(run=run_failures)
+
+    stats: argparse.ArgumentParser = commands.add_parser(
+        "stats",
+        help="how many jobs ended how, and how long they took",
+        description="What has become of attempts over time, and how long jobs waited and ran.",
+    )
+    add_app(stats)
+    add = stats.add_argument
+    add("--since", type=moment, default="1h", metavar="WHEN", help="from then on: 2h, 3d, 2026-11-16 (default 1h)")
+    add("--until", type=moment, metavar="WHEN", help="until then (default now)")
+    add("--step", type=duration, metavar="S", help="in steps of 1m, 10m, 1h or 6h (default: so that it is readable)")
+    add("--queue", metavar="NAME", help="of this queue")
+    add("--totals", action="store_true", help="over all time, one line for each queue")
+    stats.set_defaults(run=run_stats)
+
+    audit: argparse.ArgumentParser = commands.add_parser(
+        "audit", help="who did what", description="Who changed what, the latest first."
+    )
+    add_app(audit)
+    audit.add_argument("--limit", type=int, default=50, metavar="N", help="so many (default 50)")
+    audit.add_argument("--before", metavar="ID", help="go on after this entry, which the last line named")
+    audit.set_defaults(run=run_audit)
+
+
+def run_failures(options: argparse.Namespace) -> int:
+    """Groups, with how to find the jobs of each."""
+    with opened(options) as (_, client):
+        found = client.failures(limit=options.limit)
+    if options.json:
+        output.as_json({"failures": found})
+        return 0
+    lines = [(one.number, one.task, one.last_at, one.example, one.error) for one in found]
+    output.table(("JOBS", "TASK", "LATEST (UTC)", "EXAMPLE", "ERROR"), lines)
+    return 0
+
+
+def run_stats(options: argparse.Namespace) -> int:
+    """Points in time, or totals."""
+    with opened(options) as (_, client):
+        if options.totals:
+            found = [one for one in client.totals() if options.queue in (None, one.queue)]
+        else:
+            span = {"since": options.since, "until": options.until}
+            step = None if options.step is None else int(options.step)
+            found = client.stats(**span, step=step, queue=options.queue)
+    if options.json:
+        output.as_json({"stats": found})
+        return 0
+    ended = [name for name in COUNTS if name in ("succeeded", "failed", "retried", "lost") or _any(found, name)]
+    times = ("WAIT P50", "WAIT P95", "RUN P50", "RUN P95", "BACKLOG", "OLDEST")
+    heads = (*(() if options.totals else ("FROM (UTC)",)), "QUEUE", *(name.upper() for name in ended), *times)
+    lines = []
+    for one in found:
+        when = () if options.totals else (one.at,)
+        took = [output.seconds(part.quantile(q)) for part in (one.waits, one.runs) for q in (0.5, 0.95)]
+        backlog = (_whole(one.gauges.get("queued")), output.seconds(one.gauges.get("oldest")))
+        lines.append((*when, one.queue, *(one.counts.get(name, 0) for name in ended), *took, *backlog))
+    output.table(heads, lines)
+    return 0
+
+
+def run_audit(options: argparse.Namespace) -> int:
+    """A page of the trail."""
+    with opened(options) as (_, client):
+        page = client.audit(limit=options.limit, before=options.before)
+    if options.json:
+        output.as_json({"entries": page.entries, "next": page.next})
+        return 0
+    lines = [
+        (one.at, one.who, one.what, one.subject, ", ".join(f"{name} {value}" for name, value in one.detail.items()))
+        for one in page.entries
+    ]
+    output.table(("AT (UTC)", "WHO", "WHAT", "SUBJECT", "DETAIL"), lines)
+    if page.next is not None:
+        print(f"more: --before {page.next}")
+    return 0
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else int(number)
+
+
+def _any(points: Sequence[Any], name: str) -> bool:
+    return any(point.counts.get(name) for point in points)

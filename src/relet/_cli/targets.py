@@ -1,0 +1,61 @@
+"""`relet targets shop:app`: what is held, by which job, and what stands behind it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from .._client.client import Client
+from . import output
+from .arguments import add_app
+from .jobs import table_of
+from .load_app import opened
+
+
+def add_to(commands: Any) -> None:
+    """The arguments of the command."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "targets",
+        help="list targets, or show the line before one",
+        description="List targets with the job that holds each and how many wait; or show the line of one.",
+    )
+    add_app(parser)
+    parser.add_argument("name", nargs="?", metavar="NAME", help="show the line of this target, in order")
+    parser.add_argument("--limit", type=int, metavar="N", help="so many (default 50; of a line 100)")
+    parser.add_argument("--after", metavar="NAME", help="go on after this target")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Look, print, done."""
+    with opened(options) as (_, client):
+        return _list(client, options) if options.name is None else _show(client, options)
+
+
+def _list(client: Client, options: argparse.Namespace) -> int:
+    page = client.targets(limit=options.limit or 50, after=options.after)
+    if options.json:
+        output.as_json({"targets": page.targets, "next": page.next})
+        return 0
+    lines = [
+        (one.target, one.holder and one.holder.id, one.holder and one.holder.task,
+         one.holder and output.state(one.holder), one.waiting)
+        for one in page.targets
+    ]  # fmt: skip
+    output.table(("TARGET", "HELD BY", "TASK", "STATE", "WAITING"), lines)
+    if page.next:
+        print(f"more: --after {output.plain(page.next)}")
+    return 0
+
+
+def _show(client: Client, options: argparse.Namespace) -> int:
+    view = client.target(options.name, limit=options.limit or 100)
+    if options.json:
+        output.as_json(view)
+        return 0
+    holder = "nobody" if view.holder is None else f"{view.holder.id} {view.holder.task} {output.state(view.holder)}"
+    output.facts([("target", view.target), ("held by", holder), ("waiting", view.waiting)])
+    if view.line:
+        print()
+        table_of(list(view.line))
+    return 0

@@ -1,0 +1,1 @@
+"""What a program can do with its jobs: the client, sync and async."""

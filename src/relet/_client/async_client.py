@@ -1,0 +1,300 @@
+"""The client for async code: the same names, signatures and docs as `Client`.
+
+It runs the sync one in threads: so it works from any event loop, after a fork, under pytest and in Django's threads,
+and has no pool to leak. There are at most 64 of them; calls beyond that stand in line. Who waits for jobs takes a
+thread only for each look: no number of waits holds up other calls. Enqueueing on an async connection of the caller's
+runs right there, in the caller's loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Any, Literal, TypeVar, Unpack, overload
+from uuid import UUID
+
+from .._core import validate
+from .._core.drafts import check_drafts, spend
+from .._core.finding import Finding
+from .._core.job import (
+    AttemptRecord,
+    BlockerInfo,
+    Chain,
+    Draft,
+    Job,
+)
+from .._core.stats import StatPoint
+from .._core.views import (
+    AuditPage,
+    FailureGroup,
+    Page,
+    QueueInfo,
+    TargetPage,
+    TargetView,
+)
+from .._core.worker import WorkerInfo
+from .._store.flows import control, enqueue
+from .._store.flows.maintenance import Pruned
+from .._store.query import Flow
+from .._store.store import Store
+from .._tasks.task import TaskRegistry
+from .._tasks.telemetry import sending
+from .._threads import change_in_thread, look_in_thread
+from ..errors import JobCancelled, JobFailed
+from .audit import Action, BulkResult, IdempotencyKey
+from .client import DAY, Client, signal_of
+from .inspection import (
+    AnyJob,
+    Inspection,
+    Which,
+    id_of,
+    ids_of,
+)
+from .schedules import AsyncSchedules
+from .wait import await_for
+
+R = TypeVar("R")
+
+
+class AsyncClient:
+    """The jobs of one store, for async code. Safe to use from any event loop, and after a fork."""
+
+    def __init__(
+        self,
+        tasks: TaskRegistry,
+        store: Callable[[str | None], Store],
+        tenant: str | None = None,
+        who: str | None = None,
+        key: IdempotencyKey | None = None,
+    ) -> None:
+        self._plain = Client(tasks, store, tenant, who, key)
+        self._tasks = tasks
+        self._store_of = store
+        self._tenant = tenant
+        self._who = who
+        self._key = key
+
+    @property
+    def store(self) -> Store:
+        return self._plain.store
+
+    def tenant(self, name: str) -> AsyncClient:
+        return AsyncClient(self._tasks, self._store_of, name, self._who, self._key)
+
+    def acting_as(self, who: str) -> AsyncClient:
+        return AsyncClient(self._tasks, self._store_of, self._tenant, validate.key("who", who), self._key)
+
+    def idempotent(self, key: str, /, *, request: str | None = None) -> AsyncClient:
+        given = IdempotencyKey(validate.key("key", key), request)
+        return AsyncClient(self._tasks, self._store_of, self._tenant, self._who, given)
+
+    async def enqueue(self, draft: Draft[R], /, *, connection: Any = None, tenant: str | None = None) -> Job[R]:
+        return (await self.enqueue_many([draft], connection=connection, tenant=tenant))[0]
+
+    async def enqueue_many(
+        self, drafts: Iterable[Draft[R]], /, *, connection: Any = None, tenant: str | None = None
+    ) -> list[Job[R]]:
+        if connection is not None:
+            given = check_drafts(drafts)
+            store = self._store_of(self._tenant if tenant is None else tenant)
+            try:
+                with sending(self._tasks.telemetry, given) as stored:
+                    jobs = await _arun_on(store, connection, enqueue.enqueue, given)
+                    stored(jobs)
+                    return jobs
+            finally:
+                spend(given)
+        return await change_in_thread(self._plain.enqueue_many, drafts, tenant=tenant)
+
+    async def get(self, job: AnyJob, /) -> Job[Any] | None:
+        return await look_in_thread(self._plain.get, job)
+
+    async def jobs(
+        self, *, limit: int = 50, before: str | None = None, scan: int | None = None, **which: Unpack[Which]
+    ) -> Page:
+        return await look_in_thread(self._plain.jobs, limit=limit, before=before, scan=scan, **which)
+
+    async def count(self, *, most: int | None = None, scan: int | None = None, **which: Unpack[Which]) -> int:
+        return await look_in_thread(self._plain.count, most=most, scan=scan, **which)
+
+    async def wait(self, job: AnyJob, /, *, timeout: float = 60.0) -> Job[Any]:
+        return (await self.wait_many([job], timeout=timeout))[0]
+
+    async def wait_many(self, jobs: Iterable[AnyJob], /, *, timeout: float = 60.0) -> list[Job[Any]]:
+        ids, seconds = ids_of(jobs), validate.seconds("timeout", timeout)
+        return await await_for(self.store, ids, seconds)
+
+    @overload
+    async def result(self, job: Job[R], /, *, timeout: float = 60.0) -> R: ...
+    @overload
+    async def result(self, job: str | UUID, /, *, timeout: float = 60.0) -> Any: ...
+    async def result(self, job: AnyJob, /, *, timeout: float = 60.0) -> Any:
+        return (await self.results([id_of(job)], timeout=timeout))[0]
+
+    @overload
+    async def results(
+        self, jobs: Iterable[Job[R]], /, *, timeout: float = 60.0, return_exceptions: Literal[False] = False
+    ) -> list[R]: ...
+    @overload
+    async def results(
+        self, jobs: Iterable[Job[R]], /, *, timeout: float = 60.0, return_exceptions: bool
+    ) -> list[R | JobFailed | JobCancelled]: ...
+    @overload
+    async def results(
+        self, jobs: Iterable[AnyJob], /, *, timeout: float = 60.0, return_exceptions: bool = False
+    ) -> list[Any]: ...
+    async def results(
+        self, jobs: Iterable[AnyJob], /, *, timeout: float = 60.0, return_exceptions: bool = False
+    ) -> list[Any]:
+        lasts = await self.wait_many(jobs, timeout=timeout)
+        return await look_in_thread(self._plain._ends, lasts, return_exceptions)
+
+    async def cancel(self, job: AnyJob, /, *, chain: bool = False) -> Job[Any]:
+        return await change_in_thread(self._plain.cancel, job, chain=chain)
+
+    async def pause(self, job: AnyJob, /) -> Job[Any]:
+        return await change_in_thread(self._plain.pause, job)
+
+    async def resume(self, job: AnyJob, /) -> Job[Any]:
+        return await change_in_thread(self._plain.resume, job)
+
+    async def run_now(self, job: AnyJob, /) -> Job[Any]:
+        return await change_in_thread(self._plain.run_now, job)
+
+    async def complete(
+        self,
+        job: AnyJob,
+        result: Any = None,
+        /,
+        *,
+        continue_with: Draft[Any] | None = None,
+        chain: bool = False,
+        connection: Any = None,
+    ) -> Job[Any]:
+        if connection is None:
+            return await change_in_thread(self._plain.complete, job, result, continue_with=continue_with, chain=chain)
+        job_id, text, said = self._plain._completion(job, result, continue_with, chain)
+        await change_in_thread(self._plain._prepare_to_complete, job_id, chain)
+        return await _arun_on(self.store, connection, control.complete, job_id, text, **said, theirs=True)
+
+    async def delete(self, job: AnyJob, /, *, chain: bool = False, dependents: bool = False) -> None:
+        await change_in_thread(self._plain.delete, job, chain=chain, dependents=dependents)
+
+    async def signal(self, job: AnyJob, name: str, value: Any = None, /, *, connection: Any = None) -> bool:
+        if connection is not None:
+            return await _arun_on(self.store, connection, control.signal, *signal_of(self._tasks, job, name, value))
+        return await change_in_thread(self._plain.signal, job, name, value)
+
+    async def bulk(
+        self,
+        action: Action,
+        /,
+        *,
+        most: int | None = None,
+        seconds: float | None = None,
+        before: str | None = None,
+        on_step: Callable[[BulkResult], object] | None = None,
+        **which: Unpack[Which],
+    ) -> BulkResult:
+        limits: dict[str, Any] = {"most": most, "seconds": seconds, "before": before, "on_step": on_step}
+        return await change_in_thread(self._plain.bulk, action, **limits, **which)
+
+    @property
+    def schedules(self) -> AsyncSchedules:
+        return AsyncSchedules(self._plain.schedules)
+
+    async def explain(self, job: AnyJob, /) -> list[str]:
+        return await look_in_thread(self._plain.explain, job)
+
+    async def attempts(self, job: AnyJob, /) -> list[AttemptRecord]:
+        return await look_in_thread(self._plain.attempts, job)
+
+    async def chain(self, job: AnyJob, /) -> Chain:
+        return await look_in_thread(self._plain.chain, job)
+
+    async def blockers(self, job: AnyJob, /) -> list[BlockerInfo]:
+        return await look_in_thread(self._plain.blockers, job)
+
+    async def dependents(self, job: AnyJob, /, *, limit: int = 50) -> list[Job[Any]]:
+        return await look_in_thread(self._plain.dependents, job, limit=limit)
+
+    async def queues(self) -> list[QueueInfo]:
+        return await look_in_thread(self._plain.queues)
+
+    async def targets(self, *, limit: int = 50, after: str | None = None) -> TargetPage:
+        return await look_in_thread(self._plain.targets, limit=limit, after=after)
+
+    async def target(self, target: str, /, *, limit: int = 100) -> TargetView:
+        return await look_in_thread(self._plain.target, target, limit=limit)
+
+    async def workers(self) -> list[WorkerInfo]:
+        return await look_in_thread(self._plain.workers)
+
+    async def failures(self, *, limit: int = 50) -> list[FailureGroup]:
+        return await look_in_thread(self._plain.failures, limit=limit)
+
+    async def stats(
+        self,
+        *,
+        since: datetime,
+        until: datetime | None = None,
+        step: int | None = None,
+        queue: str | None = None,
+        only: str | None = None,
+    ) -> list[StatPoint]:
+        return await look_in_thread(self._plain.stats, since=since, until=until, step=step, queue=queue, only=only)
+
+    async def totals(self) -> list[StatPoint]:
+        return await look_in_thread(self._plain.totals)
+
+    async def audit(self, *, limit: int = 50, before: str | None = None) -> AuditPage:
+        return await look_in_thread(self._plain.audit, limit=limit, before=before)
+
+    async def pause_queue(self, queue: str, /) -> None:
+        await change_in_thread(self._plain.pause_queue, queue)
+
+    async def resume_queue(self, queue: str, /) -> None:
+        await change_in_thread(self._plain.resume_queue, queue)
+
+    async def limit_queue(
+        self,
+        queue: str | None,
+        /,
+        *,
+        max_running: int | Literal["keep"] | None = "keep",
+        rate: int | Literal["keep"] | None = "keep",
+        per: float | None = None,
+        key: str | None = None,
+        fair: bool | None = None,
+    ) -> None:
+        limits: dict[str, Any] = {"max_running": max_running, "rate": rate, "per": per, "key": key, "fair": fair}
+        await change_in_thread(self._plain.limit_queue, queue, **limits)
+
+    async def prune(
+        self,
+        *,
+        finished_for: float = 7 * DAY,
+        failed_for: float = 30 * DAY,
+        on_step: Callable[[Pruned], object] | None = None,
+    ) -> Pruned:
+        return await change_in_thread(
+            self._plain.prune, finished_for=finished_for, failed_for=failed_for, on_step=on_step
+        )
+
+    async def doctor(self) -> list[Finding]:
+        return await look_in_thread(self._plain.doctor)
+
+    async def migrate(self) -> list[int]:
+        return await change_in_thread(self._plain.migrate)
+
+
+for _name, _method in {**vars(Inspection), **vars(Client)}.items():
+    if not _name.startswith("_"):
+        getattr(AsyncClient, _name).__doc__ = _method.__doc__  # said once
+
+
+async def _arun_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -> R:
+    """Run a flow in the caller's transaction. What that takes is imported with its first use."""
+    from .._store.adapters.drivers import arun_on
+
+    return await arun_on(store, connection, flow, *args, **kwargs)

@@ -1,0 +1,28 @@
+"""How long to wait before the next attempt, from the policy, the attempt and one random number."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from ..errors import InvalidInput
+
+
+class Backoff(Struct, frozen=True):
+    """Exponential: `base * factor ** n`, at most `max`, all of it random unless `jitter` is off."""
+
+    base: float = 0.5
+    max: float = 30.0
+    factor: float = 2.0
+    jitter: bool = True
+
+    def __post_init__(self) -> None:
+        for name, low, high in (("base", 0, 1e7), ("max", 0, 1e7), ("factor", 1, 100)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+                raise InvalidInput(f"backoff {name} must be a number from {low:g} to {high:g}, not {value!r}")
+
+    def delay(self, failures: int, random: float) -> float:
+        """Seconds to wait after the given number of failures (1, 2, ...); `random` is from 0 to 1."""
+        # The exponent is bounded so that a job with a million attempts does not overflow a float.
+        ceiling = min(self.base * self.factor ** min(max(failures - 1, 0), 64), self.max)
+        return ceiling * random if self.jitter else ceiling

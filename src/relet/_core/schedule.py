@@ -1,0 +1,140 @@
+"""Schedules: what is enqueued on a clock, and which ticks are due. Pure: the moment is given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, tzinfo
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from ..errors import InvalidInput
+from . import validate
+from .cron import Cron, Every, Schedule
+from .job import Draft
+
+Missed = Literal["skip", "once", "all"]
+Overlap = Literal["allow", "skip", "wait"]
+
+ON_TIME = 60.0  # seconds: a tick that is noticed later than that was missed
+MOST = 100  # ticks of one schedule that are dealt with at a time
+
+
+class Due(NamedTuple):
+    """The ticks for which something is to be enqueued now, and when to look again (None: never)."""
+
+    ticks: Sequence[float]
+    next_at: float | None
+
+
+class Definition(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a schedule enqueues, and when."""
+
+    draft: Draft[Any]
+    cron: str | None = None
+    every: float | None = None  # seconds
+    start: float | None = None  # that a fixed interval counts from
+    timezone: str = "UTC"
+    missed: Missed = "once"
+    overlap: Overlap = "allow"
+
+    def due(self, next_at: float, now: float, most: int = MOST) -> Due:
+        """Which of the ticks from `next_at` on, up to now, count: some may have been missed while nobody was there.
+
+        With `missed="all"` the first so many; the rest is due at once.
+        """
+        clock, zone = self.clock(), zone_of(self.timezone)
+        if self.missed == "all":
+            ticks, more = clock.between(next_at - 0.001, now, zone, most)
+            return Due(ticks, clock.next(ticks[-1] if more else now, zone))
+        latest = clock.previous(now, zone)
+        if latest is None or latest < next_at - 0.001 or (self.missed == "skip" and now - latest > ON_TIME):
+            return Due([], clock.next(now, zone))
+        return Due([latest], clock.next(now, zone))
+
+    def first(self, now: float) -> float:
+        """The first tick after a moment."""
+        return self.clock().next(now, zone_of(self.timezone))
+
+    def clock(self) -> Schedule:
+        """When it ticks."""
+        if self.every is not None:
+            return Every(self.every, self.start or 0.0)
+        return Cron.parse(self.cron or "")
+
+
+class Tick(NamedTuple):
+    """One tick of a schedule: the job that was enqueued for it, or why none was."""
+
+    at: datetime
+    job: str | None
+    note: str | None
+
+
+class ScheduleInfo(msgspec.Struct, frozen=True):
+    """A schedule as the store knew it at one moment."""
+
+    name: str
+    task: str
+    queue: str
+    payload: str  # JSON text
+    cron: str | None
+    every: float | None
+    timezone: str
+    missed: Missed
+    overlap: Overlap
+    paused: bool
+    next_at: datetime | None
+    last_at: datetime | None
+    last_job: str | None
+    declared: bool  # in code
+    problem: str | None = None  # why this release cannot read what was stored; then of the rest little is known
+
+    @property
+    def when(self) -> str:
+        """How often, in words."""
+        if self.problem is not None:
+            return "cannot be read here"
+        return self.cron or f"every {self.every:g} s"
+
+    def __repr__(self) -> str:
+        return f"<schedule {self.name} ({self.when}) of {self.task}{', paused' if self.paused else ''}>"
+
+
+def define(
+    draft: Draft[Any], cron: str | None, every: float | None, timezone: str, missed: Missed, overlap: Overlap
+) -> Definition:
+    """A definition, all of it checked."""
+    if not isinstance(draft, Draft):
+        raise InvalidInput(f"a schedule takes a draft (task.draft(...)), not {type(draft).__name__}")
+    if (cron is None) == (every is None):
+        raise InvalidInput('a schedule has either a cron expression ("*/5 * * * *") or every=seconds')
+    if cron is not None:
+        cron = str(Cron.parse(cron))
+    for name in ("run_at", "delay", "unique", "after"):
+        if getattr(draft, name):
+            raise InvalidInput(f"a schedule says when and what: its draft has no {name}")
+    zone_of(validate.key("timezone", timezone))
+    return Definition(
+        msgspec.structs.replace(draft, fresh=True, context=None),  # each of its jobs begins a trace of its own
+        cron,
+        None if every is None else validate.seconds("every", every, least=0.1),
+        timezone=timezone,
+        missed=validate.choice("missed", missed, ("skip", "once", "all")),  # type: ignore[arg-type]
+        overlap=validate.choice("overlap", overlap, ("allow", "skip", "wait")),  # type: ignore[arg-type]
+    )
+
+
+@lru_cache(maxsize=256)
+def zone_of(name: str) -> tzinfo:
+    """A time zone by its name."""
+    from zoneinfo import ZoneInfo
+
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, LookupError, TypeError):
+        raise InvalidInput(
+            f"there is no time zone {name!r}; it must be one like Europe/Berlin (where the system has none at all, "
+            "install tzdata)"
+        ) from None

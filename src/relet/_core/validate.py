@@ -1,0 +1,74 @@
+"""What names, numbers and moments may look like. Each check returns the value that is to be stored."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime
+
+from ..errors import InvalidInput
+
+NAME = re.compile(r"[A-Za-z0-9_.:/@+-]{1,128}", re.ASCII)
+SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,47}", re.ASCII)
+MOST_SECONDS = 10 * 366 * 86400.0  # ten years
+YEAR_2100 = 4_102_444_800.0
+
+
+def name(kind: str, value: object) -> str:
+    """A queue's or task's name: letters, digits and _ . : / @ + -, at most 128 of them."""
+    if isinstance(value, str) and NAME.fullmatch(value):
+        return value
+    shown = repr(value)
+    raise InvalidInput(f"{kind} must be 1 to 128 letters, digits or _ . : / @ + -, not {shown[:80]}")
+
+
+def key(kind: str, value: object) -> str:
+    """A target or unique key: any printable text of 1 to 512 characters that both stores can hold."""
+    if isinstance(value, str) and 1 <= len(value) <= 512 and value.isprintable():
+        return value  # isprintable is false for control characters and lone surrogates
+    shown = repr(value)
+    raise InvalidInput(f"{kind} must be 1 to 512 printable characters, not {shown[:80]}")
+
+
+def schema(value: object) -> str:
+    """The name of a PostgreSQL schema; it is quoted wherever it is used all the same."""
+    if isinstance(value, str) and SCHEMA.fullmatch(value):
+        return value
+    shown = repr(value)
+    raise InvalidInput(f"a schema is named by 1 to 48 of a-z 0-9 _, not starting with a digit, not {shown[:80]}")
+
+
+def whole(kind: str, value: object, low: int, high: int) -> int:
+    """An integer within bounds; True and 3.0 are none."""
+    if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
+        return value
+    raise InvalidInput(f"{kind} must be a whole number from {low} to {high}, not {value!r}")
+
+
+def seconds(kind: str, value: object, *, least: float = 0.0, most: float = MOST_SECONDS) -> float:
+    """A duration in seconds."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most:
+        return float(value)
+    raise InvalidInput(f"{kind} must be seconds from {least:g} to {most:g}, not {value!r}")
+
+
+def moment(kind: str, value: object) -> float:
+    """A moment as seconds since 1970, from an aware datetime."""
+    if not isinstance(value, datetime):
+        raise InvalidInput(f"{kind} must be a datetime with a timezone, not {value!r}")
+    if value.tzinfo is None or value.utcoffset() is None:
+        raise InvalidInput(f"{kind} must have a timezone (datetime.now(timezone.utc), say): {value!r} has none")
+    try:
+        stamp = value.astimezone(UTC).timestamp()
+    except (OverflowError, ValueError):
+        stamp = math.inf
+    if not 0 <= stamp < YEAR_2100:
+        raise InvalidInput(f"{kind} must lie between 1970 and 2100: {value.isoformat()} does not")
+    return stamp
+
+
+def choice(kind: str, value: object, allowed: tuple[str, ...]) -> str:
+    """One of a few words."""
+    if isinstance(value, str) and value in allowed:
+        return value
+    raise InvalidInput(f"{kind} must be one of {', '.join(allowed)}, not {value!r}")

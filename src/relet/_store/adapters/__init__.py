@@ -1,0 +1,1 @@
+"""Flows on a connection of the caller: one adapter for each driver."""

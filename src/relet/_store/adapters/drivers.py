@@ -1,0 +1,334 @@
+"""Flows on the caller's connection: enqueue, and succeed, in a transaction that is theirs to commit.
+
+Supported: psycopg (sync, async), asyncpg, SQLAlchemy's Connection and Session and their async twins, Django on either
+database, sqlite3. Each is known by the module that its class comes from, so that none of them need be installed. A
+connection that would commit each statement by itself is refused: the promise is "all or nothing".
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from ...errors import (
+    InvalidInput,
+    ReletError,
+    SchemaMismatch,
+    StoreBusy,
+)
+from ..query import (
+    Flow,
+    Query,
+    Row,
+    texts,
+    values,
+)
+from ..runner import (
+    AsyncConnection,
+    Connection,
+    adrive,
+    drive,
+)
+from ..sqlite import SQLiteAdapter, is_busy
+from ..store import Store
+from .checks import (
+    named,
+    refuse_autocommit,
+    same_file,
+    same_system,
+    sqlite_begin,
+    sqlite_schema,
+)
+from .django import OnDjango
+
+if TYPE_CHECKING:
+    import psycopg
+
+R = TypeVar("R")
+
+
+def run_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -> R:
+    """Run a flow in the caller's transaction on a sync connection."""
+    kind = _kind(connection)
+    if kind in _ASYNC:
+        raise TypeError(f"{named(connection)} is async: use the async twin (aenqueue, asucceed, app.aclient)")
+    with _clear_errors(store.where):
+        on = _SYNC.get(kind, _unknown)(store, connection)
+        result, wakes = drive(flow(*args, **kwargs), on)
+        for statement in store.notifications(wakes):
+            on.execute(statement)
+    return result
+
+
+async def arun_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -> R:
+    """Run a flow in the caller's transaction on an async connection."""
+    kind = _kind(connection)
+    if kind in _SYNC:
+        raise TypeError(f"{named(connection)} is not async: use the plain twin (enqueue, succeed, app.client)")
+    on = _ASYNC.get(kind, _unknown)(store, connection)
+    with _clear_errors(store.where):
+        result, wakes = await adrive(flow(*args, **kwargs), on)
+        for statement in store.notifications(wakes):
+            await on.execute(statement)
+    return result
+
+
+class OnPsycopg:
+    """A caller's psycopg connection. The cursor is ours: theirs may have any row factory."""
+
+    def __init__(self, store: Store, raw: psycopg.Connection[Any]) -> None:
+        self._schema = _postgres(store, raw)
+        self._clock = store.clock
+        self._raw = raw
+        if raw.autocommit and raw.info.transaction_status == _IDLE:
+            refuse_autocommit(named(raw), "with connection.transaction():")
+
+    def begin(self) -> None:
+        """Theirs is open, or opens with the first statement."""
+
+    def execute(self, query: Query) -> list[Row]:
+        """Run one statement."""
+        from psycopg import Cursor
+        from psycopg.rows import tuple_row
+
+        (text,) = texts(query.name, "postgres", "pyformat", self._schema, self._clock is not None)
+        with Cursor(self._raw, row_factory=tuple_row) as cursor:
+            cursor.execute(text.sql, values(query, self._clock))
+            return list(cursor.fetchall()) if cursor.description else []
+
+
+class OnAsyncPsycopg:
+    """A caller's async psycopg connection."""
+
+    def __init__(self, store: Store, raw: psycopg.AsyncConnection[Any]) -> None:
+        self._schema = _postgres(store, raw)
+        self._clock = store.clock
+        self._raw = raw
+        if raw.autocommit and raw.info.transaction_status == _IDLE:
+            refuse_autocommit(named(raw), "async with connection.transaction():")
+
+    async def begin(self) -> None:
+        """Theirs is open, or opens with the first statement."""
+
+    async def execute(self, query: Query) -> list[Row]:
+        """Run one statement."""
+        from psycopg import AsyncCursor
+        from psycopg.rows import tuple_row
+
+        (text,) = texts(query.name, "postgres", "pyformat", self._schema, self._clock is not None)
+        async with AsyncCursor(self._raw, row_factory=tuple_row) as cursor:
+            await cursor.execute(text.sql, values(query, self._clock))
+            return list(await cursor.fetchall()) if cursor.description else []
+
+
+class OnAsyncpg:
+    """A caller's asyncpg connection. All that goes in and out is text, numbers and booleans: codecs do not matter."""
+
+    def __init__(self, store: Store, raw: Any) -> None:
+        self._schema = _postgres(store, raw)
+        self._clock = store.clock
+        self._raw = raw
+        if not raw.is_in_transaction():
+            refuse_autocommit(named(raw), "async with connection.transaction():")
+
+    async def begin(self) -> None:
+        """Theirs is open."""
+
+    async def execute(self, query: Query) -> list[Row]:
+        """Run one statement."""
+        (text,) = texts(query.name, "postgres", "dollar", self._schema, self._clock is not None)
+        return [tuple(row) for row in await self._raw.fetch(text.sql, *text.numbered(values(query, self._clock)))]
+
+
+class _OnAlchemy:
+    """What a caller's SQLAlchemy connections and sessions share. They are not unwrapped: their BEGIN is lazy."""
+
+    def __init__(self, store: Store, raw: Any) -> None:
+        self._raw = raw
+        bind = raw.get_bind() if hasattr(raw, "get_bind") else raw
+        same_system(store, named(raw), bind.dialect.name)
+        self._store = store
+        self._schema = store.quoted
+        self._checked = False
+        self._dialect = store.dialect
+
+    def check(self, connection: Any, databases: Sequence[Row]) -> None:
+        """Refuse a connection that commits by itself, or is open on another file. To be called before the first use."""
+        level = connection.get_execution_options().get("isolation_level")
+        # What an engine was made with is not to be had otherwise.
+        level = level or getattr(connection.dialect, "_on_connect_isolation_level", None)
+        if level == "AUTOCOMMIT":
+            refuse_autocommit(named(self._raw), "an engine without AUTOCOMMIT")
+        if self._dialect == "sqlite":
+            same_file(self._store, named(self._raw), databases)
+        self._checked = True
+
+    def begins_late(self, connection: Any) -> bool:
+        """On SQLite the driver begins with the first write: what is looked at before would be in no transaction."""
+        return self._dialect == "sqlite" and not connection.connection.driver_connection.in_transaction
+
+    def statements(self, query: Query) -> Iterator[tuple[Any, dict[str, Any]]]:
+        """The texts to run, with their parameters."""
+        params = values(query, self._store.clock)
+        for text in texts(query.name, self._dialect, "alchemy", self._schema, self._store.clock is not None):
+            yield _clause(text.sql), text.named(params)
+
+
+class OnAlchemy(_OnAlchemy):
+    """A caller's SQLAlchemy Connection or Session."""
+
+    def begin(self) -> None:
+        """Theirs opens with the first statement."""
+        self._prepare()
+        if self.begins_late(self._connection()):
+            self._raw.execute(_clause("begin immediate"))
+
+    def execute(self, query: Query) -> list[Row]:
+        """Run a statement, or a script: the answer is what all of it returns."""
+        self._prepare()
+        answer: list[Row] = []
+        for statement, params in self.statements(query):
+            result = self._raw.execute(statement, params)
+            answer += [tuple(row) for row in result] if result.returns_rows else []
+        return answer
+
+    def _prepare(self) -> None:
+        if not self._checked:
+            connection = self._connection()
+            found = connection.execute(_clause(DATABASES)).fetchall() if self._dialect == "sqlite" else []
+            self.check(connection, found)
+
+    def _connection(self) -> Any:
+        return self._raw.connection() if hasattr(self._raw, "get_bind") else self._raw
+
+
+class OnAsyncAlchemy(_OnAlchemy):
+    """A caller's SQLAlchemy AsyncConnection or AsyncSession."""
+
+    async def begin(self) -> None:
+        """Theirs opens with the first statement."""
+        await self._prepare()
+        if self.begins_late((await self._connection()).sync_connection):
+            await self._raw.execute(_clause("begin immediate"))
+
+    async def execute(self, query: Query) -> list[Row]:
+        """Run a statement, or a script: the answer is what all of it returns."""
+        await self._prepare()
+        answer: list[Row] = []
+        for statement, params in self.statements(query):
+            result = await self._raw.execute(statement, params)
+            answer += [tuple(row) for row in result] if result.returns_rows else []
+        return answer
+
+    async def _prepare(self) -> None:
+        if not self._checked:
+            connection = await self._connection()
+            found = (await connection.execute(_clause(DATABASES))).fetchall() if self._dialect == "sqlite" else []
+            self.check(connection.sync_connection, found)
+
+    async def _connection(self) -> Any:
+        return await self._raw.connection() if hasattr(self._raw, "get_bind") else self._raw
+
+
+@contextmanager
+def _plain(raw: sqlite3.Connection) -> Iterator[None]:
+    """Rows as tuples and text as str, whatever the caller made of them."""
+    rows, text = raw.row_factory, raw.text_factory
+    raw.row_factory, raw.text_factory = None, str
+    try:
+        yield
+    finally:
+        raw.row_factory, raw.text_factory = rows, text
+
+
+class OnCallersSQLite(SQLiteAdapter):
+    """A caller's sqlite3 connection to the very file that the jobs live in."""
+
+    def __init__(self, store: Store, raw: sqlite3.Connection) -> None:
+        super().__init__(raw, store.quoted, store.clock)
+        with _plain(raw):
+            own = same_file(store, named(raw), raw.execute("pragma database_list").fetchall())
+            commits_alone = raw.isolation_level is None or getattr(raw, "autocommit", -1) is True
+            if commits_alone and not raw.in_transaction:
+                refuse_autocommit(named(raw), 'connection.execute("begin immediate")')
+            sqlite_schema(own, raw)
+
+    def begin(self) -> None:
+        """Theirs is open, or else opens now."""
+        sqlite_begin(self._raw)
+
+    def execute(self, query: Query) -> list[Row]:
+        """Run a script, whatever factories the connection has."""
+        with _plain(self._raw):
+            return super().execute(query)
+
+
+def _clause(sql: str) -> Any:
+    from sqlalchemy import text
+
+    return text(sql)
+
+
+DATABASES = "pragma database_list"
+
+_IDLE = 0  # psycopg's TransactionStatus.IDLE
+
+_SYNC: dict[str, Callable[[Store, Any], Connection]] = {
+    "django.BaseDatabaseWrapper": OnDjango,
+    "django.ConnectionProxy": OnDjango,
+    "psycopg.Connection": OnPsycopg,
+    "sqlalchemy.Connection": OnAlchemy,
+    "sqlalchemy.Session": OnAlchemy,
+    "sqlalchemy.scoped_session": OnAlchemy,
+    "sqlite3.Connection": OnCallersSQLite,
+}
+_ASYNC: dict[str, Callable[[Store, Any], AsyncConnection]] = {
+    "psycopg.AsyncConnection": OnAsyncPsycopg,
+    "asyncpg.Connection": OnAsyncpg,
+    "asyncpg.PoolConnectionProxy": OnAsyncpg,
+    "sqlalchemy.AsyncConnection": OnAsyncAlchemy,
+    "sqlalchemy.AsyncSession": OnAsyncAlchemy,
+    "sqlalchemy.async_scoped_session": OnAsyncAlchemy,
+}
+
+
+def _kind(connection: Any) -> str:
+    """`library.Class` of the first base class that we know; subclasses count."""
+    for base in type(connection).__mro__:
+        kind = f"{base.__module__.partition('.')[0]}.{base.__name__}"
+        if kind in _SYNC or kind in _ASYNC:
+            return kind
+    return ""
+
+
+def _unknown(store: Store, connection: Any) -> NoReturn:
+    known = ", ".join(sorted({*_SYNC, *_ASYNC}))
+    raise TypeError(f"cannot work on {named(connection)}; known are {known}")
+
+
+def _postgres(store: Store, connection: Any) -> str:
+    if store.dialect != "postgres":
+        raise InvalidInput(f"{named(connection)} speaks to PostgreSQL, but the jobs live in {store.where}")
+    return store.quoted
+
+
+@contextmanager
+def _clear_errors(where: str) -> Iterator[None]:
+    """What a driver says in its own words, where we know what to do about it. The rest is passed on as it is."""
+    try:
+        yield
+    except Exception as error:
+        of_django = type(error).__module__ == "django.db.utils"
+        cause = (error.__cause__ if of_django else getattr(error, "orig", None)) or error
+        missing = getattr(cause, "sqlstate", None) in ("42P01", "3F000") or "no such table: " in str(cause)
+        if missing and not isinstance(error, ReletError):
+            raise SchemaMismatch(f"{where} holds no Relet schema: run app.client.migrate()") from error
+        if is_busy(cause):
+            begin = 'the option "transaction_mode": "IMMEDIATE" of the database' if of_django else '"begin immediate"'
+            raise StoreBusy(
+                "SQLite refuses the write: another connection holds the lock, or has written since your transaction "
+                f"first read; begin transactions that will write with {begin}, and try again"
+            ) from error
+        raise

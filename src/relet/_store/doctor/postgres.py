@@ -1,0 +1,266 @@
+"""A store in PostgreSQL, examined over a connection of its own: whatever its schema's version is, and read-only.
+
+Each check is a short transaction with a timeout; none takes a lock that anybody waits for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from functools import partial
+from select import select
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import errors as pg
+from psycopg.pq import ExecStatus
+
+from ..._core.finding import Finding
+from ...errors import StoreError
+from ..flows import doctor
+from ..postgres import OwnConnection, PostgresStore
+from ..postgres_pool import PostgresPool
+from ..query import Flow, read
+from ..runner import drive
+from ..urls import hide
+from . import (
+    common,
+    expected,
+    judge,
+    judge_server,
+    judge_tables,
+)
+from .common import Check, Lost
+from .judge_server import Connections, Holder, ServerFacts
+from .judge_tables import (
+    Autovacuum,
+    Index,
+    Object,
+    Partition,
+    Privilege,
+    Table,
+)
+
+R = TypeVar("R")
+
+CONNECT_WITHIN = 5.0
+FIRST_ANSWER_WITHIN = 5.0
+POOL_ANSWERS_WITHIN = 2.0
+POOL_ROUNDS = 4
+SMALLEST_INDEX = 1000  # pages: below that there is nothing to gain
+OPEN = (
+    "begin isolation level read committed read only; "
+    "set local statement_timeout = '3s'; set local lock_timeout = '500ms'"
+)
+
+
+def examine(store: PostgresStore) -> list[Finding]:
+    """All findings, in the order in which they were come to."""
+    return list(_Examination(store).findings())
+
+
+class _Examination:
+    """One store, seen once."""
+
+    def __init__(self, store: PostgresStore) -> None:
+        self._store = store
+        self._server = PostgresPool(store._url, 1, CONNECT_WITHIN)
+        self._raw: psycopg.Connection[Any]
+
+    def findings(self) -> Iterator[Finding]:
+        """Reach the server, then ask it."""
+        try:
+            self._raw = self._connect()
+        except StoreError as error:
+            yield Finding("connection", "error", str(error), "check host, port, name and password, and that it runs")
+            return
+        with closing(self._raw):
+            self._raw.prepare_threshold = None
+            pid = _answer(self._raw, FIRST_ANSWER_WITHIN)
+            if pid is None:
+                text = f"{self._server.where} took the connection, and gave no answer within {FIRST_ANSWER_WITHIN:g} s"
+                advice = "if a pooler stands between, its pool is used up; else see what the server is busy with"
+                yield Finding("connection", "error", text, advice)
+                return
+            yield Finding("connection", "ok", f"{self._server.where} answers")
+            yield from common.go_through(self._checks(pid), self._run, self._shown)
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        """To the server that programs would find; if there is none that takes writes, to any."""
+        began = time.monotonic()
+        try:
+            return self._server.open()
+        except StoreError:
+            if time.monotonic() - began < CONNECT_WITHIN / 2:  # a server said no: one that is away is not asked again
+                with suppress(StoreError):
+                    return self._server.open(target_session_attrs="any")
+            raise
+
+    def _checks(self, pid: int) -> Iterator[Check]:
+        """The schema's version decides what else there is to be looked at."""
+        yield Check("pooler", partial(self._pooler, pid))
+        yield Check("server", server)
+        yield Check("clock", clock)
+        yield Check("connections", connections)
+        yield Check("notifications", notifications)
+        yield Check("old_transactions", holders)
+        found: list[doctor.Version] = []
+        yield Check("schema", partial(_version, found))
+        if found and found[0].number:
+            wanted = expected.in_postgres(self._store.quoted, found[0].number)
+            yield from _of_schema(self._store.quoted, wanted, found[0].age)
+            yield from common.JOBS
+
+    def _run(self, flow: Callable[[], Flow[R]]) -> R:
+        """In a transaction of its own, which is undone."""
+        try:
+            self._raw.execute(OPEN)
+            return drive(flow(), OwnConnection(self._raw, self._store.quoted, clock=self._store.clock))[0]
+        except psycopg.Error as error:
+            if "statement pooling" in str(error):
+                text = "a pooler in statement mode stands between, which refuses transactions: nothing can be enqueued"
+                raise Lost(Finding("pooler", "error", text, "PgBouncer: pool_mode = transaction, or session")) from None
+            if self._raw.closed:
+                raise self._lost(f"the connection was lost: {self._shown(error)}") from None
+            raise
+        finally:
+            if not self._raw.closed:
+                with suppress(psycopg.Error):
+                    self._raw.execute("rollback")
+
+    def _lost(self, text: str) -> Lost:
+        advice = "see what the server's log, or the pooler's, says of it, and ask again"
+        return Lost(Finding("connection", "error", text, advice))
+
+    def _shown(self, error: Exception) -> str:
+        if isinstance(error, pg.QueryCanceled):
+            return "it took longer than 3 s"
+        if isinstance(error, pg.LockNotAvailable):
+            return "somebody holds a lock on what it looks at"
+        return hide(str(error), self._store._url)
+
+    def _pooler(self, pid: int) -> Flow[list[Finding]]:
+        """Ask by turns on two connections: outside of transactions a session has its server process to itself.
+
+        Our own transaction is over by then, so that what answers next may be another process.
+        """
+        yield from ()
+        if pid == self._raw.info.backend_pid:
+            return judge_server.pooler(False, [pid], [])
+        self._raw.execute("rollback")
+        ours: list[int] = [pid]
+        others: list[int | None] = []
+        with closing(self._server.open(target_session_attrs="any")) as other:
+            for _ in range(POOL_ROUNDS):
+                others.append(_answer(other, POOL_ANSWERS_WITHIN))
+                if others[-1] is None:
+                    break
+                again = _answer(self._raw, POOL_ANSWERS_WITHIN)
+                if again is None:
+                    raise self._lost(f"the pooler gave no connection within {POOL_ANSWERS_WITHIN:g} s")
+                ours.append(again)
+        return judge_server.pooler(True, ours, others)
+
+
+def _answer(raw: psycopg.Connection[Any], seconds: float) -> int | None:
+    """The server process that answers; None if none does in time. A pooler may keep a statement waiting for long."""
+    conn, pid = raw.pgconn, None
+    give_up = time.monotonic() + seconds
+    try:
+        conn.send_query(b"select pg_backend_pid()")
+        while conn.is_busy():
+            if not select([conn.socket], [], [], max(give_up - time.monotonic(), 0))[0]:
+                return None
+            conn.consume_input()
+        while result := conn.get_result():
+            if result.status == ExecStatus.TUPLES_OK:
+                pid = int(result.get_value(0, 0) or 0)
+    except psycopg.OperationalError:
+        return None
+    return pid
+
+
+def _version(found: list[doctor.Version]) -> Flow[list[Finding]]:
+    found.append((yield from doctor.version()))
+    return common.schema(found[0], "postgres")
+
+
+def clock(here: Callable[[], float] = time.time) -> Flow[list[Finding]]:
+    """The quickest of a few answers is the most exact."""
+    asked = []
+    for _ in range(3):
+        before = here()
+        ((there,),) = yield read("inspect/clock")
+        asked.append((before, there, here()))
+    return judge.clock(*min(asked, key=lambda one: one[2] - one[0]))
+
+
+def server() -> Flow[list[Finding]]:
+    """Version, writes, durability."""
+    (row,) = yield read("doctor/server")
+    return judge_server.server(ServerFacts(*row))
+
+
+def connections() -> Flow[list[Finding]]:
+    """Room for more of them."""
+    (row,) = yield read("doctor/connections")
+    return judge_server.connections(Connections(*row))
+
+
+def notifications() -> Flow[list[Finding]]:
+    """Their queue."""
+    ((used,),) = yield read("doctor/notifications")
+    return judge_server.notifications(used)
+
+
+def holders() -> Flow[list[Finding]]:
+    """What holds back vacuum."""
+    return judge_server.holders([Holder(*row) for row in (yield read("doctor/lock_holders"))])
+
+
+def _of_schema(quoted: str, wanted: expected.Objects, age: float | None) -> Iterator[Check]:
+    """What is looked at in one schema."""
+
+    def objects() -> Flow[list[Finding]]:
+        found = [Object(*row) for row in (yield read("doctor/objects"))]
+        return judge_tables.objects(found, wanted, quoted)
+
+    def autovacuum() -> Flow[list[Finding]]:
+        on, tables = (yield from _autovacuum()), (yield from _tables())
+        return judge_tables.autovacuum(on, tables, wanted, quoted)
+
+    def dead_rows() -> Flow[list[Finding]]:
+        on, tables = (yield from _autovacuum()), (yield from _tables())
+        return judge_tables.dead_rows(tables, on, age, quoted)
+
+    def bloat() -> Flow[list[Finding]]:
+        tables = yield from _tables()
+        indexes = [Index(*row) for row in (yield read("doctor/indexes", pages=SMALLEST_INDEX))]
+        return judge_tables.bloat(tables, indexes, quoted)
+
+    def partitions() -> Flow[list[Finding]]:
+        return judge_tables.partitions([Partition(*row) for row in (yield read("doctor/partitions"))], quoted)
+
+    def privileges() -> Flow[list[Finding]]:
+        (facts,) = yield read("doctor/server")
+        found = yield read("doctor/privileges")
+        having = [Privilege(*row) for row in found]
+        return judge_tables.privileges(having, ServerFacts(*facts).role, quoted)
+
+    yield Check("indexes", objects)
+    yield Check("autovacuum", autovacuum)
+    yield Check("dead_rows", dead_rows)
+    yield Check("bloat", bloat)
+    yield Check("partitions", partitions)
+    yield Check("privileges", privileges)
+
+
+def _autovacuum() -> Flow[Autovacuum]:
+    (row,) = yield read("doctor/autovacuum")
+    return Autovacuum(*row)
+
+
+def _tables() -> Flow[list[Table]]:
+    rows = yield read("doctor/tables")
+    return [Table(*row) for row in rows]

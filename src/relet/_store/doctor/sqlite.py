@@ -1,0 +1,169 @@
+"""A store in SQLite, examined over a connection of its own that only reads, whatever its schema's version is.
+
+The file is never opened but by SQLite: closing it would let go of the locks that SQLite has on it in this process. The
+write-ahead log carries no locks, and may be read.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from ..._core.finding import Finding, size
+from .. import sqlite as store_sqlite
+from ..flows import doctor
+from ..query import Flow, read
+from ..runner import drive
+from ..sqlite import SQLiteAdapter, SQLiteStore
+from . import common, expected, judge_file
+from .common import Check
+from .judge_file import Made, Pages, Place
+
+R = TypeVar("R")
+
+SECONDS_FOR_A_CHECK = 3.0
+A_WHILE = 1.2  # upkeep writes more often than that
+INSTRUCTIONS_BETWEEN = 10_000  # of SQLite's machine: often enough to notice that the time is over
+
+
+def examine(store: SQLiteStore) -> list[Finding]:
+    """All findings, in the order in which they were come to."""
+    return list(_memory(store) if store.path is None else _file(store, store.path))
+
+
+def _memory(store: SQLiteStore) -> Iterator[Finding]:
+    yield Finding("file", "info", "the jobs live in the memory of this process, and are gone when it ends")
+    if store._writer is None:
+        with store._writing:
+            store._open_writer()  # what is in memory is there while somebody has it open
+    with closing(store._connect()) as raw:
+        raw.execute("pragma busy_timeout = 1000")
+        yield from common.go_through(_of_schema(store), partial(_run, raw, store), str)
+
+
+def _file(store: SQLiteStore, path: str) -> Iterator[Finding]:
+    yield from judge_file.library(sqlite3.sqlite_version_info)
+    place = judge_file.place(_place(path))
+    yield from place
+    if any(one.check == "file_system" and one.level == "error" for one in place):
+        return  # to open it there is no better than to use it
+    if not os.path.exists(path):
+        yield Finding("file", "info", f"{path} does not exist yet: the first use makes it, schema and all")
+        return
+    try:
+        raw = _connect(path)
+    except sqlite3.Error as error:
+        advice = "is it a SQLite file, and may this user read it and write its folder?"
+        yield Finding("file", "error", f"{path} cannot be opened: {error}", advice)
+        return
+    with closing(raw):
+        yield Finding("file", "ok", f"{path} can be opened")
+        run = partial(_run, raw, store)
+        yield from common.go_through(_of_file(store, path), run, str)
+        yield from common.go_through(_of_schema(store), run, str)
+
+
+def _place(path: str) -> Place:
+    folder = os.path.dirname(path)
+    there = os.path.isdir(folder)
+    return Place(
+        path,
+        store_sqlite.file_system(path),
+        not os.path.exists(path) or os.access(path, os.W_OK),
+        there and os.access(folder, os.W_OK),
+        shutil.disk_usage(folder).free if there else None,
+    )
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    raw = sqlite3.connect(
+        f"{Path(path).as_uri()}?mode=rw", uri=True, isolation_level=None, check_same_thread=False, timeout=1.0
+    )
+    try:
+        raw.execute("pragma query_only = on")
+        raw.execute("select count(*) from sqlite_master").fetchall()
+    except BaseException:
+        raw.close()
+        raise
+    return raw
+
+
+def _run(raw: sqlite3.Connection, store: SQLiteStore, flow: Callable[[], Flow[R]]) -> R:
+    """Nothing is locked but for others who would checkpoint; what takes too long is interrupted."""
+    give_up = time.monotonic() + SECONDS_FOR_A_CHECK
+    raw.set_progress_handler(lambda: time.monotonic() > give_up, INSTRUCTIONS_BETWEEN)
+    try:
+        return drive(flow(), SQLiteAdapter(raw, store.quoted, store.clock))[0]
+    except sqlite3.OperationalError as error:
+        if time.monotonic() > give_up:
+            raise TimeoutError(f"it took longer than {SECONDS_FOR_A_CHECK:g} s") from error
+        raise
+    finally:
+        raw.set_progress_handler(None, 0)
+
+
+def _of_file(store: SQLiteStore, path: str) -> Iterator[Check]:
+    def pages() -> Flow[list[Finding]]:
+        return judge_file.pages((yield from _pages()), store._synchronous)
+
+    def wal() -> Flow[list[Finding]]:
+        yield from ()
+        whole, used = _wal(Path(f"{path}-wal"))
+        if used >= judge_file.WAL_GROWN:
+            time.sleep(A_WHILE)
+        return judge_file.wal(whole, used, _wal(Path(f"{path}-wal"))[1])
+
+    yield Check("journal", pages)
+    yield Check("wal", wal)
+    yield Check("integrity", integrity)
+
+
+def _of_schema(store: SQLiteStore) -> Iterator[Check]:
+    found: list[doctor.Version] = []
+
+    def version() -> Flow[list[Finding]]:
+        found.append((yield from doctor.version()))
+        if store.path is None and found[0].number == 0:
+            return [Finding("schema", "ok", "nothing is there yet: the first use makes the schema")]
+        return common.schema(found[0], "sqlite")
+
+    def objects() -> Flow[list[Finding]]:
+        wanted = expected.in_sqlite(store.quoted, found[0].number)
+        return judge_file.objects([Made(*row) for row in (yield read("doctor/objects"))], wanted, store.quoted)
+
+    yield Check("schema", version)
+    if found and found[0].number:
+        yield Check("indexes", objects)
+        yield from common.JOBS
+
+
+def integrity() -> Flow[list[Finding]]:
+    """Only where it is over soon."""
+    facts = yield from _pages()
+    whole = facts.page * facts.number
+    if whole > judge_file.MOST_CHECKED:
+        text = f"not checked: {size(whole)} take too long (it is done up to {size(judge_file.MOST_CHECKED)})"
+        return [Finding("integrity", "info", text, "in a quiet hour: pragma quick_check with the sqlite3 shell")]
+    return judge_file.integrity([row[0] for row in (yield read("doctor/integrity"))])
+
+
+def _pages() -> Flow[Pages]:
+    (journal,), (page,), (number,), (free,) = yield read("doctor/file")
+    return Pages(journal, page, number, free)
+
+
+def _wal(path: Path) -> tuple[int, int]:
+    """How large the write-ahead log is, and how much of it counts."""
+    try:
+        with path.open("rb") as file:
+            whole = os.fstat(file.fileno()).st_size
+            return whole, judge_file.wal_in_use(lambda at, length: os.pread(file.fileno(), length, at), whole)
+    except FileNotFoundError:
+        return 0, 0

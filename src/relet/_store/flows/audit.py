@@ -1,0 +1,67 @@
+"""The audit trail: who did what. Written in the transaction that does it, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from ..._core.job import utc
+from ..._core.views import AuditEntry, AuditPage
+from ..query import (
+    BEGIN,
+    Flow,
+    as_json,
+    look,
+    read,
+    repeat_of,
+    repeated_by,
+    write,
+)
+
+R = TypeVar("R")
+
+
+class Note(Struct, frozen=True):
+    """An entry to be written. Its id is made once, so that a repeated try writes it once."""
+
+    id: str
+    who: str
+    what: str
+    subject: str
+    detail: dict[str, Any]
+
+
+def noted_again(note: Note, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -> Flow[R]:
+    """The same once an earlier try may have been committed: the entry has an id and is written once."""
+    return noted(note, repeat_of(flow), *args, **kwargs)
+
+
+@repeated_by(noted_again)
+def noted(note: Note, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -> Flow[R]:
+    """Run a flow, and note who did it in the same transaction. What says False has found nothing to do."""
+    yield BEGIN
+    result = yield from flow(*args, **kwargs)
+    if result is False:
+        return result
+    detail = as_json(note.detail) if note.detail else None
+    yield write("audit/insert", id=note.id, who=note.who, what=note.what, subject=note.subject, detail=detail)
+    return result
+
+
+def nothing() -> Flow[None]:
+    """What is only to be noted."""
+    yield BEGIN
+
+
+@look
+def actions(*, limit: int, before: str | None = None) -> Flow[AuditPage]:
+    """A page of what was done, the latest first."""
+    found = yield read("audit/page", before=before, most=limit + 1)
+    entries = [
+        AuditEntry(id, utc(at), who, what, subject, msgspec.json.decode(detail) if detail else {})
+        for id, at, who, what, subject, detail in found
+    ]
+    return AuditPage(entries[:limit], entries[limit - 1].id if len(entries) > limit else None)

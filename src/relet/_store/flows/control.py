@@ -1,0 +1,320 @@
+"""What people say to jobs (cancel, pause, resume, run_now, complete, delete) and to queues (pause, resume, limit).
+
+Each locks the job first and decides in a later statement. A job that is over, or gone, has no row to lock. With
+`chain`, the job meant is the one of its chain that is not over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from ..._core import machine
+from ..._core.job import (
+    Draft,
+    Job,
+    Request,
+    State,
+    Wait,
+)
+from ..._core.machine import Change
+from ...errors import InvalidTransition, JobNotFound, KeyTaken
+from ..query import (
+    BEGIN,
+    Flow,
+    Notify,
+    Row,
+    as_json,
+    read,
+    write,
+)
+from . import (
+    chains,
+    enqueue,
+    inspect,
+    mapping,
+    promote,
+    unique_keys,
+)
+
+PATIENCE = chains.PATIENCE
+
+
+class _Locked(Struct, frozen=True):
+    """What a verb needs to know of the job that it has locked."""
+
+    id: str
+    state: State
+    wait: Wait | None
+    attempt: int
+    losses: int
+    target: str | None
+    holds: bool
+    waits: int
+    ahead: bool  # its time has not come
+    unique: str | None
+    windowed: bool
+    chain: str
+    task: str
+
+    @property
+    def lines_up(self) -> bool:
+        """It has a target, and has to wait in line for it."""
+        return self.target is not None and not self.holds
+
+    @classmethod
+    def of(cls, row: Row) -> _Locked:
+        """From a row of `lock`."""
+        id, state, wait, attempt, losses, target, holds, waits, ahead, unique, windowed, chain, task = row
+        wait = None if wait is None else Wait(wait)
+        return cls(
+            id,
+            State(state),
+            wait,
+            attempt,
+            losses,
+            target,
+            bool(holds),
+            waits,
+            bool(ahead),
+            unique,
+            bool(windowed),
+            chain,
+            task,
+        )
+
+
+def cancel(job_id: str, *, chain: bool = False) -> Flow[Job[Any]]:
+    """End a job; ask the owner of a running one to end it."""
+    job = yield from _lock(job_id, "cancel", chain)
+    if job.state is State.RUNNING:
+        yield from _request(job, "cancel")
+    else:
+        yield from _finish(job, State.CANCELLED, None, False)
+    return (yield from _reload(job.id))
+
+
+def pause(job_id: str) -> Flow[Job[Any]]:
+    """Hold a job back until it is resumed; ask the owner of a running one to give it up."""
+    job = yield from _lock(job_id, "pause")
+    if job.state is State.RUNNING:
+        yield from _request(job, "pause")
+    else:
+        wait = machine.pause(job.wait, job.ahead, job.lines_up)
+        change = Change(job.id, "pause", State.PAUSED, job.attempt, job.losses, wait=wait, holds=job.holds)
+        yield from _change(change)
+    return (yield from _reload(job_id))
+
+
+def resume(job_id: str) -> Flow[Job[Any]]:
+    """Let a paused or failed job go on, with its attempts anew. An error if its unique key was taken meanwhile."""
+    job = yield from _lock(job_id, "resume")
+    if job.state is State.FAILED:
+        yield from _retake_key(job)
+    ahead = job.ahead and job.state is State.PAUSED and job.wait is None
+    wait = machine.resume(job.waits > 0, ahead, job.lines_up)
+    change = Change(job.id, "resume", State.PENDING, 0, 0, wait=wait, holds=job.holds)
+    yield from _change(change, keep_run_at=ahead)
+    return (yield from _reload(job_id))
+
+
+def run_now(job_id: str) -> Flow[Job[Any]]:
+    """Make a job that waits for its time due at once."""
+    job = yield from _lock(job_id, "run_now")
+    if job.wait is not Wait.TIME:
+        raise InvalidTransition(job_id, "run_now", f"pending, and waits for {job.wait}", "only time can be skipped")
+    change = Change(job.id, "run_now", State.PENDING, job.attempt, job.losses, wait=Wait.TIME, holds=job.holds)
+    yield from _change(change)
+    return (yield from _reload(job_id))
+
+
+def complete(
+    job_id: str,
+    result: str | None,
+    continue_with: Draft[Any] | None = None,
+    *,
+    chain: bool = False,
+    fits: Callable[[str], object] | None = None,
+    theirs: bool = False,
+) -> Flow[Job[Any]]:
+    """Succeed a job from outside. A running owner finds that its lease is gone.
+
+    `fits` is given the task of the job, and raises if the result is not one of that task. `theirs`: the transaction is
+    a caller's, and may stay open. It waits for locks as its owner likes, and no owner of a job must wait for it.
+    """
+    job = yield from _lock(job_id, "complete", chain, patient=theirs)
+    if theirs and job.state is State.RUNNING:
+        raise InvalidTransition(job.id, "complete", job.state, "in a transaction of yours it must not be")
+    if fits is not None:
+        fits(job.task)
+    if continue_with is not None:
+        refused = yield from enqueue.refuse_successors({job.id: (continue_with, job.chain)})
+        if refused:
+            raise refused[job.id]
+    root, position, watched = yield from _finish(job, State.SUCCEEDED, result, continue_with is not None)
+    if continue_with is not None:
+        successor = enqueue.Successor(continue_with, root, position + 1, watched)
+        yield from enqueue.add_successors([successor])
+    if job.state is State.RUNNING:
+        yield Notify("request")
+    return (yield from _reload(job.id))
+
+
+def delete(job_id: str) -> Flow[bool]:
+    """Remove a job and its history, whatever its state. False: there was none."""
+    yield BEGIN
+    yield write("control/set_lock_timeout", seconds=PATIENCE)
+    running = any(row[1] == State.RUNNING for row in (yield write("control/lock_job", ids=as_json([job_id]))))
+    there = [mapping.job(row) for row in (yield read("inspect/get", ids=as_json([job_id])))]
+    if there and there[0].state.over:
+        yield from promote.announce(there[0].chain)  # the jobs that waited for it get its result
+    yield from chains.remove([job_id])
+    if running:
+        yield Notify("request")
+    if there:
+        yield Notify("jobs")
+        yield Notify("done")
+    return bool(there)
+
+
+def bulk(
+    verb: Callable[..., Flow[Any]], job_ids: Sequence[str], following: str | None = None
+) -> Flow[tuple[int, int, str | None]]:
+    """Apply a verb to these jobs in one transaction. Returns how many were changed, how many refused, and `following`.
+
+    `following` is where the next step starts: stored with the answer, so that a repeated step leads to the same one.
+    """
+    done = refused = 0
+    for job_id in sorted(job_ids):
+        try:
+            there = yield from verb(job_id)
+        except (JobNotFound, InvalidTransition, KeyTaken):
+            there = False
+        done, refused = (done + 1, refused) if there else (done, refused + 1)
+    return done, refused, following
+
+
+def signal(job_id: str, name: str, value: str | None) -> Flow[bool]:
+    """Tell a job something. Inserts, and locks nothing. False: it was told something under this name before."""
+    yield BEGIN
+    job = yield from _reload(job_id)
+    if job.state.over:
+        raise InvalidTransition(job_id, "signal", job.state)
+    told = yield write("control/insert_signal", job=job_id, name=name, value=value)
+    yield Notify("jobs")
+    return bool(told)
+
+
+def watch(job_ids: Sequence[str]) -> Flow[dict[str, str]]:
+    """Somebody waits for these jobs' chains: whoever ends them shall say so. Returns the chain of each."""
+    chains = yield from inspect.chains_of(job_ids)
+    unknown = [id for id in job_ids if id not in chains]
+    if unknown:
+        raise JobNotFound(*unknown)
+    yield write("promote/watch_chains", chains=as_json(sorted(set(chains.values()))))
+    yield Notify("queued")  # a claim may have passed over the rows just now, as they were locked
+    return chains
+
+
+def set_queue(
+    queue: str,
+    *,
+    paused: bool | None = None,
+    max_running: int | Literal["keep"] | None = "keep",
+    fair: bool | None = None,
+    rate: tuple[str, int | None, float] | None = None,
+) -> Flow[None]:
+    """Pause, resume or limit a queue; what is not given stays as it is. A rate: whose, how many, within how long."""
+    yield BEGIN
+    limit = None if max_running == "keep" else max_running
+    yield write(
+        "limits/set_queue", queue=queue, paused=paused, max_running=limit, keep=max_running == "keep", fair=fair
+    )
+    if rate is not None:
+        key, number, per = rate
+        if number is None:
+            yield write("limits/delete_rate", queue=queue, key=key)
+        else:
+            yield write("limits/set_rate", queue=queue, key=key, rate=number, per=per)
+    if fair is not None or rate is not None:
+        yield write("limits/refresh_queue_flags", queue=queue)
+    yield Notify("queued")
+    if paused:
+        yield Notify("request")  # workers that have taken jobs of it in advance give them back
+
+
+def name_keyless(queue: str, *, most: int = 1000) -> Flow[bool]:
+    """Where keys matter, jobs without one have the key ''. Some at a time; True: there may be more."""
+    return len((yield write("limits/backfill_group", queue=queue, most=most))) == most
+
+
+def _lock(job_id: str, verb: str, chain: bool = False, *, patient: bool = False) -> Flow[_Locked]:
+    """The job, locked, if the table allows the verb."""
+    yield BEGIN
+    if not patient:
+        yield write("control/set_lock_timeout", seconds=PATIENCE)
+    while True:
+        found = yield from _lock_live_of_chain(job_id) if chain else _lock_one(job_id)
+        if found:
+            job = _Locked.of(found[0])
+            machine.check(job.id, verb, job.state)
+            return job
+        seen = (yield from inspect.chain(job_id)).last if chain else (yield from _reload(job_id))
+        if seen.state.over:
+            machine.check(seen.id, verb, seen.state)
+        # Else it was committed between the two looks, or the chain went on: there is something to lock now.
+
+
+def _lock_one(job_id: str) -> Flow[list[Row]]:
+    return (yield write("control/lock_job", ids=as_json([job_id])))
+
+
+def _lock_live_of_chain(job_id: str) -> Flow[list[Row]]:
+    """The one job of the chain that is not over. None if the chain is over, or went on while we waited for the lock."""
+    chains = yield from inspect.chains_of([job_id])
+    return (yield write("control/lock_chains", chains=as_json(list(chains.values()))))
+
+
+def _reload(job_id: str) -> Flow[Job[Any]]:
+    found = yield read("inspect/get", ids=as_json([job_id]))
+    if not found:
+        raise JobNotFound(job_id)
+    return mapping.job(found[0])
+
+
+def _request(job: _Locked, request: Request) -> Flow[None]:
+    yield write("control/set_request", id=job.id, request=request)
+    yield Notify("request")
+
+
+def _change(change: Change, keep_run_at: bool = False) -> Flow[None]:
+    yield write("settle/change", batch=as_json([mapping.change_row(change, keep_run_at=keep_run_at)]))
+    yield Notify("jobs")
+
+
+def _finish(job: _Locked, state: State, result: str | None, continued: bool) -> Flow[tuple[str, int, bool]]:
+    if job.unique is not None and job.waits:
+        yield write("control/return_keys", ids=as_json([job.id]))
+    # An owner that is overtaken must not find its token, and take this for its own doing.
+    change = Change(job.id, "complete", state, job.attempt, job.losses, keeps_token=job.state is not State.RUNNING)
+    batch = as_json([mapping.finish_row(change, result, continued)])
+    ((_, chain, position, watched, _),) = yield write("settle/finish", batch=batch)
+    yield Notify("done")
+    yield Notify("jobs")
+    return chain, position, bool(watched)
+
+
+def _retake_key(job: _Locked) -> Flow[None]:
+    """A failed job gave its key up, and takes it anew. A window that is over is not opened again."""
+    if job.unique is None:
+        return
+    if job.windowed:
+        for key, holder, over in (yield read("control/key_holders", keys=as_json([job.unique]))):
+            if holder != job.id and not over:
+                raise KeyTaken(key, holder)
+        return
+    wanted: Draft[Any] = Draft(job.id, "", "", unique=job.unique)
+    for key, holder in (yield from unique_keys.take([wanted])).values():
+        raise KeyTaken(key, holder)

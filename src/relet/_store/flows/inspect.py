@@ -1,0 +1,309 @@
+"""What people ask of jobs and queues: get, attempts, chain, blockers, queues, explain. Nothing is changed here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from msgspec import Struct, structs
+
+from ..._core.job import (
+    AttemptRecord,
+    BlockerInfo,
+    Chain,
+    Job,
+    State,
+    Wait,
+    maybe_utc,
+    utc,
+)
+from ..._core.validate import MOST_SECONDS
+from ..._core.views import QueueInfo, RateInfo
+from ...errors import JobNotFound
+from ..query import (
+    LONG,
+    Flow,
+    Row,
+    as_json,
+    bounded,
+    look,
+    pairs,
+    read,
+)
+from . import limits, workers
+from . import mapping as rows
+
+MOST_COUNTED = 5000  # live jobs, for each look at the queues: a few milliseconds
+SAMPLES_FOR = 600.0  # seconds: older ones say nothing of now
+
+
+class Ends(Struct, frozen=True):
+    """What has become of chains: the last jobs of those that have ended, the states of the others, and the gone."""
+
+    ended: dict[str, Job[Any]]
+    states: dict[str, str]
+    gone: frozenset[str]
+
+
+@look
+def get(job_id: str) -> Flow[Job[Any] | None]:
+    """One job, or None."""
+    found = yield read("inspect/get", ids=as_json([job_id]))
+    return rows.job(found[0]) if found else None
+
+
+@look
+def get_many(job_ids: Sequence[str]) -> Flow[dict[str, Job[Any]]]:
+    """Those of the jobs that exist."""
+    return {row[0]: rows.job(row) for row in (yield read("inspect/get", ids=as_json(list(job_ids))))}
+
+
+@look
+def attempts(job_id: str) -> Flow[list[AttemptRecord]]:
+    """Every attempt of a job, the one that runs now included, in order."""
+    found = yield read("inspect/attempts", id=job_id)
+    records = [_attempt(job_id, row) for row in found]
+    if not records and not (yield read("inspect/get", ids=as_json([job_id]))):
+        raise JobNotFound(job_id)
+    return records
+
+
+@look
+def chains_of(job_ids: Sequence[str]) -> Flow[dict[str, str]]:
+    """The chain of each job that is known. A chain goes by the id of its first job, also once that one was pruned."""
+    found: dict[str, str] = pairs((yield read("inspect/chains_of", ids=as_json(job_ids))))
+    missing = [id for id in job_ids if id not in found]
+    if missing:
+        found |= pairs((yield read("inspect/chains_of_pruned", ids=as_json(missing))))
+    return found
+
+
+@look
+def chain(job_id: str) -> Flow[Chain]:
+    """The chain that a job belongs to."""
+    found = yield read("inspect/chain", id=job_id)
+    if not found:
+        raise JobNotFound(job_id)
+    return Chain(tuple(sorted((rows.job(row) for row in found), key=lambda job: job.position)))
+
+
+@look
+def ends(chains: Sequence[str]) -> Flow[Ends]:
+    """Which of these chains are over or have failed. The job itself is read only of those."""
+    found: dict[str, str] = pairs((yield read("promote/chain_states", chains=as_json(chains))))
+    gone = frozenset(chain for chain in chains if chain not in found)
+    ending = [chain for chain, state in found.items() if ended(state)]
+    jobs = [rows.job(row) for row in (yield read("inspect/last_jobs", chains=as_json(ending)))] if ending else []
+    over = {job.chain: job for job in jobs if ended(job.state)}  # one that failed may have been resumed by now
+    return Ends(over, {chain: state for chain, state in found.items() if chain not in over}, gone)
+
+
+def ended(state: str) -> bool:
+    """Whoever waits for a chain in this state need not wait any longer."""
+    return state == State.FAILED or State(state).over
+
+
+@look
+def blockers(job_id: str) -> Flow[list[BlockerInfo]]:
+    """What a job waits or waited for, in the order given."""
+    return [BlockerInfo(*row) for row in (yield read("inspect/dependencies", id=job_id))]
+
+
+@look
+def dependents(job_id: str, *, limit: int) -> Flow[list[Job[Any]]]:
+    """Jobs that wait for the chain of this one."""
+    chains = yield from chains_of([job_id])
+    if not chains:
+        raise JobNotFound(job_id)
+    edges = yield read(
+        "promote/dependencies_on_chains", batch=as_json([{"key": chains[job_id], "beyond": None}]), most=limit
+    )
+    return list((yield from get_many([job for job, _ in edges])).values())
+
+
+@bounded(LONG)
+@look
+def queues() -> Flow[list[QueueInfo]]:
+    """Every queue that has live jobs or settings.
+
+    Up to `MOST_COUNTED` live jobs are counted. Where there are more, the numbers are those that maintenance has counted
+    last, and where it has not, those of the newest jobs. Names come from an index: no queue that has work is missed.
+    """
+    recent = _by_queue((yield read("inspect/count_recent", most=MOST_COUNTED + 1)))
+    found: dict[str, QueueInfo] = {queue: _counted(queue, counts) for queue, counts in recent.items()}
+    if sum(counts.number for states in recent.values() for counts in states.values()) > MOST_COUNTED:
+        found = {queue: structs.replace(info, at_least=True) for queue, info in found.items()}
+        for queue in (yield from queue_names()):
+            found.setdefault(queue, structs.replace(_counted(queue, {}), at_least=True))
+        found |= {row[0]: _sampled(row) for row in (yield read("inspect/queue_samples", within=SAMPLES_FOR))}
+    for queue, paused, limit, fair in (yield read("limits/queue_settings")):
+        info = found.get(queue) or _counted(queue, {})
+        found[queue] = structs.replace(info, paused=bool(paused), max_running=limit, fair=bool(fair))
+    for queue, key, rate, per in (yield read("limits/all_rates")):
+        info = found.get(queue) or _counted(queue, {})
+        found[queue] = structs.replace(info, rates=(*info.rates, RateInfo(key or None, rate, per)))
+    return [found[name] for name in sorted(found)]
+
+
+@bounded(LONG)
+@look
+def counted_queues() -> Flow[list[QueueInfo]]:
+    """Every queue that has live jobs or settings, all jobs counted: for samples, as that may take long."""
+    found = _by_queue((yield read("inspect/count_queues")))
+    said = {row[0] for row in (yield read("limits/queue_settings"))} - {"*"}  # which has limits and no jobs
+    return [_counted(queue, found.get(queue, {})) for queue in sorted(found.keys() | said)]
+
+
+@look
+def queued_tasks(queues: Sequence[str]) -> Flow[dict[str, set[str]]]:
+    """Which tasks have jobs queued in these queues."""
+    found: dict[str, set[str]] = {}
+    for queue, task in (yield read("claim/queued_tasks", queues=list(queues))):
+        found.setdefault(queue, set()).add(task)
+    return found
+
+
+@look
+def queue_names() -> Flow[list[str]]:
+    """Queues in which something is queued just now."""
+    return [row[0] for row in (yield read("claim/queue_names"))]
+
+
+@look
+def paused_queues() -> Flow[set[str]]:
+    """Queues that are paused."""
+    return {queue for queue, paused, _, _ in (yield read("limits/queue_settings")) if paused}
+
+
+@look
+def explain(job_id: str) -> Flow[list[str]]:
+    """Why a job is not running, in sentences; the first is the nearest reason."""
+    found = yield read("inspect/get", ids=as_json([job_id]))
+    if not found:
+        raise JobNotFound(job_id)
+    job = rows.job(found[0])
+    reasons = [f"it is {job.state}"] if job.state.over else (yield from _reasons(job))
+    return reasons
+
+
+def _reasons(job: Job[Any]) -> Flow[list[str]]:
+    match job.state, job.wait:
+        case State.RUNNING, _:
+            asked = f"; asked to {job.request}" if job.request else ""
+            return [f"it runs: worker {job.worker} holds its lease until {_clock(job.expires_at)}{asked}"]
+        case State.FAILED, _:
+            after = f"after {job.attempt} of {job.max_attempts} attempts"
+            return [f"it has failed {after}: {_first_line(job.error)}; resume or cancel it"]
+        case State.PAUSED, _:
+            paused = f"it is paused since {_clock(job.finished_at)}; resume or cancel it"
+            place = f"it keeps its place in line at target {job.target}: no job behind it runs meanwhile"
+            return [paused, place] if job.wait is Wait.TARGET else [paused]
+        case _, Wait.TIME if (yield read("inspect/clock"))[0][0] >= job.run_at.timestamp() - 0.001:
+            return ["nothing holds it up: upkeep will promote it"]
+        case _, Wait.TIME if job.awaits is not None:
+            run_loop = (job.run_at - job.created_at).total_seconds() >= MOST_SECONDS
+            or_until = "" if run_loop else f", or until {_clock(job.run_at)}"
+            return [f"it sleeps until signal {job.awaits!r} comes{or_until}"]
+        case _, Wait.TIME:
+            why = f", after attempt {job.attempt} failed: {_first_line(job.error)}" if job.attempt and job.error else ""
+            return [f"its time is ahead: {_clock(job.run_at)}{why}"]
+        case _, Wait.JOBS:
+            return (yield from _waits_for(job))
+        case _, Wait.TARGET:
+            return (yield from _behind(job))
+    return (yield from _queued(job))
+
+
+def _waits_for(job: Job[Any]) -> Flow[list[str]]:
+    chains = [one.chain for one in (yield from blockers(job.id)) if one.state is None]
+    ends = pairs((yield read("promote/chain_states", chains=as_json(chains))))
+    return [f"it waits for {chain}, which is {ends.get(chain, 'deleted')}" for chain in chains]
+
+
+def _behind(job: Job[Any]) -> Flow[list[str]]:
+    found = yield read("inspect/target_holder", target=job.target)
+    ((number,),) = yield read("inspect/target_position", target=job.target, id=job.id)
+    ahead = f"{number} in line before it"
+    if found:
+        id, state = found[0]
+        hint = "; resume or cancel that one" if state in (State.PAUSED, State.FAILED) else ""
+        return [f"target {job.target} is held by job {id}, which is {state}{hint}", ahead]
+    for id, _ in (yield read("inspect/target_queue", target=job.target, most=1)):
+        if (yield from get_many([id]))[id].state is State.PAUSED:
+            return [f"job {id}, the first in line at target {job.target}, is paused; resume or cancel that one", ahead]
+    return [f"it is in line at target {job.target}, which nobody holds; upkeep will promote the first in line"]
+
+
+def _queued(job: Job[Any]) -> Flow[list[str]]:
+    settings = {queue: (paused, limit) for queue, paused, limit, _ in (yield read("limits/queue_settings"))}
+    running = pairs((yield read("inspect/running_by_queue")))
+    reasons = []
+    if settings.get(job.queue, (False, None))[0]:
+        reasons.append(f"queue {job.queue} is paused; resume_queue({job.queue!r}) lets it go on")
+    for name, number in ((job.queue, running.get(job.queue, 0)), ("*", sum(running.values()))):
+        limit = settings.get(name, (False, None))[1]
+        if limit is not None and number >= limit:
+            reasons.append(f"{'all queues' if name == '*' else f'queue {name}'} may run {limit}, and {number} run")
+    for one in (yield from limits.used_up(job.queue, job.key)):
+        whose = {"": "", "*": f" of key {job.key}"}.get(one.key, f" of key {one.key}")
+        place = "all queues" if one.queue == "*" else f"queue {one.queue}"
+        room = f" in {one.per:g} s, and has; there is room in {one.again_in:.1f} s" if one.rate else ""
+        reasons.append(f"{place} may start {one.rate or 'no'} jobs{whose}{room}")
+    return reasons or [(yield from _unserved(job))]
+
+
+def _unserved(job: Job[Any]) -> Flow[str]:
+    """Nothing holds it up but workers: none is there, none can, or they are busy."""
+    there = [worker for worker in (yield from workers.workers()) if not worker.lost]
+    able = [worker for worker in there if worker.serves(job.queue, job.task)]
+    free = [worker for worker in able if not worker.stopping and worker.running < worker.slots]
+    wants = f"a worker that serves queue {job.queue} and knows task {job.task}"
+    if not there:
+        return f"nothing holds it up, but no worker is there: start {wants}"
+    if not able:
+        return f"nothing holds it up, but none of the {len(there)} workers that are there is {wants}: start one"
+    if not free:
+        return f"nothing holds it up: it waits for a free slot at one of {len(able)} workers that can run it"
+    return f"nothing holds it up: worker {free[0].name} has room, and takes it in turn"
+
+
+def _attempt(job_id: str, row: Row) -> AttemptRecord:
+    attempt, version, worker, started, ended, outcome, error, renewed, expires = row
+    moments = (utc(started), maybe_utc(ended))
+    return AttemptRecord(
+        job_id, attempt, version, worker, *moments, outcome, error, maybe_utc(renewed), maybe_utc(expires)
+    )
+
+
+class _Count(NamedTuple):
+    number: int
+    oldest: float
+
+
+def _by_queue(rows: Sequence[Row]) -> dict[str, dict[str, _Count]]:
+    counts: dict[str, dict[str, _Count]] = {}
+    for queue, state, number, oldest in rows:
+        counts.setdefault(queue, {})[state] = _Count(number, oldest)
+    return counts
+
+
+def _counted(queue: str, counts: dict[str, _Count]) -> QueueInfo:
+    states = (State.PENDING, State.QUEUED, State.RUNNING, State.PAUSED, State.FAILED)
+    pending, queued, running, paused, failed = (counts[state].number if state in counts else 0 for state in states)
+    oldest = max(counts[State.QUEUED].oldest, 0.0) if State.QUEUED in counts else None
+    return QueueInfo(queue, False, None, pending, queued, running, paused, failed, oldest=oldest)
+
+
+def _sampled(row: Row) -> QueueInfo:
+    queue, pending, queued, running, paused, failed, oldest, counted = row
+    numbers = (pending, queued, running, paused, failed)
+    return QueueInfo(queue, False, None, *numbers, oldest=oldest, counted_at=utc(counted))
+
+
+def _clock(moment: datetime | None) -> str:
+    return "unknown" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _first_line(error: str | None) -> str:
+    return (error or "no reason recorded").strip().splitlines()[0][:200]

@@ -1,0 +1,280 @@
+"""From rows to nouns and back."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime
+from functools import cache, lru_cache
+from typing import Any, TypeVar
+
+import msgspec
+
+from ..._core.backoff import Backoff
+from ..._core.job import (
+    DEFAULT_POLICY,
+    Claimed,
+    Draft,
+    Job,
+    Policy,
+    Progress,
+    State,
+    Wait,
+    maybe_utc,
+    utc,
+)
+from ..._core.machine import Change, Running
+from ..query import Row
+
+_DEFAULT = DEFAULT_POLICY
+
+
+class _Stored(msgspec.Struct, omit_defaults=True):
+    """The part of a policy that only Python applies. Columns hold the rest."""
+
+    backoff: tuple[float, float, float, bool] | None = None
+    timeout: float | None = None
+    on_expired: str = "retry"
+    on_failure: str = "hold"
+    on_blocker_failure: str = "hold"
+
+
+_progress = msgspec.json.Decoder(Progress)
+_encoder = msgspec.json.Encoder()
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def lenient(kind: type[S], text: str) -> S:
+    """JSON that another release may have written: fields that are unknown here do not count, and those that are
+    missing, or cannot be understood, have their defaults."""
+    try:
+        decoder: msgspec.json.Decoder[S] = _decoder(kind)
+        return decoder.decode(text)
+    except msgspec.DecodeError:
+        return _by_field(kind, text)
+
+
+@cache
+def _decoder(kind: type[S]) -> msgspec.json.Decoder[S]:
+    return msgspec.json.Decoder(kind)
+
+
+def _by_field(kind: type[S], text: str) -> S:
+    try:
+        said = msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError:
+        said = {}
+    known = {}
+    for field in msgspec.structs.fields(kind):
+        with suppress(KeyError, msgspec.ValidationError):
+            known[field.name] = msgspec.convert(said[field.encode_name], field.type)
+    return kind(**known)
+
+
+def policy_text(policy: Policy) -> str | None:
+    """A policy as it is stored: nothing at all where it is the default."""
+    return None if policy is _DEFAULT else _policy_text(policy)
+
+
+@lru_cache(maxsize=1024)
+def _policy_text(policy: Policy) -> str | None:
+    backoff = policy.backoff
+    stored = _Stored(
+        None if backoff == _DEFAULT.backoff else (backoff.base, backoff.max, backoff.factor, backoff.jitter),
+        policy.timeout,
+        policy.on_expired,
+        policy.on_failure,
+        policy.on_blocker_failure,
+    )
+    text = _encoder.encode(stored).decode()
+    return None if text == "{}" else text
+
+
+@lru_cache(maxsize=1024)
+def policy(max_attempts: int, lease: float | None, text: str | None) -> Policy:
+    """A policy from its columns."""
+    if text is None:
+        usual = max_attempts == _DEFAULT.max_attempts and lease is None
+        return _DEFAULT if usual else Policy(max_attempts, lease=lease)
+    stored = lenient(_Stored, text)
+    backoff = Backoff(*stored.backoff) if stored.backoff else _DEFAULT.backoff
+    options: Any = (stored.on_expired, stored.on_failure, stored.on_blocker_failure)
+    return Policy(max_attempts, backoff, lease, stored.timeout, *options)
+
+
+class DraftRow(msgspec.Struct, frozen=True):
+    """What enqueue sends of a draft."""
+
+    id: str
+    task: str
+    queue: str
+    priority: int
+    payload: str
+    run_at: float | None
+    delay: float | None
+    target: str | None
+    key: str | None
+    max_attempts: int
+    policy: str | None
+    lease: float | None
+    unique_key: str | None
+    windowed: bool
+    chain: str
+    position: int
+    waits: int
+    watched: bool
+    context: str | None
+
+
+Place = tuple[str, int, bool]  # a chain, the position in it, and whether somebody waits for it
+
+
+def draft_row(draft: Draft[Any], place: Place, waits: int) -> DraftRow:
+    """A draft as enqueue sends it."""
+    policy = draft.policy
+    chain, position, watched = place
+    return DraftRow(
+        draft.id, draft.task, draft.queue, draft.priority, draft.payload, draft.run_at, draft.delay, draft.target,
+        draft.key, policy.max_attempts, policy_text(policy), policy.lease, draft.unique, draft.unique_for is not None,
+        chain, position, waits, watched, draft.context,
+    )  # fmt: skip
+
+
+def job(row: Row, *, existing: bool = False) -> Job[Any]:
+    """A job from a row of `get`."""
+    (id, task, queue, state, priority, payload, attempt, max_attempts, losses, version, chain, position,
+     created, run, started, finished, wait, target, holds, unique, worker, expires, request, result, error,
+     continued, progress, key, awaits, context, renewed) = row  # fmt: skip
+    return Job(
+        id, task, queue, State(state), priority, payload, attempt, max_attempts, losses, version, chain, position,
+        utc(created), utc(run), maybe_utc(started), maybe_utc(finished), None if wait is None else Wait(wait), target,
+        bool(holds), unique, worker, maybe_utc(expires), request, result, error, bool(continued),
+        None if progress is None else _progress_of(progress), key or None, awaits, context,
+        maybe_utc(renewed), existing,
+    )  # fmt: skip
+
+
+def _progress_of(text: str) -> Progress | None:
+    try:
+        return _progress.decode(text)
+    except msgspec.DecodeError:
+        return None  # another release says it in another way
+
+
+def new_job(draft: Draft[Any], place: Place, row: Row) -> Job[Any]:
+    """A job just enqueued, from its draft and the row of `enqueue`."""
+    chain, position, _ = place
+    _, state, wait, created, run, _ = row
+    return Job(
+        id=draft.id,
+        task=draft.task,
+        queue=draft.queue,
+        state=State.QUEUED if wait is None else State(state),
+        priority=draft.priority,
+        payload=draft.payload,
+        attempt=0,
+        max_attempts=draft.policy.max_attempts,
+        losses=0,
+        version=0,
+        chain=chain,
+        position=position,
+        created_at=utc(created),
+        run_at=utc(run),
+        wait=None if wait is None else Wait(wait),
+        target=draft.target,
+        unique=draft.unique,
+        key=draft.key,
+        context=draft.context,
+    )
+
+
+def new_plain_job(draft: Draft[Any], created: datetime) -> Job[Any]:
+    """A job just enqueued that waits for nothing, or for its target."""
+    state, wait = (State.QUEUED, None) if draft.target is None else (State.PENDING, Wait.TARGET)
+    return Job(
+        draft.id, draft.task, draft.queue, state, draft.priority, draft.payload, 0, draft.policy.max_attempts, 0,
+        0, draft.id, 0, created, created, wait=wait, target=draft.target, unique=draft.unique, key=draft.key,
+        context=draft.context,
+    )  # fmt: skip
+
+
+def claimed(rows: list[Row], token: str) -> list[Claimed]:
+    """Jobs from the rows of a statement that returns `{claimed}`."""
+    jobs = []
+    for row in rows:
+        id, version, task, queue, payload, attempt, max_attempts, stored, rank, seq, created, run, expires, rare = row
+        target, losses, lease, chain, position, key, blockers, context = (
+            (None, 0, None, id, 0, None, 0, None) if rare is None else _rare(rare)
+        )
+        job = Claimed(
+            id, token, version, task, queue, payload, -rank, target, attempt, losses,
+            policy(max_attempts, lease, stored), chain, position, (rank, seq), created, run, expires,
+            key, blockers, context,
+        )  # fmt: skip
+        jobs.append(job)
+    return jobs
+
+
+def _rare(stored: str | list[str | None]) -> tuple[Any, ...]:
+    """What most jobs do not have. Numbers come as text from PostgreSQL's array."""
+    values: list[Any] = stored if isinstance(stored, list) else msgspec.json.decode(stored)
+    target, losses, lease, chain, position, key, blockers, context = values
+    seconds = None if lease is None else float(lease)
+    return target, int(losses), seconds, chain, int(position), key or None, int(blockers), context
+
+
+def running(row: Row) -> Running:
+    """What a decision about a job that leaves `running` needs, from a row of `mine` or `expired`."""
+    id, attempt, losses, alone, request, target, max_attempts, stored = row
+    return Running(id, attempt, losses, bool(alone), request, target, policy(max_attempts, None, stored))
+
+
+def change_row(change: Change, keep_run_at: bool = False) -> dict[str, Any]:
+    """What `change` sends of a decision."""
+    return {
+        "id": change.id,
+        "outcome": OUTCOMES.get(change.verb, change.verb),
+        "state": change.state,
+        "wait": change.wait,
+        "delay": None if keep_run_at or change.wait is not Wait.TIME else change.delay,
+        "attempt": change.attempt,
+        "losses": change.losses,
+        "holds": change.holds,
+        "error": clean(change.error),
+        "keeps_token": change.keeps_token,
+        "awaits": change.awaits,
+    }
+
+
+def finish_row(change: Change, result: str | None = None, continued: bool = False) -> dict[str, Any]:
+    """What `finish` sends of a decision."""
+    return {
+        "id": change.id,
+        "state": change.state,
+        "result": result,
+        "error": clean(change.error),
+        "losses": change.losses,
+        "continued": continued,
+        "keeps_token": change.keeps_token,
+    }
+
+
+LONGEST_ERROR = 16_000
+
+
+def clean(error: str | None) -> str | None:
+    """The text of an error as both stores accept it: whatever a handler raises, its attempt can be settled."""
+    if error is None:
+        return None
+    if len(error) > LONGEST_ERROR:  # what was raised stands first, where it was raised last
+        error = f"{error[:2000]}\n[...]\n{error[2000 - LONGEST_ERROR :]}"
+    return error.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
+#: How the history words the verb that ended an attempt.
+OUTCOMES = {"retry": "retried", "snooze": "snoozed", "fail": "failed", "release": "released", "reap": "lost"}
+
+
+def names(text: str | None) -> frozenset[str]:
+    """A JSON list of names, or nothing."""
+    return frozenset(msgspec.json.decode(text)) if text else frozenset()

@@ -1,0 +1,111 @@
+"""replace: of the jobs that are enqueued under one unique key, the newest payload wins.
+
+A job that waits under the key takes what the draft says. One that runs cannot: then the draft becomes a job that has
+the key from now on, and waits until that one has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import structs
+
+from ..._core.job import Draft, Job, State
+from ..._core.machine import TRANSITIONS
+from ...errors import KeyTaken
+from ..query import (
+    BEGIN,
+    Flow,
+    Notify,
+    as_json,
+    read,
+    write,
+)
+
+WAITING = TRANSITIONS["replace"].sources
+
+
+def newest(drafts: Sequence[Draft[Any]]) -> Sequence[Draft[Any]]:
+    """Drafts of one batch that share a key: the first of them is stored, and says what the last one does."""
+    last: dict[str | None, Draft[Any]] = {draft.unique: draft for draft in drafts if draft.unique and draft.replace}
+    if not last:
+        return drafts
+    seen: set[str | None] = set()
+    merged = []
+    for draft in drafts:
+        latest = last.get(draft.unique)
+        if latest is not None and draft.unique not in seen and latest.id != draft.id and latest.task == draft.task:
+            draft = structs.replace(draft, payload=latest.payload, run_at=latest.run_at, delay=latest.delay)
+        seen.add(draft.unique)
+        merged.append(draft)
+    return merged
+
+
+def firsts(drafts: Sequence[Draft[Any]]) -> tuple[list[Draft[Any]], dict[str, str]]:
+    """The first draft of each key; and, for those that share one with an earlier draft, that one's id."""
+    by_key: dict[str, Draft[Any]] = {}
+    twins: dict[str, str] = {}
+    for draft in drafts:
+        if draft.unique is None:
+            continue
+        first = by_key.setdefault(draft.unique, draft)
+        if first is not draft:
+            if draft.replace and draft.task != first.task:
+                raise KeyTaken(draft.unique, first.id)
+            twins[draft.id] = first.id
+    return list(by_key.values()), twins
+
+
+def replace(wanted: Mapping[str, Draft[Any]]) -> Flow[set[str]]:
+    """Have jobs that wait take what drafts say, by the jobs' ids; returns those that did wait."""
+    yield BEGIN
+    batch = [{"id": id, "key": draft.unique} for id, draft in wanted.items()]
+    locked = yield write("enqueue/lock_by_key", batch=as_json(batch))
+    waiting = {id for id, state in locked if State(state) in WAITING}
+    if waiting:
+        yield write("enqueue/replace", batch=as_json([_row(id, wanted[id]) for id in sorted(waiting)]))
+        yield Notify("jobs")
+    return waiting
+
+
+def replace_or_follow(
+    drafts: Iterable[Draft[Any]], holders: Mapping[str, str], existing: Mapping[str, Job[Any]]
+) -> Flow[tuple[dict[str, Draft[Any]], bool]]:
+    """Deal with drafts whose keys are taken. Returns those that are stored after all, and whether to look again."""
+    waits: dict[str, Draft[Any]] = {}
+    follows: dict[str, Draft[Any]] = {}
+    begun = yield from _begun(existing[holders[draft.id]] for draft in drafts)
+    over = False  # it has ended just now, and its key may be free
+    for draft in drafts:
+        holder = existing[holders[draft.id]]
+        if holder.task != draft.task:
+            raise KeyTaken(draft.unique or "", holder.id)
+        if holder.state is State.RUNNING or holder.id in begun:
+            follows[holder.id] = draft
+        elif holder.state in WAITING:
+            waits[holder.id] = draft
+        else:
+            over = True
+    replaced = (yield from replace(waits)) if waits else set()
+    batch = [{"key": draft.unique, "holder": holder, "job": draft.id} for holder, draft in sorted(follows.items())]
+    taken = {row[0] for row in (yield write("enqueue/transfer_keys", batch=as_json(batch)))} if batch else set()
+    heirs = {draft.id: _after(holder, draft) for holder, draft in follows.items() if draft.unique in taken}
+    return heirs, over or len(replaced) < len(waits) or len(taken) < len(follows)
+
+
+def _begun(jobs: Iterable[Job[Any]]) -> Flow[set[str]]:
+    """Those that wait in the middle: with steps done for one payload they must not go on with another."""
+    ids = sorted(job.id for job in jobs if job.version > 0 and job.state in WAITING)
+    return {row[0] for row in (yield read("enqueue/jobs_with_steps", ids=as_json(ids)))} if ids else set()
+
+
+def _after(holder: str, draft: Draft[Any]) -> Draft[Any]:
+    """The draft, to be run once the holder has ended, however that is."""
+    return structs.replace(draft, after=(holder,), policy=structs.replace(draft.policy, on_blocker_failure="run"))
+
+
+def _row(id: str, draft: Draft[Any]) -> dict[str, Any]:
+    timed = draft.replace is True and (draft.run_at is not None or draft.delay is not None)
+    said = {"payload": draft.payload, "context": draft.context, "run_at": draft.run_at, "delay": draft.delay}
+    return {"id": id, **said, "timed": timed}

@@ -1,0 +1,155 @@
+"""Statistics: counted by workers, summed up by the minute, and the older the coarser, so that history stays small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ..._core.job import utc
+from ..._core.stats import (
+    BOUNDS,
+    STEPS,
+    Histogram,
+    StatPoint,
+    step_for,
+)
+from ..._core.views import QueueInfo
+from ..query import (
+    BEGIN,
+    LONG,
+    Flow,
+    Row,
+    as_json,
+    bounded,
+    look,
+    read,
+    write,
+)
+
+HISTOGRAMS = ("waits", "starts", "runs")
+TOGETHER = "*"  # all queues: counted beside them, as summing up a hundred of them for each look would take seconds
+GAUGES = ("pending", "queued", "running", "paused_jobs", "failed")
+
+
+class Count(NamedTuple):
+    """So many more of something. `bucket`: of a histogram; `peak`: the greatest counts, not the sum."""
+
+    queue: str
+    name: str
+    number: float
+    bucket: int = 0
+    peak: bool = False
+
+
+def add(counts: Iterable[Count]) -> Flow[None]:
+    """Count these towards the minute that it is now."""
+    found = list(counts)
+    if found:
+        batch = [count._asdict() for count in (*found, *_together(found))]
+        yield write("stats/add", batch=as_json(batch))
+
+
+def _together(counts: Sequence[Count]) -> list[Count]:
+    """The same of all queues together. How long the oldest waits is no sum."""
+    sums: dict[tuple[str, int, bool], float] = {}
+    for _, name, number, bucket, peak in counts:
+        before = sums.get((name, bucket, peak), 0.0)
+        sums[name, bucket, peak] = max(before, number) if name == "gauge.oldest" else before + number
+    return [Count(TOGETHER, name, number, bucket, peak) for (name, bucket, peak), number in sums.items()]
+
+
+def take_sample() -> Flow[bool]:
+    """Whether it is up to this worker to count jobs in this minute: the first to ask does it.
+
+    It counts with `look.counted_queues`, in which nothing is locked however long it takes, and keeps what it found.
+    """
+    return bool((yield write("stats/claim_sample")))
+
+
+def keep_sample(queues: Sequence[QueueInfo]) -> Flow[None]:
+    """Note how many jobs there are in each state."""
+    yield BEGIN
+    counts, rows = [], []
+    for info in queues:
+        numbers = {name: getattr(info, name) for name in GAUGES}
+        rows.append({"queue": info.queue, **numbers, "oldest": info.oldest})
+        counts += [Count(info.queue, f"gauge.{name}", number, peak=True) for name, number in numbers.items()]
+        counts.append(Count(info.queue, "gauge.oldest", info.oldest or 0.0, peak=True))
+    yield write("stats/delete_samples", queues=as_json([info.queue for info in queues]))
+    yield write("stats/save_samples", batch=as_json(rows))
+    yield from add(counts)
+
+
+@bounded(LONG)
+def roll_up() -> Flow[None]:
+    """Sum up what is old in longer steps."""
+    yield BEGIN
+    ((moment,),) = yield read("inspect/clock")
+    lengths = [*STEPS, 0]
+    for step, longer in zip(STEPS, lengths[1:], strict=True):
+        before = (moment - STEPS[step]) // 3600 * 3600  # one moment for both statements: what is removed was counted
+        for sign in (1, -1):  # those of all queues together have steps below 0
+            if longer:
+                yield write("stats/roll_up", step=sign * step, longer=sign * longer, before=before)
+            yield write("stats/delete_old", step=sign * step, before=before)
+
+
+@bounded(LONG)
+@look
+def stats(
+    since: float,
+    until: float | None,
+    *,
+    step: int | None = None,
+    queue: str | None = None,
+    only: str | None = None,
+) -> Flow[list[StatPoint]]:
+    """What was counted in a time, by step and queue; queue "*": of all queues together. `only`: just this count."""
+    moment = (yield read("inspect/clock"))[0][0]
+    until = moment + 60 if until is None else until
+    step = step or step_for(since, until, moment)
+    first = since // step * step
+    which = {"since": first, "until": until, "step": step, "only": only}
+    together = queue == TOGETHER
+    found = (
+        (yield read("stats/points_together", **which))
+        if together
+        else (yield read("stats/points", **which, queue=queue))
+    )
+    return _points(found, float(step))
+
+
+@bounded(LONG)
+@look
+def totals() -> Flow[list[StatPoint]]:
+    """All that was ever counted, by queue."""
+    return _points((yield read("stats/totals")), 0.0)
+
+
+def _points(found: Sequence[Row], step: float) -> list[StatPoint]:
+    grouped: dict[tuple[float, str], list[Row]] = {}
+    for row in found:
+        grouped.setdefault((row[0], row[1]), []).append(row)
+    return [_point(at, queue, step, rows) for (at, queue), rows in grouped.items()]
+
+
+def _point(at: float, queue: str, step: float, rows: list[Row]) -> StatPoint:
+    counts: dict[str, int] = {}
+    gauges: dict[str, float] = {}
+    classes: dict[str, list[int]] = {}
+    sums: dict[str, float] = {}
+    for _, _, name, bucket, number in rows:
+        kind, _, rest = name.partition(".")
+        if kind == "gauge":
+            gauges[rest.removesuffix("_jobs")] = number
+        elif kind in HISTOGRAMS and rest == "sum":
+            sums[kind] = number
+        elif kind in HISTOGRAMS:
+            bucket = min(bucket, len(BOUNDS))  # a later release may have more of them
+            classes.setdefault(kind, [0] * (len(BOUNDS) + 1))[bucket] += int(number)
+        else:
+            counts[name] = int(number)
+    waits, starts, runs = (
+        Histogram(tuple(classes[name]), sums.get(name, 0.0)) if name in classes else Histogram() for name in HISTOGRAMS
+    )
+    return StatPoint(utc(at), step, queue, counts, waits, starts, runs, gauges)

@@ -1,0 +1,53 @@
+"""Workers, as they last spoke of themselves (``reports.py``)."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from ..._core.job import utc
+from ..._core.worker import WorkerInfo
+from ..query import (
+    Flow,
+    Row,
+    look,
+    read,
+)
+from . import mapping
+
+LOST_AFTER = 15.0  # seconds without a word: three reports have not come
+
+
+@look
+def workers() -> Flow[list[WorkerInfo]]:
+    """Every worker that is there, or was lost lately."""
+    return [_worker(row) for row in (yield read("inspect/workers"))]
+
+
+class _Facts(Struct):
+    """What is read of `WorkerFacts`. A worker of another release may have said more, or less."""
+
+    queues: tuple[str, ...] | None = None
+    slots: int = 0
+    tasks: tuple[str, ...] = ()
+    lease: float = 0.0
+    version: str = "unknown"
+
+
+def _worker(row: Row) -> WorkerInfo:
+    name, host, pid, about, running, stopping, started, seen, silent = row
+    facts = mapping.lenient(_Facts, about)
+    return WorkerInfo(
+        name=name,
+        host=host,
+        pid=pid,
+        queues=facts.queues,
+        slots=facts.slots,
+        tasks=facts.tasks,
+        lease=facts.lease,
+        version=facts.version,
+        running=running,
+        stopping=bool(stopping),
+        started_at=utc(started),
+        seen_at=utc(seen),
+        lost=silent > LOST_AFTER,
+    )

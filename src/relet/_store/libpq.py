@@ -1,0 +1,161 @@
+"""Statements that go to libpq by one call each. Those that are used often are prepared, once for each connection.
+
+psycopg reads an answer piece by piece, and takes the interpreter lock for each piece. Beside a busy event loop that
+costs up to its switch interval of 5 ms each time. libpq itself waits for the whole answer without that lock. The main
+thread waits on the socket, so that a signal handler runs at once.
+
+Parameters go as text: the statements cast all of them.
+"""
+
+from __future__ import annotations
+
+import select
+import threading
+from collections.abc import Sequence
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+import psycopg
+from psycopg import abc, errors, pq
+from psycopg.adapt import Transformer
+
+from .query import Row, Text
+
+#: What every job, or every claim, goes through: prepared at the first use. Others are once they prove to be used often.
+HOT = frozenset({
+    "claim/claim", "claim/claim_by_task", "claim/queue_flags", "limits/lock",
+    "settle/succeed_plain", "enqueue/insert_one", "enqueue/insert_plain",
+})  # fmt: skip
+OFTEN = 5  # times on one connection
+
+#: What reads rows remembers how each type is read. It needs no connection: all of ours speak UTF-8.
+_of_thread = threading.local()
+
+#: By the text of the statement: the name under which it is prepared, or how often it was used.
+_prepared: WeakKeyDictionary[psycopg.Connection[Any], dict[str, bytes | int]] = WeakKeyDictionary()
+
+
+def execute(raw: psycopg.Connection[Any], name: str, text: Text, params: dict[str, Any]) -> list[Row]:
+    """Run the statement of this name, whose parameters are numbered."""
+    values = [None if (value := params[each]) is None else encoded(value) for each in text.names]
+    prepared = _prepared_name(raw, name, text.sql)
+    connection = raw.pgconn
+    if threading.current_thread() is threading.main_thread():
+        if prepared is None:
+            connection.send_query_params(text.sql.encode(), values, result_format=pq.Format.BINARY)
+        else:
+            connection.send_query_prepared(prepared, values, result_format=pq.Format.BINARY)
+        answer = _await_answer(connection)
+    elif prepared is None:
+        answer = connection.exec_params(text.sql.encode(), values, result_format=pq.Format.BINARY)
+    else:
+        answer = connection.exec_prepared(prepared, values, result_format=pq.Format.BINARY)  # type: ignore[arg-type]
+    result = _succeeded(raw, answer)
+    if not result.ntuples:
+        return []
+    loader = _loader()
+    loader.set_pgresult(result, format=pq.Format.BINARY)
+    return loader.load_rows(0, result.ntuples, tuple)
+
+
+def _loader() -> abc.Transformer:
+    try:
+        return cast("abc.Transformer", _of_thread.loader)
+    except AttributeError:
+        _of_thread.loader = loader = Transformer()
+        return loader
+
+
+def command(raw: psycopg.Connection[Any], text: str) -> None:
+    """Run statements that have no parameters and return nothing, such as BEGIN."""
+    if threading.current_thread() is threading.main_thread():
+        raw.pgconn.send_query(text.encode())
+        _succeeded(raw, _await_answer(raw.pgconn))
+    else:
+        _succeeded(raw, raw.pgconn.exec_(text.encode()))
+
+
+def _prepared_name(raw: psycopg.Connection[Any], name: str, sql: str) -> bytes | None:
+    if raw.prepare_threshold is None:  # a pooler stands between
+        return None
+    known = _prepared.setdefault(raw, {})
+    found = known.get(sql, 0)
+    if isinstance(found, bytes):
+        return found
+    if name not in HOT and found < OFTEN:
+        known[sql] = found + 1
+        return None
+    prepared = f"{name}_{len(known)}".encode()  # stores in several schemas may share the connection
+    _succeeded(raw, raw.pgconn.prepare(prepared, sql.encode()))
+    known[sql] = prepared
+    return prepared
+
+
+def encoded(value: str | float) -> bytes:
+    """A parameter as libpq sends it. NUL would end the text there."""
+    if value is True or value is False:
+        return b"true" if value else b"false"
+    text = (value if type(value) is str else str(value)).encode()
+    if b"\0" in text:
+        raise psycopg.DataError("PostgreSQL text cannot contain NUL (0x00) bytes")
+    return text
+
+
+def array_text(values: Sequence[str | float | None]) -> str:
+    """A list as the text of a PostgreSQL array."""
+    try:
+        joined = _BETWEEN.join(values)  # type: ignore[arg-type]
+    except TypeError:  # not all of them are texts
+        return "{" + ",".join(map(_element, values)) + "}"
+    if not values or joined.count(_BETWEEN) != len(values) - 1:  # one of them holds the mark itself
+        return "{" + ",".join(map(_element, values)) + "}"
+    if "\\" in joined or '"' in joined:
+        joined = joined.replace("\\", "\\\\").replace('"', '\\"')
+    joined = joined.replace(_BETWEEN, '","')
+    return f'{{"{joined}"}}'
+
+
+#: Between texts that are joined, escaped and cut again: all of them at once. JSON never holds it.
+_BETWEEN = "\x1f"
+
+
+def _element(value: str | float | None) -> str:
+    if value is None:
+        return "null"
+    if not isinstance(value, str):
+        return str(value)
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _await_answer(connection: pq.abc.PGconn) -> pq.abc.PGresult | None:
+    """The last result of what was sent, or the first that is an error."""
+    poll = select.poll()
+    poll.register(connection.socket, select.POLLIN)
+    while connection.flush():
+        _wait_to_write(connection)
+    last = None
+    while True:
+        while connection.is_busy():
+            poll.poll()
+            connection.consume_input()
+        result = connection.get_result()
+        if result is None:
+            return last
+        if last is None or last.status != pq.ExecStatus.FATAL_ERROR:
+            last = result
+
+
+def _wait_to_write(connection: pq.abc.PGconn) -> None:
+    """Until the socket takes more. What comes in is read meanwhile: the server may not read on before that."""
+    poll = select.poll()
+    poll.register(connection.socket, select.POLLIN | select.POLLOUT)
+    if any(event & select.POLLIN for _, event in poll.poll()):
+        connection.consume_input()
+
+
+def _succeeded(raw: psycopg.Connection[Any], result: pq.abc.PGresult | None) -> pq.abc.PGresult:
+    if result is not None and result.status in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
+        return result
+    if result is None or raw.pgconn.status == pq.ConnStatus.BAD:  # it carries no SQLSTATE then
+        raise psycopg.OperationalError(raw.pgconn.get_error_message())
+    raise errors.error_from_result(result, encoding="utf-8")

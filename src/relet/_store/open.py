@@ -1,0 +1,67 @@
+"""From a URL to a store."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qsl, unquote
+
+from .._core import validate
+from ..errors import InvalidInput, StoreError
+from .sqlite import SQLiteStore
+from .store import Store
+
+DEFAULT_URL = "sqlite:///relet.db"
+_FORMS = (
+    "sqlite:///relative.db, sqlite:////absolute/path.db, sqlite:///:memory: or postgresql://user:password@host/database"
+)
+
+
+def open_store(
+    url: str,
+    *,
+    schema: str = "relet",
+    tenant: str | None = None,
+    connections: int = 10,
+    like: Store | None = None,
+) -> Store:
+    """The store that a URL names. Nothing is connected yet. A tenant has a schema, or a file, of its own.
+
+    With `like`, a store of the same URL, the two share their connections where they can.
+    """
+    if not isinstance(url, str):
+        raise InvalidInput(f"a store's URL is a str, not {type(url).__name__}: {_FORMS}")
+    scheme, _, rest = url.partition("://")
+    if scheme in ("postgres", "postgresql"):
+        store = _postgres(url, validate.schema(f"{schema}_{tenant}" if tenant else schema), connections)
+        return store if like is None else store.beside(connections, like)
+    if scheme == "sqlite":
+        return _sqlite(rest, validate.schema(schema), tenant)
+    other = f", not {scheme!r}" if re.fullmatch(r"[a-z0-9+]{1,20}", scheme) and rest else ""
+    raise InvalidInput(f"a store's URL starts with sqlite:// or postgresql://{other}: {_FORMS}")
+
+
+def _postgres(url: str, schema: str, connections: int) -> Store:
+    try:
+        from .postgres import PostgresStore  # SQLite shall not need what PostgreSQL does
+    except ImportError as error:
+        raise StoreError(f"psycopg does not find its library: pip install 'relet[binary]' ({error})") from error
+    return PostgresStore(url, schema=schema, connections=connections)
+
+
+def _sqlite(rest: str, schema: str, tenant: str | None) -> SQLiteStore:
+    place, _, query = rest.partition("?")
+    if place and not place.startswith("/"):
+        raise InvalidInput(f"this SQLite URL names a host; three slashes begin a path: {_FORMS}")
+    path = unquote(place.removeprefix("/"))
+    options = dict(parse_qsl(query))
+    synchronous = validate.choice(
+        "synchronous", options.pop("synchronous", "FULL").upper(), ("FULL", "NORMAL", "EXTRA")
+    )
+    if options:
+        unknown = ", ".join(sorted(options))
+        raise InvalidInput(f"unknown options in the SQLite URL: {unknown}; there is synchronous=full|normal|extra")
+    if path in ("", ":memory:"):
+        return SQLiteStore(None, schema=schema)
+    if tenant:
+        path = f"{path.removesuffix('.db')}.{validate.schema(tenant)}.db"
+    return SQLiteStore(path, schema=schema, synchronous=synchronous)

@@ -1,0 +1,561 @@
+"""Jobs in PostgreSQL: connections, transactions, notifications, and what its errors mean.
+
+No session state is used, so that a pooler in transaction mode may stand between: settings are local to a transaction,
+times go in and come out as numbers, and prepared statements are given up as soon as they turn out not to work.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from typing import Any, TypeVar
+
+import psycopg
+from msgspec import Struct
+from psycopg import errors as pg
+
+from .._core import validate
+from .._core.ids import id_time
+from ..errors import (
+    RowRejected,
+    SchemaMismatch,
+    StoreBusy,
+    StoreError,
+    StoreRefused,
+    StoreUnavailable,
+)
+from . import (
+    libpq,
+    migrate,
+    partitions,
+    time_limit,
+)
+from .deadlines import (
+    ANSWER_MARGIN,
+    STATEMENT_SECONDS,
+    allowed,
+    watchdog,
+)
+from .flows import maintenance
+from .libpq import array_text
+from .notify import channel
+from .postgres_pool import PostgresPool, milliseconds
+from .query import (
+    LONG,
+    Clock,
+    Flow,
+    Notify,
+    Query,
+    Row,
+    texts,
+    values,
+)
+from .runner import drive
+from .store import (
+    ENDED,
+    PATIENCE,
+    PATIENCE_OF_HANDLERS,
+    SWALLOWED,
+    AsyncStoreTransaction,
+    Limited,
+    Store,
+    StoreTransaction,
+    Transient,
+    call_in_thread,
+)
+from .urls import hide
+
+R = TypeVar("R")
+
+log = logging.getLogger("relet.store")
+
+#: A handler's own work in a transaction may take its time.
+BEGIN = "begin isolation level read committed"
+
+#: Behind a pooler a session is not ours: its limits are set for each transaction. A process that is stopped in the
+#: middle of one must not hold locks that others wait for.
+BEGIN_BEHIND_POOLER = f"{BEGIN}; set local idle_in_transaction_session_timeout = '3s'"
+
+MIGRATION_SECONDS = 600.0
+IDLE, INERROR = psycopg.pq.TransactionStatus.IDLE, psycopg.pq.TransactionStatus.INERROR
+HALF_A_DAY = 43_200.0
+
+#: A pooler stands between, and has passed the statements on to another server process than those before.
+UNPREPARED = (pg.InvalidSqlStatementName, pg.DuplicatePreparedStatement)
+
+#: Errors by SQLSTATE. Those that come again are listed; all others are worth another try on another connection.
+_NO_SCHEMA = ("42P01", "3F000", "42703", "42883")
+_BUSY = ("40001", "40P01", "55P03", "57014", "55006")
+_ROW = ("22", "23", "54", "P0001")  # data exceptions, constraints, limits of the program, what a trigger raises
+_PERMANENT = ("0A", "20", "21", "28", "2B", "2F", "34", "3D", "42", "44", "P0")
+READ_ONLY = "25006"
+
+#: "cached plan must not change result type": the table was changed since the statement was prepared. It says so with
+#: the SQLSTATE of what is not supported, and is known by where it comes from; messages may be in any language.
+STALE_PLAN = "RevalidateCachedQuery"
+
+HANDLERS_COMMIT_SECONDS = 30.0
+SMALL = 200_000  # bytes of parameters that need no more time than one row
+
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class PostgresStore(Store):
+    """Jobs in one schema of a PostgreSQL database."""
+
+    dialect = "postgres"
+    skips_locked = True
+    prune_at_once = 1000
+
+    def __init__(
+        self, url: str, *, schema: str = "relet", connections: int = 10, server: PostgresPool | None = None
+    ) -> None:
+        self._server = server or PostgresPool(url, connections)
+        self.schema = validate.schema(schema)
+        super().__init__(self._server.wakes.of(self.schema))
+        self._url = url
+        self.where = self._server.where
+        self.quoted = f'"{self.schema}"'
+        self._pool = self._server.pool
+
+    def __repr__(self) -> str:
+        return f"PostgresStore({self.where!r}, schema={self.schema!r})"
+
+    def attempt(
+        self, make: Callable[[], Flow[R]], *, looks: bool = False, seconds: float = STATEMENT_SECONDS, tries: int = 0
+    ) -> tuple[R, list[Notify]]:
+        """Run a flow once on a connection of ours. One that turns out to be dead at BEGIN is replaced."""
+        self.ready()
+        replaced = False
+        while True:
+            with self._pool.connection() as raw:
+                connection = self._own(raw, seconds, tries, until=time_limit.limit() if looks else None)
+                try:
+                    result = drive(make(), connection)
+                    connection.commit()
+                except psycopg.Error as error:
+                    connection.roll_back()
+                    if connection.was_dead and not replaced:
+                        self._server.leave(raw)  # those beside it may be as dead, and each of them would take its time
+                        replaced = True
+                        continue
+                    if isinstance(error, pg.CheckViolation) and not error.diag.constraint_name:
+                        self._make_missing_partition(raw, error)
+                        raise Transient(StoreBusy("a partition was missing"), unknown=connection.unknown) from error
+                    raise self._meaning(error, raw, unknown=connection.unknown) from error
+                except BaseException:
+                    connection.roll_back()
+                    raise
+                return result
+
+    def _own(
+        self,
+        raw: psycopg.Connection[Any],
+        seconds: float = STATEMENT_SECONDS,
+        tries: int = 0,
+        until: float | None = None,
+    ) -> OwnConnection:
+        usual = self._server.statement_seconds
+        limit = usual if seconds == STATEMENT_SECONDS else seconds
+        limits = Limits(limit, tries, None if self._server.pooled else usual, until)
+        return OwnConnection(raw, self.quoted, limits, self.clock)
+
+    @contextmanager
+    def opened(self) -> Iterator[StoreTransaction]:
+        """A transaction on a pooled connection."""
+        self.ready()
+        with ExitStack() as stack:
+            raw = self.patiently(Limited(PATIENCE), lambda *_: self._begun(stack))
+            with self._ended(raw) as check:
+                yield StoreTransaction(raw, OwnConnection(raw, self.quoted, clock=self.clock), check)
+                check()
+                with watchdog.limit(raw, HANDLERS_COMMIT_SECONDS):
+                    raw.execute("commit")
+
+    @asynccontextmanager
+    async def aopened(self) -> AsyncIterator[AsyncStoreTransaction]:
+        """A transaction on an async connection of this event loop's."""
+        await self.aready()
+        async with self._server.places.place():
+            raw = await self.apatiently(PATIENCE, self._abegun)
+            try:
+                with self._ended(raw) as check:
+                    yield AsyncStoreTransaction(raw, OwnAsyncConnection(raw, self.quoted, self.clock), check)
+                    check()
+                    with watchdog.limit(raw, HANDLERS_COMMIT_SECONDS):
+                        await raw.execute("commit")
+            finally:
+                await self._let_go(raw)
+
+    def leave_loop(self) -> None:
+        """Close what was kept for it."""
+        self._server.leave_loop()
+
+    def prepare_to_finish(self, job_id: str) -> None:
+        """The partition of an old job's day may never have been made, or be pruned by now."""
+        if _is_old(job_id):
+            self.run(maintenance.make_partition, id_time(job_id))
+
+    async def aprepare_to_finish(self, job_id: str) -> None:
+        """The same for async code."""
+        if _is_old(job_id):
+            await call_in_thread(self.prepare_to_finish, job_id)
+
+    def notifications(self, wakes: list[Notify]) -> list[Query]:
+        """Workers are told of jobs only while one of them sleeps; the statement sees to that."""
+        return [
+            Query(
+                "maintenance/notify_armed" if wake.channel in ("queued", "jobs") else "maintenance/notify",
+                {"channel": channel(wake.channel, self.schema)},
+            )
+            for wake in wakes
+            if not wake.sent
+        ]
+
+    def wake(self, wakes: list[Notify]) -> None:
+        """Notify. Nothing hangs on it: a worker that is not reached finds the job when it polls."""
+        try:
+            with self._pool.connection() as raw:
+                connection = self._own(raw)
+                for statement in self.notifications(wakes):
+                    connection.execute(statement)
+                connection.commit()
+        except (psycopg.Error, StoreError, Transient) as error:
+            log.debug("notifying through %s failed: %s", self.where, error)
+
+    def check(self) -> None:
+        """Refuse a schema that this release does not work with."""
+        migrate.check(self._applied(), f"schema {self.schema} of {self.where}")
+
+    def _applied(self) -> migrate.Applied:
+        with self._pool.connection() as raw:
+            try:
+                with watchdog.limit(raw, STATEMENT_SECONDS + ANSWER_MARGIN):
+                    return migrate.postgres_applied(raw, self.quoted)
+            except psycopg.Error as error:
+                raise self._meaning(error, raw) from error
+
+    def migrate(self) -> list[int]:
+        """Bring the schema up to date. Safe when many do it at once. Returns the versions applied."""
+        return self.patiently(Limited(PATIENCE), lambda *_: self._migrate_once())
+
+    def beside(self, connections: int, like: Store | None = None, patience: float | None = None) -> PostgresStore:
+        """The same schema with connections of its own, or with those of another store that has some."""
+        server = like._server if isinstance(like, PostgresStore) else PostgresPool(self._url, connections, patience)
+        made = PostgresStore(self._url, schema=self.schema, connections=connections, server=server)
+        made.clock = self.clock
+        return made
+
+    def drop_old(self, seconds: float, stop: Callable[[], bool] = lambda: False) -> list[str]:
+        """Drop partitions whose jobs have all been over for so long."""
+        self.ready()
+        return self.patiently(Limited(PATIENCE), lambda *_: self._drop_old_once(seconds, stop))
+
+    def close(self) -> None:
+        """Close all idle connections."""
+        self._server.close()
+
+    def _begun(self, stack: ExitStack) -> psycopg.Connection[Any]:
+        with ExitStack() as own:
+            raw = own.enter_context(self._server.openers.connection())
+            try:
+                with watchdog.limit(raw, STATEMENT_SECONDS + ANSWER_MARGIN):
+                    raw.execute(BEGIN)
+            except psycopg.Error as error:
+                raw.close()
+                raise self._meaning(error, raw) from error
+            stack.push(own.pop_all())
+        return raw
+
+    async def _abegun(self) -> psycopg.AsyncConnection[Any]:
+        """A connection that was kept may be dead by now: then the next is tried, and in the end a new one."""
+        raw = await self._server.aconnect()
+        try:
+            with watchdog.limit(raw, STATEMENT_SECONDS + ANSWER_MARGIN):
+                await raw.execute(BEGIN)
+        except BaseException as error:
+            await raw.close()
+            if isinstance(error, psycopg.Error):
+                raise self._meaning(error, raw) from error
+            raise
+        return raw
+
+    async def _let_go(self, raw: psycopg.AsyncConnection[Any]) -> None:
+        """Roll back what is still open. Closing undoes it too: if that fails, or somebody has no time for it."""
+        try:
+            if not raw.closed and not is_idle(raw):
+                with suppress(psycopg.Error), watchdog.limit(raw, STATEMENT_SECONDS + ANSWER_MARGIN):
+                    await raw.execute("rollback")
+        finally:
+            await self._server.aclose(raw)
+
+    @contextmanager
+    def _ended(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> Iterator[Callable[[], None]]:
+        """Around what others do in a transaction. Yields what raises if there is nothing that can be committed."""
+
+        def check() -> None:
+            if raw.info.transaction_status == INERROR:
+                raise StoreError(SWALLOWED)
+            if is_idle(raw):
+                raise StoreError(ENDED)
+
+        try:
+            yield check
+        except UNPREPARED:
+            self._server.prepare_no_more()  # the next attempt will do without
+            raise
+        except pg.FeatureNotSupported as error:
+            if error.diag.source_function == STALE_PLAN:
+                raw.pgconn.finish()  # the next attempt gets another connection
+            raise
+        except psycopg.OperationalError as error:
+            if raw.closed:  # nobody knows whether a commit that was under way came through; the token does
+                raise self._shown(error) from error
+            raise
+        finally:
+            if isinstance(raw, psycopg.Connection) and not raw.closed and not is_idle(raw):
+                with suppress(psycopg.Error), watchdog.limit(raw, STATEMENT_SECONDS + ANSWER_MARGIN):
+                    raw.execute("rollback")
+
+    def _migrate_once(self) -> list[int]:
+        with self._server.openers.connection() as raw:
+            try:
+                with watchdog.limit(raw, MIGRATION_SECONDS):
+                    return migrate.migrate_postgres(raw, self.schema, self.quoted)
+            except psycopg.Error as error:
+                raise self._meaning(error, raw) from error
+
+    def _drop_old_once(self, seconds: float, stop: Callable[[], bool]) -> list[str]:
+        with self._server.openers.connection() as raw:
+            try:
+                return partitions.drop_old(raw, self.quoted, seconds, stop)
+            except psycopg.Error as error:
+                raise self._meaning(error, raw) from error
+
+    def _meaning(
+        self,
+        error: psycopg.Error,
+        raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any],
+        *,
+        unknown: bool = False,
+    ) -> Exception:
+        """What to raise: Transient, unless the error is known to come again. `unknown`: it may be committed."""
+        ours = self._shown(error)
+        if isinstance(error, UNPREPARED):
+            self._server.prepare_no_more()
+            return Transient(StoreBusy(str(ours)), unknown=unknown)
+        if isinstance(ours, StoreUnavailable):
+            if isinstance(raw, psycopg.Connection):
+                raw.close()  # the next try gets another connection
+            if error.sqlstate == READ_ONLY or error.sqlstate is None:
+                self._server.leave(raw)  # it was demoted, or does not answer
+        if isinstance(ours, StoreBusy | StoreUnavailable):
+            return Transient(ours, unknown=unknown)
+        return ours
+
+    def _shown(self, error: psycopg.Error) -> StoreError:
+        """An error of the driver as one of ours, without secrets. What is not known to come again is transient."""
+        message = f"{self.where}: {hide(str(error), self._url).strip()}"
+        state = error.sqlstate or ""
+        if state in _NO_SCHEMA:
+            self._checked = False
+            return SchemaMismatch(f"{message}; run app.client.migrate()")
+        if state in _BUSY:
+            return StoreBusy(message)
+        if state == "42501":
+            return StoreRefused(message)
+        if state.startswith(_ROW):
+            return RowRejected(message)
+        if error.diag.source_function == STALE_PLAN:
+            return StoreUnavailable(message)
+        if state.startswith(_PERMANENT) or (not state and not isinstance(error, psycopg.OperationalError)):
+            return StoreError(message)
+        return StoreUnavailable(message)
+
+    def _make_missing_partition(self, raw: psycopg.Connection[Any], error: psycopg.Error) -> None:
+        """An old job finishes: the partition of its day was never made, or is pruned by now."""
+        found = _ID.search(error.diag.message_detail or "")  # Partition key of the failing row contains (id) = (...)
+        if found is None:
+            raise self._shown(error) from error
+        connection = self._own(raw, LONG)
+        try:
+            drive(maintenance.make_partition(id_time(found.group())), connection)
+            connection.commit()
+        except psycopg.Error as refused:
+            connection.roll_back()
+            if isinstance(refused, pg.InsufficientPrivilege):
+                raise self._shown(refused) from refused
+            # Else another process makes it, or drops it, just now: the settle is repeated and decides anew.
+
+
+class Limits(Struct, frozen=True):
+    """How long the statements of one try may take. `session`: the limit of the session itself; None: it has none.
+
+    `until`: when a look ends at the latest, on the monotonic clock.
+    """
+
+    seconds: float
+    tries: int
+    session: float | None
+    until: float | None = None
+
+    def of(self, params: dict[str, Any]) -> float:
+        """For one statement, by the size of its parameters."""
+        if self.until is not None:
+            return time_limit.left(self.until)
+        size = sum([len(value) for value in params.values() if type(value) is str])
+        return allowed(self.seconds, self.tries, size if size > SMALL else 0)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a look was ended because its time is over, and not by an administrator."""
+        return self.until is not None and time.monotonic() >= self.until - time_limit.AGAIN_AFTER
+
+
+class OwnConnection:
+    """A connection of ours, for one flow: each statement commits by itself until the flow begins a transaction.
+
+    Without `limits` a handler's transaction is open on it.
+    """
+
+    def __init__(
+        self, raw: psycopg.Connection[Any], schema: str, limits: Limits | None = None, clock: Clock | None = None
+    ) -> None:
+        self._raw = raw
+        self._schema = schema
+        self._clock = clock
+        self._limits = limits
+        self._limit = 0.0 if limits is None else limits.session or 0.0  # in force on the server
+        self._open = limits is None
+        self.was_dead = False  # at BEGIN: nothing was sent on it
+        self.unknown = False  # a COMMIT, or a write that commits by itself, was sent and may have taken effect
+
+    def begin(self) -> None:
+        """Open a transaction, in one round trip with its settings."""
+        if not self._open and self._limits is not None:
+            limits = self._limits
+            self._begin(
+                allowed(limits.seconds, limits.tries) if limits.until is None else time_limit.left(limits.until)
+            )
+
+    def _begin(self, seconds: float) -> None:
+        assert self._limits is not None  # noqa: S101
+        text = BEGIN if self._limits.session is not None else BEGIN_BEHIND_POOLER
+        if seconds != self._limit:
+            text += f"; set local statement_timeout = '{milliseconds(seconds)}'"
+            self._limit = seconds
+        with watchdog.limit(self._raw, STATEMENT_SECONDS + ANSWER_MARGIN):
+            try:
+                libpq.command(self._raw, text)
+            except psycopg.OperationalError:
+                self.was_dead = self._raw.closed and not self.unknown
+                raise
+        self._open = True
+
+    def execute(self, query: Query) -> list[Row]:
+        """Run one statement; results come in binary, which is quicker to read."""
+        params = bound(values(query, self._clock))
+        if self._limits is None:
+            seconds = PATIENCE_OF_HANDLERS
+        else:
+            seconds = self._limits.of(params)
+            if seconds > self._limit or (self._limits.until and seconds < self._limit - time_limit.AGAIN_AFTER):
+                self._set_limit(seconds)
+        commits = query.writes and not self._open
+        before, self.unknown = self.unknown, self.unknown or commits
+        try:
+            watchdog.arm(self._raw, seconds + ANSWER_MARGIN)
+            return self._answer(query.name, params)
+        except psycopg.Error as error:
+            if not _is_lost(self._raw, error):
+                self.unknown = before  # the server says that it failed
+            if isinstance(error, pg.QueryCanceled) and self._limits is not None and self._limits.is_over:
+                raise time_limit.timed_out() from error
+            raise
+        finally:
+            watchdog.disarm(self._raw)
+
+    def _answer(self, name: str, params: dict[str, Any]) -> list[Row]:
+        if self._limits is not None:
+            (text,) = texts(name, "postgres", "dollar", self._schema, self._clock is not None)
+            return libpq.execute(self._raw, name, text, params)
+        # The handler's own statements go through the same connection, perhaps in psycopg's pipeline mode.
+        (text,) = texts(name, "postgres", "pyformat", self._schema, self._clock is not None)
+        cursor = self._raw.execute(text.sql, params, binary=True)
+        return cursor.fetchall() if cursor.description else []
+
+    def _set_limit(self, seconds: float) -> None:
+        if self._open:
+            libpq.command(self._raw, f"set local statement_timeout = '{milliseconds(seconds)}'")
+            self._limit = seconds
+        else:
+            self._begin(seconds)
+
+    def commit(self) -> None:
+        """Commit what was begun."""
+        if self._open:
+            before, self.unknown = self.unknown, True
+            with watchdog.limit(self._raw, max(self._limit, STATEMENT_SECONDS) + ANSWER_MARGIN):
+                try:
+                    libpq.command(self._raw, "commit")
+                except psycopg.Error as error:
+                    if not _is_lost(self._raw, error):
+                        self.unknown = before
+                    raise
+            self._open = False
+
+    def roll_back(self) -> None:
+        """Undo what was begun; a connection on which that fails is closed, which undoes it too."""
+        if self._open and not self._raw.closed:
+            try:
+                with watchdog.limit(self._raw, STATEMENT_SECONDS + ANSWER_MARGIN):
+                    libpq.command(self._raw, "rollback")
+            except psycopg.Error:
+                self._raw.close()
+
+
+def bound(params: dict[str, Any]) -> dict[str, Any]:
+    """Lists as the texts of arrays: psycopg would look at each element to find its type, which the statement states."""
+    if list not in map(type, params.values()):
+        return params
+    return {name: array_text(value) if type(value) is list else value for name, value in params.items()}
+
+
+class OwnAsyncConnection:
+    """An async connection of ours on which a transaction is open."""
+
+    def __init__(self, raw: psycopg.AsyncConnection[Any], schema: str, clock: Clock | None) -> None:
+        self._raw = raw
+        self._schema = schema
+        self._clock = clock
+
+    async def begin(self) -> None:
+        """It is open already."""
+
+    async def execute(self, query: Query) -> list[Row]:
+        """Run one statement."""
+        (text,) = texts(query.name, "postgres", "pyformat", self._schema, self._clock is not None)
+        with watchdog.limit(self._raw, PATIENCE_OF_HANDLERS):
+            cursor = await self._raw.execute(text.sql, values(query, self._clock), binary=True)
+        return await cursor.fetchall() if cursor.description else []
+
+
+def _is_lost(raw: psycopg.Connection[Any], error: psycopg.Error) -> bool:
+    """Whether the connection was lost before the answer came, so that the statement may have taken effect.
+
+    A server that ends the session says so with FATAL: also while a commit waits for a synchronous standby.
+    """
+    return raw.closed or error.sqlstate is None or error.diag.severity_nonlocalized in ("FATAL", "PANIC")
+
+
+def _is_old(job_id: str) -> bool:
+    """Upkeep sees to the partitions of yesterday and a week to come; not to those before."""
+    return not -HALF_A_DAY < time.time() - id_time(job_id) < HALF_A_DAY
+
+
+def is_idle(raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
+    """No transaction is open."""
+    return raw.info.transaction_status == IDLE

@@ -1,0 +1,101 @@
+"""Running a flow: on a connection of ours, on the caller's, sync or async, or by hand.
+
+The flow yields steps and receives rows. A database error is thrown into it, where it may be caught; the flow is closed
+however it ends. What it asked to be woken is returned with its result: that is done after the commit.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+from .query import (
+    Begin,
+    Flow,
+    Notify,
+    Query,
+    Row,
+    Step,
+)
+
+R = TypeVar("R")
+
+
+class Connection(Protocol):
+    """What a flow needs of a connection."""
+
+    def begin(self) -> float | None:
+        """Start a transaction, unless one is open. Returns how many seconds were waited for it, where that is known."""
+
+    def execute(self, query: Query) -> list[Row]:
+        """Run one statement."""
+
+
+class AsyncConnection(Protocol):
+    """What a flow needs of an async connection."""
+
+    async def begin(self) -> None:
+        """Start a transaction, unless one is open."""
+
+    async def execute(self, query: Query) -> list[Row]:
+        """Run one statement."""
+
+
+def drive(flow: Flow[R], connection: Connection) -> tuple[R, list[Notify]]:
+    """Run a flow to its end."""
+    wakes: list[Notify] = []
+    try:
+        step = next(flow)
+        while True:
+            try:
+                answer = _perform(step, connection, wakes)
+            except Exception as error:
+                step = flow.throw(error)
+            else:
+                step = flow.send(answer)
+    except StopIteration as end:
+        return end.value, wakes
+    finally:
+        flow.close()
+
+
+async def adrive(flow: Flow[R], connection: AsyncConnection) -> tuple[R, list[Notify]]:
+    """Run a flow to its end on an async connection."""
+    wakes: list[Notify] = []
+    try:
+        step = next(flow)
+        while True:
+            try:
+                answer = await _aperform(step, connection, wakes)
+            except Exception as error:
+                step = flow.throw(error)
+            else:
+                step = flow.send(answer)
+    except StopIteration as end:
+        return end.value, wakes
+    finally:
+        flow.close()
+
+
+def _perform(step: Step, connection: Connection, wakes: list[Notify]) -> list[Row]:
+    if isinstance(step, Query):
+        return connection.execute(step)
+    if isinstance(step, Begin):
+        waited = connection.begin()
+        return [] if waited is None else [(waited,)]
+    _note(step, wakes)
+    return []
+
+
+async def _aperform(step: Step, connection: AsyncConnection, wakes: list[Notify]) -> list[Row]:
+    if isinstance(step, Query):
+        return await connection.execute(step)
+    if isinstance(step, Begin):
+        await connection.begin()
+    else:
+        _note(step, wakes)
+    return []
+
+
+def _note(wake: Notify, wakes: list[Notify]) -> None:
+    if wake not in wakes:
+        wakes.append(wake)

@@ -1,0 +1,20 @@
+-- Queued -> running. The lease is written by the claiming statement.
+-- Each queue is walked in (rank, seq) order, no further than needed (json_each over a correlated list: SQLite's lateral).
+-- Unless the limits are dealt with, only queues that come before the first with a limit are served.
+update {schema}.jobs
+set {leased}
+where rowid in (
+    select c.value
+    from json_each(:queues) s, json_each((
+        select json_group_array(number) from (
+            select rowid as number from {schema}.jobs
+            where state = 'queued' and queue = s.value and suspect = :suspect and task in (select value from json_each(:tasks))
+            order by rank, seq
+            limit :want
+        )
+    )) c
+    where c.key < json_extract(:wants, '$[' || s.key || ']')
+      and {room}
+    limit :want
+)
+returning {claimed};

@@ -1,0 +1,2 @@
+-- The level of this transaction.
+select current_setting('transaction_isolation')

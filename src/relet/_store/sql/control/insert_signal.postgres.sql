@@ -1,0 +1,11 @@
+-- Tell a job something, and have it looked at. What it was told before under this name stays.
+with told as (
+    insert into {schema}.signals (job, name, value, sent_at)
+    values (:job::text::uuid, :name::text, :value::text::json, {now})
+    on conflict (job, name) do nothing
+    returning job
+),
+nudged as (
+    insert into {schema}.nudges (kind, key) select 'signal', job::text from told
+)
+select job::text from told

@@ -1,0 +1,2 @@
+-- The transaction was waited for already.
+select :seconds;

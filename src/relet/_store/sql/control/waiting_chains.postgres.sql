@@ -1,0 +1,15 @@
+-- Who waits for the chains named, who waits for the chains of those, and so on: each job with its chain and with
+-- the chain that it waits for. (Nothing here for the planner to join otherwise: one look at an index for each.)
+with recursive waiting(job, chain, blocker) as (
+    select null::uuid, json_array_elements_text(:chains::text::json)::uuid, null::uuid
+    union
+    select e.job, e.chain, e.blocker
+    from waiting w cross join lateral (
+        select e.job, j.chain, e.blocker
+        from {schema}.edges e
+        cross join lateral (select j.chain from {schema}.jobs j where j.id = e.job offset 0) j
+        where e.blocker = w.chain and e.state is null
+        offset 0
+    ) e
+)
+select job::text, chain::text, blocker::text from waiting where job is not null order by job

@@ -1,0 +1,8 @@
+-- The days of `finished`: name, how many days ahead, and whether it is being detached (null: it is not
+-- attached).
+select c.relname::text,
+       to_date(right(c.relname, 8), 'YYYYMMDD') - (statement_timestamp() at time zone 'UTC')::date, i.inhdetachpending
+from pg_class c
+left join pg_inherits i on i.inhrelid = c.oid
+where c.relnamespace = to_regnamespace('{schema}') and c.relkind = 'r' and c.relname ~ '^finished_[0-9]{8}$'
+order by c.relname

@@ -1,0 +1,22 @@
+-- From the chains named to what their live jobs wait for, from there to what those wait for, and so on: which of
+-- the chains sought that leads to. (Nothing here for the planner to join otherwise: one look at an index for each.)
+with recursive reached(chain) as (
+    select json_array_elements_text(:chains::text::json)::uuid
+    union
+    select e.blocker
+    from reached r cross join lateral (
+        select e.blocker
+        from (
+            select j.id from {schema}.jobs j where j.id = r.chain
+            union all
+            select j.id from {schema}.jobs j where j.chain = r.chain and j."position" > 0
+            offset 0
+        ) j
+        cross join lateral (
+            select e.blocker from {schema}.edges e where e.job = j.id and coalesce(e.state, '') = '' offset 0
+        ) e
+        offset 0
+    ) e
+)
+select chain::text from reached
+where chain = any(array(select json_array_elements_text(:sought::text::json)::uuid))

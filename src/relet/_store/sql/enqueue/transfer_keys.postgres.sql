@@ -1,0 +1,9 @@
+-- Keys of jobs that run go to those that follow them. Whoever settles those passes over a key that is locked here.
+with mine as materialized (
+    select k.key, g.job
+    from json_to_recordset(:batch::text::json) as g(key text, holder uuid, job uuid)
+    join {schema}.keys k on k.key = g.key and k.job = g.holder and k.until is null
+    order by k.key
+    for update of k
+)
+update {schema}.keys k set job = m.job from mine m where k.key = m.key returning k.key

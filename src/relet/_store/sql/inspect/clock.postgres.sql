@@ -1,0 +1,2 @@
+-- What time it is for the store.
+select extract(epoch from {now})::float8

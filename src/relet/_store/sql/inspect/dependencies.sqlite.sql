@@ -1,0 +1,2 @@
+-- What a job waits or waited for.
+select blocker, state, result, task from {schema}.edges where job = :id order by position;

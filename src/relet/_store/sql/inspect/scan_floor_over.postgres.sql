@@ -1,0 +1,7 @@
+-- The last of so many jobs that are over, newest first; nothing if there are fewer.
+select r.id::text
+from {schema}.reached_over(
+    coalesce(:lowest::text, '00000000-0000-0000-0000-000000000000')::uuid,
+    coalesce(:before::text, 'ffffffff-ffff-ffff-ffff-ffffffffffff')::uuid,
+    :scan::integer) as r(id)
+where r.id is not null

@@ -1,0 +1,12 @@
+-- A page of targets that are held or waited for, by name: who holds each, and how many stand in line.
+with names as materialized (
+    select target from (
+        (select target from {schema}.jobs where holds and target > :after::text order by target limit :most::integer)
+        union
+        (select distinct target from {schema}.jobs where wait = 'target' and target > :after::text order by target limit :most::integer)
+    ) n
+    order by target limit :most::integer
+)
+select n.target, (select j.id::text from {schema}.jobs j where j.holds and j.target = n.target),
+       (select count(*) from {schema}.jobs j where j.wait = 'target' and j.target = n.target)
+from names n order by n.target

@@ -1,0 +1,2 @@
+-- The transaction has the lock that renewals need.
+select :waited;

@@ -1,0 +1,10 @@
+-- Lock leases that ran out, unless the store itself was away (the pulse decides): live workers renew first.
+select j.id::text, j.attempt, j.losses, j.alone, j.request, j.target, j.max_attempts, j.policy::text
+from {schema}.jobs j
+where j.expires_at <= {now} and j.state = 'running'
+  and exists (select from {schema}.pulse p
+              where p.grace_until <= {now}
+                and p.touched_at between {now} - make_interval(secs => :gap::float8) and {now} + interval '1 second')
+order by j.expires_at
+limit :most::integer
+for update skip locked

@@ -1,0 +1,10 @@
+-- Leases that were taken in what is the future now last from now on, and no longer than they were meant to.
+with ahead as materialized (
+    select id from {schema}.jobs
+    where expires_at between '-infinity' and 'infinity' and coalesce(renewed_at, started_at) > {now} + interval '1 second'
+    order by id
+    for no key update skip locked
+)
+update {schema}.jobs j
+set expires_at = {now} + (j.expires_at - coalesce(j.renewed_at, j.started_at)), renewed_at = {now}
+where j.id = any(array(select id from ahead))

@@ -1,0 +1,13 @@
+-- What has started, for the rates of these queues, whose limits are locked. Where rates are high, moments are
+-- rounded up, so that few rows hold many starts; none counts for less long than it must.
+with given as materialized (
+    select b.queue, b.key, b.number, {now} as moment,
+           to_timestamp(ceil(extract(epoch from {now})::float8 / r.grain) * r.grain) as rounded
+    from json_to_recordset(:batch::text::json) as b(queue text, key text, number integer)
+    cross join lateral (
+        select case when max(rate) > 1000 then min(per) / 1000 end as grain
+        from {schema}.rates where rates.queue = b.queue
+    ) r
+)
+insert into {schema}.starts (queue, key, at, number) select queue, key, coalesce(rounded, moment), number from given
+on conflict (queue, key, at) do update set number = starts.number + excluded.number

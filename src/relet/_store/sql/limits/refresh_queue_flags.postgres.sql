@@ -1,0 +1,5 @@
+-- What its rates mean for a queue, whose row an earlier statement has locked: are there any, and do keys matter?
+update {schema}.queues q
+set rated = exists (select from {schema}.rates r where r.queue = q.queue),
+    by_key = q.fair or exists (select from {schema}.rates r where r.queue = q.queue and r.key <> '')
+where queue = :queue::text

@@ -1,0 +1,2 @@
+-- There are none here.
+select 0;

@@ -1,0 +1,2 @@
+-- Tell whoever listens.
+select pg_notify(:channel::text, '')

@@ -1,0 +1,11 @@
+-- A batch of jobs that failed long ago and that nobody resumed, with how many rows belong to each, counted up
+-- to a bound.
+select o.id, o.attempt, o.losses,
+       (select count(*) from (select 1 from {schema}.attempts a where a.job = o.id limit :bound))
+       + (select count(*) from (select 1 from {schema}.steps a where a.job = o.id limit :bound))
+       + (select count(*) from (select 1 from {schema}.signals a where a.job = o.id limit :bound))
+       + (select count(*) from (select 1 from {schema}.edges a where a.job = o.id limit :bound))
+from {schema}.jobs o
+where o.state = 'failed' and o.stopped_at < {now} - :seconds
+order by o.stopped_at
+limit :most;

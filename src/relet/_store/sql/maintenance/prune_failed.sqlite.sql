@@ -1,0 +1,7 @@
+-- Failed jobs. What they held is freed; a key that one still has is pruned later.
+insert into {schema}.nudges (kind, key)
+select 'target', target from {schema}.jobs where id in (select value from json_each(:ids)) and holds
+union all
+select 'chain', chain from {schema}.jobs where id in (select value from json_each(:ids)) and watched;
+
+delete from {schema}.jobs where id in (select value from json_each(:ids));

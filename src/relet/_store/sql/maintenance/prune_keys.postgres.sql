@@ -1,0 +1,5 @@
+-- Windows that are over.
+with old as materialized (
+    select key from {schema}.keys where until <= {now} order by key limit :most::integer for update skip locked
+)
+delete from {schema}.keys k using old o where k.key = o.key returning k.key

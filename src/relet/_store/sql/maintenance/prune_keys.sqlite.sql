@@ -1,0 +1,2 @@
+-- Windows that are over.
+delete from {schema}.keys where key in (select key from {schema}.keys where until <= {now} limit :most) returning key;

@@ -1,0 +1,2 @@
+-- Sleepers watch the file itself here.
+select 1 where false;

@@ -1,0 +1,10 @@
+-- Of so many keys without a window, in their order, those whose jobs are over or gone; and the last that was
+-- looked at, with no job, if there may be more.
+with seen as (
+    select k.key, k.job from {schema}.keys k
+    where k.until is null and k.key > :beyond
+    order by k.key limit :most
+)
+select s.key, s.job from seen s where not exists (select 1 from {schema}.jobs j where j.id = s.job)
+union all
+select last, null from (select max(s.key) as last, count(*) as number from seen s) where number = :most;

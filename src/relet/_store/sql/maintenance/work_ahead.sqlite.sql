@@ -1,0 +1,8 @@
+-- Whether anything is there for upkeep to do: leases that ran out, nudges, jobs and schedules
+-- that are due or will be.
+select exists (select 1 from {schema}.jobs where expires_at <= {now}),
+       exists (select 1 from {schema}.nudges),
+       (select run_at - {now} from {schema}.jobs where wait = 'time' order by run_at, seq limit 1),
+       (select min(case when moved_at > {now} + 1 then {now} else next_at end) - {now} from {schema}.schedules
+        where not paused and task in (select value from json_each(:tasks))
+          and definition not in (select value from json_each(:without)));

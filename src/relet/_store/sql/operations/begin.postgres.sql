@@ -1,0 +1,5 @@
+-- Write the id of a change before the change. A second try waits here for the first one to end.
+insert into {schema}.operations (id, verb, subject, request, at)
+values (:id::text::uuid, :verb::text, :subject::text, :request::text, {now})
+on conflict (id) do nothing
+returning id::text

@@ -1,0 +1,8 @@
+-- How the chains named stand: the state of the job that is last in each. Absent: deleted.
+select chain, state from {schema}.jobs where id in (select value from json_each(:chains))
+union all
+select chain, state from {schema}.jobs where position > 0 and chain in (select value from json_each(:chains))
+union all
+select chain, state from {schema}.finished where id in (select value from json_each(:chains)) and not continued
+union all
+select chain, state from {schema}.finished where position > 0 and chain in (select value from json_each(:chains)) and not continued;

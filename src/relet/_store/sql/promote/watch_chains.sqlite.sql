@@ -1,0 +1,6 @@
+-- Whoever ends these chains shall say so.
+update {schema}.jobs set watched = 1
+where watched = 0 and (id in (select value from json_each(:chains))
+                       or position > 0 and chain in (select value from json_each(:chains)));
+
+select chain from {schema}.jobs where false;

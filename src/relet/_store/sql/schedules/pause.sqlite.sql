@@ -1,0 +1,2 @@
+-- No more ticks.
+update {schema}.schedules set paused = 1, changed_at = {now} where name = :name;

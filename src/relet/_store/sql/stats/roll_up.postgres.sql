@@ -1,0 +1,18 @@
+-- What is old enough is counted in longer steps. It is locked, so that of many who do this at once one counts it;
+-- a later statement removes it. Nothing is added to a time that is so long ago.
+with old as materialized (
+    select s.at, s.queue, s.name, s.bucket, s.peak, s.number from {schema}.stats s
+    where s.step = :step::integer and s.at < to_timestamp(:before::float8)
+    order by s.at, s.queue, s.name, s.bucket
+    for update
+),
+sums as (
+    select to_timestamp(floor(extract(epoch from at) / abs(:longer::integer)) * abs(:longer::integer)) as at,
+           queue, name, bucket, peak, case when peak then max(number) else sum(number) end as number
+    from old
+    group by 1, queue, name, bucket, peak
+)
+insert into {schema}.stats as s (step, at, queue, name, bucket, peak, number)
+select :longer::integer, at, queue, name, bucket, peak, number from sums order by at, queue, name, bucket
+on conflict (step, at, queue, name, bucket) do update
+set number = case when s.peak then greatest(s.number, excluded.number) else s.number + excluded.number end

@@ -1,0 +1,2 @@
+-- Everything that was ever counted.
+select 0::float8, queue, name, bucket, number from {schema}.stats where step = 0 order by queue

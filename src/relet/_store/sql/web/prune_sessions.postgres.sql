@@ -1,0 +1,5 @@
+-- Sessions that would be over by now in any case.
+with old as materialized (
+    select id from {schema}.ended_sessions where until < {now} order by id limit :most::integer for update skip locked
+)
+delete from {schema}.ended_sessions where id in (select id from old)

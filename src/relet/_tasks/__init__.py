@@ -1,0 +1,1 @@
+"""Tasks: registered functions, their options, and the conversion of their arguments and results."""

@@ -1,0 +1,445 @@
+"""Between a call and a payload: arguments are bound and checked at enqueue, and converted back where the job runs.
+
+A payload is a JSON object keyed by parameter name. Defaults are not stored, so that they can be changed while jobs
+wait; `*args` is a list and `**kwargs` an object under its own name. Enqueue decodes what it has encoded with the very
+decoder that the worker will use: what would not fit there is refused here, before anything is stored.
+
+Annotations are resolved at decoration. One that names something defined further down in its module is resolved at the
+first use instead, once, with the same error if it still means nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from datetime import date, time
+from functools import cached_property
+from operator import methodcaller
+from typing import Any, NamedTuple
+
+import msgspec
+import msgspec.inspect
+from msgspec.structs import astuple
+
+from .._attempts.attempt import Attempt
+from .._core import payload, validate
+from ..errors import InvalidArguments, InvalidInput, InvalidPayload
+from .roundtrip import difference
+
+Function = Callable[..., Any]
+
+_VAR_POSITIONAL, _VAR_KEYWORD = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+_VARIADIC = (_VAR_POSITIONAL, _VAR_KEYWORD)
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_LATER = (NameError, AttributeError)  # what an annotation raises that names something not defined yet
+_COMPLAINT = re.compile(r"(?s)(?P<problem>.*?)(?: - at (?:`key` in )?`\$(?P<rest>.*)`)?")
+_BASES: dict[type, Callable[[Any], Any]] = {
+    str: str.__str__,
+    int: int.__int__,
+    float: float.__float__,
+    date: methodcaller("isoformat"),
+    time: methodcaller("isoformat"),
+}
+_CONVERTIBLE = (
+    "JSON values, dataclasses, TypedDicts, NamedTuples, datetimes, UUIDs, Decimals, Enums, containers of these, "
+    "and pydantic models can be converted"
+)
+
+_ANNOTATE = "annotate it with its type, or pass what JSON has"
+
+
+class _Codec(NamedTuple):
+    """The decoders of one task, built once."""
+
+    arguments: msgspec.json.Decoder[Any]
+    result: msgspec.json.Decoder[Any]
+
+
+class TaskCodec:
+    """The parameters of one task, and the two ways between them and JSON."""
+
+    def __init__(self, name: str | None, function: Function) -> None:
+        _refuse_what_is_no_function(function)
+        self.task = name or validate.name("a task's name (give name=)", function.__name__)
+        self._function = function
+        whole = _signature(function)
+        parameters = list(whole.parameters.values())
+        self.takes_attempt = bool(parameters) and self._is_attempt(parameters[0])
+        self._signature = whole.replace(parameters=parameters[self.takes_attempt :])
+        self._note_parameters()
+        with suppress(_Unresolved):  # perhaps it is defined further down: tried again at the first use
+            self._codec  # noqa: B018 - an annotation that cannot be converted is refused now, where it is written
+
+    def encode(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], limit: int = payload.MAX_BYTES) -> str:
+        """The payload of a call, or InvalidArguments, or InvalidPayload."""
+        decoder = self._codec.arguments
+        given = self._bind(args, kwargs)
+        try:
+            plain = payload.is_plain(given)
+            text = payload.encode(given, path=self.task, limit=limit, hook=plain_value, plain=plain)
+        except InvalidPayload as error:
+            raise InvalidPayload(self._place(error.path[len(self.task) :]), error.problem) from None
+        try:
+            decoded = decoder.decode(text)
+        except msgspec.ValidationError as error:
+            raise InvalidArguments(self._complaint(error)) from None
+        if not plain:
+            self._refuse_what_changes(given, decoded)
+        return text
+
+    def _refuse_what_changes(self, given: Mapping[str, Any], decoded: Any) -> None:
+        back = dict(zip(self._signature.parameters, astuple(decoded), strict=True))
+        for name, value in given.items():
+            found = difference(value, back[name], f".{name}")
+            if found is not None:
+                raise InvalidPayload(self._place(found.path), f"{found.problem}; {_ANNOTATE}")
+
+    def decode(self, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a stored payload, converted by the annotations; InvalidArguments says what differs."""
+        try:
+            values: tuple[Any, ...] = astuple(self._codec.arguments.decode(text))
+        except msgspec.DecodeError as error:
+            raise InvalidArguments(self._difference(text, error)) from None
+        except RecursionError:
+            raise InvalidArguments(f"{self.task}(): the stored payload is nested too deep") from None
+        if self._by_place and (self._all_required or not any(value is msgspec.UNSET for value in values)):
+            return values, {}  # the usual case, without the detour
+        named = zip(self._signature.parameters, values, strict=True)
+        bound = inspect.BoundArguments(
+            self._signature, {name: value for name, value in named if value is not msgspec.UNSET}
+        )
+        return bound.args, bound.kwargs
+
+    def call_of(self, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The call that a payload stands for, with its values as they are; InvalidArguments if it does not fit."""
+        unknown = [name for name in values if name not in self._known]
+        if unknown:
+            has = f"it has {', '.join(self._signature.parameters)}" if self._known else "it has none"
+            raise InvalidArguments(
+                f"{self._place(f'.{unknown[0]}')}: {unknown[0]!r:.80} is no parameter of this task; {has}"
+            )
+        given = {name: values[name] for name in self._signature.parameters if name in values}
+        for parameter in [self._signature.parameters[name] for name in given]:
+            kind = list if parameter.kind is _VAR_POSITIONAL else dict
+            if parameter.kind in _VARIADIC and not isinstance(given[parameter.name], kind):
+                shown = "a list" if kind is list else "an object"
+                raise InvalidArguments(f"{self._place(f'.{parameter.name}')}: must be {shown}")
+        bound = inspect.BoundArguments(self._signature, given)
+        return bound.args, bound.kwargs
+
+    def schemas(self) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+        """The JSON schemas of payload and result; None for what has none."""
+        return _schema(self._codec.arguments.type), _schema(self._codec.result.type)
+
+    def encode_result(self, value: object, limit: int = payload.MAX_BYTES) -> str:
+        """The JSON text of what the handler returned, or InvalidPayload: what does not fit its annotation, too."""
+        if value is None and self.may_return_none:
+            return "null"
+        where = f"the result of {self.task}"
+        plain = payload.is_plain(value)
+        text = payload.encode(value, path=where, limit=limit, hook=plain_value, plain=plain)
+        back = self.decode_result(text)
+        if not plain:
+            refuse_what_changes(value, back, where)
+        return text
+
+    @cached_property
+    def may_return_none(self) -> bool:
+        """Whether the return annotation allows None, or says nothing."""
+        try:
+            return self.decode_result("null") is None
+        except InvalidPayload:
+            return False
+
+    def decode_result(self, text: str) -> Any:
+        """A stored result as the return annotation has it."""
+        try:
+            return self._codec.result.decode(text)
+        except msgspec.DecodeError as error:
+            raise InvalidPayload(f"the result of {self.task}", f"does not fit its annotation: {error}") from None
+
+    # Binding
+
+    def _note_parameters(self) -> None:
+        parameters = self._signature.parameters.values()
+        self._by_place = all(p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for p in parameters)
+        self._by_name = all(parameter.kind in _NAMED for parameter in parameters)
+        self._positional = [p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+        self._variadic = next((p.name for p in parameters if p.kind is _VAR_POSITIONAL), None)
+        self._known = frozenset(parameter.name for parameter in parameters)
+        self._required = frozenset(p.name for p in parameters if p.default is p.empty and p.kind not in _VARIADIC)
+        self._all_required = self._required == self._known
+
+    def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        if self._by_name and not kwargs and len(args) == len(self._positional) == len(self._known):
+            return dict(zip(self._positional, args, strict=True))
+        # Signature.bind takes longer than all the checks: the usual call is bound by hand, and the errors worded by it.
+        if self._by_name and len(args) <= len(self._positional):
+            given = {**dict(zip(self._positional, args, strict=False)), **kwargs}
+            twice = len(given) < len(args) + len(kwargs)
+            if not twice and self._required.issubset(given) and self._known.issuperset(kwargs):
+                return given
+        try:
+            given = self._signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            text = str(error)
+            verb = "got " if text.startswith(("too many", "multiple")) else ""
+            raise InvalidArguments(f"{self.task}() {verb}{text}") from None
+        return {name: list(value) if name == self._variadic else value for name, value in given.items()}
+
+    # Annotations
+
+    def _is_attempt(self, first: inspect.Parameter) -> bool:
+        try:
+            return self._resolve(first.name, first.annotation) is Attempt and first.kind in (
+                inspect.Parameter.POSITIONAL_ONLY,
+                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            )
+        except _Unresolved:
+            return False
+
+    @cached_property
+    def _codec(self) -> _Codec:
+        hints = {name: self._hint(parameter) for name, parameter in self._signature.parameters.items()}
+        result = self._resolve("return", self._signature.return_annotation)
+        result = None if result in (typing.NoReturn, typing.Never) else result
+        for name, hint in hints.items():
+            self._refuse_what_cannot_be_converted(f"{self.task}({name})", hint)
+        self._refuse_what_cannot_be_converted(f"the result of {self.task}", result)
+        arguments = _record(hints, self._required)
+        return _Codec(msgspec.json.Decoder(arguments, dec_hook=_revive), msgspec.json.Decoder(result, dec_hook=_revive))
+
+    def _hint(self, parameter: inspect.Parameter) -> Any:
+        hint = self._resolve(parameter.name, parameter.annotation)
+        if any(part is Attempt for part in _parts(hint)):
+            raise InvalidInput(
+                f"{self.task}({parameter.name}): the attempt is the first parameter, annotated `attempt: Attempt` "
+                "and nothing else; every attempt has one, so it is never None"
+            )
+        return _stored_as(parameter, hint)
+
+    def _resolve(self, name: str, annotation: Any) -> Any:
+        if annotation is inspect.Signature.empty:
+            return Any
+        where = self.task if name == "return" else f"{self.task}({name})"
+        shown = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+        try:
+            return _evaluate(self._function, annotation)
+        except _LATER as error:
+            raise _Unresolved(f"{where}: the annotation {shown} cannot be resolved: {error}") from None
+        except Exception as error:
+            raise InvalidInput(f"{where}: the annotation {shown} cannot be understood: {error}") from None
+
+    def _refuse_what_cannot_be_converted(self, where: str, hint: Any) -> None:
+        try:
+            strange = next(_unconvertible(msgspec.inspect.type_info(hint), set()), None)
+        except _LATER as error:
+            raise _Unresolved(f"{where}: an annotation within {_shown(hint)} cannot be resolved: {error}") from None
+        except TypeError as error:
+            raise InvalidInput(f"{where}: {_shown(hint)} cannot be converted from JSON: {error}") from None
+        if strange is not None:
+            raise InvalidInput(f"{where}: {_shown(strange)} cannot be converted from JSON; {_CONVERTIBLE}")
+
+    # What to say
+
+    def _place(self, rest: str) -> str:
+        """`.cents[0]` as `charge(cents)[0]`."""
+        match = re.fullmatch(r"(?s)\.(\w+)(.*)", rest)
+        return f"{self.task}({match[1]}){match[2]}" if match else f"{self.task}()"
+
+    def _complaint(self, error: msgspec.DecodeError) -> str:
+        match = _COMPLAINT.fullmatch(str(error))
+        assert match is not None  # noqa: S101 - it matches any text
+        return f"{self._place(match['rest'] or '')}: {match['problem']}"
+
+    def _difference(self, text: str, error: msgspec.DecodeError) -> str:
+        """What about a stored payload does not fit the function as it is now."""
+        try:
+            stored = payload.decode(text)
+        except msgspec.DecodeError:
+            return f"{self.task}(): the stored payload is no JSON: {error}"
+        if not isinstance(stored, dict):
+            return f"{self.task}(): the stored payload is no JSON object"
+        missing = [f"{name} is not in it" for name in sorted(self._required - stored.keys())]
+        unknown = [f"{name} is no parameter" for name in sorted(stored.keys() - self._known)]
+        if missing or unknown:
+            return f"{self.task}(): the stored payload does not fit the function: {', '.join(missing + unknown)}"
+        return self._complaint(error)
+
+
+def refuse_what_changes(value: Any, back: Any, where: str) -> None:
+    """InvalidPayload, with its path, for what does not come back from JSON as it was."""
+    if not payload.is_plain(value):
+        found = difference(value, back, where)
+        if found is not None:
+            raise InvalidPayload(found.path, f"{found.problem}; {_ANNOTATE}")
+
+
+def refuse_what_no_annotation_restores(value: Any, text: str, where: str) -> None:
+    """The same for a value whose reader names the type: it must come back by its own."""
+    if not payload.is_plain(value):
+        refuse_what_changes(value, converter(type(value))(text, where), where)
+
+
+def converter(kind: Any) -> Callable[[str, str], Any]:
+    """What makes a value of this type from JSON text; the second argument says whose it is, for errors."""
+    try:
+        decoder = msgspec.json.Decoder(kind, dec_hook=_revive)
+    except TypeError as error:
+        raise InvalidInput(f"{_shown(kind)} cannot be converted from JSON: {error}") from None
+
+    def convert(text: str, where: str) -> Any:
+        try:
+            return decoder.decode(text)
+        except msgspec.DecodeError as error:
+            raise InvalidPayload(where, f"does not fit {_shown(kind)}: {error}") from None
+
+    return convert
+
+
+def result_converter(function: Function) -> Callable[[str, str], Any]:
+    """What makes a function's result from JSON text: by its return annotation, where it has one that can be used."""
+    inner = inspect.unwrap(function)
+    try:
+        return converter(_evaluate(inner, inner.__annotations__["return"]))
+    except (AttributeError, KeyError, NameError, TypeError, InvalidInput):
+        return converter(Any)
+
+
+class _Unresolved(InvalidInput):
+    """An annotation names something that is not defined, or not yet."""
+
+
+def _refuse_what_is_no_function(function: Function) -> None:
+    problem = _what_is_wrong_with(function)
+    if problem:
+        shown = getattr(function, "__qualname__", None) or f"{function!r:.80}"
+        raise InvalidInput(f"{shown} cannot be a task: it is {problem}; a task is a function, `def` or `async def`")
+
+
+def _what_is_wrong_with(function: Function) -> str | None:
+    if inspect.isclass(function):
+        return "a class"
+    if not callable(function) or not hasattr(function, "__qualname__") or inspect.isbuiltin(function):
+        return f"of type {type(function).__qualname__}"
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        return "a generator, whose values would go nowhere"
+    if inspect.ismethod(function) or _is_in_class_body(function):
+        return "a method, and a worker has no object to call it on"
+    if function.__name__ == "<lambda>":
+        return "a lambda, which has no name to be found by"
+    return None
+
+
+def _is_in_class_body(function: Function) -> bool:
+    scope = getattr(function, "__qualname__", "").rpartition(".")[0]
+    first = next(iter(_signature(function).parameters), None) if scope else None
+    return first in ("self", "cls") and not scope.endswith("<locals>")
+
+
+def _signature(function: Function) -> inspect.Signature:
+    """The signature with its annotations as they are written: what is not defined yet stays a name."""
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format
+
+        return inspect.signature(function, annotation_format=Format.FORWARDREF)
+    return inspect.signature(function)
+
+
+def _evaluate(function: Function, annotation: Any) -> Any:
+    """One annotation, resolved where its function was defined."""
+    inner = inspect.unwrap(function)
+    known = dict(getattr(inner, "__globals__", {}))
+    # Linters move imports that only annotations use under TYPE_CHECKING; that must not hide the attempt.
+    known.setdefault("Attempt", Attempt)
+    known.update({parameter.__name__: parameter for parameter in getattr(inner, "__type_params__", ())})
+
+    def probe() -> None: ...
+
+    probe.__annotations__ = {"it": annotation}
+    return typing.get_type_hints(probe, globalns=known, include_extras=True)["it"]
+
+
+def _record(hints: Mapping[str, Any], required: frozenset[str]) -> type[msgspec.Struct]:
+    """The type of a task's payload. Its fields are numbered: not every name of a parameter can be one of a field."""
+    numbered = {f"p{number}": name for number, name in enumerate(hints)}
+    fields: list[Any] = [
+        (field, hints[name]) if name in required else (field, hints[name], msgspec.UNSET)
+        for field, name in numbered.items()
+    ]
+    return msgspec.defstruct("Arguments", fields, rename=numbered, kw_only=True, forbid_unknown_fields=True)
+
+
+def _stored_as(parameter: inspect.Parameter, hint: Any) -> Any:
+    """`*args` is stored as a list, `**kwargs` as an object."""
+    if parameter.kind not in _VARIADIC:
+        return hint
+    if typing.get_origin(hint) is typing.Unpack:
+        return typing.get_args(hint)[0]
+    return list[hint] if parameter.kind is _VAR_POSITIONAL else dict[str, hint]
+
+
+def _parts(hint: Any) -> Iterator[Any]:
+    """A type and everything that it is made of."""
+    yield hint
+    for argument in typing.get_args(hint):
+        yield from _parts(argument)
+
+
+def _shown(hint: Any) -> str:
+    return inspect.formatannotation(hint)
+
+
+def _unconvertible(info: Any, seen: set[int]) -> Iterator[type]:
+    """The classes in a type, however deep, that msgspec would hand to a hook and that no hook can make."""
+    if isinstance(info, tuple):
+        for item in info:
+            yield from _unconvertible(item, seen)
+    elif isinstance(info, msgspec.inspect.CustomType):
+        if info.cls is not object and not _is_model(info.cls):
+            yield info.cls
+    elif isinstance(info, msgspec.inspect.Type | msgspec.inspect.Field) and id(info) not in seen:
+        seen.add(id(info))  # types may contain themselves
+        for name in info.__struct_fields__:
+            yield from _unconvertible(getattr(info, name), seen)
+
+
+def _is_model(cls: type) -> bool:
+    """Whether it is a pydantic model, without importing pydantic for the question."""
+    pydantic = sys.modules.get("pydantic")
+    return pydantic is not None and issubclass(cls, pydantic.BaseModel)
+
+
+def plain_value(value: Any) -> Any:
+    """What msgspec does not know, as something that it does."""
+    if _is_model(type(value)):
+        return value.model_dump(mode="json", by_alias=True, round_trip=True)
+    for base, plain in _BASES.items():  # msgspec takes no subclasses: safe strings, numpy's floats, frozen datetimes
+        if isinstance(value, base):
+            return plain(value)
+    raise NotImplementedError(f"values of type {type(value).__qualname__} cannot be stored")
+
+
+def _schema(kind: Any) -> dict[str, Any] | None:
+    try:
+        return msgspec.json.schema(kind, schema_hook=_model_schema)
+    except TypeError:
+        return None  # something that can be converted, but has no schema
+
+
+def _model_schema(cls: Any) -> dict[str, Any]:
+    if cls is object:
+        return {}
+    if not _is_model(cls):
+        raise NotImplementedError
+    schema: dict[str, Any] = cls.model_json_schema()
+    return schema
+
+
+def _revive(cls: Any, value: Any) -> Any:
+    """The other way; from JSON text, for in that mode even strict models take dates and the like from strings."""
+    return value if cls is object else cls.model_validate_json(msgspec.json.encode(value))

@@ -1,0 +1,197 @@
+"""What `@app.task(...)` and `task.using(...)` take, each option checked where it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, TypedDict, get_args
+from uuid import UUID
+
+from msgspec import structs
+
+from .._core import validate
+from .._core.backoff import Backoff
+from .._core.ids import parse_id
+from .._core.job import (
+    Draft,
+    Job,
+    OnBlockerFailure,
+    OnExpired,
+    OnFailure,
+    Policy,
+    Replace,
+)
+from ..errors import InvalidInput
+
+OnDoubt = Literal["continue", "abort"]
+OnShutdown = Literal["release", "pause"]
+Reference = Job[Any] | Draft[Any] | str | UUID
+
+
+class TaskOptions(TypedDict, total=False):
+    """The policy of a task: `@app.task(queue="billing", max_attempts=5)`."""
+
+    name: str | None  # None: the function's name
+    queue: str
+    priority: int
+    max_attempts: int
+    backoff: Backoff
+    lease: float | None  # None: the worker's
+    timeout: float | None
+    process: bool
+    on_expired: OnExpired
+    on_doubt: OnDoubt
+    on_failure: OnFailure
+    on_shutdown: OnShutdown
+    on_blocker_failure: OnBlockerFailure
+
+
+class Options(TypedDict, total=False):
+    """What one job may have of its own: `task.using(target="acct-7", delay=60)`. None stands for "not given"."""
+
+    queue: str
+    priority: int
+    run_at: datetime | None
+    delay: float | None
+    target: str | None
+    key: str | None
+    unique: str | None
+    unique_for: float | None
+    replace: Replace
+    after: Sequence[Reference] | None
+    id: str | UUID | None
+    connection: Any
+    tenant: str | None
+    max_attempts: int
+    backoff: Backoff
+    timeout: float | None  # None: no timeout, whatever the task says
+    on_expired: OnExpired
+    on_failure: OnFailure
+    on_blocker_failure: OnBlockerFailure
+
+
+Check = Callable[[Any], Any]
+
+
+def _word(kind: str, allowed: Any) -> Check:
+    return lambda value: validate.choice(kind, value, get_args(allowed))
+
+
+def _seconds(kind: str, least: float, most: float = validate.MOST_SECONDS) -> Check:
+    return lambda value: validate.seconds(kind, value, least=least, most=most)
+
+
+def _or_none(check: Check) -> Check:
+    return lambda value: None if value is None else check(value)
+
+
+def _flag(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise InvalidInput(f"process must be True or False, not {value!r}")
+
+
+def _backoff(value: object) -> Backoff:
+    if isinstance(value, Backoff):
+        return value
+    raise InvalidInput(f"backoff must be a Backoff, as in Backoff(base=1, max=60), not {value!r}")
+
+
+def _after(value: object) -> tuple[str, ...]:
+    """The ids of the jobs to wait for, each once."""
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        raise InvalidInput(f"after must be a list of jobs, drafts or ids, not {value!r:.80}")
+    return tuple(dict.fromkeys(parse_id(item.id if isinstance(item, Job | Draft) else item) for item in value))
+
+
+def _share_key(value: object) -> str:
+    key = validate.key("key", value)
+    if key == "*":
+        raise InvalidInput('a key cannot be "*", which stands for each of them where limits are set')
+    return key
+
+
+def _replace(value: object) -> Replace:
+    if value in (True, False, "payload"):
+        return value
+    raise InvalidInput(f'replace must be True, False or "payload", not {value!r}')
+
+
+def _given(value: Any) -> Any:
+    return value
+
+
+_ANY_LEVEL: dict[str, Check] = {
+    "queue": lambda value: validate.name("queue", value),
+    "priority": lambda value: validate.whole("priority", value, -100, 100),
+    "max_attempts": lambda value: validate.whole("max_attempts", value, 1, 10_000),
+    "backoff": _backoff,
+    "timeout": _or_none(_seconds("timeout", 0.001)),
+    "on_expired": _word("on_expired", OnExpired),
+    "on_failure": _word("on_failure", OnFailure),
+    "on_blocker_failure": _word("on_blocker_failure", OnBlockerFailure),
+}
+_TASK: dict[str, Check] = {
+    **_ANY_LEVEL,
+    "name": _or_none(lambda value: validate.name("name", value)),
+    # Below a second a lease is good for tests only, and those want it.
+    "lease": _or_none(_seconds("lease", 0.1, 86_400)),
+    "process": _flag,
+    "on_doubt": _word("on_doubt", OnDoubt),
+    "on_shutdown": _word("on_shutdown", OnShutdown),
+}
+_JOB: dict[str, Check] = {
+    **_ANY_LEVEL,
+    "run_at": lambda value: validate.moment("run_at", value),
+    "delay": _seconds("delay", 0),
+    "target": lambda value: validate.key("target", value),
+    "key": _share_key,
+    "unique": lambda value: validate.key("unique", value),
+    "unique_for": _seconds("unique_for", 0.001),
+    "replace": _replace,
+    "after": _after,
+    "id": parse_id,
+    "connection": _given,  # whether it is one, and of which colour, is for the client to find out
+    "tenant": lambda value: validate.key("tenant", value),
+}
+POLICY_OPTIONS = frozenset(field.name for field in structs.fields(Policy))
+
+
+def check_task(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a task, checked; those not given are not in it."""
+    return _checked("@app.task", options, _TASK)
+
+
+def check_job(task: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a job, checked, one by one and against each other; those not given are not in it."""
+    given = {name: value for name, value in options.items() if value is not None or name in _ANY_LEVEL}
+    checked = _checked(f"{task}.using()", given, _JOB)
+    if not checked.get("delay"):
+        checked.pop("delay", None)  # a delay of 0 is none
+    if "delay" in checked and "run_at" in checked:
+        raise InvalidInput(f"{task}.using(): run_at says when and delay says in how long; give one of them")
+    if "unique_for" in checked and "unique" not in checked:
+        raise InvalidInput(f"{task}.using(): unique_for is the window of a unique key; give unique as well")
+    if checked.get("replace") and "unique" not in checked:
+        raise InvalidInput(f"{task}.using(): replace is for the job that has the unique key; give unique as well")
+    if checked.get("replace") and checked.get("after"):
+        raise InvalidInput(f"{task}.using(): replace and after do not go together: what waits for jobs is not replaced")
+    if checked.get("id") in checked.get("after", ()):
+        raise InvalidInput(f"{task}.using(): a job cannot wait for itself")
+    return checked
+
+
+def policy_from(base: Policy, checked: Mapping[str, Any]) -> Policy:
+    """A policy with those of the checked options that belong to it."""
+    changes = {name: value for name, value in checked.items() if name in POLICY_OPTIONS}
+    return structs.replace(base, **changes) if changes else base
+
+
+def _checked(where: str, options: Mapping[str, Any], checks: Mapping[str, Check]) -> dict[str, Any]:
+    unknown = sorted(options.keys() - checks.keys())
+    if unknown:
+        raise InvalidInput(f"{where} has no option {', '.join(unknown)}; there are {', '.join(sorted(checks))}")
+    try:
+        return {name: checks[name](value) for name, value in options.items()}
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {error}") from None

@@ -1,0 +1,366 @@
+"""Tasks: the functions that jobs run. Here a call becomes a draft, which is where the life of a job begins.
+
+`@app.task` turns a function into a `Task`. Calling it calls the function; `enqueue`, `aenqueue` and `draft` take the
+same arguments, apart from the `Attempt`, and type checkers know it. `using` gives options for one job and keeps the
+types. Everything is checked here, before anything is stored. Who stores it is the app's client, which this module
+knows only by the two protocols below.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import os
+import random
+import time
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from functools import WRAPPER_ASSIGNMENTS, update_wrapper
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, Unpack, cast, final, overload
+
+from .._attempts.attempt import Attempt
+from .._core import payload
+from .._core.ids import make_id
+from .._core.job import DEFAULT_POLICY, Draft, Job
+from ..errors import InvalidInput, UnknownTask
+from ..events import Event, Events
+from .codec import TaskCodec
+from .options import (
+    POLICY_OPTIONS,
+    OnDoubt,
+    OnShutdown,
+    Options,
+    TaskOptions,
+    check_job,
+    check_task,
+    policy_from,
+)
+from .telemetry import Telemetry
+
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+E = TypeVar("E", bound=Event)
+M = TypeVar("M", bound=Iterator[None] | AsyncIterator[None])
+
+_ROUTE = ("connection", "tenant")  # where a job goes, which is said to the client; a draft knows only what it is
+_FOREIGN_WORDS = ("delay", "apply_async", "send", "send_with_options", "kiq", "defer", "defer_async", "enqueue_in")
+
+
+#: A generator that only we seed: ids need not be secret, and asking the system for each costs more than all else in it.
+_random = random.Random()  # noqa: S311
+os.register_at_fork(after_in_child=_random.seed)
+
+
+def new_id() -> str:
+    """A new id for a job (UUIDv7), to be given as `using(id=...)`: then enqueue can be repeated."""
+    return make_id(time.time(), _random.randbytes(10))
+
+
+class Enqueues(Protocol):
+    """What a task needs of the app's client."""
+
+    def enqueue(self, draft: Draft[R], /, *, connection: Any = None, tenant: str | None = None) -> Job[R]:
+        """Store the draft; the job, or the one that was there already."""
+        ...
+
+
+class EnqueuesAsync(Protocol):
+    """What a task needs of the app's async client."""
+
+    async def enqueue(self, draft: Draft[R], /, *, connection: Any = None, tenant: str | None = None) -> Job[R]:
+        """Store the draft; the job, or the one that was there already."""
+        ...
+
+
+class ConfiguredTask(Generic[P, R_co]):
+    """A task and the options of one job: what `using` returns."""
+
+    def __init__(self, task: Task[P, R_co], options: Mapping[str, Any]) -> None:
+        self._task = task
+        self._options = dict(options)
+        checked = check_job(task.name, options)
+        self._id: str | None = checked.pop("id", None)
+        self._route = {name: checked.pop(name) for name in _ROUTE if name in checked}
+        self._fields = _draft_fields(task, checked, fresh=self._id is None)
+
+    def using(self, **options: Unpack[Options]) -> ConfiguredTask[P, R_co]:
+        """The same task with options for the jobs enqueued through what is returned; later ones win.
+
+        When: `run_at` (a datetime with a timezone) or `delay` (seconds). In which line: `queue`, `priority`, `target`
+        (jobs of one target run one at a time), and `key` (whose it is, where a queue is shared or limited by that).
+        Only once: `unique` (one live job per key), `unique_for` (seconds: one per window), `replace` (a job that waits
+        under the key takes what is given), `id` (a UUIDv7: enqueue can be repeated). After which others: `after`.
+        Where: `connection` (in your transaction), `tenant`. And what the task decided, for this job: `max_attempts`,
+        `backoff`, `timeout`, `on_expired`, `on_failure`, `on_blocker_failure`.
+        """
+        return ConfiguredTask(self._task, {**self._options, **options})
+
+    def draft(self, *args: P.args, **kwargs: P.kwargs) -> Draft[R_co]:
+        """A job that is checked but not stored: for `enqueue_many`, `continue_with`, or later."""
+        draft = self._pattern(args, kwargs)
+        telemetry = self._task.app.telemetry
+        if telemetry is not None:
+            telemetry.created(draft)
+        return draft
+
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
+        """Store a job that will call the function with these arguments."""
+        return self._task.app.client.enqueue(self._draft(args, kwargs), **self._route)
+
+    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job[R_co]:
+        """Store a job that will call the function with these arguments."""
+        return await self._task.app.aclient.enqueue(self._draft(args, kwargs), **self._route)
+
+    def _pattern(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Draft[R_co]:
+        """A draft that nobody follows: schedules make jobs after it."""
+        if self._route:
+            words = " and ".join(self._route)
+            raise InvalidInput(f"{self._task.name}: a draft has no {words}; say {words} to what enqueues the draft")
+        return self._draft(args, kwargs)
+
+    def _draft(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Draft[R_co]:
+        task = self._task
+        text = task.signature.encode(args, kwargs, task.app.payload_limit)
+        return Draft(self._id or new_id(), task.name, text, **self._fields)
+
+    def __repr__(self) -> str:
+        return f"{self._task!r}.using({', '.join(f'{name}={value!r}' for name, value in self._options.items())})"
+
+    if not TYPE_CHECKING:  # type checkers are to refuse these words by themselves
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _FOREIGN_WORDS:
+                raise AttributeError(
+                    f"a task has no .{name}(): use .enqueue(), and .using() for options", name=name, obj=self
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+
+class Task(ConfiguredTask[P, R_co]):
+    """A registered function and its policy. `@app.task` makes them."""
+
+    __wrapped__: Callable[..., Any]
+    __name__: str
+    __qualname__: str
+
+    def __init__(
+        self, app: TaskRegistry, function: Callable[..., Any], signature: TaskCodec, checked: Mapping[str, Any]
+    ) -> None:
+        self.app = app
+        self.name = signature.task
+        self.signature = signature
+        self.queue: str = checked.get("queue", "default")
+        self.priority: int = checked.get("priority", 0)
+        self.policy = policy_from(DEFAULT_POLICY, checked)
+        self.process: bool = checked.get("process", False)
+        self.on_doubt: OnDoubt = checked.get("on_doubt", "continue")
+        self.on_shutdown: OnShutdown = checked.get("on_shutdown", "release")
+        self.is_async = inspect.iscoroutinefunction(function)
+        self.takes_attempt = signature.takes_attempt  # as the first argument of the function
+        super().__init__(self, {})
+        # Not what the function carries in its __dict__: that could overwrite the above.
+        update_wrapper(cast("Callable[..., Any]", self), function, WRAPPER_ASSIGNMENTS, updated=())
+
+    def arguments(self, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """What to call the function with, from a stored payload; the attempt, if it takes one, comes before these."""
+        return self.signature.decode(text)
+
+    def encode_result(self, value: object) -> str:
+        """What the function returned, as it is stored."""
+        return self.signature.encode_result(value, self.app.payload_limit)
+
+    def decode_result(self, text: str) -> R_co:
+        """A stored result, as the function's return annotation has it."""
+        return cast(R_co, self.signature.decode_result(text))
+
+    def __repr__(self) -> str:
+        return f"<task {self.name}>"
+
+
+# Four shapes of function, so that a type checker knows what calling the task means. `async def` matters beyond types:
+# frameworks look at `__call__` to see whether they must await.
+
+
+class PlainTask(Task[P, R_co]):
+    """Of `def f(...)`."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Call the function, here and now."""
+        return cast(R_co, self.__wrapped__(*args, **kwargs))
+
+
+class AsyncTask(Task[P, R_co]):
+    """Of `async def f(...)`."""
+
+    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Call the function, here and now."""
+        return cast(R_co, await self.__wrapped__(*args, **kwargs))
+
+
+class PlainAttemptTask(Task[P, R_co]):
+    """Of `def f(attempt: Attempt, ...)`."""
+
+    def __call__(self, attempt: Attempt, /, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Call the function, here and now."""
+        return cast(R_co, self.__wrapped__(attempt, *args, **kwargs))
+
+
+class AsyncAttemptTask(Task[P, R_co]):
+    """Of `async def f(attempt: Attempt, ...)`."""
+
+    async def __call__(self, attempt: Attempt, /, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Call the function, here and now."""
+        return cast(R_co, await self.__wrapped__(attempt, *args, **kwargs))
+
+
+@final
+class _Unannotated:
+    """Nothing is one. A first parameter that takes it takes anything, so it is not the attempt."""
+
+
+class TaskDecorator:
+    """What `app.task` is. Given options only, it returns another that has them, which can be kept and used again."""
+
+    def __init__(self, app: TaskRegistry, checked: Mapping[str, Any]) -> None:
+        self._app = app
+        self._options = checked
+
+    # A coroutine function is also a function that returns something, so the checkers must take the first that fits.
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, function: Callable[Concatenate[_Unannotated, P], Coroutine[Any, Any, R]], /
+    ) -> AsyncTask[..., R]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[_Unannotated, P], R], /) -> PlainTask[..., R]: ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, function: Callable[Concatenate[Attempt, P], Coroutine[Any, Any, R]], /
+    ) -> AsyncAttemptTask[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[Attempt, P], R], /) -> PlainAttemptTask[P, R]: ...
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> AsyncTask[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> PlainTask[P, R]: ...
+    @overload
+    def __call__(self, /, **options: Unpack[TaskOptions]) -> TaskDecorator: ...
+    def __call__(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+        """Register a function; or, given options only, return a decorator that does so with them."""
+        checked = {**self._options, **check_task(options)}
+        return TaskDecorator(self._app, checked) if function is None else self._app._register(function, checked)
+
+
+class Middleware:
+    """Something that is entered before each attempt and left after it."""
+
+    def __init__(self, function: Callable[[Attempt], Any]) -> None:
+        self.is_async = inspect.isasyncgenfunction(function)
+        if not (self.is_async or inspect.isgeneratorfunction(function)):
+            raise InvalidInput(
+                f"{_place(function)}: a middleware is a function of the attempt that yields once, "
+                "between what comes before the handler and what comes after it"
+            )
+        self.around: Callable[[Attempt], Any] = (asynccontextmanager if self.is_async else contextmanager)(function)
+
+
+class TaskRegistry(ABC):
+    """The tasks of an app, by name, and the `@app.task` that adds to them; its middlewares and listeners."""
+
+    def __init__(self, *, payload_limit: int = payload.MAX_BYTES) -> None:
+        self.payload_limit = payload_limit
+        self._tasks: dict[str, Task[..., Any]] = {}
+        self.middlewares: list[Middleware] = []
+        self.events = Events()
+        self.telemetry: Telemetry | None = None
+
+    @property
+    @abstractmethod
+    def client(self) -> Enqueues:
+        """What `enqueue` stores jobs with."""
+
+    @property
+    @abstractmethod
+    def aclient(self) -> EnqueuesAsync:
+        """What `aenqueue` stores jobs with."""
+
+    @property
+    def task(self) -> TaskDecorator:
+        """Register a function as a task: `@app.task`, or with options `@app.task(queue="billing", max_attempts=5)`.
+
+        Options: `name` (default: the function's), `queue`, `priority`, `max_attempts`, `backoff`, `lease`, `timeout`,
+        `process` (run in a process of its own), `on_expired`, `on_doubt`, `on_failure`, `on_shutdown`,
+        `on_blocker_failure`.
+        """
+        return TaskDecorator(self, {})
+
+    @property
+    def tasks(self) -> Mapping[str, Task[..., Any]]:
+        """All tasks by name; to be read only."""
+        return MappingProxyType(self._tasks)
+
+    def middleware(self, function: Callable[[Attempt], M]) -> Callable[[Attempt], M]:
+        """Wrap every attempt: `@app.middleware` on a generator that yields once. The first one added is outermost.
+
+        What the handler raises is raised at the `yield`. An async generator wraps async tasks only.
+        """
+        self.middlewares.append(Middleware(function))
+        return function
+
+    def on(self, kind: type[E]) -> Callable[[Callable[[E], object]], Callable[[E], object]]:
+        """Listen: `@app.on(events.Failed)` on a function of the event. See `relet.events`."""
+
+        def add(listener: Callable[[E], object]) -> Callable[[E], object]:
+            self.events.add(kind, listener)
+            return listener
+
+        return add
+
+    def lookup(self, name: str) -> Task[..., Any]:
+        """The task of that name, or UnknownTask."""
+        try:
+            return self._tasks[name]
+        except KeyError:
+            near = difflib.get_close_matches(name, self._tasks, n=1)
+            hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(sorted(self._tasks)) or 'none'}"
+            raise UnknownTask(f"no task is named {name!r}{hint}") from None
+
+    def _register(self, function: Callable[..., Any], checked: Mapping[str, Any]) -> Task[..., Any]:
+        if isinstance(function, ConfiguredTask):
+            raise InvalidInput(f"{function!r} is a task already")
+        signature = TaskCodec(checked.get("name"), function)
+        name = signature.task
+        taken = self._tasks.get(name)
+        if taken is not None:
+            here, there = _place(function), _place(taken.__wrapped__)
+            raise InvalidInput(f"two tasks are named {name}: {there} and {here}; give one of them another name=")
+        kind = _KINDS[inspect.iscoroutinefunction(function), signature.takes_attempt]
+        task = self._tasks[name] = kind(self, function, signature, checked)
+        return task
+
+
+_KINDS: dict[tuple[bool, bool], type[Task[..., Any]]] = {
+    # async, takes the attempt
+    (False, False): PlainTask,
+    (True, False): AsyncTask,
+    (False, True): PlainAttemptTask,
+    (True, True): AsyncAttemptTask,
+}
+
+
+def _draft_fields(task: Task[..., Any], checked: Mapping[str, Any], *, fresh: bool) -> dict[str, Any]:
+    """All fields of a draft that are known before its arguments."""
+    policy = policy_from(task.policy, checked)
+    placed = {name: value for name, value in checked.items() if name not in POLICY_OPTIONS}
+    return {"queue": task.queue, "priority": task.priority, **placed, "policy": policy, "fresh": fresh}
+
+
+def _place(function: Callable[..., Any]) -> str:
+    inner = inspect.unwrap(function)
+    code = getattr(inner, "__code__", None)
+    where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
+    return f"{inner.__module__}.{inner.__qualname__}{where}"

@@ -1,0 +1,62 @@
+"""The HTTP API, whatever it is served by: a table of endpoints, and `answer`, which answers one of them.
+
+`find(ENDPOINTS, method, raw_path)` says which one is meant. Authentication, roles and sizes are for whoever serves it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from ..._core.release import release
+from ..openapi import openapi
+from . import (
+    bulk,
+    chains,
+    jobs,
+    monitoring,
+    queues,
+    schedules,
+)
+from .endpoint import (
+    Call,
+    Endpoint,
+    Limits,
+    answer,
+    at,
+)
+from .responses import Reply
+from .routing import Found, find, still_encoded
+
+__all__ = [
+    "ENDPOINTS",
+    "RESUME_AT_TARGET",
+    "Call",
+    "Endpoint",
+    "Found",
+    "Limits",
+    "Reply",
+    "answer",
+    "find",
+    "still_encoded",
+]
+
+
+@at("GET /openapi.json", "read", dict[str, Any], {200: "An OpenAPI 3.1 document"})
+def show_openapi(call: Call, _: None, __: None) -> dict[str, Any]:
+    """This API, described."""
+    return openapi(ENDPOINTS, root=quote(call.root, safe="/"), version=release(), tasks=call.app.tasks)
+
+
+ENDPOINTS: list[Endpoint] = [
+    *jobs.ENDPOINTS,
+    *bulk.ENDPOINTS,
+    *chains.ENDPOINTS,
+    *queues.ENDPOINTS,
+    *schedules.ENDPOINTS,
+    *monitoring.ENDPOINTS,
+    show_openapi,
+]
+
+#: Also answered outside of the API, at `POST /targets/{target}/jobs/{id}/resume/`.
+RESUME_AT_TARGET: Endpoint = queues.resume_target_job

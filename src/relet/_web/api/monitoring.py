@@ -1,0 +1,86 @@
+"""What there is to see beside jobs: workers, statistics, failures, the audit trail, the tasks, and the API itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+
+from ..._core.redact import shown
+from ..._core.stats import BOUNDS, StatPoint
+from ..._tasks.task import Task
+from . import requests, responses
+from .endpoint import Call, at
+from .parsing import an_hour_ago, moment
+
+
+@at("GET /workers", "read", responses.Workers, {200: "The workers"})
+def list_workers(call: Call, _: None, __: None) -> responses.Workers:
+    """Every worker that is there, or was lost within a day."""
+    return responses.Workers(call.client.workers())
+
+
+@at("GET /stats", "read", responses.Points, {200: "What was counted, by step and queue"}, query=requests.StatsQuery)
+def show_stats(call: Call, query: requests.StatsQuery, _: None) -> responses.Points:
+    """What happened: attempts that ended, times taken, jobs there. Steps in which nothing happened are left out.
+
+    Steps of 60 seconds are kept for 3 hours, of 600 for 3 days, of 3600 for 8 days, of 21600 for 400 days.
+    """
+    return _points(
+        call.client.stats(
+            since=an_hour_ago() if query.since is UNSET else moment(query.since, "query.since"),
+            until=None if query.until is UNSET else moment(query.until, "query.until"),
+            step=None if query.step is UNSET else query.step,
+            queue=None if query.queue is UNSET else query.queue,
+        )
+    )
+
+
+@at("GET /totals", "read", responses.Points, {200: "One point for each queue"})
+def show_totals(call: Call, _: None, __: None) -> responses.Points:
+    """All that was ever counted: what never goes down, as monitoring wants it."""
+    return _points(call.client.totals())
+
+
+@at("GET /failures", "read", responses.Failures, {200: "Failures, grouped"}, query=requests.LimitQuery)
+def list_failures(call: Call, query: requests.LimitQuery, _: None) -> responses.Failures:
+    """Jobs that have failed, by task and error, the latest first.
+
+    Numbers and ids in errors are left out; `search` finds the jobs by the `error` filter.
+    """
+    return responses.Failures(shown(call.client.failures(limit=query.limit), call.redact))
+
+
+@at("GET /audit", "read", responses.AuditOut, {200: "Who did what, the latest first"}, query=requests.AuditQuery)
+def list_audit(call: Call, query: requests.AuditQuery, _: None) -> responses.AuditOut:
+    """Who did what, the latest first."""
+    page = call.client.audit(limit=query.limit, before=None if query.before is UNSET else query.before)
+    return responses.AuditOut([responses.entry_out(entry, call.redact) for entry in page.entries], page.next)
+
+
+@at("GET /tasks", "read", responses.TasksOut, {200: "The tasks, by name"})
+def list_tasks(call: Call, _: None, __: None) -> responses.TasksOut:
+    """The tasks that can be enqueued, with the JSON schemas of their payloads and results."""
+    return responses.TasksOut([_task(task) for _, task in sorted(call.app.tasks.items())])
+
+
+ENDPOINTS = [list_workers, show_stats, show_totals, list_failures, list_audit, list_tasks]
+
+
+def _points(points: list[StatPoint]) -> responses.Points:
+    return responses.Points(list(BOUNDS), [responses.point_out(point) for point in points])
+
+
+def _task(task: Task[..., Any]) -> responses.TaskOut:
+    payload, result = task.signature.schemas()
+    summary = (task.__doc__ or "").strip().partition("\n")[0] or None
+    return responses.TaskOut(
+        task.name,
+        summary,
+        task.queue,
+        task.priority,
+        task.policy.max_attempts,
+        task.policy.timeout,
+        payload,
+        result,
+    )

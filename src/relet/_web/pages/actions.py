@@ -1,0 +1,232 @@
+"""What people do here. The client acts as the user who asks, so that the audit trail says who it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..._core.job import Job
+from ...errors import InvalidInput, ReletError
+from . import filters
+from .confirm import (
+    MOST_AT_ONCE,
+    MOST_SELECTED,
+    bulk_action,
+    confirm,
+    local,
+)
+from .context import NotThere, Page, View
+from .formatting import many, one_line
+
+Form = Mapping[str, Sequence[str]]
+LONGEST = 8.0  # seconds that one bulk action takes
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of an action, and where to go now: a path below the root."""
+
+    message: str
+    to: str
+    good: bool = True
+    again: tuple[Page, View] | None = None  # what is shown instead: the form with what was typed
+
+
+def act(view: View, action: str, form: Form) -> Outcome:
+    """Do it, or say why it was not done."""
+    back = local(_one(form, "back"))
+    deed = DEEDS.get(action)
+    if deed is None:
+        return Outcome(f"There is no action {one_line(action, 40)}.", back, False)
+    if not view.may_act:
+        return Outcome("You may read, not act: come in with a token of the role operate.", back, False)
+    try:
+        said = deed(view, form)
+    except (ReletError, NotThere, ValueError, TypeError) as error:
+        message = f"Nothing was done: {one_line(str(error), 300)}"
+        return Outcome(message, back, False, _again(view, action, form, message))
+    return said if isinstance(said, Outcome) else Outcome(said, back)
+
+
+def _one(form: Form, name: str, default: str = "") -> str:
+    values = form.get(name) or [default]
+    return values[0].strip()
+
+
+def _job(form: Form) -> str:
+    return _one(form, "job")
+
+
+def _said(job: Job[Any], what: str) -> str:
+    return f"{job.task} {job.id[-8:]} {what}."
+
+
+def _cancel(view: View, form: Form) -> str:
+    job = view.client.cancel(_job(form), chain=bool(_one(form, "chain")))
+    return _said(job, "is cancelled" if job.state.over else "was asked to stop; it ends cancelled")
+
+
+def _pause(view: View, form: Form) -> str:
+    job = view.client.pause(_job(form))
+    return _said(job, "is paused" if job.state == "paused" else "was asked to stop; it will be paused")
+
+
+def _resume(view: View, form: Form) -> str:
+    return _said(view.client.resume(_job(form)), "goes on, with its attempts anew")
+
+
+def _run_now(view: View, form: Form) -> str:
+    return _said(view.client.run_now(_job(form)), "is due now")
+
+
+def _complete(view: View, form: Form) -> str:
+    job = view.client.complete(_job(form), _json("result", _one(form, "result") or "null"))
+    return _said(job, "has succeeded, with the result given")
+
+
+def _delete(view: View, form: Form) -> Outcome | str:
+    how = _one(form, "how", "job")
+    view.client.delete(_job(form), chain=how in ("chain", "dependents"), dependents=how == "dependents")
+    back, gone = local(_one(form, "back")), _job(form)
+    what = "The job is deleted." if how == "job" else "The chain is deleted."
+    return Outcome(what, "/jobs" if gone in back else back)
+
+
+def _bulk(view: View, form: Form) -> str:
+    action = bulk_action(_one(form, "action"))
+    chosen = list(form.get("job") or [])[:MOST_SELECTED]
+    rest = False
+    if chosen:
+        done, refused = _each(getattr(view.client, action), chosen)
+    else:
+        given = filters.given({name: _one(form, name) for name in form})
+        if not given:
+            raise InvalidInput("no job is selected: choose some, or filter the list first")
+        bulk = view.client.bulk(action, **filters.arguments(given), most=MOST_AT_ONCE, seconds=LONGEST)
+        done, refused, rest = bulk.done, bulk.refused, bulk.next is not None
+    past = {"cancel": "cancelled, or asked to stop", "pause": "paused, or asked to stop", "resume": "resumed",
+            "run_now": "due now", "delete": "deleted"}[action]  # fmt: skip
+    left = f" {many(refused, 'job was', 'jobs were')} left alone: their state did not allow it." if refused else ""
+    again = " There are more: do it again for the rest." if rest else ""
+    return f"{many(done, 'job')}: {past}.{left}{again}"
+
+
+def _each(verb: Callable[[str], object], chosen: Sequence[str]) -> tuple[int, int]:
+    done = refused = 0
+    for id in chosen:
+        try:
+            verb(id)
+            done += 1
+        except ReletError:
+            refused += 1
+    return done, refused
+
+
+def _enqueue(view: View, form: Form) -> Outcome:
+    name = _one(form, "task")
+    task = view.tasks.get(name)
+    if task is None:
+        raise InvalidInput(f"no task is named {name!r} here")
+    arguments = _json("payload", _one(form, "payload") or "{}")
+    if not isinstance(arguments, dict):
+        raise InvalidInput('the payload is a JSON object of arguments by name, such as {"account": "7"}')
+    options: dict[str, Any] = {name: _one(form, name) for name in ("queue", "target", "unique") if _one(form, name)}
+    if _one(form, "priority"):
+        options["priority"] = int(_one(form, "priority"))
+    if _one(form, "delay"):
+        options["delay"] = float(_one(form, "delay"))
+    job = view.client.enqueue(task.using(**options).draft(**arguments))
+    return Outcome(_said(job, "was there already" if job.existing else "is enqueued"), f"/jobs/{job.id}")
+
+
+def _pause_queue(view: View, form: Form) -> str:
+    view.client.pause_queue(_one(form, "queue"))
+    return f"Queue {_one(form, 'queue')} is paused. What runs goes on."
+
+
+def _resume_queue(view: View, form: Form) -> str:
+    view.client.resume_queue(_one(form, "queue"))
+    return f"Queue {_one(form, 'queue')} goes on."
+
+
+def _limit_queue(view: View, form: Form) -> str:
+    """A field that is empty lifts its limit; a rate that is not there is left alone."""
+    name = _one(form, "queue")
+    queue = None if name == "*" else name
+    info = next((one for one in view.client.queues() if one.queue == name), None)
+    wanted: dict[str, Any] = {"max_running": _whole("max_running", form), "fair": None}
+    if queue is not None:
+        wanted["fair"] = bool(_one(form, "fair"))
+    rate = _whole("rate", form)
+    if rate is not None or (info and any(one.key is None for one in info.rates)):
+        wanted |= {"rate": rate, "per": None if rate is None else float(_one(form, "per") or 1)}
+    view.client.limit_queue(queue, **wanted)
+    if _one(form, "key"):
+        rate = _whole("key_rate", form)
+        per = None if rate is None else float(_one(form, "key_per") or 1)
+        view.client.limit_queue(queue, rate=rate, per=per, key=_one(form, "key"))
+    return f"{'All queues together' if queue is None else f'Queue {name}'}: the limits are set."
+
+
+def _pause_schedule(view: View, form: Form) -> str:
+    return f"Schedule {view.client.schedules.pause(_one(form, 'name')).name} is paused."
+
+
+def _resume_schedule(view: View, form: Form) -> str:
+    return f"Schedule {view.client.schedules.resume(_one(form, 'name')).name} ticks again."
+
+
+def _run_schedule(view: View, form: Form) -> Outcome:
+    job = view.client.schedules.run_now(_one(form, "name"))
+    return Outcome(_said(job, "is enqueued, beside the ticks"), f"/jobs/{job.id}")
+
+
+def _remove_schedule(view: View, form: Form) -> Outcome:
+    view.client.schedules.remove(_one(form, "name"))
+    return Outcome(f"Schedule {_one(form, 'name')} is removed.", "/schedules")
+
+
+def _whole(name: str, form: Form) -> int | None:
+    text = _one(form, name)
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise InvalidInput(f"{name.replace('_', ' ')} must be a whole number, not {text[:20]!r}")
+    return int(text)
+
+
+def _json(name: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"the {name} is not JSON: {error}") from None
+
+
+def _again(view: View, action: str, form: Form, message: str) -> tuple[Page, View] | None:
+    """A form that took some typing is shown again with what was typed; not by its address, which others may read."""
+    if action != "enqueue":
+        return None
+    typed = {name: values[0] for name, values in form.items() if name != "csrf" and values}
+    here = replace(view, query=typed, several={}, message=message, good=False)
+    return replace(confirm(here, "enqueue"), status=422), here
+
+
+DEEDS: dict[str, Callable[[View, Form], Outcome | str]] = {
+    "cancel": _cancel,
+    "pause": _pause,
+    "resume": _resume,
+    "run-now": _run_now,
+    "complete": _complete,
+    "delete": _delete,
+    "bulk": _bulk,
+    "enqueue": _enqueue,
+    "pause-queue": _pause_queue,
+    "resume-queue": _resume_queue,
+    "limit-queue": _limit_queue,
+    "pause-schedule": _pause_schedule,
+    "resume-schedule": _resume_schedule,
+    "run-schedule": _run_schedule,
+    "remove-schedule": _remove_schedule,
+}

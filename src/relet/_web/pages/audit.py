@@ -1,0 +1,33 @@
+"""Who did what."""
+
+from __future__ import annotations
+
+import json
+
+from ..._core.redact import shown
+from .context import Page, View
+
+AT_ONCE = 100
+
+
+def audit(view: View) -> Page:
+    """The audit trail, newest first."""
+    before = view.query.get("before") or None
+    page = shown(view.client.audit(limit=AT_ONCE, before=before), view.redact)
+    entries = [(one, _detail(one.detail), _about(one.what)) for one in page.entries]
+    return Page("Audit", "audit.html", {"entries": entries, "next": page.next, "before": before})
+
+
+def _detail(detail: dict[str, object]) -> str:
+    return ", ".join(
+        f"{name}: {value if isinstance(value, str) else json.dumps(value, default=str)}"
+        for name, value in detail.items()
+    )
+
+
+def _about(what: str) -> str:
+    """What kind of thing the subject is, as far as it has a page."""
+    for word in ("queue", "schedule"):
+        if word in what:
+            return word
+    return "job"

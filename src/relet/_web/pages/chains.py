@@ -1,0 +1,140 @@
+"""A chain and what it waits for, as a graph."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from ..._core.job import BlockerInfo, Chain, Job
+from ...errors import InvalidInput, JobNotFound
+from . import graph
+from .context import NotThere, Page, View
+from .formatting import many
+
+MOST_ASKED = 60  # chains that are looked up for one drawing
+
+
+def chain(view: View, id: str) -> Page:
+    """The page of a chain; the id may be that of any of its jobs."""
+    try:
+        found = view.client.chain(id)
+    except InvalidInput as error:
+        raise NotThere(f"No chain: {error}.") from None
+    drawing = Drawing(view, id)
+    drawing.add_main(found)
+    drawing.add_dependents(found)
+    drawing.follow()
+    context: dict[str, Any] = {
+        "chain": found,
+        "drawing": graph.draw(
+            drawing.nodes, drawing.edges, f"The chain and what it waits for: {many(len(drawing.nodes), 'node')}"
+        ),
+        "cut": drawing.cut,
+        "nodes": len(drawing.nodes),
+        "edges": drawing.in_words(),
+    }
+    return Page(f"Chain of {found[0].task}", "chain.html", context)
+
+
+class Drawing:
+    """Collects nodes and edges, no more than a drawing can bear."""
+
+    def __init__(self, view: View, here: str) -> None:
+        self.view = view
+        self.here = here
+        self.nodes: list[graph.Node] = []
+        self.edges: list[graph.Edge] = []
+        self.cut = False
+        self._known: set[str] = set()
+        self._open: deque[tuple[str, list[BlockerInfo]]] = deque()
+        self._asked = 0
+
+    def add_main(self, chain: Chain) -> None:
+        """The chain that is looked at, job by job."""
+        jobs = chain.jobs[-graph.MOST // 2 :]
+        self.cut = len(jobs) < len(chain.jobs)
+        before: str | None = None
+        for job in jobs:
+            note = f"…{job.id[-8:]}"
+            self._add(
+                job.id, job.task, str(job.state), self.view.link(f"/jobs/{job.id}"), note, job.id == self.here, True
+            )
+            if before is not None:
+                self.edges.append(graph.Edge(before, job.id, "chain"))
+            before = job.id
+            self._blockers_of(job)
+
+    def add_dependents(self, chain: Chain) -> None:
+        """Jobs that wait for the end of the chain."""
+        waiting = self.view.client.dependents(chain.last, limit=MOST_ASKED)
+        self.cut = self.cut or len(waiting) == MOST_ASKED
+        for job in waiting:
+            if job.id not in self._known:
+                self._add(job.id, job.task, str(job.state), self.view.link(f"/jobs/{job.id}"), f"…{job.id[-8:]}")
+            self.edges.append(graph.Edge(chain.last.id, job.id, "waits"))
+
+    def follow(self) -> None:
+        """What they wait for, and what those wait for, as far as there is room."""
+        while self._open:
+            id, blockers = self._open.popleft()
+            for blocker in blockers:
+                if blocker.chain not in self._known and not self._unfold(blocker):
+                    self.cut = True
+                    continue
+                self.edges.append(graph.Edge(blocker.chain, id, "waits"))
+
+    def in_words(self) -> list[tuple[str, str, str, str, str]]:
+        """The edges, for those who do not see the drawing: who, with its address, how, whom, with its address."""
+        by_id = {node.id: node for node in self.nodes}
+        said = {"chain": "is continued by", "waits": "is waited for by"}
+        return [
+            (
+                by_id[one.before].name,
+                by_id[one.before].href,
+                said[one.kind],
+                by_id[one.after].name,
+                by_id[one.after].href,
+            )
+            for one in self.edges
+            if one.before in by_id and one.after in by_id
+        ]
+
+    def _unfold(self, blocker: BlockerInfo) -> bool:
+        """A chain that others wait for is one node; its own blockers are followed."""
+        if len(self.nodes) >= graph.MOST:
+            return False
+        href = self.view.link(f"/chains/{blocker.chain}")
+        found = self._look_up(blocker.chain)
+        if found is None:
+            self._add(blocker.chain, blocker.task or "gone", blocker.state or "pending", href, "not here any more")
+            return True
+        note = many(len(found), "job") if len(found) > 1 else f"…{found[0].id[-8:]}"
+        self._add(blocker.chain, found[0].task, str(found.state), href, note)
+        for job in found.jobs:
+            self._blockers_of(job, blocker.chain)
+        return True
+
+    def _look_up(self, chain: str) -> Chain | None:
+        if self._asked >= MOST_ASKED:
+            self.cut = True
+            return None
+        self._asked += 1
+        try:
+            return self.view.client.chain(chain)
+        except JobNotFound:
+            return None
+
+    def _blockers_of(self, job: Job[Any], node: str | None = None) -> None:
+        if self._asked >= MOST_ASKED:
+            self.cut = True
+            return
+        self._asked += 1
+        blockers = self.view.client.blockers(job)
+        if blockers:
+            self._open.append((node or job.id, blockers))
+
+    def _add(
+        self, id: str, name: str, state: str, href: str, note: str, here: bool = False, main: bool = False
+    ) -> None:
+        self._known.add(id)
+        self.nodes.append(graph.Node(id, name, state, href, note, main=main, here=here))

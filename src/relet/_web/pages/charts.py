@@ -1,0 +1,216 @@
+"""Charts over time: pure functions from numbers to SVG.
+
+A chart has gridlines at round numbers with the unit on the topmost, moments below, and says in words what it shows. The
+numbers themselves are in the table beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from markupsafe import Markup
+
+from .formatting import short_number
+from .svg import (
+    Value,
+    element,
+    percent,
+    text,
+    title,
+)
+
+TOP, BOTTOM = 18, 22  # pixels for what stands above and below the plot
+ACROSS = 1000  # units of a plot's own width
+MARKS = ((600, "%H:%M"), (3600, "%H:%M"), (4 * 3600, "%H:%M"), (86400, "%a %d"), (7 * 86400, "%d %b"))
+
+
+@dataclass(frozen=True)
+class Series:
+    """Numbers of one kind, one for each step; None: nothing is known there."""
+
+    name: str
+    values: Sequence[float | None]
+    kind: str  # its colour, a class
+    line: bool = False  # else bars
+
+
+@dataclass(frozen=True)
+class Chart:
+    """All that a chart shows. Series of bars are stacked, in the order given, from below."""
+
+    label: str
+    starts: Sequence[float]  # of each step, seconds since 1970
+    step: float
+    series: Sequence[Series] = field(default_factory=tuple)
+    say: Callable[[float], str] = short_number
+    height: int = 180
+
+
+def draw(chart: Chart) -> Markup:
+    """The chart as an SVG element."""
+    plot = chart.height - TOP - BOTTOM
+    most = round_up(_greatest(chart))
+    lines, labels = _grid(chart, most, plot)
+    shapes = [*_bars(chart, most, plot), *_lines(chart, most, plot), *_hints(chart, plot)]
+    box = {"view_box": f"0 0 {ACROSS} {plot}", "preserve": "none", "class_": "plot"}
+    drawn = element("svg", *shapes, x=0, y=TOP, width="100%", height=plot, **box)
+    return element(
+        "svg", *lines, drawn, *labels, *_moments(chart),
+        class_="chart", width="100%", height=chart.height, role="img", aria_label=_summary(chart),
+    )  # fmt: skip
+
+
+def sparkline(values: Sequence[float], label: str, *, width: int = 120, height: int = 24) -> Markup:
+    """A few bars without axes."""
+    most = max(values, default=0) or 1
+    each = width / max(len(values), 1)
+    bars = [
+        element(
+            "rect", class_="spark", x=place * each, width=max(each - 1, 0.5),
+            y=height - 1 - (height - 2) * value / most, height=1 + (height - 2) * value / most,
+        )
+        for place, value in enumerate(values)
+        if value
+    ]  # fmt: skip
+    ground = element("rect", class_="ground", x=0, y=height - 1, width=width, height=1)
+    box = f"0 0 {width} {height}"
+    return element(
+        "svg", ground, *bars, class_="sparkline", width=width, height=height, view_box=box, role="img", aria_label=label
+    )
+
+
+def share_bar(shares: Sequence[tuple[str, str, float]], label: str) -> Markup:
+    """One bar of parts side by side: name, colour, size."""
+    total = sum(size for _, _, size in shares) or 1
+    at, parts = 0.0, []
+    for name, kind, size in shares:
+        if size:
+            rect: dict[str, Value] = {"x": percent(at / total), "width": percent(size / total), "y": 0, "height": 8}
+            parts.append(element("rect", title(f"{name}: {size:,.0f}"), class_=f"fill-{kind}", **rect))
+            at += size
+    return element("svg", *parts, class_="share", width="100%", height=8, role="img", aria_label=label)
+
+
+def round_up(most: float) -> float:
+    """The least round number that is not below (1, 1.2, 1.6, 2 ... times a power of ten); 1 for nothing."""
+    if most <= 0 or not math.isfinite(most):
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(most))
+    for factor in (1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10):
+        if most <= factor * power * 1.0000001:
+            return float(f"{factor * power:.12g}")
+    return float(f"{10 * power:.12g}")
+
+
+def _greatest(chart: Chart) -> float:
+    lines = [value for one in chart.series if one.line for value in one.values if value is not None]
+    return max([*lines, *_sums(chart)], default=0.0)
+
+
+def _sums(chart: Chart) -> list[float]:
+    stacked = [one.values for one in chart.series if not one.line]
+    return [sum(value or 0.0 for value in column) for column in zip(*stacked, strict=True)] if stacked else []
+
+
+def _grid(chart: Chart, most: float, plot: int) -> tuple[list[Markup], list[Markup]]:
+    """Gridlines, which lie below what is drawn, and their labels, which lie above."""
+    lines, labels = [], []
+    for part in (0.0, 0.5, 1.0):
+        y = TOP + plot * (1 - part) + (0.5 if part < 1 else -0.5)
+        lines.append(element("line", class_="axis" if part == 0 else "grid", x1=0, x2="100%", y1=y, y2=y))
+        if part:
+            labels.append(text(chart.say(most * part), class_="tick", x=0, y=y - 4))
+    return lines, labels
+
+
+def _moments(chart: Chart) -> list[Markup]:
+    if not chart.starts:
+        return []
+    first, last = chart.starts[0], chart.starts[-1] + chart.step
+    marks, form = _marks(first, last)
+    parts = []
+    for mark in marks:
+        share = (mark - first) / (last - first)
+        anchor = "start" if share < 0.06 else "end" if share > 0.94 else "middle"
+        said = datetime.fromtimestamp(mark, UTC).strftime(form)
+        parts.append(text(said, class_="tick", x=percent(share), y=chart.height - 6, text_anchor=anchor))
+    return parts
+
+
+def _marks(first: float, last: float) -> tuple[list[float], str]:
+    """Round moments, four to seven of them, and how they are written."""
+    every, form = next((mark for mark in MARKS if (last - first) / mark[0] <= 7.5), MARKS[-1])
+    start = math.ceil(first / every) * every
+    return [start + number * every for number in range(int((last - start) // every) + 1)], form
+
+
+def _bars(chart: Chart, most: float, plot: int) -> list[Markup]:
+    each = ACROSS / max(len(chart.starts), 1)
+    gap = min(each * 0.2, 2.0)
+    base = [0.0] * len(chart.starts)
+    parts = []
+    for one in chart.series:
+        if one.line:
+            continue
+        steps = []
+        for place, value in enumerate(one.values):
+            if value:
+                height = plot * value / most
+                y = plot - plot * base[place] / most - height
+                steps.append(f"M{place * each + gap / 2:.1f} {y:.2f}h{each - gap:.2f}v{height:.2f}h{gap - each:.2f}z")
+                base[place] += value
+        if steps:
+            parts.append(element("path", class_=f"fill-{one.kind}", d="".join(steps)))
+    return parts
+
+
+def _lines(chart: Chart, most: float, plot: int) -> list[Markup]:
+    """Lines are steps' middles joined; where nothing is known there is a gap, and a step between two gaps is a dash."""
+    each = ACROSS / max(len(chart.starts), 1)
+    parts = []
+    for one in chart.series:
+        if not one.line:
+            continue
+        path, before = [], False
+        for place, value in enumerate(one.values):
+            if value is not None:
+                x, y = (place + 0.5) * each, plot - plot * value / most
+                alone = not before and (place + 1 >= len(one.values) or one.values[place + 1] is None)
+                path.append(
+                    f"M{x - each / 3:.1f} {y:.2f}h{each * 2 / 3:.1f}"
+                    if alone
+                    else f"{'L' if before else 'M'}{x:.1f} {y:.2f}"
+                )
+            before = value is not None
+        if path:
+            parts.append(
+                element("path", class_=f"line line-{one.kind}", d="".join(path), vector_effect="non-scaling-stroke")
+            )
+    return parts
+
+
+def _hints(chart: Chart, plot: int) -> list[Markup]:
+    """What a step's numbers are, for the pointer that rests there."""
+    each = ACROSS / max(len(chart.starts), 1)
+    form = "%H:%M" if chart.step < 3600 else "%a %d %b %H:%M"
+    parts = []
+    for place, start in enumerate(chart.starts):
+        known = [(one.name, one.values[place]) for one in chart.series]
+        said = [f"{name} {chart.say(value)}" for name, value in known if value]
+        if said:
+            when = datetime.fromtimestamp(start, UTC).strftime(form)
+            hint = title(f"{when} UTC: {', '.join(said)}")
+            parts.append(element("rect", hint, class_="hint", x=place * each, y=0, width=each, height=plot))
+    return parts
+
+
+def _summary(chart: Chart) -> str:
+    parts = []
+    for one in chart.series:
+        known = [value for value in one.values if value is not None]
+        if known:
+            parts.append(f"{one.name}: at most {chart.say(max(known))}, last {chart.say(known[-1])}")
+    return f"{chart.label}. {'; '.join(parts) or 'Nothing happened in this time'}."

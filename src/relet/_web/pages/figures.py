@@ -1,0 +1,186 @@
+"""Statistics over time, put into even steps, and the charts that are made of them."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from markupsafe import Markup
+
+from ..._core.stats import Histogram, StatPoint
+from .charts import Chart, Series, draw
+from .context import View
+from .formatting import duration, number, short_number
+
+
+@dataclass(frozen=True)
+class Range:
+    """A time that charts can show."""
+
+    key: str
+    words: str
+    seconds: float
+    step: float  # of the charts, a multiple of what is stored
+
+
+RANGES = (
+    Range("1h", "hour", 3600, 60),
+    Range("24h", "day", 86400, 1200),
+    Range("7d", "week", 7 * 86400, 7200),
+    Range("30d", "month", 30 * 86400, 12 * 3600),
+)
+ENDS = ("succeeded", "failed", "retried", "lost", "snoozed", "released", "cancelled", "paused")
+WAITING = ("queued", "pending", "running")
+
+
+@dataclass
+class Step:
+    """What happened in one step, in all queues that were asked for."""
+
+    start: float
+    counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    waits: Histogram | None = None
+    runs: Histogram | None = None
+    gauges: dict[tuple[str, str], float] = field(default_factory=dict)  # by queue and name
+
+    def add(self, point: StatPoint) -> None:
+        """One more point that lies in this step."""
+        for name, value in point.counts.items():
+            self.counts[name] += value
+        self.waits = _sum(self.waits, point.waits)
+        self.runs = _sum(self.runs, point.runs)
+        for name, gauge in point.gauges.items():
+            key = (point.queue, name)
+            self.gauges[key] = max(self.gauges.get(key, 0.0), gauge)
+
+    def gauge(self, name: str) -> float | None:
+        """A gauge over all queues; None if nobody looked."""
+        known = [value for (_, which), value in self.gauges.items() if which == name]
+        return sum(known) if known else None
+
+    @property
+    def ended(self) -> int:
+        """How many attempts came to an end."""
+        return sum(self.counts.values())
+
+
+def range_of(key: str | None) -> Range:
+    """The range that the URL asks for; an hour if it asks for none that there is."""
+    return next((one for one in RANGES if one.key == key), RANGES[0])
+
+
+def steps(points: Iterable[StatPoint], which: Range, now: datetime) -> list[Step]:
+    """Every step of the range, also those in which nothing happened."""
+    end = math.floor(now.timestamp() / which.step + 1) * which.step
+    number_of = round(which.seconds / which.step)
+    start = end - number_of * which.step
+    found = [Step(start + place * which.step) for place in range(number_of)]
+    for point in points:
+        place = math.floor((point.at.timestamp() - start) / which.step)
+        if 0 <= place < number_of:
+            found[place].add(point)
+    return found
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart with its words, and its numbers as a table."""
+
+    title: str
+    note: str
+    legend: Sequence[tuple[str, str]]
+    drawing: Markup
+    head: Sequence[str]
+    rows: Sequence[tuple[datetime, Sequence[str]]]
+
+
+@dataclass(frozen=True)
+class Past:
+    """What the overview shows of a time."""
+
+    figures: Sequence[Figure]
+    succeeded: int
+    anything: bool
+
+
+def look_back(view: View, which: Range) -> Past:
+    """The charts of the time that lies behind."""
+    since = view.now - timedelta(seconds=which.seconds)
+    found = steps(view.client.stats(since=since, queue="*"), which, view.now)
+    succeeded = sum(step.counts.get("succeeded", 0) for step in found)
+    return Past(draw_all(found, which), succeeded, any(step.ended or step.gauges for step in found))
+
+
+def draw_all(found: Sequence[Step], which: Range) -> list[Figure]:
+    """The four charts of the overview."""
+    return [_throughput(found, which), _backlog(found, which), _waits(found, which), _runs(found, which)]
+
+
+def _throughput(found: Sequence[Step], which: Range) -> Figure:
+    names = [name for name in ENDS if name in ENDS[:4] or any(step.counts.get(name) for step in found)]
+    kinds = {"lost": "failed", "snoozed": "pending", "released": "pending"}
+    series = [
+        Series(name, [float(step.counts.get(name, 0)) for step in found], kinds.get(name, name)) for name in names
+    ]
+    # What is lost is failed to the eye: one colour less to learn, and the table tells them apart.
+    legend = [("succeeded", "succeeded"), ("failed or lost", "failed"), ("retried", "retried")]
+    total = sum(step.ended for step in found)
+    per = f"{duration(which.step)} each"
+    note = f"{number(total)} attempts ended, {per}"
+    return _figure("Throughput", note, legend, found, which, series, short_number)
+
+
+def _backlog(found: Sequence[Step], which: Range) -> Figure:
+    series = [Series(name, [step.gauge(name) for step in found], name) for name in WAITING]
+    legend = [(name, name) for name in WAITING]
+    last = next((step.gauge("queued") for step in reversed(found) if step.gauge("queued") is not None), None)
+    note = "jobs that are not over" if last is None else f"jobs that are not over; {number(last)} queued at last"
+    return _figure("Backlog", note, legend, found, which, series, short_number)
+
+
+def _waits(found: Sequence[Step], which: Range) -> Figure:
+    return _quantiles("Waiting time", "from due to started", found, which, [step.waits for step in found])
+
+
+def _runs(found: Sequence[Step], which: Range) -> Figure:
+    return _quantiles("Run time", "how long handlers took", found, which, [step.runs for step in found])
+
+
+def _quantiles(
+    title: str, note: str, found: Sequence[Step], which: Range, all_of: Sequence[Histogram | None]
+) -> Figure:
+    usual = Series("p50", [one.quantile(0.5) if one else None for one in all_of], "usual", line=True)
+    slow = Series("p95", [one.quantile(0.95) if one else None for one in all_of], "slow", line=True)
+    legend = [("half within (p50)", "usual"), ("95 of 100 within (p95)", "slow")]
+    return _figure(title, note, legend, found, which, [usual, slow], duration)
+
+
+def _figure(
+    title: str,
+    note: str,
+    legend: Sequence[tuple[str, str]],
+    found: Sequence[Step],
+    which: Range,
+    series: Sequence[Series],
+    say: Callable[[float], str],
+) -> Figure:
+    chart = Chart(f"{title} of the last {which.words}, {note}", [step.start for step in found], which.step, series, say)
+    rows = [
+        (datetime.fromtimestamp(step.start, UTC), [_cell(one.values[place], say) for one in series])
+        for place, step in enumerate(found)
+        if any(one.values[place] for one in series)
+    ]
+    return Figure(title, note, legend, draw(chart), [one.name for one in series], rows)
+
+
+def _cell(value: float | None, say: Callable[[float], str]) -> str:
+    return "\u2013" if value is None else say(value)
+
+
+def _sum(one: Histogram | None, other: Histogram) -> Histogram | None:
+    if not other.number:
+        return one
+    return other if one is None else one + other

@@ -1,0 +1,156 @@
+"""How things are said: text that comes from jobs made harmless, numbers, durations and moments for people."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from datetime import datetime
+
+from ..._core.redact import without_passwords
+
+LINE = 120  # characters of a text that stands in a list
+WHOLE = 64 * 1024  # characters of a text that has room of its own
+
+
+class _Pictures(dict[int, str]):
+    """What each character is shown as, found out when it is first met."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        shown = char if char.isprintable() or char in "\n\t" else _picture(char)
+        if len(self) < 20_000:
+            self[code] = shown
+        return shown
+
+
+_pictures = _Pictures()
+
+
+def visible(text: str) -> str:
+    """The text with everything that is not seen, or that turns the direction of what follows, made visible."""
+    return text if text.isprintable() else text.translate(_pictures)
+
+
+def _picture(char: str) -> str:
+    code = ord(char)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if unicodedata.category(char) == "Zs":
+        return " "
+    return {0x7F: "\u2421", 0x2028: "\u2424", 0x2029: "\u2424"}.get(code) or f"\u27e8U+{code:04X}\u27e9"
+
+
+def one_line(text: str | None, most: int = LINE) -> str:
+    """The first line that says something, cut to what a list has room for."""
+    for line in (text or "")[: most * 20].splitlines():
+        if line.strip():
+            return cut(visible(without_passwords(line.strip())), most)
+    return ""
+
+
+def cut(text: str, most: int) -> str:
+    """At most so many characters, with a mark where something is left out."""
+    return text if len(text) <= most else text[: most - 1] + "\u2026"
+
+
+def middle(text: str, most: int) -> str:
+    """The same, leaving out the middle: of names the end tells them apart."""
+    if len(text) <= most:
+        return text
+    tail = (most - 1) // 2
+    return f"{text[: most - 1 - tail]}\u2026{text[-tail:]}"
+
+
+def whole(text: str, most: int = WHOLE) -> str:
+    """A text with room of its own; a very long one says how much is missing."""
+    if len(text) <= most:
+        return visible(without_passwords(text))
+    return f"{visible(without_passwords(text[:most]))}\n\u2026 {len(text) - most:,} more characters are not shown"
+
+
+def pretty(text: str) -> str:
+    """JSON text with line breaks; what is no JSON, or is nested absurdly, stays as it is."""
+    try:
+        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text
+
+
+def number(value: float) -> str:
+    """12,345"""
+    return f"{value:,.0f}"
+
+
+def short_number(value: float) -> str:
+    """12.3k, where there is little room."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size * 0.99995:
+            return f"{value / size:.3g}{unit}"
+    return f"{value:.3g}"
+
+
+def capped(value: int, most: int = 10_000) -> str:
+    """A count that was not taken further than most + 1."""
+    return f"{most:,}+" if value > most else f"{value:,}"
+
+
+def sentence(text: str) -> str:
+    """The same with a capital at its beginning."""
+    return text[:1].upper() + text[1:]
+
+
+def many(value: int, one: str, several: str = "") -> str:
+    """1 job, 2 jobs."""
+    return f"{value:,} {one if value == 1 else several or one + 's'}"
+
+
+def duration(seconds: float | None) -> str:
+    """How long, in the two units that matter: 3 min 20 s."""
+    if seconds is None:
+        return "\u2013"
+    if seconds < 0:
+        return f"-{duration(-seconds)}"
+    if seconds < 0.0005:
+        return "0 s"
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms" if seconds >= 0.00995 else f"{seconds * 1000:.1f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s".replace(".0 s", " s")
+    whole_seconds = round(seconds)
+    for size, unit, smaller, name in (
+        (86400, "d", 3600, "h"),
+        (3600, "h", 60, "min"),
+        (60, "min", 1, "s"),
+    ):
+        if whole_seconds >= size:
+            rest = whole_seconds % size // smaller
+            return f"{whole_seconds // size} {unit}" + (f" {rest} {name}" if rest else "")
+    return f"{seconds:.1f} s"
+
+
+def about(seconds: float) -> str:
+    """How long, in one unit: where the time goes on meanwhile, more would only flicker."""
+    seconds = abs(seconds)
+    for size, unit in ((86400 * 1.5, "d"), (5400, "h"), (90, "min")):
+        if seconds >= size:
+            per = {"d": 86400, "h": 3600, "min": 60}[unit]
+            return f"{seconds / per:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def ago(moment: datetime | None, now: datetime) -> str:
+    """5 min ago; in 3 s."""
+    if moment is None:
+        return "\u2013"
+    passed = (now - moment).total_seconds()
+    if abs(passed) < 0.5:
+        return "now"
+    return f"{about(passed)} ago" if passed > 0 else f"in {about(passed)}"
+
+
+def clock(moment: datetime | None, *, fraction: bool = False) -> str:
+    """2026-11-16 06:20:11 UTC"""
+    if moment is None:
+        return "\u2013"
+    text = moment.strftime("%Y-%m-%d %H:%M:%S")
+    return f"{text}.{moment.microsecond // 1000:03d} UTC" if fraction else f"{text} UTC"

@@ -1,0 +1,62 @@
+"""The list of jobs: filters in the URL, pages by key, a bounded search."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from ..._core.ids import id_time
+from ..._core.job import State
+from ..._core.views import QueueInfo, by_state, counted_at
+from ...errors import InvalidInput
+from . import filters
+from .context import Page, View
+from .job import job
+
+AT_ONCE = 50
+SCAN = 20_000  # jobs that are looked at for one page
+MOST_COUNTED = 10_000
+
+
+def jobs(view: View) -> Page:
+    """A page of jobs; with `id` in the URL, that job."""
+    if view.query.get("id", "").strip():
+        return job(view, view.query["id"].strip())
+    given = filters.given(view.query)
+    problem, page, total = "", None, None
+    before = view.query.get("before") or None
+    try:
+        arguments = filters.arguments(given)
+        page = view.client.jobs(**arguments, limit=AT_ONCE, before=before, scan=SCAN)
+    except InvalidInput as error:
+        problem = str(error)
+    found = page.jobs if page else []
+    if page is not None and given and view.may_act and not before and _cheap(given):
+        total = view.client.count(**arguments, most=MOST_COUNTED + 1)
+    queues = view.client.queues()
+    context: dict[str, Any] = {
+        "given": given,
+        "jobs": found,
+        "next": page.next if page else None,
+        "searched_to": datetime.fromtimestamp(id_time(page.next), UTC) if page and page.next else None,
+        "short": bool(page and page.next and len(found) < AT_ONCE),
+        "before": before,
+        "problem": problem,
+        "total": total,
+        "tabs": _tabs(queues),
+        "counted_at": counted_at(queues),
+        "at_least": any(one.at_least for one in queues),
+        "queue_names": sorted({one.queue for one in queues if one.queue != "*"}),
+        "task_names": sorted(view.tasks),
+    }
+    return Page("Jobs", "jobs.html", context, status=400 if problem else 200)
+
+
+def _cheap(given: dict[str, str]) -> bool:
+    """Whether counting is worth its time: what is over may be millions, and is not acted on in bulk."""
+    states = set(given.get("state", "").split(","))
+    return bool(states) and states <= {"pending", "queued", "running", "paused", "failed"}
+
+
+def _tabs(queues: list[QueueInfo]) -> list[tuple[str, int | None]]:
+    return [(str(state), None if state.over else sum(by_state(one)[state] for one in queues)) for state in State]

@@ -1,0 +1,62 @@
+"""Schedules: when they tick next, and what came of the ticks before."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ..._core.cron import Cron, Every
+from ..._core.job import utc
+from ..._core.schedule import ScheduleInfo, zone_of
+from ...errors import InvalidInput
+from .context import NotThere, Page, View
+from .formatting import duration, pretty
+
+TICKS = 30
+NEXT = 5
+
+
+def schedules(view: View) -> Page:
+    """All schedules; with `name` in the URL, that one."""
+    if "name" in view.query:
+        return schedule(view, view.query["name"])
+    found = view.client.schedules.all()
+    late = max((one.next_at for one in found if one.next_at), default=view.now)
+    found.sort(key=lambda one: (one.paused, one.next_at or late, one.name))
+    return Page("Schedules", "schedules.html", {"schedules": found, "rhythm": rhythm})
+
+
+def schedule(view: View, name: str) -> Page:
+    """One schedule, and its latest ticks with their jobs."""
+    found = view.client.schedules.get(name)
+    if found is None:
+        raise NotThere(f"There is no schedule named {name}.")
+    ticks = view.client.schedules.ticks(name, limit=TICKS)
+    jobs = {tick.job: view.client.get(tick.job) for tick in ticks if tick.job}
+    context = {
+        "one": found,
+        "ticks": ticks,
+        "jobs": jobs,
+        "rhythm": rhythm,
+        "payload": pretty(view.redact(found.payload)),
+        "upcoming": upcoming(found),
+    }
+    return Page(f"Schedule {name}", "schedule.html", context)
+
+
+def upcoming(info: ScheduleInfo) -> list[datetime]:
+    """Its next ticks. None where it is paused, or of a kind that is not understood here."""
+    if info.paused or info.next_at is None:
+        return []
+    ticks = [info.next_at]
+    try:
+        clock = Every(info.every, info.next_at.timestamp()) if info.every is not None else Cron.parse(info.cron or "")
+        while len(ticks) < NEXT:
+            ticks.append(utc(clock.next(ticks[-1].timestamp(), zone_of(info.timezone))))
+    except (InvalidInput, ValueError, OverflowError):
+        pass  # then only the next, which the store knows
+    return ticks
+
+
+def rhythm(info: ScheduleInfo) -> str:
+    """How often, in the words that it was given in."""
+    return info.when if info.every is None else f"every {duration(info.every)}"

@@ -1,0 +1,28 @@
+"""Targets: who holds one, and what stands behind it."""
+
+from __future__ import annotations
+
+from .context import Page, View
+
+AT_ONCE = 50
+LINE = 100
+
+
+def targets(view: View) -> Page:
+    """All targets that are held or waited for; with `name` in the URL, that one."""
+    if "name" in view.query:
+        return target(view, view.query["name"])
+    after = view.query.get("after") or None
+    page = view.client.targets(limit=AT_ONCE, after=after)
+    context = {"targets": page.targets, "next": page.next, "after": after}
+    return Page("Targets", "targets.html", context)
+
+
+def target(view: View, target: str) -> Page:
+    """One target: its holder, and the line behind it in order."""
+    found = view.client.target(target, limit=LINE)
+    context = {
+        "found": found,
+        "over": view.client.jobs(target=target, state=["succeeded", "cancelled"], limit=10, scan=5000).jobs,
+    }
+    return Page(f"Target {target}", "target.html", context)

@@ -1,0 +1,136 @@
+"""Calling a handler: its arguments from the payload, the middlewares around it, its end as an outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, ExitStack
+from typing import Any
+
+from .._attempts.attempt import Attempt, current
+from .._core.job import Outcome
+from .._tasks.task import Middleware, Task
+from .._threads import DaemonThreadPool
+from . import outcome as ends
+
+_call = DaemonThreadPool("relet-blockers").call
+
+
+def call_plain(
+    task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware], within: str | None = None
+) -> Outcome:
+    """Call a plain function, in a context of its own: what it sets there, the next does not see.
+
+    `within`: the context that another process, which runs the attempt, has handed over for it.
+    """
+    return contextvars.copy_context().run(_call_plain, task, attempt, middlewares, within)
+
+
+def _call_plain(
+    task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware], within: str | None
+) -> Outcome:
+    current.set(attempt)
+    telemetry = task.app.telemetry
+    if telemetry is None:
+        return _plain(task, attempt, middlewares)
+    with telemetry.running(attempt, within) as watch:
+        outcome = _plain(task, attempt, middlewares)
+        watch.ended(outcome)
+    return outcome
+
+
+def _plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware]) -> Outcome:
+    value: object = ends.SWALLOWED  # unless the handler comes to return something
+    try:
+        args, kwargs = ends.arguments_of(task, attempt)
+        if attempt.job.blockers and task.takes_attempt:
+            attempt._backing.load_blockers()
+        if not middlewares:
+            _check_deadline(attempt)
+            value = task.__wrapped__(*args, **kwargs)
+        else:
+            with ExitStack() as stack:
+                for middleware in middlewares:
+                    if not middleware.is_async:
+                        stack.enter_context(middleware.around(attempt))
+                _check_deadline(attempt)
+                value = task.__wrapped__(*args, **kwargs)
+    except BaseException as error:  # SystemExit, too: it is the handler's, not ours
+        return _ended_by(error, task, attempt)
+    finally:
+        attempt._backing.leave_transactions()
+    return ends.of_value(task, attempt, value)
+
+
+async def call_async(
+    task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware], within: str | None = None
+) -> Outcome:
+    """Await a coroutine function. Its caller gives it a context that nothing else uses meanwhile."""
+    before = current.set(attempt)
+    if middlewares or attempt.job.blockers or task.app.telemetry is not None:
+        outcome = await _observed(task, attempt, middlewares, within)
+        current.reset(before)
+        return outcome
+    # The usual case: nothing stands between us and the handler. (Nor another coroutine: that would cost as much again.)
+    try:
+        args, kwargs = ends.arguments_of(task, attempt)
+        if time.monotonic() >= attempt.deadline:
+            raise ends.StartedTooLate
+        value = await task.__wrapped__(*args, **kwargs)
+    except BaseException as error:
+        attempt._cancelled = isinstance(error, asyncio.CancelledError)
+        outcome = _ended_by(error, task, attempt)
+    else:
+        outcome = ends.of_value(task, attempt, value)
+    current.reset(before)
+    return outcome
+
+
+async def _observed(
+    task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware], within: str | None
+) -> Outcome:
+    telemetry = task.app.telemetry
+    if telemetry is None:
+        return await _async(task, attempt, middlewares)
+    with telemetry.running(attempt, within) as watch:
+        outcome = await _async(task, attempt, middlewares)
+        watch.ended(outcome)
+    return outcome
+
+
+async def _async(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware]) -> Outcome:
+    value: object = ends.SWALLOWED  # unless the handler comes to return something
+    try:
+        args, kwargs = ends.arguments_of(task, attempt)
+        if attempt.job.blockers and task.takes_attempt:
+            await _call(attempt._backing.load_blockers)
+        if not middlewares:
+            _check_deadline(attempt)
+            value = await task.__wrapped__(*args, **kwargs)
+        else:
+            async with AsyncExitStack() as stack:
+                for middleware in middlewares:
+                    if middleware.is_async:
+                        await stack.enter_async_context(middleware.around(attempt))
+                    else:
+                        stack.enter_context(middleware.around(attempt))
+                _check_deadline(attempt)
+                value = await task.__wrapped__(*args, **kwargs)
+    except BaseException as error:
+        attempt._cancelled = isinstance(error, asyncio.CancelledError)
+        return _ended_by(error, task, attempt)
+    return ends.of_value(task, attempt, value)
+
+
+def _check_deadline(attempt: Attempt) -> None:
+    """No handler starts on a lease that may have expired: another worker may be running the job."""
+    if time.monotonic() >= attempt.deadline:
+        raise ends.StartedTooLate
+
+
+def _ended_by(error: BaseException, task: Task[..., Any], attempt: Attempt) -> Outcome:
+    if task.app.telemetry is not None:  # else nobody lets go of it, and of all that it holds
+        attempt._error = error
+    return ends.of_error(error)

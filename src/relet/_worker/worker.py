@@ -1,0 +1,348 @@
+"""The worker: claims jobs into slots, runs them under lease, settles what they come to, and keeps the store going.
+
+    claim (lane) -> run (executors, calls, outcome) -> settle (settler), under lease (heartbeat), beside upkeep
+
+Everything but the coroutines of async handlers runs in threads of its own: a handler that blocks the event loop holds
+up other async handlers, and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+
+from msgspec import structs
+
+from .._core import validate
+from .._core.job import Released, Snoozed
+from ..app import App
+from ..errors import AbortReason, InvalidInput
+from ..events import WorkerStarted, WorkerStopped, WorkerStopping
+from .execution import Execution
+from .executors import InThreads, OnLoop
+from .garbage import frozen_heap
+from .heartbeat import BEATS_PER_LEASE
+from .processes import InProcesses, check_importable
+from .quarantine import Quarantine
+from .reconnect import GRACE_AT_LEAST
+from .rss import resident_bytes
+from .session import (
+    Queues,
+    Settings,
+    StoreSession,
+    lanes_of,
+)
+from .timers import Timers
+
+log = logging.getLogger("relet.worker")
+
+DAY = 86400.0
+ABORT_PATIENCE = 1.0  # seconds that an aborted handler has to end before its job is settled without it
+HURRY = 0.3  # the same after a second signal
+JOIN_FOR = 1.0  # seconds that threads have to end
+FLUSH_FOR = 2.0  # seconds that the last settles have
+MOST_CONNECTIONS = 30
+CHILD_STARTS_WITHIN = 30.0  # seconds that do not count against a timeout
+IDLE_FOR = 0.2  # seconds: what is that near counts as now
+IDLE_AT_MOST = 5.0  # seconds: then what is due and cannot be had, as somebody has it locked, is not waited for
+MIB = 1024 * 1024
+
+
+class Worker:
+    """Runs the jobs of an app until told to stop.
+
+    `queues`: names, or names with slots of their own (`{"billing": 4, "mail": None}`); by default every queue.
+    `concurrency`: slots of all queues that have none of their own. `lease`: seconds that a job is held without renewal,
+    unless its task says otherwise. `grace`: seconds that running jobs have to end after `stop`. `delay`: seconds that a
+    slot rests between two jobs. `tenants`: slots by tenant, in place of `concurrency`. `max_jobs`, `max_rss`: stop
+    after so many jobs, or MiB of memory. `poll`: how often to look when nothing is heard. `finished_for`,
+    `failed_for`: how long jobs that are over are kept. `name`: what its id begins with, by default the host's.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        queues: Queues | None = None,
+        concurrency: int = 10,
+        lease: float = 30.0,
+        grace: float = 300.0,
+        poll: float = 1.0,
+        delay: float = 0.0,
+        tenants: Mapping[str, int] | None = None,
+        max_jobs: int | None = None,
+        max_rss: int | None = None,
+        finished_for: float = 7 * DAY,
+        failed_for: float = 30 * DAY,
+        name: str | None = None,
+    ) -> None:
+        if not app.tasks:
+            raise InvalidInput("this app has no tasks, so that a worker has nothing to do; are their modules imported?")
+        for task in app.tasks.values():
+            check_importable(task)
+        self.name = validate.key("name", name or socket.gethostname())
+        self.id = ""  # by which the store knows it: made when it runs, so that no two are alike
+        self._app = app
+        self._grace = validate.seconds("grace", grace)
+        self._max_jobs = None if max_jobs is None else validate.whole("max_jobs", max_jobs, 1, 2**62)
+        self._max_rss = None if max_rss is None else validate.whole("max_rss", max_rss, 1, 2**40)
+        self._settings = Settings(
+            worker="",
+            lease=validate.seconds("lease", lease, least=0.1, most=DAY),
+            poll=validate.seconds("poll", poll, least=0.01, most=3600),
+            delay=validate.seconds("delay", delay),
+            finished_for=validate.seconds("finished_for", finished_for),
+            failed_for=validate.seconds("failed_for", failed_for),
+            queues=queues,
+        )
+        lanes_of(queues, 1)
+        self._slots: dict[str | None, int] = {None: validate.whole("concurrency", concurrency, 1, 10_000)}
+        if tenants is not None:
+            if not tenants:
+                raise InvalidInput("tenants must be names with slots, as in {'acme': 4}; there are none")
+            self._slots = {
+                validate.schema(tenant): validate.whole(f"the slots of tenant {tenant}", number, 1, 10_000)
+                for tenant, number in tenants.items()
+            }
+        self._timers = Timers()
+        self._stations: list[StoreSession] = []
+        self._started = 0
+        self._stops = 0
+        self._stopping = threading.Event()
+        self._hurrying = threading.Event()
+        self.finished = threading.Event()  # everything is in order, or given up
+        self.returned = threading.Event()  # and the event loop has noticed
+        self.has_done_its_share = False  # it stops because of max_jobs or max_rss, and may be replaced
+        self.left_behind = 0  # jobs that could not be settled or given back in the end
+        self._failure: BaseException | None = None
+        self._on_loop: OnLoop | None = None
+        self._in_threads = InThreads(self._begin, app.middlewares)
+        self._in_processes = InProcesses(self._begin, began=self._limit_time)
+
+    async def run(self, *, until_idle: bool = False) -> None:
+        """Work until `stop` was called and everything is in order. Async handlers run on this event loop.
+
+        `until_idle` stops by itself once nothing is left that could run now; jobs whose time is ahead are not waited
+        for. Good for tests, and for work that a scheduler starts.
+        """
+        if self._on_loop is not None:
+            raise InvalidInput("a worker runs once; make another")
+        loop = asyncio.get_running_loop()
+        over = asyncio.Event()
+        self.id = f"{self.name}:{os.getpid()}:{secrets.token_hex(4)}"
+        self._settings = structs.replace(self._settings, worker=self.id)
+        self._on_loop = OnLoop(loop, self._begin, self._app.middlewares)
+        tell = partial(loop.call_soon_threadsafe, over.set)
+        threading.Thread(target=self._live, args=(tell, until_idle), name="relet-worker", daemon=True).start()
+        try:
+            with frozen_heap():
+                await self._wait_for(over)
+        finally:
+            self.returned.set()
+            for tenant in self._slots:
+                self._app.store(tenant).leave_loop()
+        if self._failure is not None:
+            raise self._failure
+
+    async def _wait_for(self, over: asyncio.Event) -> None:
+        """Who cancels this wants the worker to end at once, and in order."""
+        try:
+            await over.wait()
+        except asyncio.CancelledError:
+            self.stop()
+            self.stop()
+            await over.wait()
+            raise
+
+    def stop(self) -> None:
+        """Take no more jobs, let those that run come to their end within the grace. Said again: give them up now."""
+        self._stops += 1
+        self._stopping.set()
+        if self._stops > 1:
+            self._hurrying.set()
+
+    @property
+    def tenants(self) -> list[str | None]:
+        """Whose jobs it runs; None stands for the app's own store."""
+        return list(self._slots)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether handlers go on although they were told to stop."""
+        return any(lane.running for station in self._stations for lane in station.lanes)
+
+    def _live(self, tell: Callable[[], object], until_idle: bool) -> None:
+        """The life of the worker, in a thread that no handler can block."""
+        try:
+            self._start()
+            while not self._stopping.wait(IDLE_FOR / 4 if until_idle else 1.0):
+                self._look_at_memory()
+                if until_idle and self._is_idle():
+                    break
+            self._drain()
+        except BaseException as error:
+            self._failure = error
+        finally:
+            try:
+                self._close()
+            finally:
+                self.finished.set()
+                with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                    tell()
+
+    def _is_idle(self) -> bool:
+        """Nothing was found for a while; and, as a while is nothing on a busy machine, the store says so too."""
+        stations = self._stations
+        if not all(station.has_been_idle_for(IDLE_FOR) for station in stations):
+            return False
+        return all(self._has_nothing_left(station) for station in stations)
+
+    def _has_nothing_left(self, station: StoreSession) -> bool:
+        """What is due but locked is waited for for a while; expired leases for as long as the grace lasts, too."""
+        patience = IDLE_AT_MOST
+        if station.has_expired_leases(self._stopping):
+            patience += max(self._settings.lease / BEATS_PER_LEASE, GRACE_AT_LEAST)
+        return station.has_been_idle_for(patience) or station.has_nothing_left(self._stopping)
+
+    def _start(self) -> None:
+        solitude = Quarantine()
+        tasks = dict(self._app.tasks)
+        store = for_beats = None
+        for tenant, slots in self._slots.items():
+            # Connections of the worker's own, for all tenants together: handlers cannot use them up. Heartbeats have
+            # others again, so that nothing else can be in their way.
+            shared = self._app.store(tenant)
+            store = shared.beside(self._connections, like=store)
+            for_beats = shared.beside(len(self._slots), like=for_beats, patience=self._settings.lease / BEATS_PER_LEASE)
+            station = StoreSession(
+                shared, store, for_beats, tenant, slots, self._settings, tasks, self._app.schedules, self._app.events,
+                self._timers, solitude, self._begin,
+            )  # fmt: skip
+            self._stations.append(station)
+            solitude.lanes += station.lanes
+        for station in self._stations:
+            station.reach(self._stopping)
+        if self._stopping.is_set():
+            return
+        for station in self._stations:
+            station.start()
+        slots = sum(lane.slots for station in self._stations for lane in station.lanes)
+        said = (self.id, slots, len(tasks), self._app.store().where)
+        log.info("worker %s: %d slots, %d tasks, %s", *said, extra={"worker": self.id})
+        self._app.events.tell(WorkerStarted(worker=self.id, slots=slots))
+
+    @property
+    def _connections(self) -> int:
+        """One for each thread that may want one at the same moment, within reason."""
+        lanes = len(lanes_of(self._settings.queues, 1))
+        return min((lanes + 5) * len(self._slots), MOST_CONNECTIONS)
+
+    def _begin(self, run: Execution, here: object = None) -> bool:
+        """A run has got a slot: start it where it belongs. True if that is where we are: then whoever calls does."""
+        self._started += 1
+        if self._max_jobs is not None and self._started >= self._max_jobs and not self._stopping.is_set():
+            log.info("%d jobs were started: stopping, as told by max_jobs", self._started)
+            self.has_done_its_share = True
+            self._stopping.set()
+        task = run.task
+        if run.job.policy.timeout is not None:
+            self._limit_time(run, CHILD_STARTS_WITHIN if task.process else 0.0)
+        if task.on_doubt == "abort":
+            run.timers = (*run.timers, self._timers.at(run.attempt.deadline, partial(self._end_in_doubt, run)))
+        executor = self._in_processes if task.process else self._on_loop if task.is_async else self._in_threads
+        assert executor is not None  # noqa: S101
+        if executor is here:
+            return True
+        try:
+            executor.start(run)
+        except Exception as error:  # no more threads to be had, or the event loop is closed
+            log.error("%s %s could not be started: %s", task.name, run.job.id, error, extra=run.marks)
+            following = run.lane.ended(run, Snoozed(1.0))
+            if following is not None:
+                self._begin(following)
+        return False
+
+    def _limit_time(self, run: Execution, more: float = 0.0) -> None:
+        """From now on it has so much time, and no more."""
+        timeout = run.job.policy.timeout
+        if timeout is not None:
+            moment = time.monotonic() + timeout + more
+            run.timers = (*run.timers, self._timers.at(moment, partial(self._end, run, "timeout")))
+
+    def _end(self, run: Execution, reason: AbortReason) -> float | None:
+        """Abort a run; called again a little later, settle it if it has not ended. Its slot it keeps until it does."""
+        if run.abort(reason):
+            log.warning("%s %s: aborted (%s)", run.task.name, run.job.id, reason, extra=run.marks)
+            # It is no longer renewed, so that the lease must not run out before.
+            return time.monotonic() + min(ABORT_PATIENCE, run.seconds / BEATS_PER_LEASE)
+        if not run.ended and not run.settling:
+            run.lane.settle(run, Released())
+        return None
+
+    def _end_in_doubt(self, run: Execution) -> float | None:
+        """Nobody can tell whether the lease is still ours, and the task wants to know."""
+        if time.monotonic() < run.attempt.deadline:
+            return run.attempt.deadline  # it was renewed
+        return self._end(run, "in_doubt")
+
+    def _look_at_memory(self) -> None:
+        if self._max_rss is not None and (used := resident_bytes() // MIB) > self._max_rss:
+            log.info("%d MiB are in use: stopping, as told by max_rss", used)
+            self.has_done_its_share = True
+            self._stopping.set()
+
+    def _drain(self) -> None:
+        """No more claims. What runs has the grace to end, then a moment to notice that it is over."""
+        self._app.events.tell(WorkerStopping(worker=self.id))
+        for station in self._stations:
+            station.drain()
+        running = sum(lane.running for station in self._stations for lane in station.lanes)
+        said = (self.id, running, self._grace)
+        log.info("worker %s: stopping; %d jobs are running and have %g s to end", *said, extra={"worker": self.id})
+        self._wait_for_claims()
+        self._wait_until_empty(self._grace, self._hurrying)
+        runs = [run for station in self._stations for run in station.runs() if not run.settling]
+        for run in runs:
+            run.abort("shutdown")
+        self._wait_until_empty(HURRY if self._hurrying.is_set() else ABORT_PATIENCE)
+        for run in runs:
+            if not run.ended and not run.settling:
+                log.warning("%s %s: given back, as it does not end", run.task.name, run.job.id, extra=run.marks)
+                run.lane.settle(run, Released())
+        self._wait_until_empty(FLUSH_FOR)
+        self.left_behind = sum(len(station.runs()) for station in self._stations)
+        if self.left_behind:
+            log.error("%d jobs could not be settled: their leases will run out", self.left_behind)
+
+    def _wait_for_claims(self) -> None:
+        """What is claimed at this moment goes back; should the answer not come, it is given up."""
+        give_up = time.monotonic() + FLUSH_FOR
+        while any(station.is_claiming for station in self._stations) and time.monotonic() < give_up:
+            time.sleep(0.005)
+
+    def _wait_until_empty(self, seconds: float, hurry: threading.Event | None = None) -> None:
+        give_up = time.monotonic() + seconds
+        while not all(station.is_empty for station in self._stations) and time.monotonic() < give_up:
+            if hurry is not None and hurry.is_set():
+                return
+            time.sleep(0.01)
+
+    def _close(self) -> None:
+        for station in self._stations:
+            station.stop()
+        give_up = time.monotonic() + JOIN_FOR
+        for station in self._stations:
+            station.close(give_up)
+        self._timers.stop()
+        self._in_processes.close()
+        if self._failure is None:
+            log.info("worker %s: stopped", self.id, extra={"worker": self.id})
+            self._app.events.tell(WorkerStopped(worker=self.id))

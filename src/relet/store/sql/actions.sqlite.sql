@@ -1,6 +1,0 @@
--- actions: a page of what was done, the latest first.
-select id, at, who, what, subject, detail
-from {schema}.audit
-where :before is null or seq < (select seq from {schema}.audit where id = :before)
-order by seq desc
-limit :most;

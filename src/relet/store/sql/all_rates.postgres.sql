@@ -1,2 +1,0 @@
--- all_rates: what people have said of how many jobs may start.
-select queue, key, rate, per from {schema}.rates order by queue, key

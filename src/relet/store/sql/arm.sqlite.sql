@@ -1,2 +1,0 @@
--- arm: sleepers watch the file itself here.
-select 1 where false;

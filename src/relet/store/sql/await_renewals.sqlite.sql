@@ -1,2 +1,0 @@
--- await_renewals: the transaction has the lock that renewals need.
-select :waited;

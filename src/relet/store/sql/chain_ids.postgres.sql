@@ -1,5 +1,0 @@
--- chain_ids: every job of the chains named.
-select id::text from {schema}.all_jobs
-where id = any(array(select json_array_elements_text(:chains::text::json)::uuid))
-   or (chain = any(array(select json_array_elements_text(:chains::text::json)::uuid)) and "position" > 0)
-order by id

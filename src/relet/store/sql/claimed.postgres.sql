@@ -1,4 +1,0 @@
--- claimed: what a claim with this token took, if its answer was lost.
-select {claimed}
-from {schema}.jobs j
-where j.expires_at between '-infinity' and 'infinity' and j.token = :token::text::uuid

@@ -1,2 +1,0 @@
--- clock: what time it is for the store.
-select extract(epoch from {now})::float8

@@ -1,2 +1,0 @@
--- clock_is_back: whether the pulse lies in the future: the clock was put back since.
-select touched_at > {now} + interval '1 second' from {schema}.pulse

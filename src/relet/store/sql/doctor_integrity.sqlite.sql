@@ -1,2 +1,0 @@
--- doctor_integrity: what is broken in the file; 'ok' if nothing is.
-pragma quick_check(5);

@@ -1,2 +1,0 @@
--- doctor_notifications: how full the queue of notifications is, from 0 to 1.
-select pg_notification_queue_usage()::float8

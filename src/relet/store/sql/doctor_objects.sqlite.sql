@@ -1,2 +1,0 @@
--- doctor_objects: what the file holds: names and definitions.
-select type, name, sql, tbl_name from sqlite_master;

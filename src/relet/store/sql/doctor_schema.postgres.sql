@@ -1,2 +1,0 @@
--- doctor_schema: whether a schema of ours was ever begun here.
-select to_regclass('{schema}.migrations') is not null

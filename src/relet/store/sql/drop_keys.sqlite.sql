@@ -1,3 +1,0 @@
--- drop_keys: give back the keys that were taken for jobs which will not be.
-delete from {schema}.keys
-where (key, job) in (select json_extract(value, '$.key'), json_extract(value, '$.job') from json_each(:batch));

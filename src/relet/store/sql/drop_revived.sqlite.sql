@@ -1,2 +1,0 @@
--- drop_revived: nothing can have come between our look and our insert here.
-select :ids where false;

@@ -1,2 +1,0 @@
--- drop_rewound: starts beyond this moment, once they are counted at it.
-delete from {schema}.starts where queue in (select value from json_each(:queues)) and at > :moment;

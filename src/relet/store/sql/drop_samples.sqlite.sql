@@ -1,2 +1,0 @@
--- drop_samples: of queues that are not among these, as they have no jobs.
-delete from {schema}.queue_samples where queue not in (select value from json_each(:queues));

@@ -1,5 +1,0 @@
--- due: pending jobs whose time has come, in the order in which it came.
-select run_at, seq, id, target, holds from {schema}.jobs
-where wait = 'time' and run_at <= {now}
-order by run_at, seq
-limit :most;

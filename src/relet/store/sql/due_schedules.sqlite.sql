@@ -1,7 +1,0 @@
--- due_schedules: those whose time has come; and those whose time was decided in what is the future now, as the clock was put
--- back.
-select name, definition, next_at, {now}, moved_at > {now} + 1 from {schema}.schedules
-where not paused and (next_at <= {now} or moved_at > {now} + 1) and task in (select value from json_each(:tasks))
-  and definition not in (select value from json_each(:without))
-order by next_at, name
-limit :most;

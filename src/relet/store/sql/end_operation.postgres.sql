@@ -1,2 +1,0 @@
--- end_operation: keep the answer, in the transaction that made the change.
-update {schema}.operations set outcome = :outcome::text::json where id = :id::text::uuid

@@ -1,2 +1,0 @@
--- ended_session: whether a session was signed out.
-select 1 from {schema}.ended_sessions where id = :id;

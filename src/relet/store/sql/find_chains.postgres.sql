@@ -1,3 +1,0 @@
--- find_chains: the chain of each job named.
-select id::text, chain::text from {schema}.all_jobs
-where id = any(array(select json_array_elements_text(:ids::text::json)::uuid))

@@ -1,4 +1,0 @@
--- find_chains: the chain of each job named.
-select id, chain from {schema}.live_jobs where id in (select value from json_each(:ids))
-union all
-select id, chain from {schema}.over_jobs where id in (select value from json_each(:ids));

@@ -1,2 +1,0 @@
--- forget_worker: a worker has stopped in good order.
-delete from {schema}.workers where name = :name::text returning name

@@ -1,6 +1,0 @@
--- keep_samples: how many jobs there are in each queue, in place of what was counted before.
-insert or replace into {schema}.queue_samples (queue, pending, queued, running, paused_jobs, failed, oldest, counted_at)
-select json_extract(value, '$.queue'), json_extract(value, '$.pending'), json_extract(value, '$.queued'),
-       json_extract(value, '$.running'), json_extract(value, '$.paused_jobs'), json_extract(value, '$.failed'),
-       json_extract(value, '$.oldest'), {now}
-from json_each(:batch);

@@ -1,2 +1,0 @@
--- leave_quarantine: the right to empty a worker is free again.
-update {schema}.quarantine set worker = null where worker = :worker::text

@@ -1,2 +1,0 @@
--- lift_rate: as many jobs of a queue, or of a key in it, may start as will.
-delete from {schema}.rates where queue = :queue::text and key = :key::text

@@ -1,2 +1,0 @@
--- limits: lock the rows of the limits that apply, in order, then count what runs: expired leases included.
-select queue, max_running, fair, rated, last_key, running from {schema}.lock_limits(:queues::text[])

@@ -1,6 +1,0 @@
--- lock: a job, before a person's verb decides about it. No row: it is over, or never was.
-select j.id, j.state, j.wait, j.attempt, j.losses, j.target, j.holds, j.waits, j.run_at > {now}, j.unique_key,
-       j.windowed, j.chain, j.task
-from {schema}.jobs j
-where j.id in (select value from json_each(:ids))
-order by j.id;

@@ -1,2 +1,0 @@
--- lock_schedule: one schedule, before something is done with it.
-select definition, next_at from {schema}.schedules where name = :name;

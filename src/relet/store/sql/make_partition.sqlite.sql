@@ -1,2 +1,0 @@
--- make_partition: there are none here.
-select :moment;

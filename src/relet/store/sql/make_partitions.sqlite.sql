@@ -1,2 +1,0 @@
--- make_partitions: there are none here.
-select 0;

@@ -1,2 +1,0 @@
--- name_keyless: it was done when the queue was marked.
-select id from {schema}.jobs where false and queue = :queue limit :most;

@@ -1,2 +1,0 @@
--- next_due: seconds until the next pending job is due.
-select extract(epoch from min(run_at) - {now})::float8 from {schema}.jobs where wait = 'time'

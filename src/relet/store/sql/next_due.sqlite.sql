@@ -1,2 +1,0 @@
--- next_due: seconds until the next pending job is due.
-select min(run_at) - {now} from {schema}.jobs where wait = 'time';

@@ -1,3 +1,0 @@
--- note_action: who did what. Once, however often it is tried.
-insert into {schema}.audit (id, at, who, what, subject, detail) values (:id, {now}, :who, :what, :subject, :detail)
-on conflict (id) do nothing;

@@ -1,2 +1,0 @@
--- notify: tell whoever listens.
-select pg_notify(:channel::text, '')

@@ -1,6 +1,0 @@
--- old_finished: a batch of what has been over for long enough, and whose result nobody waits for.
-select f.id from {schema}.finished f
-where f.finished_at < {now} - :seconds
-  and not exists (select 1 from {schema}.edges e where e.blocker = f.chain and e.state is null)
-order by f.finished_at
-limit :most;

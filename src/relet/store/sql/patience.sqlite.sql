@@ -1,2 +1,0 @@
--- patience: the transaction was waited for already.
-select :seconds;

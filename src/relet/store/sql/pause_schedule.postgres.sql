@@ -1,2 +1,0 @@
--- pause_schedule: no more ticks.
-update {schema}.schedules set paused = true, changed_at = {now} where name = :name::text

@@ -1,2 +1,0 @@
--- probe: whether the file can be written. Writes nothing.
-update {schema}.pulse set single = single where 0;

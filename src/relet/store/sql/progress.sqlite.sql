@@ -1,7 +1,0 @@
--- progress: what handlers say of how far they are, guarded by the lease.
-update {schema}.jobs as j
-set progress = (select json_extract(g.value, '$.progress') from json_each(:batch) g
-                where json_extract(g.value, '$.id') = j.id)
-where (j.id, j.token) in (select json_extract(value, '$.id'), json_extract(value, '$.token') from json_each(:batch))
-  and j.state = 'running'
-returning id, token;

@@ -1,2 +1,0 @@
--- promoter: one at a time; the transaction already sees to that.
-select 1;

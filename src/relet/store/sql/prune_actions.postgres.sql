@@ -1,6 +1,0 @@
--- prune_actions: what was done long ago, the oldest first.
-with old as (
-    select seq, at from {schema}.audit order by seq limit :most::integer
-)
-delete from {schema}.audit where seq in (select seq from old where at < {now} - make_interval(secs => :seconds::float8))
-returning seq

@@ -1,4 +1,0 @@
--- prune_actions: what was done long ago, the oldest first.
-delete from {schema}.audit where seq in (
-    select seq from (select seq, at from {schema}.audit order by seq limit :most) where at < {now} - :seconds)
-returning seq;

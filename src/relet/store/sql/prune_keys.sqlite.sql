@@ -1,2 +1,0 @@
--- prune_keys: windows that are over.
-delete from {schema}.keys where key in (select key from {schema}.keys where until <= {now} limit :most) returning key;

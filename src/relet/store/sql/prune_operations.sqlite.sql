@@ -1,4 +1,0 @@
--- prune_operations: answers that no try will ask for any more.
-delete from {schema}.operations where id in (
-    select id from {schema}.operations where at < {now} - :seconds order by at limit :most)
-returning id;

@@ -1,5 +1,0 @@
--- prune_sessions: sessions that would be over by now in any case.
-with old as materialized (
-    select id from {schema}.ended_sessions where until < {now} order by id limit :most::integer for update skip locked
-)
-delete from {schema}.ended_sessions where id in (select id from old)

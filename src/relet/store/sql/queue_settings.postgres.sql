@@ -1,2 +1,0 @@
--- queue_settings: what people have said of queues.
-select queue, paused, max_running, fair from {schema}.queues order by queue

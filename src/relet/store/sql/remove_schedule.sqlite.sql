@@ -1,2 +1,0 @@
--- remove_schedule: and nothing else.
-delete from {schema}.schedules where name = :name returning name;

@@ -1,9 +1,0 @@
--- roll_up: what is old enough is counted in longer steps. A later statement removes it.
-insert into {schema}.stats as s (step, at, queue, name, bucket, peak, number)
-select :longer, cast(at / abs(:longer) as integer) * abs(:longer) as moment, queue, name, bucket, peak,
-       case when peak then max(number) else sum(number) end
-from {schema}.stats
-where step = :step and at < :before
-group by moment, queue, name, bucket, peak
-on conflict (step, at, queue, name, bucket) do update
-set number = case when s.peak then max(s.number, excluded.number) else s.number + excluded.number end;

@@ -1,3 +1,0 @@
--- set_rate: how many jobs of a queue, or of a key in it, may start within a time.
-insert into {schema}.rates (queue, key, rate, per) values (:queue, :key, :rate, :per)
-on conflict (queue, key) do update set rate = excluded.rate, per = excluded.per;

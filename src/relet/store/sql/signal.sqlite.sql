@@ -1,7 +1,0 @@
--- signal: tell a job something, and have it looked at. What it was told before under this name stays.
-insert into {schema}.nudges (kind, key)
-select 'signal', :job where not exists (select 1 from {schema}.signals where job = :job and name = :name);
-
-insert into {schema}.signals (job, name, value, sent_at) values (:job, :name, :value, {now})
-on conflict (job, name) do nothing
-returning job;

@@ -1,9 +1,0 @@
--- stats_together: what was counted, of all queues together, which is written beside them, with steps below 0.
-select floor(extract(epoch from at) / :step::integer)::float8 * :step::integer as moment, '*', name, bucket,
-       case when bool_or(peak) then max(number) else sum(number) end
-from {schema}.stats
-where step = any(array[-60, -600, -3600, -21600]) and step >= - :step::integer
-  and at >= to_timestamp(:since::float8) and at < to_timestamp(:until::float8)
-  and (:only::text is null or name = :only::text)
-group by 1, name, bucket
-order by 1

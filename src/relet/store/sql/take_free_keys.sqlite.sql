@@ -1,6 +1,0 @@
--- take_free_keys: take the keys that no job has, for as long as their jobs live. Returns which those are.
-insert into {schema}.keys (key, job)
-select k.value, json_extract(:jobs, k.fullkey) from json_each(:keys) k
-where true
-on conflict (key) do nothing
-returning key;

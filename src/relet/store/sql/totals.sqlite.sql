@@ -1,2 +1,0 @@
--- totals: everything that was ever counted.
-select 0.0, queue, name, bucket, number from {schema}.stats where step = 0 order by queue;

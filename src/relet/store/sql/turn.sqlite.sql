@@ -1,2 +1,0 @@
--- turn: whose turn it was in a queue that serves keys in turn.
-update {schema}.queues set last_key = :key where queue = :queue;

@@ -1,5 +1,0 @@
-"""The worker. `worker.py` puts the parts together and says what they are."""
-
-from .worker import Worker
-
-__all__ = ["Worker"]

@@ -1,0 +1,12 @@
+"""The SQL files of the store, by their paths below its folder: `claim/claim.postgres.sql`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from relet._store.query import SQL
+
+
+def statement_files() -> list[str]:
+    """All of them, sorted."""
+    return sorted(str(file.relative_to(SQL)) for file in Path(SQL).rglob("*.sql"))
