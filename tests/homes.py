@@ -18,12 +18,7 @@ import psycopg
 import pytest
 
 from relet import App, Job
-from relet._core.job import (
-    Claimed,
-    Outcome,
-    Raised,
-    Succeeded,
-)
+from relet._core.job import Claimed, Outcome, Raised, Succeeded
 from relet._store.flows import lease, maintenance, promote
 from relet._store.flows.lease import Scope
 from relet._store.postgres import PostgresStore

@@ -14,12 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from relet import (
-    App,
-    StoreError,
-    StoreRefused,
-    StoreUnavailable,
-)
+from relet import App, StoreError, StoreRefused, StoreUnavailable
 from relet._store import sqlite as sqlite_module
 from relet._store import store as store_module
 from relet._store.sqlite import SQLiteStore, file_system
@@ -29,7 +24,7 @@ from tests.test_bad_urls import uses
 
 @pytest.fixture(autouse=True)
 def _little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "PATIENCE", 0.3)
+    monkeypatch.setattr(store_module, "RETRY_SECONDS", 0.3)
 
 
 @pytest.fixture(autouse=True)
@@ -195,7 +190,7 @@ def test_a_write_that_the_system_refuses_is_told(tmp_path: Path) -> None:
 import resource, sys
 from relet import App, StoreError
 from relet.store import store
-store.PATIENCE = 0.2
+store.RETRY_SECONDS = 0.2
 app = App("sqlite:///{tmp_path / "shop.db"}")
 @app.task
 def work(text: str): ...

@@ -16,14 +16,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from relet import (
-    App,
-    InvalidInput,
-    ReletError,
-    StoreError,
-    StoreRefused,
-    StoreUnavailable,
-)
+from relet import App, InvalidInput, ReletError, StoreError, StoreRefused, StoreUnavailable
 from relet._store import store as store_module
 from tests.homes import Home, inventory, pg_home, pg_schema  # noqa: F401
 from tests.store.proxy import refusing
@@ -33,7 +26,7 @@ CANARY = "c4n4ry"
 
 @pytest.fixture(autouse=True)
 def _little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "PATIENCE", 0.3)
+    monkeypatch.setattr(store_module, "RETRY_SECONDS", 0.3)
 
 
 @pytest.fixture(autouse=True)
@@ -123,7 +116,7 @@ def test_a_wrong_password_is_told_and_not_shown(says: str, caplog: pytest.LogCap
 def test_a_wrong_password_is_told_at_once() -> None:
     """Asking again will not help: nobody should wait ten seconds to learn of a typing error."""
     with refusing('password authentication failed for user "ada"') as port, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store_module, "PATIENCE", 10.0)
+        patch.setattr(store_module, "RETRY_SECONDS", 10.0)
         began = time.monotonic()
         with pytest.raises(StoreError, match="password authentication failed"):
             App(f"postgresql://ada:{CANARY}@127.0.0.1:{port}/shop").client.count()
@@ -133,7 +126,7 @@ def test_a_wrong_password_is_told_at_once() -> None:
 def test_a_password_is_not_shown_by_the_listening_thread(caplog: pytest.LogCaptureFixture) -> None:
     with refusing("no, {password} is not it") as port:
         store = App(f"postgresql://ada:{CANARY}@127.0.0.1:{port}/shop").store()
-        with store.wakes.sleeper("done") as sleeper:
+        with store.notifier.subscribe("done") as sleeper:
             assert not sleeper.wait(0.3)
         store.close()
     assert "listening to" in caplog.text

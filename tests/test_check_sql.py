@@ -5,8 +5,8 @@ from __future__ import annotations
 import psycopg
 import pytest
 
+from relet._store.fragments import shared
 from relet._store.postgres import PostgresStore
-from relet._store.query import CLAIMED
 from tools import check_sql
 from tools.check_sql import problems
 
@@ -83,7 +83,7 @@ def test_what_a_claim_returns_is_immutable(pg_url: str, schema: str) -> None:
     store = PostgresStore(pg_url, schema=schema)
     store.migrate()
     with psycopg.connect(pg_url, autocommit=True) as raw:
-        for expression in _columns(CLAIMED["postgres"].replace("j.", "")):
+        for expression in _columns(shared("claimed", "postgres").replace("j.", "")):
             raw.execute(f"create index on {store.quoted}.jobs (({expression}))".encode())
         with pytest.raises(psycopg.errors.InvalidObjectDefinition, match="IMMUTABLE"):
             raw.execute(f"create index on {store.quoted}.jobs (date_part('epoch', created_at))".encode())

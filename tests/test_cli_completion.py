@@ -8,12 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from relet._cli.completion import (
-    bash,
-    commands_of,
-    fish,
-    zsh,
-)
+from relet._cli.completion import bash, commands_of, fish, zsh
 from relet._cli.main import build
 
 COMMANDS = commands_of(build())

@@ -10,30 +10,10 @@ from typing import Any
 
 import pytest
 
-from relet import (
-    App,
-    Chain,
-    HasDependents,
-    InvalidInput,
-    InvalidPayload,
-    InvalidTransition,
-    JobNotFound,
-    State,
-    events,
-)
+from relet import App, Chain, HasDependents, InvalidInput, InvalidPayload, InvalidTransition, JobNotFound, State, events
 from relet._store.flows import lease
 from relet._tasks.task import PlainTask
-from tests.homes import (  # noqa: F401
-    _any_schema,
-    app,
-    claim,
-    fail,
-    home,
-    ids,
-    inventory,
-    promote_all,
-    succeed,
-)
+from tests.homes import _any_schema, app, claim, fail, home, ids, inventory, promote_all, succeed  # noqa: F401
 from tests.schemas import EMPTIED
 
 
@@ -216,7 +196,7 @@ def test_a_chain_that_has_succeeded_leaves_its_result_to_those_who_waited(app: A
 def test_the_owner_of_a_job_in_a_deleted_chain_loses_its_lease(app: App, task: PlainTask[..., Any]) -> None:
     grown = grow(app, task, 2)
     (held,) = claim(app)
-    with app.store().wakes.sleeper("request") as sleeper:
+    with app.store().notifier.subscribe("request") as sleeper:
         app.client.delete(grown[0], chain=True)
         assert sleeper.wait(5)
     assert app.store().run(lease.heed, [held.lease]).lost == [held.lease]

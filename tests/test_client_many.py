@@ -11,14 +11,7 @@ from typing import Any
 
 import pytest
 
-from relet import (
-    App,
-    Draft,
-    InvalidInput,
-    JobNotFound,
-    State,
-    new_id,
-)
+from relet import App, Draft, InvalidInput, JobNotFound, State, new_id
 from relet._tasks.task import PlainTask
 from tests.homes import Home, _any_schema, app, home, inventory  # noqa: F401
 from tests.test_client_wait import task  # noqa: F401

@@ -15,14 +15,7 @@ from typing import Any
 
 import pytest
 
-from relet import (
-    App,
-    JobCancelled,
-    JobFailed,
-    JobNotFound,
-    State,
-    WaitTimeout,
-)
+from relet import App, JobCancelled, JobFailed, JobNotFound, State, WaitTimeout
 from relet._store.notify import SchemaNotifier
 from relet._store.postgres_pool import Server
 from relet._store.sqlite import SQLiteStore
@@ -185,8 +178,8 @@ def test_polling_stands_behind_the_notification(
 
     monkeypatch.setattr(Server, "listen", deaf)
     monkeypatch.setattr(SQLiteStore, "listen", deaf)
-    monkeypatch.setattr(SchemaNotifier, "tell", lambda wakes, kinds: None)
-    monkeypatch.setattr(type(app.store()), "wake", lambda store, wakes: None)
+    monkeypatch.setattr(SchemaNotifier, "publish", lambda wakes, kinds: None)
+    monkeypatch.setattr(type(app.store()), "notify", lambda store, wakes: None)
     job = task.enqueue()
     meanwhile(lambda: app.client.complete(job, "done"))
     began = time.monotonic()

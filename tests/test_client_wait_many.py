@@ -10,16 +10,7 @@ from typing import Any
 
 import pytest
 
-from relet import (
-    App,
-    InvalidInput,
-    JobCancelled,
-    JobFailed,
-    JobNotFound,
-    State,
-    WaitTimeout,
-    new_id,
-)
+from relet import App, InvalidInput, JobCancelled, JobFailed, JobNotFound, State, WaitTimeout, new_id
 from relet._core.job import Succeeded
 from relet._store.flows import lease
 from relet._store.store import Store

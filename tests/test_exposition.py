@@ -19,12 +19,7 @@ from relet import App, Backoff
 from relet._core.stats import BOUNDS, Histogram, StatPoint
 from relet._core.views import QueueInfo
 from relet._core.worker import WorkerInfo
-from relet._web.metrics import (
-    OUTCOMES,
-    content_type,
-    exposition,
-    wants_openmetrics,
-)
+from relet._web.metrics import OUTCOMES, content_type, exposition, wants_openmetrics
 from tests.pages import DOCS
 from tests.worker.working import over, working
 

@@ -10,12 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from relet import (
-    App,
-    InvalidInput,
-    KeyTaken,
-    State,
-)
+from relet import App, InvalidInput, KeyTaken, State
 from relet._core.job import Raised, Snoozed
 from relet._store.flows import completion
 from tests.homes import Home, _any_schema, app, claim, home, promote_all, settle, succeed  # noqa: F401

@@ -11,12 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from relet import (
-    App,
-    InvalidInput,
-    Job,
-    State,
-)
+from relet import App, InvalidInput, Job, State
 from relet._core.stats import BOUNDS, Histogram, step_for
 from relet._core.worker import WorkerFacts
 from relet._store.flows import inspect, stats, worker_reports
@@ -303,7 +298,7 @@ def test_numbers_that_no_worker_has_counted_lately_are_said_to_be_too_small(
 
 def test_counting_all_jobs_takes_no_lock_that_writers_wait_for(shop: App) -> None:
     """A sample is taken, counted and kept in three steps, and only the first and the last write."""
-    assert traits_of(inspect.counted_queues).looks
+    assert traits_of(inspect.counted_queues).read_only
     work(shop)
     assert shop.store().run(stats.take_sample)
     found = shop.store().run(inspect.counted_queues)

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from relet._store.query import LEASED, ROOM
+from relet._store.fragments import shared
 
 STORE = Path(__file__).parents[1] / "src" / "relet" / "_store"
 
@@ -111,8 +111,8 @@ def _returning(statement: Statement) -> Iterator[Problem]:
 
 def _with_shared_parts(text: str) -> str:
     """The rules hold for what statements share, too. Its lines are joined: problems are found where they are used."""
-    for word, part in (("{leased}", LEASED["postgres"]), ("{room}", ROOM["postgres"])):
-        text = text.replace(word, part.replace("\n", " "))
+    for name in ("leased", "room"):
+        text = text.replace(f"{{{name}}}", shared(name, "postgres").replace("\n", " "))
     return text
 
 
@@ -162,7 +162,8 @@ def _advisory(statement: Statement) -> Iterable[Problem]:
 
 
 def main() -> int:
-    files = sorted([*STORE.glob("sql/*/*.postgres.sql"), *STORE.glob("migrations/*.postgres.sql")])
+    statements = [file for file in STORE.glob("sql/*/*.postgres.sql") if file.parent.name != "shared"]
+    files = sorted([*statements, *STORE.glob("migrations/*.postgres.sql")])
     found = [(file, one) for file in files for one in problems(_with_shared_parts(file.read_text("utf-8")))]
     for file, (line, rule, what) in found:
         print(f"{file.relative_to(STORE.parents[2])}:{line}: {rule}: {what}")

@@ -8,17 +8,7 @@ from bench import cells
 from bench.commands import enqueue
 from bench.lab import Lab
 from bench.plan import Cell, Measured, Plan, Row
-from bench.systems import (
-    CELERY,
-    DRAMATIQ,
-    GRAPHILE_DEFAULT,
-    PEERS,
-    RAW,
-    RELET,
-    SLOW_PEERS,
-    THREADS,
-    System,
-)
+from bench.systems import CELERY, DRAMATIQ, GRAPHILE_DEFAULT, PEERS, RAW, RELET, SLOW_PEERS, THREADS, System
 
 HELP = "relet beside graphile-worker, pg-boss, pgqueuer, procrastinate, awa, dramatiq and celery"
 CPU = ("cpu_us", "server_us")

@@ -15,14 +15,7 @@ from ._client.audit import BulkResult
 from ._client.client import Client
 from ._core.backoff import Backoff
 from ._core.finding import Finding
-from ._core.job import (
-    AttemptRecord,
-    BlockerInfo,
-    Chain,
-    Draft,
-    Job,
-    State,
-)
+from ._core.job import AttemptRecord, BlockerInfo, Chain, Draft, Job, State
 from ._core.schedule import ScheduleInfo, Tick
 from ._core.stats import Histogram, StatPoint
 from ._core.views import (

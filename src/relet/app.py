@@ -11,12 +11,7 @@ from ._client.async_client import AsyncClient
 from ._client.client import Client
 from ._core import payload, validate
 from ._core.redact import KEYS, redactor
-from ._core.schedule import (
-    Definition,
-    Missed,
-    Overlap,
-    define,
-)
+from ._core.schedule import Definition, Missed, Overlap, define
 from ._store.open import DEFAULT_URL, open_store
 from ._store.store import Store
 from ._tasks.task import ConfiguredTask, TaskRegistry

@@ -7,17 +7,7 @@ from typing import Any
 import pytest
 
 from relet._core import machine
-from relet._core.job import (
-    Outcome,
-    Policy,
-    Raised,
-    Released,
-    Request,
-    Snoozed,
-    State,
-    Succeeded,
-    Wait,
-)
+from relet._core.job import Outcome, Policy, Raised, Released, Request, Snoozed, State, Succeeded, Wait
 from relet._core.machine import TRANSITIONS, Running
 from relet.errors import InvalidTransition
 

@@ -8,13 +8,7 @@ from typing import Any
 
 import pytest
 
-from relet import (
-    Backoff,
-    InvalidInput,
-    LeaseLost,
-    Retry,
-    Snooze,
-)
+from relet import Backoff, InvalidInput, LeaseLost, Retry, Snooze
 from relet._core.ids import id_time, make_id, parse_id
 
 

@@ -10,15 +10,7 @@ from typing import Any
 
 from relet import App, Client
 from relet._core.ids import make_id
-from relet._core.job import (
-    Draft,
-    Lease,
-    Outcome,
-    Raised,
-    Released,
-    Snoozed,
-    Succeeded,
-)
+from relet._core.job import Draft, Lease, Outcome, Raised, Released, Snoozed, Succeeded
 from relet._store.flows import lease
 from relet._store.flows.lease import Scope
 from relet._store.flows.maintenance import Pruned

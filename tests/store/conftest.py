@@ -7,14 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import PG_KINDS, SQLITE_KINDS
-from tests.homes import (  # noqa: F401  (the fixtures of every kind of store)
-    Home,
-    _any_schema,
-    home,
-    pg_home,
-    pg_schema,
-    shared_schema,
-)
+from tests.homes import Home, _any_schema, home, pg_home, pg_schema, shared_schema  # noqa: F401  (the fixtures of every kind of store)
 from tests.store.interleave import Bench, bench
 from tests.store.subjects import Subject, subjects_of
 from tests.store.world import World

@@ -10,13 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from relet._core.job import (
-    Policy,
-    Raised,
-    Released,
-    Snoozed,
-    Succeeded,
-)
+from relet._core.job import Policy, Raised, Released, Snoozed, Succeeded
 
 
 def mostly(usual: Any, *others: Any) -> st.SearchStrategy[Any]:

@@ -19,26 +19,8 @@ from typing import Any, TypeVar
 import psycopg
 
 from relet._core.ids import make_id
-from relet._core.job import (
-    Claimed,
-    Draft,
-    Job,
-    Lease,
-    Outcome,
-    Policy,
-    Raised,
-    Released,
-    State,
-    Succeeded,
-)
-from relet._store.flows import (
-    control,
-    enqueue,
-    inspect,
-    lease,
-    maintenance,
-    promote,
-)
+from relet._core.job import Claimed, Draft, Job, Lease, Outcome, Policy, Raised, Released, State, Succeeded
+from relet._store.flows import control, enqueue, inspect, lease, maintenance, promote
 from relet._store.postgres import Limits, OwnConnection, PostgresStore
 from relet._store.query import Flow, Query
 from relet._store.runner import _perform, drive

@@ -22,22 +22,10 @@ from typing import Any
 import psycopg
 
 from relet._core.ids import make_id
-from relet._core.job import (
-    Claimed,
-    Draft,
-    Job,
-    Succeeded,
-)
+from relet._core.job import Claimed, Draft, Job, Succeeded
 from relet._store.adapters.drivers import run_on
-from relet._store.flows import (
-    enqueue,
-    inspect,
-    lease,
-    promote,
-)
-from relet._store.flows import (
-    maintenance as upkeep,
-)
+from relet._store.flows import enqueue, inspect, lease, promote
+from relet._store.flows import maintenance as upkeep
 from relet._store.flows.lease import Scope
 from relet._store.open import open_store
 from relet._store.postgres import PostgresStore

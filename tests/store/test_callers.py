@@ -18,17 +18,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
-from relet import (
-    App,
-    Draft,
-    InvalidInput,
-    InvalidTransition,
-    Job,
-    JobNotFound,
-    ReletError,
-    SchemaMismatch,
-    State,
-)
+from relet import App, Draft, InvalidInput, InvalidTransition, Job, JobNotFound, ReletError, SchemaMismatch, State
 from relet._core.ids import make_id
 from relet._tasks.task import PlainTask
 from tests.clocks import at

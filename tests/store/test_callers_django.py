@@ -16,13 +16,7 @@ from django.core.exceptions import SynchronousOnlyOperation
 from django.db import DatabaseError, connection, connections, transaction
 from django.db.transaction import TransactionManagementError
 
-from relet import (
-    App,
-    InvalidInput,
-    JobNotFound,
-    SchemaMismatch,
-    StoreBusy,
-)
+from relet import App, InvalidInput, JobNotFound, SchemaMismatch, StoreBusy
 from relet._core.ids import make_id
 from relet._tasks.task import PlainTask
 from tests.clocks import at

@@ -11,12 +11,7 @@ from relet import new_id
 from relet._core.ids import make_id
 from relet._core.job import Draft
 from relet._core.schedule import define
-from relet._store.flows import (
-    enqueue,
-    lease,
-    maintenance,
-    schedules,
-)
+from relet._store.flows import enqueue, lease, maintenance, schedules
 from tests.store.interleave import LEASE, Bench, draft, half
 from tests.store.test_limits_rate import rate
 
@@ -55,11 +50,11 @@ def test_a_store_beside_another_goes_by_its_clock(b: Bench) -> None:
 
 def test_the_clock_of_the_store_counts_in_a_handlers_transaction(b: Bench) -> None:
     b.now = 1_900_000_000.0
-    with b.store.opened() as opened:
+    with b.store.begin() as opened:
         (job,) = opened.run(enqueue.enqueue, [draft()])
 
     async def on_loop() -> float:
-        async with b.store.aopened() as opened:
+        async with b.store.abegin() as opened:
             return (await opened.run(enqueue.enqueue, [draft()]))[0].created_at.timestamp()
 
     assert (job.created_at.timestamp(), asyncio.run(on_loop())) == (b.now, b.now)

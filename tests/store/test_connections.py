@@ -21,14 +21,9 @@ from typing import Any
 import pytest
 
 from relet import App, StoreBusy
+from relet._core.filters import Filter
 from relet._store.flows import search
-from relet._store.flows.search import Filter
-from relet._store.pool import (
-    MAX_IDLE,
-    IdleAsyncConnections,
-    Pool,
-    _sweeper,
-)
+from relet._store.pool import MAX_IDLE, IdleAsyncConnections, Pool, _sweeper
 from relet._store.postgres import PostgresStore
 from relet._threads import DaemonThreadPool
 from tests.homes import Home, _any_schema, app, home, pg_home, pg_schema  # noqa: F401
@@ -311,7 +306,8 @@ import asyncio, os, signal, sys
 from functools import partial
 from relet import App
 from relet._store.flows import search
-from relet._store.flows.search import Filter
+from relet._core.filters import Filter
+from relet._store.query import Traits
 
 app = App({url!r}, schema={schema!r})
 
@@ -320,7 +316,7 @@ def work(value=None): ...
 
 def looked(store):
     "How many jobs there are, asked once: a connection that has been spoilt shows."
-    return store.attempt(partial(search.count, Filter()), looks=True)[0]
+    return store.run_once(partial(search.count, Filter()), Traits(read_only=True), 0)[0]
 
 def child():
     {child}
@@ -328,7 +324,7 @@ def child():
 signal.alarm(60)
 work.enqueue("before")
 asyncio.run(app.aclient.count())
-with app.store().wakes.sleeper("done"):  # so that somebody listens, too
+with app.store().notifier.subscribe("done"):  # so that somebody listens, too
     work.enqueue("before")
 {before}
 pid = os.fork()
@@ -460,7 +456,7 @@ def test_giving_up_on_a_call_does_not_wait_for_it(app: App) -> None:
     assert time.monotonic() - began < 2.5
     app.client.complete(job)
     give_up = time.monotonic() + 10
-    while app.store().wakes.asleep and time.monotonic() < give_up:  # the call goes on, until it finds that out
+    while app.store().notifier.asleep and time.monotonic() < give_up:  # the call goes on, until it finds that out
         time.sleep(0.01)
 
 

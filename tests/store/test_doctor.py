@@ -112,7 +112,7 @@ def change_version(app: App, to: int, oldest: int | None = None) -> None:
     """As if another release had migrated."""
     stamp = "0" if app.store().dialect == "sqlite" else "statement_timestamp()"
     name = f"{app.store().quoted}_migrations" if stamp == "0" else f"{app.store().quoted}.migrations"
-    with app.store().opened() as opened:
+    with app.store().begin() as opened:
         opened.raw.execute(f"delete from {name}")
         opened.raw.execute(
             f"insert into {name} (version, applied_at, oldest, release) values ({to}, {stamp}, {oldest or to}, '9.9.9')"

@@ -4,20 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from relet._core.finding import (
-    Finding,
-    Level,
-    duration,
-    listed,
-    size,
-)
-from relet._store.doctor import (
-    expected,
-    judge,
-    judge_file,
-    judge_server,
-    judge_tables,
-)
+from relet._core.finding import Finding, Level, duration, listed, size
+from relet._store.doctor import expected, judge, judge_file, judge_server, judge_tables
 from relet._store.doctor.judge_file import Pages, Place
 from relet._store.doctor.judge_server import Connections, Holder, ServerFacts
 from relet._store.doctor.judge_tables import Autovacuum, Index, Table

@@ -7,21 +7,8 @@ from typing import Any
 
 import pytest
 
-from relet._core.job import (
-    Lease,
-    Outcome,
-    Raised,
-    Released,
-    Snoozed,
-    State,
-    Succeeded,
-)
-from relet._store.flows import (
-    control,
-    enqueue,
-    inspect,
-    lease,
-)
+from relet._core.job import Lease, Outcome, Raised, Released, Snoozed, State, Succeeded
+from relet._store.flows import control, enqueue, inspect, lease
 from relet._store.flows.lease import Claim, Scope
 from tests.store.world import LATER, World, half
 

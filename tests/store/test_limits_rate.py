@@ -8,19 +8,9 @@ from typing import Any
 import pytest
 
 from relet._core.job import Claimed, Raised, Snoozed
-from relet._store.flows import (
-    control,
-    enqueue,
-    inspect,
-    limits,
-)
+from relet._store.flows import control, enqueue, inspect, limits
 from relet._store.flows.lease import Claim
-from relet._store.query import (
-    Flow,
-    Query,
-    read,
-    texts,
-)
+from relet._store.query import Flow, Query, read, texts
 from relet._store.sqlite import SQLiteStore
 from tests.store.interleave import MEMORY, Background, Bench, bench, draft
 from tests.store.world import World

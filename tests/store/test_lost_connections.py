@@ -15,14 +15,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from relet import (
-    App,
-    Job,
-    State,
-    StoreError,
-)
+from relet import App, Job, State, StoreError
+from relet._core.filters import Filter
 from relet._store.flows import search
-from relet._store.flows.search import Filter
 from tests.homes import Home, claim, inventory, pg_home, pg_schema, promote_all, succeed  # noqa: F401
 from tests.servers import PrivateServer
 from tests.store.proxy import Proxy, proxy_to
@@ -308,7 +303,7 @@ def test_a_server_that_is_restarted_is_found_again(private_server: PrivateServer
 def test_a_server_that_stays_away_is_told_in_time(
     private_server: PrivateServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("relet._store.store.PATIENCE", 1.0)
+    monkeypatch.setattr("relet._store.store.RETRY_SECONDS", 1.0)
     app = make_app(private_server.dsn, "relet")
     app.client.migrate()
     app.lookup("work").enqueue()

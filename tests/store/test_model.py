@@ -16,38 +16,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from relet._core.job import (
-    Draft,
-    Job,
-    Lease,
-    Outcome,
-    Succeeded,
-)
+from relet._core.job import Draft, Job, Lease, Outcome, Succeeded
 from relet._core.machine import TRANSITIONS
-from relet._store.flows import (
-    chains,
-    enqueue,
-    lease,
-    maintenance,
-    operations,
-    promote,
-)
-from relet._store.flows import (
-    control as steer,
-)
-from relet._store.flows import (
-    inspect as look,
-)
+from relet._store.flows import chains, enqueue, lease, maintenance, operations, promote
+from relet._store.flows import control as steer
+from relet._store.flows import inspect as look
 from relet._store.flows.lease import Scope
 from relet._store.flows.operations import Operation
-from relet.errors import (
-    HasDependents,
-    InvalidInput,
-    InvalidTransition,
-    JobNotFound,
-    KeyTaken,
-    ReletError,
-)
+from relet.errors import HasDependents, InvalidInput, InvalidTransition, JobNotFound, KeyTaken, ReletError
 from tests import servers
 from tests.store.histories import batches, steps
 from tests.store.model import HALF, OVER

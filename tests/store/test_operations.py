@@ -8,12 +8,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from relet import (
-    App,
-    IdempotencyConflict,
-    InvalidTransition,
-    State,
-)
+from relet import App, IdempotencyConflict, InvalidTransition, State
 from relet._store.flows import maintenance, operations
 from tests.clocks import at
 from tests.homes import Home
@@ -94,7 +89,7 @@ def test_an_answer_holds_neither_payload_nor_result(app: App) -> None:
 
 def outcomes(app: App) -> list[str]:
     store = app.store()
-    with store.opened() as opened:
+    with store.begin() as opened:
         table = f"{store.quoted}_operations" if store.dialect == "sqlite" else f"{store.quoted}.operations"
         return [str(row[0]) for row in opened.raw.execute(f"select outcome from {table}").fetchall()]
 

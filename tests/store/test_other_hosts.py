@@ -147,7 +147,7 @@ def test_sessions_are_bounded_on_the_server(pg_url: str, schema: str) -> None:
     store = app.store()
     assert isinstance(store, PostgresStore)
     keepalives = "tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count", "tcp_user_timeout"
-    with store._pool.connection() as ours, store.opened() as handlers:
+    with store._pool.connection() as ours, store.begin() as handlers:
         for raw in (ours, handlers.raw):  # whatever the value: where there is no TCP it shows as 0
             assert {source_of(raw, name) for name in keepalives} == {"session"}
         bounds = {name: ours.execute(f"show {name}".encode()).fetchone() for name in BOUNDS}

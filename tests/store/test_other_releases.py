@@ -6,13 +6,7 @@ import pytest
 
 from relet._core.job import Policy, Raised, State
 from relet._core.worker import WorkerFacts
-from relet._store.flows import (
-    inspect,
-    lease,
-    stats,
-    worker_reports,
-    workers,
-)
+from relet._store.flows import inspect, lease, stats, worker_reports, workers
 from tests.store.interleave import Bench, token
 
 ABOUT = [

@@ -22,37 +22,13 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from relet._core.job import (
-    Claimed,
-    Draft,
-    Progress,
-    Raised,
-    Released,
-    State,
-    Succeeded,
-)
-from relet._store.flows import (
-    chains,
-    control,
-    enqueue,
-    lease,
-    maintenance,
-    promote,
-    search,
-)
-from relet._store.flows import (
-    inspect as look,
-)
+from relet._core.filters import Filter
+from relet._core.job import Claimed, Draft, Progress, Raised, Released, State, Succeeded
+from relet._store.flows import chains, control, enqueue, lease, maintenance, promote, search
+from relet._store.flows import inspect as look
 from relet._store.flows.lease import Scope
 from relet._store.postgres import PostgresStore, bound
-from relet._store.query import (
-    Clock,
-    Flow,
-    Query,
-    Row,
-    texts,
-    values,
-)
+from relet._store.query import Clock, Flow, Query, Row, texts, values
 from relet._store.runner import drive
 from relet._store.sqlite import SQLiteStore
 from tests.store.race_worker import draft
@@ -390,10 +366,10 @@ def _look(on: Explainer, finished: str) -> None:
     assert "default" in {info.queue for info in on.run(look.queues)}
     for plan in on.plans[seen:]:
         assert plan.buffers_found < 6000, f"{plan.buffers_found} buffers to look at queues:\n{plan}"
-    page = on.run(search.jobs, search.Filter(), limit=50)
-    on.run(search.jobs, search.Filter(), limit=50, before=page.next)
+    page = on.run(search.jobs, Filter(), limit=50)
+    on.run(search.jobs, Filter(), limit=50, before=page.next)
     seen = len(on.plans)
-    on.run(search.jobs, search.Filter(task="rare"), limit=50, before=page.next, scan=10_000)
+    on.run(search.jobs, Filter(task="rare"), limit=50, before=page.next, scan=10_000)
     for plan in on.plans[seen:]:
         assert plan.buffers_found < 30_000, f"{plan.buffers_found} buffers to look at 10,000 jobs:\n{plan}"
     assert on.run(look.get, page.jobs[0].id)

@@ -14,12 +14,7 @@ import pytest
 
 from relet import App
 from relet._core.ids import make_id
-from relet._core.job import (
-    Raised,
-    Released,
-    Snoozed,
-    State,
-)
+from relet._core.job import Raised, Released, Snoozed, State
 from relet._store import partitions
 from relet._store.flows import enqueue, inspect, maintenance
 from relet._store.postgres import PostgresStore

@@ -8,25 +8,14 @@ from importlib.resources import files
 import pytest
 
 from relet._store import flows
-from relet._store.query import (
-    MOMENTS,
-    Style,
-    as_json,
-    read,
-    render,
-    shared_parts,
-    source,
-    split,
-    texts,
-    values,
-    write,
-)
+from relet._store.fragments import with_fragments
+from relet._store.query import MOMENTS, Style, as_json, read, render, source, split, texts, values, write
 from tests.store.statement_files import statement_files
 
 FILES = statement_files()
 NAMES = sorted({name.partition(".")[0] for name in FILES})
 FLOWS = "".join(file.read_text() for file in files(flows).iterdir() if file.name.endswith(".py"))
-CALL = re.compile(r"""(?:write|read|Query|texts)\(\s*"([\w/]+)\"""")
+CALL = re.compile(r'"([a-z]+/[a-z_]+)"')
 TWINS = sorted(set(CALL.findall(FLOWS)))  # what a flow asks, every store must answer
 STYLES: list[Style] = ["pyformat", "dollar", "named", "alchemy"]
 
@@ -172,7 +161,7 @@ def test_returning_lists_its_columns(name: str) -> None:
 def test_every_file_is_used_and_every_use_has_its_file() -> None:
     more = ("postgres.py", "sqlite.py", "adapters/drivers.py", "doctor/postgres.py", "doctor/sqlite.py")
     code = FLOWS + "".join((files("relet._store") / name).read_text() for name in more)
-    used = set(CALL.findall(code)) | set(re.findall(r'"(maintenance/notify\w*)"', code))
+    used = set(CALL.findall(code))
     assert used - set(NAMES) == set()
     assert set(NAMES) - used == set()
 
@@ -182,7 +171,7 @@ def test_the_time_is_the_databases_unless_the_store_has_a_clock(name: str) -> No
     stem, dialect, _ = name.split(".")
     assert ":now" not in source(stem, dialect), "flows are not told the time"  # type: ignore[arg-type]
     assert "now" not in {word for text in texts(stem, dialect, "named", "s") for word in text.names}  # type: ignore[arg-type]
-    whole = shared_parts(source(stem, dialect), dialect)  # type: ignore[arg-type]
+    whole = with_fragments(source(stem, dialect), dialect)  # type: ignore[arg-type]
     timed = any(word in whole for word in ("{now}", "{given}"))
     given = {word for text in texts(stem, dialect, "named", "s", True) for word in text.names}  # type: ignore[arg-type]
     assert ("now" in given) == timed

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from relet._core.filters import Filter
 from relet._core.job import State
 from relet._store.flows import control, enqueue, search
-from relet._store.flows.search import Filter
 from relet._store.postgres import PostgresStore
 from relet.errors import StoreError
 from tests.conftest import PG_KINDS, SERVERS

@@ -12,21 +12,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from relet._core.job import (
-    Claimed,
-    Draft,
-    State,
-    Succeeded,
-)
+from relet._core.filters import Filter
+from relet._core.job import Claimed, Draft, State, Succeeded
 from relet._store.adapters.drivers import run_on
-from relet._store.flows import (
-    control,
-    enqueue,
-    lease,
-    promote,
-    search,
-)
-from relet._store.flows.search import Filter
+from relet._store.flows import control, enqueue, lease, promote, search
 from relet._store.store import Store
 from tests.clocks import at
 from tests.homes import Home

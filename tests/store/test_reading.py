@@ -10,7 +10,7 @@ import pytest
 
 from relet import App, QueryTimeout
 from relet._store import query
-from relet._store.query import Flow, look, read
+from relet._store.query import Flow, read, read_only
 from relet._store.time_limit import reading_until
 
 SLOW = {
@@ -19,12 +19,12 @@ SLOW = {
 }
 
 
-@look
+@read_only
 def slow() -> Flow[int]:
     return len((yield read("slow")))
 
 
-@look
+@read_only
 def two_looks() -> Flow[int]:
     yield read("inspect/clock")
     return (yield from slow())

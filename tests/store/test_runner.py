@@ -11,16 +11,7 @@ import pytest
 from relet._core.ids import make_id
 from relet._core.job import Draft, State
 from relet._store.flows import control, enqueue, inspect
-from relet._store.query import (
-    BEGIN,
-    Begin,
-    Flow,
-    Notify,
-    Query,
-    Row,
-    read,
-    write,
-)
+from relet._store.query import BEGIN, Begin, Flow, Notify, Query, Row, read, write
 from relet._store.runner import adrive, drive
 from relet.errors import JobNotFound
 

@@ -9,18 +9,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from relet._core.job import Draft, State
-from relet._core.schedule import (
-    Definition,
-    ScheduleInfo,
-    Tick,
-    define,
-)
-from relet._store.flows import (
-    control,
-    maintenance,
-    operations,
-    schedules,
-)
+from relet._core.schedule import Definition, ScheduleInfo, Tick, define
+from relet._store.flows import control, maintenance, operations, schedules
 from relet._store.flows.operations import Operation
 from relet._store.flows.schedules import MOST_TICKS, MOST_WAITING, Ticked
 from relet._store.query import Flow

@@ -8,12 +8,7 @@ from collections import Counter
 import pytest
 
 from relet._core.job import Claimed, State, Succeeded
-from relet._store.flows import (
-    control,
-    inspect,
-    lease,
-    promote,
-)
+from relet._store.flows import control, inspect, lease, promote
 from relet._store.query import Query
 from tests.store.interleave import Bench, draft, half
 

@@ -11,24 +11,9 @@ from typing import Any
 
 import pytest
 
-from relet._core.job import (
-    Draft,
-    Lease,
-    Outcome,
-    Raised,
-    Released,
-    Snoozed,
-    State,
-    Succeeded,
-)
+from relet._core.job import Draft, Lease, Outcome, Raised, Released, Snoozed, State, Succeeded
 from relet._core.machine import TRANSITIONS
-from relet._store.flows import (
-    control,
-    enqueue,
-    lease,
-    operations,
-    replace,
-)
+from relet._store.flows import control, enqueue, lease, operations, replace
 from relet._store.flows.operations import Operation
 from relet.errors import InvalidTransition
 from tests.store.world import LATER, NOW, World

@@ -11,20 +11,9 @@ import time
 
 import pytest
 
-from relet._core.job import (
-    Raised,
-    Released,
-    Snoozed,
-    State,
-    Succeeded,
-)
+from relet._core.job import Raised, Released, Snoozed, State, Succeeded
 from relet._store import postgres
-from relet._store.flows import (
-    control,
-    inspect,
-    lease,
-    maintenance,
-)
+from relet._store.flows import control, inspect, lease, maintenance
 from relet._store.postgres import PostgresStore
 from relet._store.query import Query, Row
 from relet.errors import JobNotFound, StoreError

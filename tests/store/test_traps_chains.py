@@ -8,16 +8,9 @@ from typing import Any
 import pytest
 
 from relet._core.job import State, Succeeded
-from relet._store.flows import (
-    chains,
-    control,
-    enqueue,
-    inspect,
-    lease,
-    operations,
-)
+from relet._store.flows import chains, control, enqueue, inspect, lease, operations
 from relet._store.flows.operations import Operation
-from relet._store.store import Limited
+from relet._store.retry import RetryFor
 from relet.errors import HasDependents, InvalidTransition, StoreBusy
 from tests.store.interleave import Background, Bench, draft, half
 
@@ -109,7 +102,7 @@ def test_a_chain_is_not_deleted_by_halves_when_a_dependent_is_locked_for_long(pg
     caller = pg.session()
     caller.leave_open(control.pause(last))
     with pytest.raises(StoreBusy):
-        pg.store.run_with(Limited(0), chains.delete_chain, blocker, dependents=True)
+        pg.store.run_with(RetryFor(0), chains.delete_chain, blocker, dependents=True)
     assert pg.count("jobs") == 3
 
 

@@ -6,12 +6,7 @@ from typing import Any
 
 import pytest
 
-from relet._core.job import (
-    Claimed,
-    Draft,
-    State,
-    Succeeded,
-)
+from relet._core.job import Claimed, Draft, State, Succeeded
 from relet._store.flows import control, inspect, lease
 from relet.errors import InvalidInput
 from tests.store.interleave import Bench, draft, half

@@ -7,19 +7,8 @@ import time
 
 import pytest
 
-from relet._core.job import (
-    Raised,
-    Released,
-    Snoozed,
-    State,
-    Succeeded,
-)
-from relet._store.flows import (
-    control,
-    lease,
-    maintenance,
-    operations,
-)
+from relet._core.job import Raised, Released, Snoozed, State, Succeeded
+from relet._store.flows import control, lease, maintenance, operations
 from relet._store.flows.operations import Operation
 from tests.store.interleave import Background, Bench, draft, half, token
 

@@ -7,14 +7,7 @@ from typing import Any
 import pytest
 
 from relet._core.job import Raised, State, Wait
-from relet._store.flows import (
-    control,
-    inspect,
-    maintenance,
-    promote,
-    replace,
-    targets,
-)
+from relet._store.flows import control, inspect, maintenance, promote, replace, targets
 from tests.store.interleave import Background, Bench, draft
 
 ENDS: dict[str, tuple[Any, ...]] = {"cancel": (), "complete": (None,), "delete": ()}

@@ -8,13 +8,7 @@ import threading
 import pytest
 
 from relet._core.job import Raised, State, Succeeded
-from relet._store.flows import (
-    control,
-    enqueue,
-    inspect,
-    lease,
-    promote,
-)
+from relet._store.flows import control, enqueue, inspect, lease, promote
 from relet.errors import ReletError
 from tests.store.interleave import Background, Bench, draft, half
 

@@ -16,16 +16,11 @@ import pytest
 from relet._core.ids import make_id
 from relet._core.job import Raised, State, Succeeded
 from relet._store.adapters.drivers import run_on
-from relet._store.flows import (
-    control,
-    enqueue,
-    lease,
-    stats,
-)
+from relet._store.flows import control, enqueue, lease, stats
 from relet._store.flows.stats import Count
 from relet._store.postgres import PostgresStore
+from relet._store.retry import RetryFor
 from relet._store.runner import drive
-from relet._store.store import Limited
 from relet.errors import StoreBusy
 from tests.homes import Home
 from tests.store.interleave import Background, Bench, bench, draft, half, token
@@ -54,7 +49,7 @@ def test_of_two_who_sum_up_statistics_at_once_one_counts(pg: Bench) -> None:
 def test_an_open_completion_holds_up_neither_renewal_nor_reaping_nor_cancel(
     pg: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("relet._store.store.PATIENCE", 0.1)
+    monkeypatch.setattr("relet._store.store.RETRY_SECONDS", 0.1)
     pg.enqueue(*(draft() for _ in range(3)))
     mine, *others = pg.claim()
     handler = pg.session()
@@ -67,7 +62,7 @@ def test_an_open_completion_holds_up_neither_renewal_nor_reaping_nor_cancel(
     )
     assert Background(pg.reap).result(5) == []
     with pytest.raises(StoreBusy):
-        Background(lambda: pg.store.run_with(Limited(0.1), control.cancel, mine.id)).result(8)
+        Background(lambda: pg.store.run_with(RetryFor(0.1), control.cancel, mine.id)).result(8)
     handler.commit()
     assert pg.state(mine.id) is State.SUCCEEDED
 

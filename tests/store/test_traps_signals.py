@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 
 from relet._core.job import Snoozed, State
-from relet._store.flows import (
-    completion,
-    control,
-    lease,
-    maintenance,
-    operations,
-)
+from relet._store.flows import completion, control, lease, maintenance, operations
 from relet._store.flows.operations import Operation
 from tests.store.interleave import Background, Bench, draft, half
 

@@ -6,24 +6,8 @@ import uuid
 from itertools import count
 from typing import Any
 
-from relet._core.job import (
-    Draft,
-    Job,
-    Lease,
-    Outcome,
-    Policy,
-    Raised,
-    State,
-    Succeeded,
-)
-from relet._store.flows import (
-    control,
-    enqueue,
-    inspect,
-    lease,
-    maintenance,
-    promote,
-)
+from relet._core.job import Draft, Job, Lease, Outcome, Policy, Raised, State, Succeeded
+from relet._store.flows import control, enqueue, inspect, lease, maintenance, promote
 from relet._store.flows.lease import Scope
 from tests.clocks import MovedClock
 from tests.store.subjects import Subject

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from relet._core.job import (
-    Claimed,
-    Draft,
-    Job,
-    Policy,
-    State,
-)
+from relet._core.job import Claimed, Draft, Job, Policy, State
 from relet._tasks.task import TaskRegistry
 
 if TYPE_CHECKING:

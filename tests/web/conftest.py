@@ -11,13 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from relet import App
-from relet._web.pages import (
-    PAGES,
-    Page,
-    View,
-    answer,
-    render,
-)
+from relet._web.pages import PAGES, Page, View, answer, render
 from tests.web import hostile, scene
 
 Asked = tuple[Page, str]

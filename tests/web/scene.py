@@ -15,27 +15,10 @@ from typing import Any
 
 from relet import App, Attempt, Job
 from relet._core.ids import make_id
-from relet._core.job import (
-    Claimed,
-    Draft,
-    Outcome,
-    Progress,
-    Raised,
-    Released,
-    Snoozed,
-    Succeeded,
-)
+from relet._core.job import Claimed, Draft, Outcome, Progress, Raised, Released, Snoozed, Succeeded
 from relet._core.schedule import define
 from relet._core.worker import WorkerFacts
-from relet._store.flows import (
-    enqueue,
-    lease,
-    maintenance,
-    promote,
-    schedules,
-    stats,
-    worker_reports,
-)
+from relet._store.flows import enqueue, lease, maintenance, promote, schedules, stats, worker_reports
 from relet._store.flows.claim_scope import Scope
 from relet._store.flows.stats import Count
 from relet._tasks.task import new_id

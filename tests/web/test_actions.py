@@ -9,13 +9,7 @@ import pytest
 from markupsafe import escape
 
 from relet import App, State
-from relet._web.pages import (
-    DEEDS,
-    QUESTIONS,
-    Outcome,
-    act,
-    render,
-)
+from relet._web.pages import DEEDS, QUESTIONS, Outcome, act, render
 from relet._web.pages.confirm import local
 from tests import homes
 from tests.web import scene

@@ -12,13 +12,7 @@ import pytest
 pytest.importorskip("starlette")
 
 from relet import App, StoreBusy
-from relet._web.api import (
-    ENDPOINTS,
-    Call,
-    answer,
-    find,
-    still_encoded,
-)
+from relet._web.api import ENDPOINTS, Call, answer, find, still_encoded
 from relet._web.problems import Refusal
 from relet.errors import SchemaMismatch
 from tests.homes import Home

@@ -15,13 +15,7 @@ pytest.importorskip("uvicorn")
 
 from relet import InvalidInput
 from relet._web import connections, security
-from relet._web.connections import (
-    MOST,
-    MOST_OF_ADDRESS,
-    MOST_STRANGERS_OF_ADDRESS,
-    Connections,
-    Proxies,
-)
+from relet._web.connections import MOST, MOST_OF_ADDRESS, MOST_STRANGERS_OF_ADDRESS, Connections, Proxies
 from tests.test_cli_web import answers, free_port, serving
 
 TOKEN = "canary-token-of-the-environment"

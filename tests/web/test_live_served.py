@@ -18,13 +18,7 @@ import uvicorn
 
 from relet import App
 from relet._web import create_app
-from relet._web.sse import (
-    MOST_OF_ONE,
-    MOST_STREAMS,
-    SHARE,
-    Live,
-    TooMany,
-)
+from relet._web.sse import MOST_OF_ONE, MOST_STREAMS, SHARE, Live, TooMany
 from tests.test_cli_web import free_port
 
 OPERATE, READ = "o" * 32, "r" * 32

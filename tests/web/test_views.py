@@ -18,14 +18,7 @@ from relet._store.flows import inspect as looks
 from relet._store.flows import stats, worker_reports
 from relet._store.flows.stats import Count
 from relet._tasks.task import new_id
-from relet._web.pages import (
-    PAGES,
-    STYLE,
-    answer,
-    refused,
-    render,
-    sign_in,
-)
+from relet._web.pages import PAGES, STYLE, answer, refused, render, sign_in
 from relet._web.pages.formatting import visible
 from relet._web.pages.schedules import upcoming
 from tests.homes import claim, fail

@@ -11,14 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from relet import (
-    Aborted,
-    App,
-    Attempt,
-    Fail,
-    Retry,
-    Snooze,
-)
+from relet import Aborted, App, Attempt, Fail, Retry, Snooze
 
 app = App("sqlite:///:memory:")
 process = app.task(process=True)

@@ -17,13 +17,7 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 
-from relet import (
-    App,
-    Attempt,
-    Backoff,
-    Draft,
-    Job,
-)
+from relet import App, Attempt, Backoff, Draft, Job
 from relet._store.flows import lease
 from relet._tasks.task import Task
 from relet._worker import Worker

@@ -10,16 +10,7 @@ import pytest
 
 from relet import App
 from tests.conftest import PG_KINDS
-from tests.homes import (  # noqa: F401
-    Home,
-    _any_schema,
-    app,
-    home,
-    pg_app,
-    pg_home,
-    pg_schema,
-    shared_schema,
-)
+from tests.homes import Home, _any_schema, app, home, pg_app, pg_home, pg_schema, shared_schema  # noqa: F401
 from tests.worker.completing import Stage, stage_at
 
 

@@ -12,16 +12,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from relet import (
-    App,
-    Attempt,
-    Backoff,
-    Fail,
-    JobFailed,
-    Retry,
-    Snooze,
-    State,
-)
+from relet import App, Attempt, Backoff, Fail, JobFailed, Retry, Snooze, State
 from relet._tasks.task import Task
 from tests.conftest import PG_KINDS
 from tests.homes import Home

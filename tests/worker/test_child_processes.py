@@ -9,12 +9,7 @@ from typing import Any
 
 import pytest
 
-from relet import (
-    App,
-    InvalidInput,
-    Job,
-    State,
-)
+from relet import App, InvalidInput, Job, State
 from relet._core.job import Progress
 from relet._worker import Worker
 from tests.worker import child_tasks

@@ -13,18 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from relet import (
-    App,
-    Attempt,
-    Fail,
-    InvalidInput,
-    InvalidPayload,
-    InvalidTransition,
-    Retry,
-    Snooze,
-    State,
-    StoreBusy,
-)
+from relet import App, Attempt, Fail, InvalidInput, InvalidPayload, InvalidTransition, Retry, Snooze, State, StoreBusy
 from relet._attempts import runtime
 from tests.homes import claim
 from tests.worker.completing import FENCED, WAYS, Begin, Stage, Undo
@@ -369,7 +358,7 @@ def test_a_completion_in_a_transaction_that_is_still_open_is_not_waited_for_for_
 ) -> None:
     if not stage.home.is_postgres:
         pytest.skip("SQLite has one writer, and says so by itself")
-    monkeypatch.setattr(runtime, "PATIENCE", 0.2)
+    monkeypatch.setattr(runtime, "RETRY_SECONDS", 0.2)
 
     async def scene(attempt: Attempt, begin: Begin) -> str:
         async with begin() as tx, begin() as other:

@@ -16,13 +16,7 @@ from sqlalchemy import create_engine, event
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
-from relet import (
-    Attempt,
-    InvalidInput,
-    Job,
-    LeaseLost,
-    State,
-)
+from relet import Attempt, InvalidInput, Job, LeaseLost, State
 from relet._store import postgres_pool
 from relet._tasks.task import Task
 from tests.djangos import WAYS as DJANGO_WAYS

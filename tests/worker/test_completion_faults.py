@@ -22,12 +22,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from relet import (
-    App,
-    Attempt,
-    Job,
-    State,
-)
+from relet import App, Attempt, Job, State
 from tests.worker import teller
 from tests.worker.completing import FENCED, ON_POSTGRES, WAYS, Begin, Stage, Tx
 from tests.worker.processes import PATIENCE, Theatre, theatre  # noqa: F401

@@ -9,14 +9,7 @@ from typing import Any
 
 import pytest
 
-from relet import (
-    Aborted,
-    App,
-    Attempt,
-    Backoff,
-    InvalidTransition,
-    State,
-)
+from relet import Aborted, App, Attempt, Backoff, InvalidTransition, State
 from relet._core.ids import make_id
 from relet._worker import Worker
 from relet.errors import ReletError

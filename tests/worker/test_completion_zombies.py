@@ -10,12 +10,7 @@ from typing import Any
 
 import pytest
 
-from relet import (
-    Attempt,
-    Job,
-    LeaseLost,
-    State,
-)
+from relet import Attempt, Job, LeaseLost, State
 from tests.worker.completing import FENCED, ON_POSTGRES, WAYS, Begin, Scene, Stage, reap
 from tests.worker.working import PATIENCE, until, until_state, working
 

@@ -8,13 +8,7 @@ import threading
 import time
 from typing import Any
 
-from relet import (
-    Aborted,
-    App,
-    Attempt,
-    Job,
-    State,
-)
+from relet import Aborted, App, Attempt, Job, State
 from relet._store.flows import lease
 from tests.homes import Home
 from tests.worker.working import never_reap, over, run_sql, until, working, writes_held_up

@@ -9,16 +9,7 @@ from typing import Any
 
 import pytest
 
-from relet import (
-    App,
-    Attempt,
-    Backoff,
-    Fail,
-    InvalidInput,
-    Snooze,
-    State,
-    events,
-)
+from relet import App, Attempt, Backoff, Fail, InvalidInput, Snooze, State, events
 from tests.homes import Home, beat
 from tests.worker.working import over, take, until, until_state, working, writes_held_up
 

@@ -17,16 +17,7 @@ from typing import Any
 
 import pytest
 
-from relet import (
-    App,
-    Attempt,
-    Backoff,
-    InvalidInput,
-    Job,
-    SchemaMismatch,
-    Worker,
-    events,
-)
+from relet import App, Attempt, Backoff, InvalidInput, Job, SchemaMismatch, Worker, events
 from relet._core.job import Outcome
 from relet._worker import maintenance
 from relet._worker.execution import Execution

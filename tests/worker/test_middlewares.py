@@ -8,12 +8,7 @@ from typing import Any
 
 import pytest
 
-from relet import (
-    App,
-    Attempt,
-    InvalidInput,
-    State,
-)
+from relet import App, Attempt, InvalidInput, State
 from relet._attempts.attempt import current
 from tests.worker.working import error_of, over, working
 

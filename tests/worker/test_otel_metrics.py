@@ -13,14 +13,7 @@ from opentelemetry.metrics import NoOpMeter
 from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 
-from relet import (
-    App,
-    Attempt,
-    Backoff,
-    JobNotFound,
-    Snooze,
-    State,
-)
+from relet import App, Attempt, Backoff, JobNotFound, Snooze, State
 from relet.contrib.opentelemetry.metrics import Measures
 from tests.pages import DOCS
 from tests.worker.tracing import Watched, watching

@@ -15,15 +15,7 @@ import pytest
 from opentelemetry import baggage, context, trace
 from opentelemetry.trace import SpanKind, StatusCode
 
-from relet import (
-    App,
-    Attempt,
-    Backoff,
-    Draft,
-    Fail,
-    Retry,
-    Snooze,
-)
+from relet import App, Attempt, Backoff, Draft, Fail, Retry, Snooze
 from relet.contrib.opentelemetry import instrument, uninstrument
 from relet.contrib.opentelemetry.attributes import server
 from relet.logs import JobContext

@@ -11,15 +11,7 @@ import pytest
 
 from tests.servers import PrivateServer, Server
 from tests.store.proxy import proxy_to
-from tests.worker.programs import (  # noqa: F401
-    Program,
-    Shop,
-    a_shop,
-    cpu_seconds,
-    fragile_server,
-    fragile_shop,
-    pg_server,
-)
+from tests.worker.programs import Program, Shop, a_shop, cpu_seconds, fragile_server, fragile_shop, pg_server  # noqa: F401
 
 JOBS = 300
 LEASE = 1.0

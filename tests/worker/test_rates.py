@@ -11,13 +11,7 @@ from typing import Any
 
 import pytest
 
-from relet import (
-    App,
-    Attempt,
-    Backoff,
-    Job,
-    State,
-)
+from relet import App, Attempt, Backoff, Job, State
 from tests.homes import Home
 from tests.worker.working import over, until, working
 

@@ -12,13 +12,7 @@ from typing import Any
 
 import pytest
 
-from relet import (
-    Aborted,
-    App,
-    Attempt,
-    Job,
-    State,
-)
+from relet import Aborted, App, Attempt, Job, State
 from relet._tasks.task import Task
 from tests.worker import child_tasks
 from tests.worker.working import over, state, until, until_state, working

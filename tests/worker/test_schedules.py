@@ -13,14 +13,9 @@ from statistics import median
 
 import pytest
 
-from relet import (
-    App,
-    Attempt,
-    InvalidInput,
-    State,
-)
+from relet import App, Attempt, InvalidInput, State
 from relet._worker import Worker
-from relet._worker.maintenance import Upkeep
+from relet._worker.maintenance import Maintenance
 from tests.homes import Home
 from tests.worker import victim
 from tests.worker.processes import Theatre, theatre, wait_until  # noqa: F401
@@ -216,8 +211,8 @@ def test_what_nobody_can_follow_does_not_make_upkeep_spin(
 ) -> None:
     """A task that no worker knows, and a time zone that this machine lacks; the others are followed."""
     looks: list[float] = []
-    look = Upkeep.look
-    monkeypatch.setattr(Upkeep, "look", lambda self: looks.append(time.monotonic()) or look(self))
+    look = Maintenance.look
+    monkeypatch.setattr(Maintenance, "look", lambda self: looks.append(time.monotonic()) or look(self))
     app, stranger = two_homes.app(), two_homes.app()
 
     @stranger.task

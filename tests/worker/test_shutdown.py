@@ -18,16 +18,7 @@ import pytest
 from relet._store.flows import lease
 from tests import homes
 from tests.servers import PrivateServer, Server
-from tests.worker.programs import (  # noqa: F401
-    PATIENCE,
-    Shop,
-    a_shop,
-    fragile_server,
-    fragile_shop,
-    gone,
-    pg_server,
-    shop,
-)
+from tests.worker.programs import PATIENCE, Shop, a_shop, fragile_server, fragile_shop, gone, pg_server, shop  # noqa: F401
 
 LEASE = "2"
 BOTH = (signal.SIGTERM, signal.SIGINT)

@@ -15,15 +15,7 @@ from typing import Any
 
 import pytest
 
-from relet import (
-    App,
-    Attempt,
-    Backoff,
-    InvalidTransition,
-    JobNotFound,
-    SignalTimeout,
-    State,
-)
+from relet import App, Attempt, Backoff, InvalidTransition, JobNotFound, SignalTimeout, State
 from relet._tasks.task import PlainTask
 from relet.errors import Suspended
 from tests.homes import Home, promote_all

@@ -11,12 +11,7 @@ from typing import Any
 
 import pytest
 
-from relet import (
-    App,
-    Attempt,
-    InvalidInput,
-    State,
-)
+from relet import App, Attempt, InvalidInput, State
 from relet._worker import Worker
 from tests.homes import Home
 from tests.worker.working import Crowd, blockade, over, state, until, working, writes_held_up

@@ -16,21 +16,12 @@ from typing import Any
 import pydantic
 import pytest
 
-from relet import (
-    App,
-    Attempt,
-    Backoff,
-    Fail,
-    InvalidInput,
-    LeaseLost,
-    Snooze,
-    State,
-)
+from relet import App, Attempt, Backoff, Fail, InvalidInput, LeaseLost, Snooze, State
 from relet._attempts.runtime import AttemptRuntime
 from relet._core.job import Claimed, Released
 from relet._store.flows import completion, lease, maintenance
 from relet._store.flows.completion import Kept
-from relet._store.store import Transient
+from relet._store.retry import Transient
 from relet.errors import StoreUnavailable
 from tests.clocks import at
 from tests.homes import beat, claim, inventory, settle, succeed
@@ -289,7 +280,7 @@ def test_a_step_whose_answer_was_lost_is_repeated_and_finds_itself(app: App) -> 
         answer = attempt_once(make, **how)
         if getattr(make, "func", None) is completion.keep and len(lost) < 2:
             lost.append(answer)
-            raise Transient(StoreUnavailable("the answer was lost"), unknown=True)
+            raise Transient(StoreUnavailable("the answer was lost"), may_be_committed=True)
         return answer
 
     store.attempt = losing  # type: ignore[method-assign]

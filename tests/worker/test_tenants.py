@@ -8,13 +8,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from relet import (
-    App,
-    Attempt,
-    InvalidInput,
-    State,
-    events,
-)
+from relet import App, Attempt, InvalidInput, State, events
 from relet._worker import Worker
 from tests.homes import Home
 from tests.worker.working import Crowd, until, working

@@ -8,14 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from relet import (
-    Aborted,
-    App,
-    Attempt,
-    Backoff,
-    State,
-    events,
-)
+from relet import Aborted, App, Attempt, Backoff, State, events
 from tests.worker.working import error_of, over, until, until_state, working
 
 

@@ -9,13 +9,7 @@ import time
 
 import pytest
 
-from relet import (
-    App,
-    Attempt,
-    Backoff,
-    State,
-    events,
-)
+from relet import App, Attempt, Backoff, State, events
 from relet._store.flows import lease
 from tests.homes import beat, promote_all
 from tests.worker.working import Crowd, over, state, take, until, until_state, working

@@ -21,14 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from relet import (
-    Aborted,
-    App,
-    Attempt,
-    Backoff,
-    Retry,
-    Snooze,
-)
+from relet import Aborted, App, Attempt, Backoff, Retry, Snooze
 from relet._store.postgres import PostgresStore
 from relet._store.sqlite import SQLiteStore
 

@@ -12,21 +12,8 @@ from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar, cast, overload
 from msgspec import Struct
 
 from .._core import validate
-from .._core.job import (
-    BlockerInfo,
-    Claimed,
-    Draft,
-    Job,
-    Progress,
-    State,
-)
-from ..errors import (
-    Aborted,
-    AbortReason,
-    InvalidInput,
-    JobCancelled,
-    JobFailed,
-)
+from .._core.job import BlockerInfo, Claimed, Draft, Job, Progress, State
+from ..errors import Aborted, AbortReason, InvalidInput, JobCancelled, JobFailed
 
 T = TypeVar("T")
 R = TypeVar("R")

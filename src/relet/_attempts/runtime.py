@@ -26,28 +26,13 @@ from .._store.flows import enqueue, inspect
 from .._store.flows.completion import Kept
 from .._store.interrupts import leave
 from .._store.query import Flow, write
-from .._store.store import (
-    PATIENCE,
-    AsyncStoreTransaction,
-    Store,
-    StoreTransaction,
-)
-from .._tasks.codec import (
-    converter,
-    plain_value,
-    refuse_what_changes,
-    result_converter,
-)
+from .._store.retry import RETRY_SECONDS
+from .._store.store import AsyncStoreTransaction, Store, StoreTransaction
+from .._tasks.codec import converter, plain_value, refuse_what_changes, result_converter
 from .._tasks.task import Task
 from .._tasks.telemetry import sending
 from .._threads import DaemonThreadPool
-from ..errors import (
-    InvalidInput,
-    LeaseLost,
-    SignalTimeout,
-    StoreBusy,
-    Suspended,
-)
+from ..errors import InvalidInput, LeaseLost, SignalTimeout, StoreBusy, Suspended
 from .attempt import Attempt, Continuation
 
 R = TypeVar("R")
@@ -290,7 +275,7 @@ def _patiently(completed: str | None, flow: Flow[None]) -> Flow[None]:
     if completed is None:
         yield from flow
         return
-    yield write("control/set_lock_timeout", seconds=PATIENCE)
+    yield write("control/set_lock_timeout", seconds=RETRY_SECONDS)
     try:
         yield from flow
     except Exception as error:

@@ -13,12 +13,7 @@ from .._core.job import Job
 from .._core.machine import TRANSITIONS
 from ..errors import InvalidInput, ReletError, StoreError
 from . import output, progress
-from .arguments import (
-    decode,
-    filters,
-    read,
-    told,
-)
+from .arguments import decode, filters, read, told
 
 VERBS = ("cancel", "pause", "resume", "run-now", "complete", "delete")
 IN_BULK = ("cancel", "pause", "resume", "run-now", "delete")

@@ -12,13 +12,7 @@ from .._core.backoff import Backoff
 from .._core.job import OnBlockerFailure, OnExpired, OnFailure
 from ..errors import InvalidArguments, InvalidInput
 from . import output
-from .arguments import (
-    add_app,
-    decode,
-    duration,
-    later,
-    read,
-)
+from .arguments import add_app, decode, duration, later, read
 from .load_app import opened
 
 OPTIONS = (

@@ -11,14 +11,7 @@ from .._client.client import Client
 from .._core.job import Job
 from ..errors import InvalidInput, JobNotFound
 from . import control, output
-from .arguments import (
-    add_app,
-    add_filters,
-    add_words,
-    decode,
-    duration,
-    filters,
-)
+from .arguments import add_app, add_filters, add_words, decode, duration, filters
 from .load_app import opened
 
 UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)

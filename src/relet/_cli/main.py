@@ -11,12 +11,7 @@ from typing import Any, NoReturn
 
 from .._core.redact import without_passwords
 from .._core.release import release
-from ..errors import (
-    InvalidInput,
-    ReletError,
-    SchemaMismatch,
-    UnknownTask,
-)
+from ..errors import InvalidInput, ReletError, SchemaMismatch, UnknownTask
 from . import (
     bench,
     completion,

@@ -10,12 +10,7 @@ from .._client.client import Client
 from .._core.views import QueueInfo, counted_at
 from ..errors import InvalidInput
 from . import output
-from .arguments import (
-    add_app,
-    add_words,
-    duration,
-    number_or_none,
-)
+from .arguments import add_app, add_words, duration, number_or_none
 from .load_app import opened
 
 KEEP = argparse.SUPPRESS  # not given: the limit stays; None would lift it

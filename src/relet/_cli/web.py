@@ -45,12 +45,7 @@ def run(options: argparse.Namespace) -> int:
     import uvicorn
 
     from .._web import create_app
-    from .._web.connections import (
-        MOST,
-        Connections,
-        Proxies,
-        guarded_by,
-    )
+    from .._web.connections import MOST, Connections, Proxies, guarded_by
     from .._web.security import LOCAL
 
     proxies = Proxies(options.proxy)

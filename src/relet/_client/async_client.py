@@ -16,22 +16,9 @@ from uuid import UUID
 from .._core import validate
 from .._core.drafts import check_drafts, spend
 from .._core.finding import Finding
-from .._core.job import (
-    AttemptRecord,
-    BlockerInfo,
-    Chain,
-    Draft,
-    Job,
-)
+from .._core.job import AttemptRecord, BlockerInfo, Chain, Draft, Job
 from .._core.stats import StatPoint
-from .._core.views import (
-    AuditPage,
-    FailureGroup,
-    Page,
-    QueueInfo,
-    TargetPage,
-    TargetView,
-)
+from .._core.views import AuditPage, FailureGroup, Page, QueueInfo, TargetPage, TargetView
 from .._core.worker import WorkerInfo
 from .._store.flows import control, enqueue
 from .._store.flows.maintenance import Pruned
@@ -43,13 +30,7 @@ from .._threads import change_in_thread, look_in_thread
 from ..errors import JobCancelled, JobFailed
 from .audit import Action, BulkResult, IdempotencyKey
 from .client import DAY, Client, signal_of
-from .inspection import (
-    AnyJob,
-    Inspection,
-    Which,
-    id_of,
-    ids_of,
-)
+from .inspection import AnyJob, Inspection, Which, id_of, ids_of
 from .schedules import AsyncSchedules
 from .wait import await_for
 

@@ -12,15 +12,10 @@ from typing import Any, Literal, ParamSpec, TypeVar
 
 from msgspec import Struct, field, structs
 
-from .._store.flows import (
-    audit,
-    control,
-    operations,
-    search,
-)
+from .._core.filters import Filter
+from .._store.flows import audit, control, operations, search
 from .._store.flows.audit import Note
 from .._store.flows.operations import Operation
-from .._store.flows.search import Filter
 from .._store.query import Flow
 from .._store.store import Store
 from .._tasks.task import new_id

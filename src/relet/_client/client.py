@@ -16,49 +16,22 @@ from msgspec import structs
 from .. import events
 from .._core import payload, validate
 from .._core.drafts import check_drafts, spend
+from .._core.filters import Filter
 from .._core.finding import Finding
 from .._core.ids import parse_id
 from .._core.job import Draft, Job, State
 from .._core.machine import TRANSITIONS
 from .._store.doctor import examine
-from .._store.flows import (
-    chains,
-    control,
-    enqueue,
-    maintenance,
-    stats,
-)
+from .._store.flows import chains, control, enqueue, maintenance, stats
 from .._store.flows.maintenance import Pruned
-from .._store.flows.search import Filter
 from .._store.query import Flow
 from .._store.store import Store
 from .._tasks.codec import plain_value, refuse_what_no_annotation_restores
 from .._tasks.task import TaskRegistry
 from .._tasks.telemetry import sending
-from ..errors import (
-    InvalidInput,
-    JobCancelled,
-    JobFailed,
-    JobNotFound,
-    StoreRefused,
-)
-from .audit import (
-    BULK,
-    Action,
-    AuditAction,
-    AuditedStore,
-    BulkResult,
-    IdempotencyKey,
-    bulk,
-)
-from .inspection import (
-    AnyJob,
-    Inspection,
-    Which,
-    filter_of,
-    id_of,
-    ids_of,
-)
+from ..errors import InvalidInput, JobCancelled, JobFailed, JobNotFound, StoreRefused
+from .audit import BULK, Action, AuditAction, AuditedStore, BulkResult, IdempotencyKey, bulk
+from .inspection import AnyJob, Inspection, Which, filter_of, id_of, ids_of
 from .schedules import Schedules
 from .wait import wait_for
 

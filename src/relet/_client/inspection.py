@@ -9,34 +9,13 @@ from typing import Any, TypedDict, Unpack
 from uuid import UUID
 
 from .._core import validate
+from .._core.filters import Filter
 from .._core.ids import parse_id
-from .._core.job import (
-    AttemptRecord,
-    BlockerInfo,
-    Chain,
-    Job,
-    State,
-)
+from .._core.job import AttemptRecord, BlockerInfo, Chain, Job, State
 from .._core.stats import STEPS, StatPoint
-from .._core.views import (
-    AuditPage,
-    FailureGroup,
-    Page,
-    QueueInfo,
-    TargetPage,
-    TargetView,
-)
+from .._core.views import AuditPage, FailureGroup, Page, QueueInfo, TargetPage, TargetView
 from .._core.worker import WorkerInfo
-from .._store.flows import (
-    audit,
-    failures,
-    inspect,
-    search,
-    stats,
-    targets,
-    workers,
-)
-from .._store.flows.search import Filter
+from .._store.flows import audit, failures, inspect, search, stats, targets, workers
 from .._store.store import Store
 from .._store.time_limit import reading_until
 from ..errors import InvalidInput

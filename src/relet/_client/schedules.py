@@ -7,13 +7,7 @@ from typing import Any
 
 from .._core import validate
 from .._core.job import Draft, Job
-from .._core.schedule import (
-    Missed,
-    Overlap,
-    ScheduleInfo,
-    Tick,
-    define,
-)
+from .._core.schedule import Missed, Overlap, ScheduleInfo, Tick, define
 from .._store.flows import schedules
 from .._tasks.task import new_id
 from .._threads import change_in_thread, look_in_thread

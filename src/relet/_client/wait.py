@@ -68,7 +68,7 @@ def wait_for(store: Store, ids: Sequence[str], timeout: float) -> list[Job[Any]]
     if not ids:
         return []
     chains = Chains(store, ids, timeout)
-    with store.wakes.sleeper("done") as sleeper:
+    with store.notifier.subscribe("done") as sleeper:
         chains.watch()
         while True:
             sleeper.clear()
@@ -88,7 +88,7 @@ async def await_for(store: Store, ids: Sequence[str], timeout: float) -> list[Jo
     if not ids:
         return []
     chains = Chains(store, ids, timeout)
-    with store.wakes.async_sleeper("done") as sleeper:
+    with store.notifier.subscribe_async("done") as sleeper:
         await change_in_thread(chains.watch)
         while True:
             sleeper.clear()

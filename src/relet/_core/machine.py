@@ -12,18 +12,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct, structs
 
 from ..errors import InvalidTransition
-from .job import (
-    OnBlockerFailure,
-    Outcome,
-    Policy,
-    Raised,
-    Released,
-    Request,
-    Snoozed,
-    State,
-    Succeeded,
-    Wait,
-)
+from .job import OnBlockerFailure, Outcome, Policy, Raised, Released, Request, Snoozed, State, Succeeded, Wait
 
 PENDING, QUEUED, RUNNING, PAUSED = State.PENDING, State.QUEUED, State.RUNNING, State.PAUSED
 FAILED, SUCCEEDED, CANCELLED = State.FAILED, State.SUCCEEDED, State.CANCELLED

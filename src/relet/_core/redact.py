@@ -13,22 +13,9 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from .job import (
-    AttemptRecord,
-    BlockerInfo,
-    Chain,
-    Job,
-)
+from .job import AttemptRecord, BlockerInfo, Chain, Job
 from .schedule import ScheduleInfo
-from .views import (
-    AuditEntry,
-    AuditPage,
-    FailureGroup,
-    Page,
-    TargetInfo,
-    TargetPage,
-    TargetView,
-)
+from .views import AuditEntry, AuditPage, FailureGroup, Page, TargetInfo, TargetPage, TargetView
 
 T = TypeVar("T")
 Redact = Callable[[str], str]

@@ -16,14 +16,7 @@ from contextlib import contextmanager
 from .._core.job import State
 from ..app import App
 from . import charge
-from .scene import (
-    JOBS,
-    LEASE,
-    SLOTS,
-    Show,
-    Story,
-    WorkerProcess,
-)
+from .scene import JOBS, LEASE, SLOTS, Show, Story, WorkerProcess
 
 KILL_AFTER = 2.5
 GIVE_UP_AFTER = 60.0

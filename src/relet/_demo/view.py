@@ -11,13 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from .scene import (
-    JOBS,
-    SLOTS,
-    Show,
-    Story,
-    WorkerProcess,
-)
+from .scene import JOBS, SLOTS, Show, Story, WorkerProcess
 
 
 class LiveShow(Show):

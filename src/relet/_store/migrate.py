@@ -17,12 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._core.release import release
 from ..errors import SchemaMismatch, StoreBusy
-from .query import (
-    Dialect,
-    in_schema,
-    split,
-    with_channels,
-)
+from .query import Dialect, in_schema, split, with_channels
 
 if TYPE_CHECKING:
     import psycopg

@@ -136,7 +136,7 @@ class Notifier:
             with self._lock:
                 self._sleepers.remove(sleeper)
 
-    def tell(self, channels: set[str]) -> None:
+    def publish(self, channels: set[str]) -> None:
         """Wake the sleepers of these channels in this process."""
         self._notice_fork()
         with self._lock:
@@ -164,11 +164,11 @@ class Notifier:
         listener = self._place.listen()
         quiet = 0
         try:
-            self.tell(set(self._wanted()))
+            self.publish(set(self._wanted()))
             while not stop.is_set():
                 heard = listener.wait(1.0, self._wanted())
                 if heard:
-                    self.tell(heard)
+                    self.publish(heard)
                 quiet = 0 if self._sleepers else quiet + 1
                 if quiet >= LINGER:
                     self._retire(stop)
@@ -188,32 +188,32 @@ class Notifier:
 
 
 class SchemaNotifier:
-    """The sleepers of one schema: `wakes.sleeper("jobs")`."""
+    """The sleepers of one schema: `notifier.subscribe("jobs")`."""
 
-    def __init__(self, wakes: Notifier, schema: str) -> None:
-        self._wakes = wakes
+    def __init__(self, notifier: Notifier, schema: str) -> None:
+        self._notifier = notifier
         self._schema = schema
 
-    def sleeper(self, *kinds: str) -> AbstractContextManager[Subscription]:
+    def subscribe(self, *kinds: str) -> AbstractContextManager[Subscription]:
         """A sleeper that notifications on these channels wake: queued, jobs, done, request."""
-        return self._wakes.listening(Subscription(self._channels(kinds)))
+        return self._notifier.listening(Subscription(self._channels(kinds)))
 
-    def async_sleeper(self, *kinds: str) -> AbstractContextManager[AsyncSubscription]:
+    def subscribe_async(self, *kinds: str) -> AbstractContextManager[AsyncSubscription]:
         """The same on the event loop that runs here."""
-        return self._wakes.listening(AsyncSubscription(self._channels(kinds)))
+        return self._notifier.listening(AsyncSubscription(self._channels(kinds)))
 
     def _channels(self, kinds: tuple[str, ...]) -> frozenset[str]:
         return frozenset(channel(kind, self._schema) for kind in kinds)
 
-    def tell(self, kinds: set[str]) -> None:
+    def publish(self, kinds: set[str]) -> None:
         """Wake the sleepers of this process."""
-        self._wakes.tell({channel(kind, self._schema) for kind in kinds})
+        self._notifier.publish({channel(kind, self._schema) for kind in kinds})
 
     def close(self) -> None:
         """Stop listening, until somebody sleeps again."""
-        self._wakes.close()
+        self._notifier.close()
 
     @property
     def asleep(self) -> int:
         """How many sleepers there are, in all schemas."""
-        return len(self._wakes._sleepers)
+        return len(self._notifier._sleepers)

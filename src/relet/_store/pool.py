@@ -236,7 +236,7 @@ def _close_all(idle: deque[Kept[Any]]) -> None:
             idle.pop().connection.close()
 
 
-class Places:
+class LoopSemaphore:
     """So many at a time on each event loop: first come, first served."""
 
     def __init__(self, most: int, patience: float) -> None:
@@ -245,7 +245,7 @@ class Places:
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
     @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
+    async def acquired(self) -> AsyncIterator[None]:
         """Wait for a place, and have it for the length of the block."""
         import asyncio
 

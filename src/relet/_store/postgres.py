@@ -19,53 +19,17 @@ from psycopg import errors as pg
 
 from .._core import validate
 from .._core.ids import id_time
-from ..errors import (
-    RowRejected,
-    SchemaMismatch,
-    StoreBusy,
-    StoreError,
-    StoreRefused,
-    StoreUnavailable,
-)
-from . import (
-    libpq,
-    migrate,
-    partitions,
-    time_limit,
-)
-from .deadlines import (
-    ANSWER_MARGIN,
-    STATEMENT_SECONDS,
-    allowed,
-    watchdog,
-)
+from ..errors import RowRejected, SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
+from . import libpq, migrate, partitions, time_limit
+from .deadlines import ANSWER_MARGIN, STATEMENT_SECONDS, allowed, watchdog
 from .flows import maintenance
 from .libpq import array_text
 from .notify import channel
 from .postgres_pool import PostgresPool, milliseconds
-from .query import (
-    LONG,
-    Clock,
-    Flow,
-    Notify,
-    Query,
-    Row,
-    texts,
-    values,
-)
+from .query import LONG, Clock, Flow, Notify, Query, Row, Traits, texts, values
+from .retry import HANDLER_SECONDS, RETRY_SECONDS, RetryFor, StaleConnection, Transient, aretry, retry
 from .runner import drive
-from .store import (
-    ENDED,
-    PATIENCE,
-    PATIENCE_OF_HANDLERS,
-    SWALLOWED,
-    AsyncStoreTransaction,
-    Limited,
-    Store,
-    StoreTransaction,
-    Transient,
-    call_in_thread,
-)
+from .store import ENDED, SWALLOWED, AsyncStoreTransaction, Store, StoreTransaction, call_in_thread
 from .urls import hide
 
 R = TypeVar("R")
@@ -115,7 +79,7 @@ class PostgresStore(Store):
     ) -> None:
         self._server = server or PostgresPool(url, connections)
         self.schema = validate.schema(schema)
-        super().__init__(self._server.wakes.of(self.schema))
+        super().__init__(self._server.notifier.of(self.schema))
         self._url = url
         self.where = self._server.where
         self.quoted = f'"{self.schema}"'
@@ -124,32 +88,32 @@ class PostgresStore(Store):
     def __repr__(self) -> str:
         return f"PostgresStore({self.where!r}, schema={self.schema!r})"
 
-    def attempt(
-        self, make: Callable[[], Flow[R]], *, looks: bool = False, seconds: float = STATEMENT_SECONDS, tries: int = 0
-    ) -> tuple[R, list[Notify]]:
-        """Run a flow once on a connection of ours. One that turns out to be dead at BEGIN is replaced."""
+    def run_once(self, make: Callable[[], Flow[R]], traits: Traits, failures: int) -> tuple[R, list[Notify]]:
         self.ready()
-        replaced = False
-        while True:
-            with self._pool.connection() as raw:
-                connection = self._own(raw, seconds, tries, until=time_limit.limit() if looks else None)
-                try:
-                    result = drive(make(), connection)
-                    connection.commit()
-                except psycopg.Error as error:
-                    connection.roll_back()
-                    if connection.was_dead and not replaced:
-                        self._server.leave(raw)  # those beside it may be as dead, and each of them would take its time
-                        replaced = True
-                        continue
-                    if isinstance(error, pg.CheckViolation) and not error.diag.constraint_name:
-                        self._make_missing_partition(raw, error)
-                        raise Transient(StoreBusy("a partition was missing"), unknown=connection.unknown) from error
-                    raise self._meaning(error, raw, unknown=connection.unknown) from error
-                except BaseException:
-                    connection.roll_back()
-                    raise
-                return result
+        with self._pool.connection() as raw:
+            until = time_limit.limit() if traits.read_only else None
+            connection = self._own(raw, traits.seconds or STATEMENT_SECONDS, failures, until=until)
+            try:
+                result = drive(make(), connection)
+                connection.commit()
+            except psycopg.Error as error:
+                connection.roll_back()
+                raise self._failure(error, raw, connection) from error
+            except BaseException:
+                connection.roll_back()
+                raise
+            return result
+
+    def _failure(
+        self, error: psycopg.Error, raw: psycopg.Connection[Any], connection: OwnConnection
+    ) -> Transient | StoreError:
+        if connection.was_dead:
+            self._server.leave(raw)  # the idle connections beside it may be dead too, and finding out takes time
+            return StaleConnection(StoreUnavailable(str(self._shown(error))), may_be_committed=False)
+        if isinstance(error, pg.CheckViolation) and not error.diag.constraint_name:
+            self._make_missing_partition(raw, error)
+            return Transient(StoreBusy("a partition was missing"), may_be_committed=connection.unknown)
+        return self._meaning(error, raw, unknown=connection.unknown)
 
     def _own(
         self,
@@ -164,11 +128,11 @@ class PostgresStore(Store):
         return OwnConnection(raw, self.quoted, limits, self.clock)
 
     @contextmanager
-    def opened(self) -> Iterator[StoreTransaction]:
+    def begin(self) -> Iterator[StoreTransaction]:
         """A transaction on a pooled connection."""
         self.ready()
         with ExitStack() as stack:
-            raw = self.patiently(Limited(PATIENCE), lambda *_: self._begun(stack))
+            raw = retry(RetryFor(RETRY_SECONDS), lambda *_: self._begun(stack))
             with self._ended(raw) as check:
                 yield StoreTransaction(raw, OwnConnection(raw, self.quoted, clock=self.clock), check)
                 check()
@@ -176,11 +140,11 @@ class PostgresStore(Store):
                     raw.execute("commit")
 
     @asynccontextmanager
-    async def aopened(self) -> AsyncIterator[AsyncStoreTransaction]:
+    async def abegin(self) -> AsyncIterator[AsyncStoreTransaction]:
         """A transaction on an async connection of this event loop's."""
         await self.aready()
-        async with self._server.places.place():
-            raw = await self.apatiently(PATIENCE, self._abegun)
+        async with self._server.async_slots.acquired():
+            raw = await aretry(RETRY_SECONDS, self._abegun)
             try:
                 with self._ended(raw) as check:
                     yield AsyncStoreTransaction(raw, OwnAsyncConnection(raw, self.quoted, self.clock), check)
@@ -204,23 +168,23 @@ class PostgresStore(Store):
         if _is_old(job_id):
             await call_in_thread(self.prepare_to_finish, job_id)
 
-    def notifications(self, wakes: list[Notify]) -> list[Query]:
-        """Workers are told of jobs only while one of them sleeps; the statement sees to that."""
+    def notifying_statements(self, notifications: list[Notify]) -> list[Query]:
+        """Those about new jobs notify only while a worker sleeps."""
         return [
             Query(
-                "maintenance/notify_armed" if wake.channel in ("queued", "jobs") else "maintenance/notify",
-                {"channel": channel(wake.channel, self.schema)},
+                "maintenance/notify_armed" if one.channel in ("queued", "jobs") else "maintenance/notify",
+                {"channel": channel(one.channel, self.schema)},
             )
-            for wake in wakes
-            if not wake.sent
+            for one in notifications
+            if not one.sent
         ]
 
-    def wake(self, wakes: list[Notify]) -> None:
-        """Notify. Nothing hangs on it: a worker that is not reached finds the job when it polls."""
+    def notify(self, notifications: list[Notify]) -> None:
+        """Nothing depends on it: a worker that is not reached finds the job when it polls."""
         try:
             with self._pool.connection() as raw:
                 connection = self._own(raw)
-                for statement in self.notifications(wakes):
+                for statement in self.notifying_statements(notifications):
                     connection.execute(statement)
                 connection.commit()
         except (psycopg.Error, StoreError, Transient) as error:
@@ -238,10 +202,6 @@ class PostgresStore(Store):
             except psycopg.Error as error:
                 raise self._meaning(error, raw) from error
 
-    def migrate(self) -> list[int]:
-        """Bring the schema up to date. Safe when many do it at once. Returns the versions applied."""
-        return self.patiently(Limited(PATIENCE), lambda *_: self._migrate_once())
-
     def beside(self, connections: int, like: Store | None = None, patience: float | None = None) -> PostgresStore:
         """The same schema with connections of its own, or with those of another store that has some."""
         server = like._server if isinstance(like, PostgresStore) else PostgresPool(self._url, connections, patience)
@@ -252,7 +212,7 @@ class PostgresStore(Store):
     def drop_old(self, seconds: float, stop: Callable[[], bool] = lambda: False) -> list[str]:
         """Drop partitions whose jobs have all been over for so long."""
         self.ready()
-        return self.patiently(Limited(PATIENCE), lambda *_: self._drop_old_once(seconds, stop))
+        return retry(RetryFor(RETRY_SECONDS), lambda *_: self._drop_old_once(seconds, stop))
 
     def close(self) -> None:
         """Close all idle connections."""
@@ -320,7 +280,7 @@ class PostgresStore(Store):
                 with suppress(psycopg.Error), watchdog.limit(raw, STATEMENT_SECONDS + ANSWER_MARGIN):
                     raw.execute("rollback")
 
-    def _migrate_once(self) -> list[int]:
+    def _migrate(self) -> list[int]:
         with self._server.openers.connection() as raw:
             try:
                 with watchdog.limit(raw, MIGRATION_SECONDS):
@@ -341,19 +301,19 @@ class PostgresStore(Store):
         raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any],
         *,
         unknown: bool = False,
-    ) -> Exception:
+    ) -> Transient | StoreError:
         """What to raise: Transient, unless the error is known to come again. `unknown`: it may be committed."""
         ours = self._shown(error)
         if isinstance(error, UNPREPARED):
             self._server.prepare_no_more()
-            return Transient(StoreBusy(str(ours)), unknown=unknown)
+            return Transient(StoreBusy(str(ours)), may_be_committed=unknown)
         if isinstance(ours, StoreUnavailable):
             if isinstance(raw, psycopg.Connection):
                 raw.close()  # the next try gets another connection
             if error.sqlstate == READ_ONLY or error.sqlstate is None:
                 self._server.leave(raw)  # it was demoted, or does not answer
         if isinstance(ours, StoreBusy | StoreUnavailable):
-            return Transient(ours, unknown=unknown)
+            return Transient(ours, may_be_committed=unknown)
         return ours
 
     def _shown(self, error: psycopg.Error) -> StoreError:
@@ -459,7 +419,7 @@ class OwnConnection:
         """Run one statement; results come in binary, which is quicker to read."""
         params = bound(values(query, self._clock))
         if self._limits is None:
-            seconds = PATIENCE_OF_HANDLERS
+            seconds = HANDLER_SECONDS
         else:
             seconds = self._limits.of(params)
             if seconds > self._limit or (self._limits.until and seconds < self._limit - time_limit.AGAIN_AFTER):
@@ -538,7 +498,7 @@ class OwnAsyncConnection:
     async def execute(self, query: Query) -> list[Row]:
         """Run one statement."""
         (text,) = texts(query.name, "postgres", "pyformat", self._schema, self._clock is not None)
-        with watchdog.limit(self._raw, PATIENCE_OF_HANDLERS):
+        with watchdog.limit(self._raw, HANDLER_SECONDS):
             cursor = await self._raw.execute(text.sql, values(query, self._clock), binary=True)
         return await cursor.fetchall() if cursor.description else []
 

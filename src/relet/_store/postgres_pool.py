@@ -14,8 +14,8 @@ import psycopg
 from ..errors import StoreError, StoreRefused, StoreUnavailable
 from .deadlines import ANSWER_MARGIN, STATEMENT_SECONDS, watchdog
 from .notify import Notifier
-from .pool import IdleAsyncConnections, Places, Pool
-from .store import PATIENCE_OF_HANDLERS, Transient
+from .pool import IdleAsyncConnections, LoopSemaphore, Pool
+from .retry import HANDLER_SECONDS, Transient
 from .urls import hide, shown
 
 #: For each host of the URL. One that vanishes must not keep us from the others for long.
@@ -112,10 +112,10 @@ class PostgresPool:
         self._reached = False
         self.pool = Pool(self.connect, self._is_usable, most=connections)
         # Handlers that have a transaction open, and call the client in it, must not wait for each other's connections.
-        self.openers = Pool(self.connect_unlimited, self._is_usable, most=connections, patience=PATIENCE_OF_HANDLERS)
-        self.places = Places(connections, PATIENCE_OF_HANDLERS)
+        self.openers = Pool(self.connect_unlimited, self._is_usable, most=connections, patience=HANDLER_SECONDS)
+        self.async_slots = LoopSemaphore(connections, HANDLER_SECONDS)
         self._on_loops = IdleAsyncConnections(_close_async, most=connections)
-        self.wakes = Notifier(self)
+        self.notifier = Notifier(self)
 
     def connect(self) -> psycopg.Connection[Any]:
         """A new connection for our own statements, which are short."""
@@ -210,7 +210,7 @@ class PostgresPool:
                 raise StoreRefused(message) from None
             away = StoreUnavailable(message)
             # Who has never been there is more likely to have the wrong address than to meet an outage: told at once.
-            raise (Transient(away, unknown=False) if self._reached else away) from None
+            raise (Transient(away, may_be_committed=False) if self._reached else away) from None
 
     def listen(self) -> PostgresListener:
         """A connection that hears notifications."""
@@ -235,7 +235,7 @@ class PostgresPool:
 
     def close(self) -> None:
         """Close all idle connections, and listen no more until somebody sleeps again."""
-        self.wakes.close()
+        self.notifier.close()
         self.drop_idle()
 
     def _is_usable(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:

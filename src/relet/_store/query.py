@@ -1,13 +1,13 @@
 """Statements: their names, their texts, and how a text is rendered for a driver.
 
-A flow yields `write("claim/claim", worker=..., ...)`, or `read`. The text of it is `sql/claim.postgres.sql` or
-`sql/claim.sqlite.sql`: the same `:name` parameters in both. `{schema}`, the parts that statements share
-(`shared_parts`) and the words of `MOMENTS`, above all `{now}`, are the only ones replaced in a text. Batches travel as
-one JSON parameter, so that every driver binds the same few types: text, numbers, booleans, null. Statements that only
-our own connections run may take lists: PostgreSQL gets them as arrays, SQLite as JSON.
+A flow yields `write("claim/claim", worker=..., ...)`, or `read`. The statement is in `sql/claim/claim.postgres.sql` and
+`sql/claim/claim.sqlite.sql`, with the same `:name` parameters in both. Three kinds of words in braces are replaced:
+`{schema}`, the shared parts of `fragments.py`, and those of `MOMENTS`, above all `{now}`. A batch travels as one JSON
+parameter, so that every driver binds the same few types: text, numbers, booleans, null. Statements that only the
+store's own connections run may take lists: PostgreSQL gets them as arrays, SQLite as JSON.
 
-No flow is told the time. It is the database's, unless the store has a clock (tests move one by hand): then each text
-has `:now` in place of the database's functions, and the connection that runs it adds what the clock shows.
+Flows do not know the time. Statements use the database's clock, unless the store has one (tests move it by hand): then
+each statement has `:now` in place of the database's functions, and the connection adds the time of that clock.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from typing import Any, Literal, TypeVar, cast
 import msgspec
 from msgspec import Struct, structs
 
-SQL = os.path.join(os.path.dirname(__file__), "sql")  # not pathlib: it takes 4 ms to import
+from .fragments import SQL, Dialect, with_fragments
 
-Dialect = Literal["postgres", "sqlite"]
 Style = Literal["pyformat", "dollar", "named", "alchemy", "qmark"]
 Row = tuple[Any, ...]
 Channel = Literal["queued", "jobs", "done", "request"]
@@ -51,59 +50,6 @@ MOMENTS: dict[tuple[Dialect, bool], dict[str, str]] = {
     # The clock has milliseconds; what comes behind them is an accident of the arithmetic.
     ("sqlite", False): {"{now}": "round((julianday('now') - 2440587.5) * 86400, 3)"},
     ("sqlite", True): {"{now}": ":now"},
-}
-
-#: What the statements that claim share, spelled once.
-#:
-#: {claimed}: what they return of a job; `claimed` of `flows/rows.py` reads it. What most jobs do not have comes as one
-#: list, or as null. On PostgreSQL no function in it depends on the session: engines that distribute rows refuse those
-#: in RETURNING. {leased}: what becomes of a job that is claimed. {room}: the queues that may be served, in the order
-#: asked for (sorted, as the planner would join them in another): not those that are paused, and, unless the limits are
-#: locked, only those before the first that has one.
-CLAIMED = {
-    "postgres": """
-        j.id::text, j.version, j.task, j.queue, j.payload::text, j.attempt, j.max_attempts, j.policy::text, j.rank,
-        j.seq, date_part('epoch', j.created_at - timestamptz 'epoch'),
-        date_part('epoch', j.run_at - timestamptz 'epoch'), date_part('epoch', j.expires_at - timestamptz 'epoch'),
-        case when j.target is not null or j.losses > 0 or j.lease is not null or j."position" > 0 or j.key is not null
-               or j.blockers > 0 or j.context is not null
-        then array[j.target, j.losses::text, j.lease::text, j.chain::text, j."position"::text, j.key, j.blockers::text,
-                   j.context] end""",
-    "sqlite": """
-        id, version, task, queue, payload, attempt, max_attempts, policy, rank, seq, created_at, run_at, expires_at,
-        case when target is not null or losses > 0 or lease is not null or position > 0 or key is not null
-               or blockers > 0 or context is not null
-        then json_array(target, losses, lease, chain, position, key, blockers, context) end""",
-}
-LEASED = {
-    "postgres": """state = 'running', attempt = j.attempt + 1, version = j.version + 1, worker = :worker::text,
-    token = :token::text::uuid, started_at = {now}, alone = :alone::boolean, progress = null, renewed_at = null,
-    expires_at = {now} + make_interval(secs => coalesce(j.lease, :lease::float8))""",
-    "sqlite": """state = 'running', attempt = attempt + 1, version = version + 1, worker = :worker, token = :token,
-    started_at = {now}, alone = :alone, progress = null, renewed_at = null,
-    expires_at = {now} + coalesce(lease, :lease)""",
-}
-ROOM = {
-    "postgres": """
-asked as materialized (
-    select s.queue, s.want, s.first, s.last, s.place
-    from unnest(:queues::text[], :wants::integer[], :firsts::integer[], :lasts::integer[])
-         with ordinality as s(queue, want, first, last, place)
-),
-closed as materialized (select q.queue, q.paused, q.limited from {schema}.queues q where q.paused or q.limited),
-room as materialized (
-    select r.queue, r.want, r.first, r.last
-    from asked r
-    where not exists (select from closed q where q.paused and q.queue = r.queue)
-      and (:limited::boolean or r.place < coalesce(
-        (select min(a.place) from closed q, asked a where q.limited and q.queue in (a.queue, '*')), r.place + 1))
-    order by r.place
-)""",
-    "sqlite": """
-    not exists (select 1 from {schema}.queues q where q.queue = s.value and q.paused)
-      and not exists (
-        select 1 from {schema}.queues q, json_each(:queues) a
-        where not :limited and q.limited and q.queue in (a.value, '*') and a.key <= s.key)""",
 }
 
 
@@ -158,11 +104,11 @@ def pairs(rows: list[Row]) -> dict[str, Any]:
 class Traits(Struct, frozen=True):
     """What decorators say of a flow.
 
-    `looks`: it changes nothing, so it needs no write lock. `seconds`: how long each of its statements may take on the
-    server; None: as long as any. `repeat`: the flow to run in its place once an earlier try may have been committed.
+    `read_only`: it changes nothing, so it needs no write lock. `seconds`: how long each of its statements may take on
+    the server; None: as long as any. `repeat`: the flow to run in its place once an earlier try may be committed.
     """
 
-    looks: bool = False
+    read_only: bool = False
     seconds: float | None = None
     repeat: Callable[..., Any] | None = None
 
@@ -178,9 +124,9 @@ def traits_of(flow: Callable[..., Any]) -> Traits:
     return _traits.get(flow, _NO_TRAITS)
 
 
-def look(flow: F) -> F:
+def read_only(flow: F) -> F:
     """Marks a flow that changes nothing."""
-    _traits[flow] = structs.replace(traits_of(flow), looks=True)
+    _traits[flow] = structs.replace(traits_of(flow), read_only=True)
     return flow
 
 
@@ -245,18 +191,11 @@ def source(name: str, dialect: Dialect) -> str:
 @cache
 def texts(name: str, dialect: Dialect, style: Style, schema: str, has_clock: bool = False) -> tuple[Text, ...]:
     """The statements of a file, rendered for a driver. PostgreSQL files hold one, SQLite files a few."""
-    text = with_channels(shared_parts(source(name, dialect), dialect), plain_name(schema))
+    text = with_channels(with_fragments(source(name, dialect), dialect), plain_name(schema))
     text = in_schema(text, dialect, schema)
     for word, moment in MOMENTS[dialect, has_clock].items():
         text = text.replace(word, moment)
     return tuple(render(part, style) for part in split(text))
-
-
-def shared_parts(text: str, dialect: Dialect) -> str:
-    """A text with what the statements that claim share."""
-    for word, parts in (("{claimed}", CLAIMED), ("{leased}", LEASED), ("{room}", ROOM)):
-        text = text.replace(word, parts[dialect])
-    return text
 
 
 def with_channels(text: str, schema: str) -> str:

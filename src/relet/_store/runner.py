@@ -8,14 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol, TypeVar
 
-from .query import (
-    Begin,
-    Flow,
-    Notify,
-    Query,
-    Row,
-    Step,
-)
+from .query import Begin, Flow, Notify, Query, Row, Step
 
 R = TypeVar("R")
 
@@ -42,60 +35,60 @@ class AsyncConnection(Protocol):
 
 def drive(flow: Flow[R], connection: Connection) -> tuple[R, list[Notify]]:
     """Run a flow to its end."""
-    wakes: list[Notify] = []
+    notifications: list[Notify] = []
     try:
         step = next(flow)
         while True:
             try:
-                answer = _perform(step, connection, wakes)
+                answer = _perform(step, connection, notifications)
             except Exception as error:
                 step = flow.throw(error)
             else:
                 step = flow.send(answer)
     except StopIteration as end:
-        return end.value, wakes
+        return end.value, notifications
     finally:
         flow.close()
 
 
 async def adrive(flow: Flow[R], connection: AsyncConnection) -> tuple[R, list[Notify]]:
     """Run a flow to its end on an async connection."""
-    wakes: list[Notify] = []
+    notifications: list[Notify] = []
     try:
         step = next(flow)
         while True:
             try:
-                answer = await _aperform(step, connection, wakes)
+                answer = await _aperform(step, connection, notifications)
             except Exception as error:
                 step = flow.throw(error)
             else:
                 step = flow.send(answer)
     except StopIteration as end:
-        return end.value, wakes
+        return end.value, notifications
     finally:
         flow.close()
 
 
-def _perform(step: Step, connection: Connection, wakes: list[Notify]) -> list[Row]:
+def _perform(step: Step, connection: Connection, notifications: list[Notify]) -> list[Row]:
     if isinstance(step, Query):
         return connection.execute(step)
     if isinstance(step, Begin):
         waited = connection.begin()
         return [] if waited is None else [(waited,)]
-    _note(step, wakes)
+    _note(step, notifications)
     return []
 
 
-async def _aperform(step: Step, connection: AsyncConnection, wakes: list[Notify]) -> list[Row]:
+async def _aperform(step: Step, connection: AsyncConnection, notifications: list[Notify]) -> list[Row]:
     if isinstance(step, Query):
         return await connection.execute(step)
     if isinstance(step, Begin):
         await connection.begin()
     else:
-        _note(step, wakes)
+        _note(step, notifications)
     return []
 
 
-def _note(wake: Notify, wakes: list[Notify]) -> None:
-    if wake not in wakes:
-        wakes.append(wake)
+def _note(one: Notify, notifications: list[Notify]) -> None:
+    if one not in notifications:
+        notifications.append(one)

@@ -25,47 +25,16 @@ from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from .._core import validate
-from ..errors import (
-    RowRejected,
-    SchemaMismatch,
-    StoreBusy,
-    StoreError,
-    StoreRefused,
-    StoreUnavailable,
-)
+from ..errors import RowRejected, SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
 from . import migrate, time_limit
-from .deadlines import STATEMENT_SECONDS
-from .interrupts import (
-    handing,
-    leave,
-    start,
-    take_into,
-)
+from .interrupts import handing, leave, start, take_into
 from .notify import Notifier
 from .notify_sqlite import SQLiteListener, asking
-from .pool import Places, Pool, abandoned
-from .query import (
-    Clock,
-    Flow,
-    Notify,
-    Query,
-    Row,
-    as_json,
-    render,
-    texts,
-    values,
-)
+from .pool import LoopSemaphore, Pool, abandoned
+from .query import Clock, Flow, Notify, Query, Row, Traits, as_json, render, texts, values
+from .retry import HANDLER_SECONDS, Transient
 from .runner import drive
-from .store import (
-    ENDED,
-    PATIENCE,
-    PATIENCE_OF_HANDLERS,
-    AsyncStoreTransaction,
-    Limited,
-    Store,
-    StoreTransaction,
-    Transient,
-)
+from .store import ENDED, AsyncStoreTransaction, Store, StoreTransaction
 
 R = TypeVar("R")
 
@@ -113,10 +82,8 @@ class SQLiteStore(Store):
         self._synchronous = synchronous
         self._busy_for = busy_for
         self._readers = Pool(self._connect, lambda c: True, most=16)
-        self._openers = Pool(
-            self._connect_at_once, lambda c: not c.in_transaction, most=100, patience=PATIENCE_OF_HANDLERS
-        )
-        self._turn_on_loop = Places(1, PATIENCE_OF_HANDLERS)
+        self._openers = Pool(self._connect_at_once, lambda c: not c.in_transaction, most=100, patience=HANDLER_SECONDS)
+        self._async_writer = LoopSemaphore(1, HANDLER_SECONDS)
         self._start()
 
     def __repr__(self) -> str:
@@ -131,29 +98,27 @@ class SQLiteStore(Store):
         self._collecting = False
         self._pid = os.getpid()
 
-    def attempt(
-        self, make: Callable[[], Flow[R]], *, looks: bool = False, seconds: float = STATEMENT_SECONDS, tries: int = 0
-    ) -> tuple[R, list[Notify]]:
-        """Run a flow once: a look on a reader's connection, a change on the writer's."""
+    def run_once(self, make: Callable[[], Flow[R]], traits: Traits, failures: int) -> tuple[R, list[Notify]]:
+        """A flow that only reads has a connection for reading, any other one the writer's."""
         self._notice_fork()
         self.ready()
-        run = partial(self._drive, make, time.monotonic(), time_limit.limit() if looks else None)
-        return self._look(run) if looks and not self._memory else self._take_turn(run)
+        run = partial(self._drive, make, time.monotonic(), time_limit.limit() if traits.read_only else None)
+        return self._read(run) if traits.read_only and not self._memory else self._write(run)
 
     @contextmanager
-    def opened(self) -> Iterator[StoreTransaction]:
+    def begin(self) -> Iterator[StoreTransaction]:
         """A transaction on a connection of its own: whoever else writes waits until it is over."""
         self._notice_fork()
         self.ready()
         writing, held = self._writing, list[bool]()
         try:
-            take_into(held, partial(writing.acquire, timeout=PATIENCE_OF_HANDLERS))
+            take_into(held, partial(writing.acquire, timeout=HANDLER_SECONDS))
             if True not in held:
-                raise self._held(PATIENCE_OF_HANDLERS)
+                raise self._held(HANDLER_SECONDS)
             with self._openers.connection() as raw:
                 try:
                     with self._ended(raw) as check:
-                        for pause in self._tries(raw, PATIENCE_OF_HANDLERS):
+                        for pause in self._begin_tries(raw, HANDLER_SECONDS):
                             time.sleep(pause)
                         yield StoreTransaction(raw, SQLiteAdapter(raw, self.quoted, self.clock), check)
                 finally:
@@ -164,11 +129,11 @@ class SQLiteStore(Store):
                 writing.release()
 
     @asynccontextmanager
-    async def aopened(self) -> AsyncIterator[AsyncStoreTransaction]:
+    async def abegin(self) -> AsyncIterator[AsyncStoreTransaction]:
         """The same for async code: nothing in here blocks but the commit."""
         self._notice_fork()
         await self.aready()
-        async with self._turn_on_loop.place():  # there is one writer: the others wait where they are in nobody's way
+        async with self._async_writer.acquired():  # there is one writer: the others wait where they are in nobody's way
             with self._openers.connection() as raw:
                 writing, held = self._writing, list[bool]()
                 try:
@@ -183,7 +148,7 @@ class SQLiteStore(Store):
                         if held:
                             writing.release()
 
-    def wake(self, wakes: list[Notify]) -> None:
+    def notify(self, notifications: list[Notify]) -> None:
         """Other processes watch the file."""
 
     def listen(self) -> SQLiteListener:
@@ -212,9 +177,9 @@ class SQLiteStore(Store):
         """Bring the file up to date. Safe when many do it at once. Returns the versions applied."""
         self._notice_fork()
         self._refuse_network()
-        return self.patiently(Limited(PATIENCE), lambda *_: self._migrate_once())
+        return super().migrate()
 
-    def _migrate_once(self) -> list[int]:
+    def _migrate(self) -> list[int]:
         return self._alone(lambda: self._in_transaction(self.migrate_on))
 
     def migrate_on(self, connection: sqlite3.Connection) -> list[int]:
@@ -248,7 +213,7 @@ class SQLiteStore(Store):
             waited = time.monotonic() - since if self.clock is None else 0.0
             return drive(make(), SQLiteAdapter(connection, self.quoted, self.clock, waited))
 
-    def _look(self, run: Callable[[sqlite3.Connection], R]) -> R:
+    def _read(self, run: Callable[[sqlite3.Connection], R]) -> R:
         block = self._readers.connection()
         try:
             with block as connection:
@@ -258,7 +223,7 @@ class SQLiteStore(Store):
         finally:
             leave(block)
 
-    def _take_turn(self, run: Callable[[sqlite3.Connection], R]) -> R:
+    def _write(self, run: Callable[[sqlite3.Connection], R]) -> R:
         """Write here if the writer is free, else have it written along with what others want to write."""
         if not self._collecting and self._waiting.empty():
             with suppress(_Held):
@@ -270,7 +235,7 @@ class SQLiteStore(Store):
                 if turn.wait(self._busy_for):
                     return turn.result()
                 if turn.take():
-                    raise Transient(self._held(self._busy_for), unknown=False)
+                    raise Transient(self._held(self._busy_for), may_be_committed=False)
             elif turn.take():
                 return self._write_without_thread(run)
             turn.wait()  # it is run just now
@@ -283,7 +248,7 @@ class SQLiteStore(Store):
         try:
             return self._alone(partial(self._in_transaction, run), self._busy_for)
         except _Held:
-            raise Transient(self._held(self._busy_for), unknown=False) from None
+            raise Transient(self._held(self._busy_for), may_be_committed=False) from None
 
     def _has_thread(self) -> bool:
         """See to it that there is a thread which writes for those who wait. False: none can be started."""
@@ -378,18 +343,18 @@ class SQLiteStore(Store):
             raw.execute("commit")
         except sqlite3.OperationalError as error:
             meaning = self._meaning(error) if is_busy(error) else error
-            raise (meaning.shown if isinstance(meaning, Transient) else meaning) from None
+            raise (meaning.error if isinstance(meaning, Transient) else meaning) from None
 
     def _begin(self, connection: sqlite3.Connection) -> None:
         """Take the write lock."""
-        for pause in self._tries(connection, self._busy_for):
+        for pause in self._begin_tries(connection, self._busy_for):
             time.sleep(pause)
 
     async def _begin_on_loop(self, connection: sqlite3.Connection, writing: threading.Lock, held: list[bool]) -> None:
         """Take the turn and the write lock, both or neither: what else runs on the loop may wait for either."""
         import asyncio
 
-        give_up = time.monotonic() + PATIENCE_OF_HANDLERS
+        give_up = time.monotonic() + HANDLER_SECONDS
         while True:
             mine: list[bool] = []
             hand_over = handing(mine, held.append)
@@ -406,10 +371,10 @@ class SQLiteStore(Store):
                 if True in mine:
                     writing.release()
             if time.monotonic() > give_up:
-                raise self._held(PATIENCE_OF_HANDLERS)
+                raise self._held(HANDLER_SECONDS)
             await asyncio.sleep(A_MOMENT)
 
-    def _tries(self, connection: sqlite3.Connection, patience: float) -> Iterator[float]:
+    def _begin_tries(self, connection: sqlite3.Connection, patience: float) -> Iterator[float]:
         """Try to take the write lock; how long to sleep before the next try. SQLite's own waiting is fair to nobody."""
         give_up = time.monotonic() + patience
         pause = 0.0005
@@ -456,7 +421,7 @@ class SQLiteStore(Store):
         message = f"{self.where}: {error}"
         name = getattr(error, "sqlite_errorname", None)
         if is_busy(error):
-            return Transient(StoreBusy(f"{message}; another process holds the write lock"), unknown=False)
+            return Transient(StoreBusy(f"{message}; another process holds the write lock"), may_be_committed=False)
         if name is None:  # an error of the Python module: a closed connection, a wrong parameter
             return StoreError(message)
         if name.startswith(_ROW):
@@ -470,9 +435,9 @@ class SQLiteStore(Store):
         if name.startswith(("SQLITE_ERROR", "SQLITE_CORRUPT", "SQLITE_NOTADB")):
             return StoreError(message)
         if name.startswith("SQLITE_FULL"):
-            return Transient(StoreUnavailable(f"{message}; nothing was stored"), unknown=False)
+            return Transient(StoreUnavailable(f"{message}; nothing was stored"), may_be_committed=False)
         # I/O errors and all else. What fails at COMMIT may be in the file all the same.
-        return Transient(StoreUnavailable(message), unknown=name.startswith("SQLITE_IOERR"))
+        return Transient(StoreUnavailable(message), may_be_committed=name.startswith("SQLITE_IOERR"))
 
     def _refuse_network(self) -> None:
         if self.path and NETWORK.fullmatch(kind := file_system(self.path)):

@@ -1,143 +1,166 @@
-"""What both stores have in common: running a flow until it is done, or until patience ends."""
+"""What both stores have in common: a flow runs in one transaction, which is tried again where that makes sense.
+
+run -> retry -> run_once -> drive -> the flow -> execute
+"""
 
 from __future__ import annotations
 
-import random
-import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import (
-    AbstractAsyncContextManager,
-    AbstractContextManager,
-    asynccontextmanager,
-    contextmanager,
-)
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from functools import partial
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from .._threads import DaemonThreadPool
-from ..errors import StoreBusy, StoreUnavailable
-from .deadlines import STATEMENT_SECONDS
 from .flows import maintenance
 from .interrupts import leave
 from .migrate import Applied, outcome
 from .notify import SchemaNotifier
-from .query import (
-    Clock,
-    Conflict,
-    Dialect,
-    Flow,
-    Notify,
-    Query,
-    traits_of,
-)
-from .runner import (
-    AsyncConnection,
-    Connection,
-    adrive,
-    drive,
-)
+from .query import Clock, Dialect, Flow, Notify, Query, Traits, traits_of
+from .retry import RETRY_SECONDS, RetryFor, RetryPolicy, retry
+from .runner import AsyncConnection, Connection, adrive, drive
 
 P = ParamSpec("P")
 R = TypeVar("R")
-T = TypeVar("T")
 
 call_in_thread = DaemonThreadPool("relet-store").call
 
-PATIENCE = 10.0
-PATIENCE_OF_HANDLERS = 60.0  # they hold a slot, and a lease that is renewed: to wait is better than to fail
-
-
-class Patience(Protocol):
-    """How somebody bears a store that is busy or away."""
-
-    def again(self, error: Transient, failures: int) -> bool:
-        """Wait a while, and tell whether to try again; False gives up."""
-
-
-class Transient(Exception):
-    """Trying again may succeed. `unknown`: COMMIT, or a write that commits by itself, was sent and not answered."""
-
-    def __init__(self, shown: StoreBusy | StoreUnavailable, *, unknown: bool) -> None:
-        super().__init__(str(shown))
-        self.shown = shown
-        self.unknown = unknown
-
-
-class Limited:
-    """Patience for so many seconds."""
-
-    def __init__(self, seconds: float) -> None:
-        self._give_up = time.monotonic() + seconds
-
-    def again(self, error: Transient, failures: int) -> bool:
-        """Full jitter, and never so long that a store which comes back is kept waiting."""
-        if time.monotonic() >= self._give_up:
-            return False
-        time.sleep(pause_after(failures))
-        return True
+SWALLOWED = "a statement of this transaction failed and the error was swallowed: nothing was committed"
+ENDED = (
+    "the handler ended this transaction inside its block, by a commit or a rollback of its own: the block itself "
+    "commits, and rolls back when an exception leaves it"
+)
 
 
 class StoreTransaction:
-    """A transaction on a connection of ours that somebody else fills."""
+    """An open transaction on a connection of the store, for the caller to fill."""
 
     def __init__(self, raw: Any, on: Connection, check: Callable[[], None]) -> None:
         self.raw = raw
         self._on = on
         self.check = check  # raises if there is nothing that can be committed
-        self.wakes: list[Notify] = []
+        self.notifications: list[Notify] = []  # sent after the commit
 
     def run(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a flow in it. Whom it would wake is told after the commit."""
-        result, wakes = drive(flow(*args, **kwargs), self._on)
-        self.wakes += wakes
+        result, notifications = drive(flow(*args, **kwargs), self._on)
+        self.notifications += notifications
         return result
 
 
 class AsyncStoreTransaction:
-    """The same on an async connection, or, where there are none, on a plain one that never blocks for long."""
+    """The same on an async connection; on SQLite, on a plain one that never blocks for long."""
 
     def __init__(self, raw: Any, on: AsyncConnection, check: Callable[[], None]) -> None:
         self.raw = raw
         self._on = on
         self.check = check  # raises if there is nothing that can be committed
-        self.wakes: list[Notify] = []
+        self.notifications: list[Notify] = []  # sent after the commit
 
     async def run(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a flow in it. Whom it would wake is told after the commit."""
-        result, wakes = await adrive(flow(*args, **kwargs), self._on)
-        self.wakes += wakes
+        result, notifications = await adrive(flow(*args, **kwargs), self._on)
+        self.notifications += notifications
         return result
 
 
-SWALLOWED = "a statement of this transaction has failed, and the error was swallowed: nothing of it was committed"
-ENDED = (
-    "this transaction was ended inside its block, by a commit or a rollback of the handler's own: the block itself "
-    "commits, or rolls back when an exception leaves it"
-)
-
-
-def pause_after(failures: int, most: float = 1.0) -> float:
-    """How long to wait after so many failures in a row: any time up to a bound that doubles."""
-    return random.random() * min(0.01 * float(2 ** min(failures, 20)), most)  # noqa: S311
-
-
 class Store(ABC):
-    """A place where jobs live. Subclasses know how to connect and to run one flow in one transaction."""
+    """A schema with jobs in it. Subclasses know how to connect, and how to run one flow in one transaction."""
 
     dialect: Dialect
-    where: str  # for people: no password in it
-    skips_locked: bool  # a claim passes over jobs that somebody has locked at that moment
-    prune_at_once: int  # how many rows: nobody who wants to claim meanwhile shall notice
-    quoted: str = ""  # the schema as it stands in statements, where there are schemas
-    clock: Clock | None = None  # None: the database's own
+    where: str  # shown to people: without the password
+    skips_locked: bool  # a claim passes over rows that are locked at that moment
+    prune_at_once: int  # rows that one transaction deletes, so that no claim waits for long
+    quoted: str = ""  # the schema as it stands in statements
+    clock: Clock | None = None  # None: the database's clock
 
-    def __init__(self, wakes: SchemaNotifier) -> None:
-        self.wakes = wakes
+    def __init__(self, notifier: SchemaNotifier) -> None:
+        self.notifier = notifier
         self._checked = False
 
+    # Running flows
+
+    def run(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a flow until it is committed. It comes as a function and its arguments, so that it can be repeated."""
+        return self.run_with(RetryFor(RETRY_SECONDS), flow, *args, **kwargs)
+
+    def run_with(self, policy: RetryPolicy, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a flow until it is committed, or until the policy gives up."""
+        traits = traits_of(flow)
+
+        def work(may_be_committed: bool, failures: int) -> tuple[R, list[Notify]]:
+            this = traits.repeat if may_be_committed and traits.repeat else flow
+            return self.run_once(partial(this, *args, **kwargs), traits, failures)
+
+        result, notifications = retry(policy, work)
+        if notifications:
+            self.publish(notifications)
+        return result
+
+    @abstractmethod
+    def run_once(self, make: Callable[[], Flow[R]], traits: Traits, failures: int) -> tuple[R, list[Notify]]:
+        """Run a flow in one transaction: commit, or roll back and raise. Transient where another try makes sense.
+
+        The time limit of its statements doubles with every failure before.
+        """
+
+    # Notifications
+
+    def publish(self, notifications: list[Notify]) -> None:
+        """Wake subscribers, here and in other processes, after a commit."""
+        self.notifier.publish({one.channel for one in notifications})
+        unsent = [one for one in notifications if not one.sent]
+        if unsent:
+            self.notify(unsent)
+
+    def notifying_statements(self, notifications: list[Notify]) -> list[Query]:
+        """The statements that wake subscribers in other processes, where statements do that."""
+        return []
+
+    @abstractmethod
+    def notify(self, notifications: list[Notify]) -> None:
+        """Wake subscribers in other processes."""
+
+    # Transactions that a caller fills
+
+    @abstractmethod
+    def begin(self) -> AbstractContextManager[StoreTransaction]:
+        """Committed at the end of the block, rolled back on an error."""
+
+    @abstractmethod
+    def abegin(self) -> AbstractAsyncContextManager[AsyncStoreTransaction]:
+        """The same for async code."""
+
+    @contextmanager
+    def transaction(self) -> Iterator[StoreTransaction]:
+        """As `begin`; after the commit its notifications are sent."""
+        block = self.begin()
+        try:
+            with block as transaction:
+                yield transaction
+        finally:
+            leave(block)
+        if transaction.notifications:
+            self.publish(transaction.notifications)
+
+    @asynccontextmanager
+    async def atransaction(self) -> AsyncIterator[AsyncStoreTransaction]:
+        """As `abegin`; after the commit its notifications are sent."""
+        async with self.abegin() as transaction:
+            yield transaction
+        if transaction.notifications:
+            await call_in_thread(self.publish, transaction.notifications)
+
+    def prepare_to_finish(self, job_id: str) -> None:
+        """Make sure that this job can end in a transaction that cannot be repeated."""
+        return
+
+    async def aprepare_to_finish(self, job_id: str) -> None:
+        """The same for async code."""
+        return
+
+    # Schema
+
     def reach(self) -> None:
-        """Check that the store can be reached and written to, with patience if it is busy."""
+        """Check that the database can be reached and written to."""
         self.run(maintenance.probe)
 
     def ready(self) -> None:
@@ -146,159 +169,51 @@ class Store(ABC):
             self.check()
             self._checked = True
 
-    @abstractmethod
-    def check(self) -> None:
-        """Refuse a schema that this release does not work with."""
-
-    @abstractmethod
-    def migrate(self) -> list[int]:
-        """Bring the schema up to date. Safe when many do it at once. Returns the versions applied."""
-
-    @abstractmethod
-    def _applied(self) -> Applied:
-        """What the schema is, as migrations left it."""
-
-    def applied(self) -> Applied:
-        """What the schema is, as migrations left it; with patience if the store is busy."""
-        return self.patiently(Limited(PATIENCE), lambda *_: self._applied())
-
-    def outcome(self, versions: list[int]) -> str:
-        """What a migrate that applied these versions did, for people."""
-        return outcome(versions, self.applied(), self.dialect)
-
-    @abstractmethod
-    def attempt(
-        self, make: Callable[[], Flow[R]], *, looks: bool = False, seconds: float = STATEMENT_SECONDS, tries: int = 0
-    ) -> tuple[R, list[Notify]]:
-        """Run a flow once: commit, or roll back and raise. Transient where trying again makes sense.
-
-        `looks` promises that the flow changes nothing. `seconds`: how long a statement may take; twice as long with
-        each of the `tries` that failed before.
-        """
-
-    def notifications(self, wakes: list[Notify]) -> list[Query]:
-        """The statements that tell those who sleep, where that is done by statements."""
-        return []
-
-    @abstractmethod
-    def wake(self, wakes: list[Notify]) -> None:
-        """Tell those who sleep that something was committed."""
-
-    def beside(self, connections: int, like: Store | None = None, patience: float | None = None) -> Store:
-        """The same place with connections of its own, which nobody else can use up; or this store, if it has none.
-
-        With `like`, those of another store that was made so: two schemas of one database need not have each their own.
-        `patience`: how many seconds a connection may be silent until it is given up.
-        """
-        return self
-
-    @abstractmethod
-    def opened(self) -> AbstractContextManager[StoreTransaction]:
-        """A transaction for somebody else to fill: committed at the end of the block, rolled back on an error."""
-
-    @abstractmethod
-    def aopened(self) -> AbstractAsyncContextManager[AsyncStoreTransaction]:
-        """The same for async code."""
-
-    @contextmanager
-    def transaction(self) -> Iterator[StoreTransaction]:
-        """As `opened`; and once it is committed, those who sleep are told."""
-        block = self.opened()
-        try:
-            with block as opened:
-                yield opened
-        finally:
-            leave(block)
-        if opened.wakes:
-            self.tell(opened.wakes)
-
-    @asynccontextmanager
-    async def atransaction(self) -> AsyncIterator[AsyncStoreTransaction]:
-        """As `aopened`; and once it is committed, those who sleep are told."""
-        async with self.aopened() as opened:
-            yield opened
-        if opened.wakes:
-            await call_in_thread(self.tell, opened.wakes)
-
-    def prepare_to_finish(self, job_id: str) -> None:
-        """See to it that this job can end in a transaction that cannot be repeated."""
-        return
-
-    async def aprepare_to_finish(self, job_id: str) -> None:
-        """The same for async code."""
-        return
-
     async def aready(self) -> None:
         """As `ready`, for async code."""
         if not self._checked:
             await call_in_thread(self.ready)
 
-    def leave_loop(self) -> None:
-        """Let go of connections that belong to the event loop which runs here, and is about to end."""
-        return
+    @abstractmethod
+    def check(self) -> None:
+        """Refuse a schema that this release does not work with."""
+
+    def migrate(self) -> list[int]:
+        """Bring the schema up to date. Safe when several processes do it at once. Returns the versions applied."""
+        return retry(RetryFor(RETRY_SECONDS), lambda *_: self._migrate())
+
+    @abstractmethod
+    def _migrate(self) -> list[int]: ...
+
+    def applied(self) -> Applied:
+        """Which migrations the schema has."""
+        return retry(RetryFor(RETRY_SECONDS), lambda *_: self._applied())
+
+    @abstractmethod
+    def _applied(self) -> Applied: ...
+
+    def outcome(self, versions: list[int]) -> str:
+        """What a migrate that applied these versions did, for people."""
+        return outcome(versions, self.applied(), self.dialect)
 
     def drop_old(self, seconds: float, stop: Callable[[], bool] = lambda: False) -> list[str]:
-        """Drop whole parts of what has been over for so long, where the store has such parts. `stop` ends it early."""
+        """Drop whole partitions of jobs that ended so long ago, where there are partitions. `stop` ends it early."""
         return []
 
-    def close(self) -> None:
-        """Let go of all connections. The store may be used again."""
-        self.wakes.close()
+    # Connections
 
-    def run(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a flow until it is done. It is given as a function and its arguments, so that it can be repeated."""
-        return self.run_with(Limited(PATIENCE), flow, *args, **kwargs)
+    def beside(self, connections: int, like: Store | None = None, patience: float | None = None) -> Store:
+        """The same schema with connections that no other user of this store can use up; this store, if it has none.
 
-    def run_with(self, patience: Patience, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a flow, trying again while the store is busy or away and patience lasts."""
-        traits = traits_of(flow)
-        looks, seconds = traits.looks, traits.seconds or STATEMENT_SECONDS
-
-        def once(unknown: bool, tries: int) -> tuple[R, list[Notify]]:
-            if not unknown:
-                try:
-                    return self.attempt(partial(flow, *args, **kwargs), looks=looks, seconds=seconds, tries=tries)
-                except Conflict:
-                    pass
-            again = partial(traits.repeat or flow, *args, **kwargs)
-            return self.attempt(again, looks=looks, seconds=seconds, tries=tries)
-
-        result, wakes = self.patiently(patience, once)
-        if wakes:
-            self.tell(wakes)
-        return result
-
-    def tell(self, wakes: list[Notify]) -> None:
-        """Tell those who sleep, here and elsewhere, what was committed."""
-        self.wakes.tell({wake.channel for wake in wakes})  # those in this process need no notification
-        unsent = [wake for wake in wakes if not wake.sent]
-        if unsent:
-            self.wake(unsent)
-
-    def patiently(self, patience: Patience, work: Callable[[bool, int], T]) -> T:
-        """Try until it is done, or patience ends.
-
-        The work is told if an earlier try may have been committed, and how many have failed.
+        With `like`, it shares those of another store made so: schemas of one database need not have each their own.
+        `patience`: seconds that a connection may be silent until it is given up.
         """
-        unknown, failures = False, 0
-        while True:
-            try:
-                return work(unknown, failures)
-            except Transient as error:
-                unknown, failures = unknown or error.unknown, failures + 1
-                if not patience.again(error, failures):
-                    raise error.shown from error.__cause__
+        return self
 
-    async def apatiently(self, seconds: float, work: Callable[[], Awaitable[T]]) -> T:
-        """The same for async code, with patience for so many seconds."""
-        import asyncio
+    def leave_loop(self) -> None:
+        """Close connections that belong to the running event loop, which is about to end."""
+        return
 
-        give_up, failures = time.monotonic() + seconds, 0
-        while True:
-            try:
-                return await work()
-            except Transient as error:
-                failures += 1
-                if time.monotonic() >= give_up:
-                    raise error.shown from error.__cause__
-            await asyncio.sleep(pause_after(failures))
+    def close(self) -> None:
+        """Close all connections. The store may be used again."""
+        self.notifier.close()

@@ -12,15 +12,7 @@ from msgspec import structs
 from .._core import validate
 from .._core.backoff import Backoff
 from .._core.ids import parse_id
-from .._core.job import (
-    Draft,
-    Job,
-    OnBlockerFailure,
-    OnExpired,
-    OnFailure,
-    Policy,
-    Replace,
-)
+from .._core.job import Draft, Job, OnBlockerFailure, OnExpired, OnFailure, Policy, Replace
 from ..errors import InvalidInput
 
 OnDoubt = Literal["continue", "abort"]

@@ -27,16 +27,7 @@ from .._core.job import DEFAULT_POLICY, Draft, Job
 from ..errors import InvalidInput, UnknownTask
 from ..events import Event, Events
 from .codec import TaskCodec
-from .options import (
-    POLICY_OPTIONS,
-    OnDoubt,
-    OnShutdown,
-    Options,
-    TaskOptions,
-    check_job,
-    check_task,
-    policy_from,
-)
+from .options import POLICY_OPTIONS, OnDoubt, OnShutdown, Options, TaskOptions, check_job, check_task, policy_from
 from .telemetry import Telemetry
 
 P = ParamSpec("P")

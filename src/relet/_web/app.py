@@ -21,14 +21,7 @@ from . import api, pages
 from .auth import Keys, Role, Tokens
 from .endpoints import Parameters, Site
 from .problems import Refusal
-from .security import (
-    LOCAL,
-    Receive,
-    Scope,
-    SecurityMiddleware,
-    Send,
-    root_of,
-)
+from .security import LOCAL, Receive, Scope, SecurityMiddleware, Send, root_of
 
 Handler = Callable[[Request], Awaitable[Response]]
 Look = Callable[..., str]

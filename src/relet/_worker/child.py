@@ -24,15 +24,7 @@ import msgspec
 from .. import logs
 from .._attempts.attempt import Attempt
 from .._attempts.runtime import AttemptRuntime
-from .._core.job import (
-    Claimed,
-    Outcome,
-    Progress,
-    Raised,
-    Released,
-    Snoozed,
-    Succeeded,
-)
+from .._core.job import Claimed, Outcome, Progress, Raised, Released, Snoozed, Succeeded
 from .._store.store import Store
 from .._tasks.task import Task, TaskRegistry
 from ..app import App

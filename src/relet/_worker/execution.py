@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from .._attempts.attempt import Attempt
-from .._core.job import (
-    Claimed,
-    Lease,
-    Outcome,
-    Raised,
-    Released,
-    State,
-    Succeeded,
-)
+from .._core.job import Claimed, Lease, Outcome, Raised, Released, State, Succeeded
 from .._tasks.task import Task
 from ..errors import AbortReason
 from ..logs import job_facts

@@ -15,12 +15,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from operator import attrgetter
 
-from .._core.job import (
-    Lease,
-    Released,
-    Request,
-    State,
-)
+from .._core.job import Lease, Released, Request, State
 from .._store.flows import inspect
 from .._store.flows import lease as leases
 from .._store.flows.lease import Renewal
@@ -47,7 +42,7 @@ class Heartbeat:
     def __init__(
         self,
         link: ReconnectingStore,
-        wakes: SchemaNotifier,
+        notifier: SchemaNotifier,
         held: LeaseTable,
         events: Events,
         worker: str,
@@ -63,7 +58,7 @@ class Heartbeat:
         self._warn_again_at = 0.0
         self._halt = threading.Event()
         self._stack = ExitStack()
-        self._sleeper = self._stack.enter_context(wakes.sleeper("request"))
+        self._sleeper = self._stack.enter_context(notifier.subscribe("request"))
         held.on_add = self._note
 
     def start(self) -> list[threading.Thread]:

@@ -16,33 +16,15 @@ from contextlib import ExitStack
 
 from .._core.job import State
 from .._core.schedule import Definition
-from .._store.flows import (
-    inspect as look,
-)
-from .._store.flows import (
-    lease,
-    maintenance,
-    schedules,
-    stats,
-)
+from .._store.flows import inspect as look
+from .._store.flows import lease, maintenance, schedules, stats
 from .._store.flows.promote import promote
 from .._tasks.task import new_id
 from ..errors import StoreError, StoreRefused
-from ..events import (
-    Cancelled,
-    Enqueued,
-    Events,
-    Promoted,
-    Reaped,
-)
+from ..events import Cancelled, Enqueued, Events, Promoted, Reaped
 from .heartbeat import BEATS_PER_LEASE
 from .leases import LeaseTable
-from .reconnect import (
-    GRACE_AT_LEAST,
-    ReconnectingStore,
-    Stopped,
-    run_loop,
-)
+from .reconnect import GRACE_AT_LEAST, ReconnectingStore, Stopped, run_loop
 from .reporter import Meter
 
 log = logging.getLogger("relet.worker")
@@ -59,7 +41,7 @@ PRUNE_PAUSE = 0.05  # between two steps
 KEY_STEPS = 20
 
 
-class Upkeep:
+class Maintenance:
     """The timers of one worker at one store."""
 
     def __init__(
@@ -84,7 +66,7 @@ class Upkeep:
         self._keys_beyond = ""  # where to go on with looking at unique keys
         self._halt = threading.Event()
         self._stack = ExitStack()
-        self._sleeper = self._stack.enter_context(link.store.wakes.sleeper("jobs"))
+        self._sleeper = self._stack.enter_context(link.store.notifier.subscribe("jobs"))
         self._looked = 0.0  # when it last did
         self._due: dict[Callable[[], float], float] = {  # each returns in how long it is due again
             self.pulse: 0.0,

@@ -10,22 +10,9 @@ from typing import Any
 
 from .._attempts.attempt import Attempt, Continuation
 from .._core import validate
-from .._core.job import (
-    Outcome,
-    Raised,
-    Released,
-    Snoozed,
-    Succeeded,
-)
+from .._core.job import Outcome, Raised, Released, Snoozed, Succeeded
 from .._tasks.task import Task
-from ..errors import (
-    Aborted,
-    Fail,
-    InvalidInput,
-    Retry,
-    Snooze,
-    Suspended,
-)
+from ..errors import Aborted, Fail, InvalidInput, Retry, Snooze, Suspended
 from ..logs import job_facts
 
 log = logging.getLogger("relet.worker")

@@ -24,12 +24,7 @@ from .. import logs
 from .._core.job import Outcome, Raised
 from .._tasks.task import Task
 from ..errors import InvalidInput
-from .child import (
-    KINDS,
-    Answer,
-    Order,
-    Setup,
-)
+from .child import KINDS, Answer, Order, Setup
 from .execution import Execution
 from .executors import Begin, Threaded
 

@@ -21,22 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 from .._attempts.attempt import Attempt
 from .._attempts.runtime import AttemptRuntime
-from .._core.job import (
-    Claimed,
-    Lease,
-    Outcome,
-    Released,
-    State,
-)
-from .._store.flows import (
-    claim_scope,
-    lease,
-    maintenance,
-    quarantine,
-)
-from .._store.flows import (
-    inspect as look,
-)
+from .._core.job import Claimed, Lease, Outcome, Released, State
+from .._store.flows import claim_scope, lease, maintenance, quarantine
+from .._store.flows import inspect as look
 from .._store.flows.lease import Claim, Marks, Scope
 from .._store.store import Store
 from .._tasks.task import Task
@@ -45,12 +32,7 @@ from ..events import Events
 from .claim_cursor import ClaimCursor
 from .execution import Execution
 from .leases import LeaseTable
-from .reconnect import (
-    ReconnectingStore,
-    StopEvent,
-    Stopped,
-    run_loop,
-)
+from .reconnect import ReconnectingStore, StopEvent, Stopped, run_loop
 from .settler import Settler
 from .timers import Timers
 
@@ -132,7 +114,7 @@ class Producer:
         self._armed_until = 0.0
         self._halt = threading.Event()
         self._stack = ExitStack()
-        self._sleeper = self._stack.enter_context(link.store.wakes.sleeper("queued", "jobs"))
+        self._sleeper = self._stack.enter_context(link.store.notifier.subscribe("queued", "jobs"))
         self._full = False  # the claiming thread waits for room
         self._low = 0  # then it is woken when no more jobs than this are running or waiting here
         self.claiming = False
@@ -262,12 +244,12 @@ class Producer:
         if not (alone or self._rescue or self._limits):
             plain = (self.worker, token, scopes, self._tasks)
             return self._link.run(self._halt, lease.claim_plain, *plain, want=want, lease=self._lease)
-        look = time.monotonic() - self._looked >= LOOK_EVERY
+        check_flags = time.monotonic() - self._looked >= LOOK_EVERY
         ahead = min(self._ahead(), self._worked_off_in(AHEAD_LIMITED))
         return self._link.run(
             self._halt, lease.claim, self.worker, token, scopes, self._tasks,
             want=want, slots=slots, ahead=ahead, limited=self._limits, lease=self._lease, random=random.random,
-            rescue=self._rescue, alone=alone, look=look, may_reap=self._may_reap,
+            rescue=self._rescue, alone=alone, check_flags=check_flags, may_reap=self._may_reap,
         )  # fmt: skip
 
     def _may_reap(self) -> bool:

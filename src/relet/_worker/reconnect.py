@@ -1,4 +1,4 @@
-"""A worker's link to a store: it never gives up, and tells when the store goes away and comes back."""
+"""How a worker uses its store: it retries until it is stopped, and reports outages of the database."""
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ from collections.abc import Callable
 from typing import ParamSpec, Protocol, TypeVar
 
 from .._store.query import Flow
-from .._store.store import Store, Transient, pause_after
-from ..errors import (
-    SchemaMismatch,
-    StoreBusy,
-    StoreRefused,
-    StoreUnavailable,
-)
+from .._store.retry import backoff
+from .._store.store import Store
+from ..errors import SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
 from ..events import Events, StoreDown, StoreUp
 
 P = ParamSpec("P")
@@ -72,7 +68,11 @@ class ReapGuard:
 
 
 class ReconnectingStore:
-    """How one worker speaks to one store, from any of its threads."""
+    """The store as the threads of one worker use it.
+
+    A flow is retried until it is committed or the thread is stopped, whether the database is down, busy, not migrated
+    yet or refuses access: all of these can be mended while the worker runs.
+    """
 
     def __init__(self, store: Store, worker: str, tenant: str | None, events: Events, guard: ReapGuard) -> None:
         self.store = store
@@ -84,106 +84,103 @@ class ReconnectingStore:
         self.failures = 0  # tries that failed, ever
         self._lock = threading.Lock()
 
-    def run(self, halt: StopEvent, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a flow, for as long as it takes. An error that would come again is raised; Stopped if told to stop."""
-        return self._run(_Persistent(self, halt), halt, flow, *args, **kwargs)
+    def run(self, stop: StopEvent, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a flow. Raises Stopped if the thread is stopped before that succeeds."""
+        return self._run(UntilStopped(self, stop), flow, *args, **kwargs)
 
-    def run_unless_busy(self, halt: StopEvent, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
-        """The same; but StoreBusy is raised: somebody has a lock, and it is better to come again than to wait."""
-        return self._run(_Hasty(self, halt), halt, flow, *args, **kwargs)
+    def run_unless_busy(self, stop: StopEvent, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+        """The same, but StoreBusy is raised: the caller has other work to do while a lock is held."""
+        return self._run(UnlessBusy(self, stop), flow, *args, **kwargs)
 
-    def renew(self, halt: StopEvent, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a flow that renews leases. While the store cannot do that, this worker reaps nothing."""
-        result = self._run(_Cautious(self, halt), halt, flow, *args, **kwargs)
+    def renew(self, stop: StopEvent, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a flow that renews leases. While that fails, this worker reaps nothing."""
+        result = self._run(WhileRenewing(self, stop), flow, *args, **kwargs)
         self.guard.renewed()
         return result
 
-    def reap(self, halt: StopEvent, flow: Callable[P, Flow[list[R]]], *args: P.args, **kwargs: P.kwargs) -> list[R]:
-        """Run a flow that takes jobs whose leases have expired, if the guard allows it. If it fails, it is not repeated
-        at once: the workers that live renew first."""
+    def reap(self, stop: StopEvent, flow: Callable[P, Flow[list[R]]], *args: P.args, **kwargs: P.kwargs) -> list[R]:
+        """Run a flow that takes expired leases away, if the guard allows it. If it fails, it is not repeated at once:
+        live workers renew first."""
         if not self.guard.may_reap():
             return []
         try:
-            return self.store.run_with(_Once(self, halt), flow, *args, **kwargs)
+            return self._run(Once(self, stop), flow, *args, **kwargs)
         except (StoreBusy, StoreUnavailable):
             return []
 
-    def _run(
-        self, patience: _Persistent, halt: StopEvent, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs
-    ) -> R:
-        failures = 0
-        while True:
-            try:
-                result = self.store.run_with(patience, flow, *args, **kwargs)
-            except (StoreUnavailable, StoreBusy, StoreRefused, SchemaMismatch) as error:
-                if isinstance(error, StoreBusy) and isinstance(patience, _Hasty):
-                    raise
-                failures += 1
-                self.down(error)
-                if halt.is_set() or halt.wait(pause_after(failures, LONGEST_PAUSE)):
-                    raise Stopped from error
-            else:
-                if self._down_since is not None:
-                    self.up()
-                return result
+    def _run(self, policy: UntilStopped, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+        result = self.store.run_with(policy, flow, *args, **kwargs)
+        if self._down_since is not None:
+            self.up()
+        return result
 
     def down(self, error: Exception) -> None:
-        """The store did not answer. Said once, not every time."""
+        """The database did not answer. Logged once for each outage."""
         with self._lock:
             if self._down_since is not None:
                 return
             self._down_since = time.monotonic()
-        log.warning("the store is away, trying again until it is back: %s", error)
+        log.warning("Lost connection to the database, retrying: %s", error)
         self._events.tell(StoreDown(worker=self._worker, error=str(error), tenant=self._tenant))
 
     def up(self) -> None:
-        """The store has answered."""
+        """The database answered again."""
         with self._lock:
             if self._down_since is None:
                 return
             seconds, self._down_since = time.monotonic() - self._down_since, None
-        log.info("the store is back after %.1f s", seconds)
+        log.info("Reached the database again after %.1f s", seconds)
         self._events.tell(StoreUp(worker=self._worker, seconds=seconds, tenant=self._tenant))
 
 
-class _Persistent:
-    """Patience without end, until told to stop."""
-
-    def __init__(self, link: ReconnectingStore, halt: StopEvent) -> None:
-        self._link = link
-        self._halt = halt
-
-    def again(self, error: Transient, failures: int) -> bool:
-        """Wait with full jitter. A store that is merely busy is not away."""
-        self._link.failures += 1
-        if isinstance(error.shown, StoreUnavailable) and failures > 1:  # the first may be one stale connection
-            self._link.down(error.shown)
-        return not self._halt.wait(pause_after(failures, LONGEST_PAUSE))
+#: Errors that pass, though perhaps only after an operator has done something.
+PASSING = (StoreUnavailable, StoreBusy, StoreRefused, SchemaMismatch)
 
 
-class _Cautious(_Persistent):
-    """Patience without end; a failure puts reaping off until the store renews again."""
+class UntilStopped:
+    """Retry without end, until the thread is stopped."""
 
-    def again(self, error: Transient, failures: int) -> bool:
-        self._link.guard.renewal_failed()
-        return super().again(error, failures)
+    def __init__(self, store: ReconnectingStore, stop: StopEvent) -> None:
+        self._store = store
+        self._stop = stop
+
+    def wait(self, error: StoreError, *, transient: bool, failures: int, started: float) -> bool:
+        if not isinstance(error, PASSING):
+            return False
+        if transient:
+            self._store.failures += 1
+        # One transient error may be a stale connection, and a busy database is not down.
+        if not transient or (isinstance(error, StoreUnavailable) and failures > 1):
+            self._store.down(error)
+        if self._stop.is_set() or self._stop.wait(backoff(failures, LONGEST_PAUSE)):
+            raise Stopped from error
+        return True
 
 
-class _Once(_Persistent):
-    """No patience. A store that is merely busy does not put reaping off."""
+class WhileRenewing(UntilStopped):
+    """A failure puts reaping off until a renewal succeeds."""
 
-    def again(self, error: Transient, failures: int) -> bool:
-        self._link.failures += 1
-        if isinstance(error.shown, StoreUnavailable):
-            self._link.guard.put_off()
+    def wait(self, error: StoreError, *, transient: bool, failures: int, started: float) -> bool:
+        if transient:
+            self._store.guard.renewal_failed()
+        return super().wait(error, transient=transient, failures=failures, started=started)
+
+
+class UnlessBusy(UntilStopped):
+    def wait(self, error: StoreError, *, transient: bool, failures: int, started: float) -> bool:
+        is_busy = isinstance(error, StoreBusy)
+        return not is_busy and super().wait(error, transient=transient, failures=failures, started=started)
+
+
+class Once(UntilStopped):
+    """Do not retry. A database that is merely busy does not put reaping off."""
+
+    def wait(self, error: StoreError, *, transient: bool, failures: int, started: float) -> bool:
+        if transient:
+            self._store.failures += 1
+            if isinstance(error, StoreUnavailable):
+                self._store.guard.put_off()
         return False
-
-
-class _Hasty(_Persistent):
-    """No patience with a store that is busy."""
-
-    def again(self, error: Transient, failures: int) -> bool:
-        return not isinstance(error.shown, StoreBusy) and super().again(error, failures)
 
 
 def run_loop(name: str, step: Callable[[], None], halt: StopEvent) -> threading.Thread:

@@ -20,7 +20,7 @@ from .._core.stats import BOUNDS, class_of
 from .._core.worker import WorkerFacts
 from .._store.flows import inspect, stats, worker_reports
 from .._store.flows.stats import Count
-from .._store.store import Limited
+from .._store.retry import RetryFor
 from ..errors import ReletError
 from .execution import Execution
 from .reconnect import ReconnectingStore, run_loop
@@ -175,7 +175,7 @@ class Reporter:
     def _forget(self) -> None:
         try:
             last = (str(uuid.uuid4()), self._facts, 0, True, self._meter.take())
-            self._link.store.run_with(Limited(FAREWELL), worker_reports.report, *last)
-            self._link.store.run_with(Limited(FAREWELL), worker_reports.forget, self._facts.name)
+            self._link.store.run_with(RetryFor(FAREWELL), worker_reports.report, *last)
+            self._link.store.run_with(RetryFor(FAREWELL), worker_reports.forget, self._facts.name)
         except ReletError as error:
             log.info("the store does not hear that this worker has stopped: %s", error)

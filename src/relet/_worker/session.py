@@ -12,14 +12,15 @@ from msgspec import Struct
 
 from .._core import validate
 from .._core.schedule import Definition
-from .._store.store import Store, pause_after
+from .._store.retry import backoff
+from .._store.store import Store
 from .._tasks.task import Task
 from ..errors import InvalidInput, StoreBusy, StoreUnavailable
 from ..events import Events
 from .execution import Execution
 from .heartbeat import Heartbeat
 from .leases import LeaseTable
-from .maintenance import Upkeep
+from .maintenance import Maintenance
 from .producer import Producer
 from .quarantine import Quarantine
 from .reconnect import LONGEST_PAUSE, ReapGuard, ReconnectingStore
@@ -74,8 +75,8 @@ class StoreSession:
         meter = Meter()
         self.settler = Settler(self.link, self.held, events, meter, worker)
         beats = ReconnectingStore(for_beats, worker, tenant, events, guard)
-        self.heartbeat = Heartbeat(beats, store.wakes, self.held, events, worker, settings.lease)
-        self.upkeep = Upkeep(
+        self.heartbeat = Heartbeat(beats, store.notifier, self.held, events, worker, settings.lease)
+        self.maintenance = Maintenance(
             self.link, self.held, events, meter, tenant=tenant, tasks=list(tasks), schedules=schedules,
             lease=settings.lease, finished_for=settings.finished_for, failed_for=settings.failed_for,
         )  # fmt: skip
@@ -101,7 +102,7 @@ class StoreSession:
                 if not failures:
                     log.warning("Cannot reach the database, waiting for it: %s", error)
                 failures += 1
-                halt.wait(pause_after(failures, LONGEST_PAUSE))
+                halt.wait(backoff(failures, LONGEST_PAUSE))
             else:
                 if failures:
                     log.info("Reached the database after %.1f s", time.monotonic() - since)
@@ -109,7 +110,12 @@ class StoreSession:
 
     def start(self) -> None:
         """Begin to work."""
-        self._threads = [*self.settler.start(), *self.heartbeat.start(), *self.upkeep.start(), *self.reporter.start()]
+        self._threads = [
+            *self.settler.start(),
+            *self.heartbeat.start(),
+            *self.maintenance.start(),
+            *self.reporter.start(),
+        ]
         for lane in self.lanes:
             self._threads += lane.start()
 
@@ -140,11 +146,11 @@ class StoreSession:
 
     def has_expired_leases(self, halt: threading.Event) -> bool:
         """Whether a worker that died has left jobs that can be reaped, once the grace is over."""
-        return self.upkeep.has_expired_leases(halt)
+        return self.maintenance.has_expired_leases(halt)
 
     def has_nothing_left(self, halt: threading.Event) -> bool:
         """Nothing is there to be let go; and a claim that was sent when that was known has found nothing."""
-        if not self.upkeep.has_nothing_to_let_go(halt):
+        if not self.maintenance.has_nothing_to_let_go(halt):
             return False
         since = time.monotonic()
         for lane in self.lanes:
@@ -159,7 +165,7 @@ class StoreSession:
         self.drain()
         self.settler.stop()
         self.heartbeat.stop()
-        self.upkeep.stop()
+        self.maintenance.stop()
         self.reporter.stop()
 
     def close(self, give_up: float) -> None:

@@ -9,24 +9,11 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
-from .._core.job import (
-    Lease,
-    Outcome,
-    Raised,
-    Released,
-    Snoozed,
-    State,
-    Succeeded,
-)
+from .._core.job import Lease, Outcome, Raised, Released, Snoozed, State, Succeeded
 from .._store.flows import lease
 from .._store.query import Notify
 from ..errors import RowRejected, StoreBusy
-from ..events import (
-    Cancelled,
-    Ended,
-    Events,
-    Paused,
-)
+from ..events import Cancelled, Ended, Events, Paused
 from ..events import Failed as FailedEvent
 from ..events import Released as ReleasedEvent
 from ..events import Retried as RetriedEvent
@@ -140,7 +127,7 @@ class Settler:
         now = time.monotonic()
         if self._made_room and now - self._told_of_room >= TELL_OF_ROOM_EVERY:
             self._made_room, self._told_of_room = False, now
-            self._link.store.wake([Notify("queued")])
+            self._link.store.notify([Notify("queued")])
 
     def _settle(self, batch: list[Item], *, hasty: bool = False, refused: bool = False) -> None:
         """Hasty: what meets somebody who takes the same key is put off."""

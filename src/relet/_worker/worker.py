@@ -34,12 +34,7 @@ from .processes import InProcesses, check_importable
 from .quarantine import Quarantine
 from .reconnect import GRACE_AT_LEAST
 from .rss import resident_bytes
-from .session import (
-    Queues,
-    Settings,
-    StoreSession,
-    lanes_of,
-)
+from .session import Queues, Settings, StoreSession, lanes_of
 from .timers import Timers
 
 log = logging.getLogger("relet.worker")

@@ -8,12 +8,7 @@ from typing import Any, Literal
 
 from ..._client.client import Client
 from ..._core.job import Job
-from .poller import (
-    Do,
-    Message,
-    Snapshot,
-    Watched,
-)
+from .poller import Do, Message, Snapshot, Watched
 
 TABLES = ("queues", "workers", "running", "failed")
 PAGE = 10

@@ -12,21 +12,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...errors import InvalidInput, ReletError
-from ..query import (
-    Query,
-    Row,
-    texts,
-    values,
-)
+from ..query import Query, Row, texts, values
 from ..store import Store
-from .checks import (
-    named,
-    refuse_autocommit,
-    same_file,
-    same_system,
-    sqlite_begin,
-    sqlite_schema,
-)
+from .checks import named, refuse_autocommit, same_file, same_system, sqlite_begin, sqlite_schema
 
 
 class OnDjango:

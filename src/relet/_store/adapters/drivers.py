@@ -12,35 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from ...errors import (
-    InvalidInput,
-    ReletError,
-    SchemaMismatch,
-    StoreBusy,
-)
-from ..query import (
-    Flow,
-    Query,
-    Row,
-    texts,
-    values,
-)
-from ..runner import (
-    AsyncConnection,
-    Connection,
-    adrive,
-    drive,
-)
+from ...errors import InvalidInput, ReletError, SchemaMismatch, StoreBusy
+from ..query import Flow, Query, Row, texts, values
+from ..runner import AsyncConnection, Connection, adrive, drive
 from ..sqlite import SQLiteAdapter, is_busy
 from ..store import Store
-from .checks import (
-    named,
-    refuse_autocommit,
-    same_file,
-    same_system,
-    sqlite_begin,
-    sqlite_schema,
-)
+from .checks import named, refuse_autocommit, same_file, same_system, sqlite_begin, sqlite_schema
 from .django import OnDjango
 
 if TYPE_CHECKING:
@@ -56,8 +33,8 @@ def run_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *args: A
         raise TypeError(f"{named(connection)} is async: use the async twin (aenqueue, asucceed, app.aclient)")
     with _clear_errors(store.where):
         on = _SYNC.get(kind, _unknown)(store, connection)
-        result, wakes = drive(flow(*args, **kwargs), on)
-        for statement in store.notifications(wakes):
+        result, notifications = drive(flow(*args, **kwargs), on)
+        for statement in store.notifying_statements(notifications):
             on.execute(statement)
     return result
 
@@ -69,8 +46,8 @@ async def arun_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *
         raise TypeError(f"{named(connection)} is not async: use the plain twin (enqueue, succeed, app.client)")
     on = _ASYNC.get(kind, _unknown)(store, connection)
     with _clear_errors(store.where):
-        result, wakes = await adrive(flow(*args, **kwargs), on)
-        for statement in store.notifications(wakes):
+        result, notifications = await adrive(flow(*args, **kwargs), on)
+        for statement in store.notifying_statements(notifications):
             await on.execute(statement)
     return result
 

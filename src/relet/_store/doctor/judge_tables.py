@@ -6,13 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..._core.finding import (
-    Finding,
-    Level,
-    duration,
-    listed,
-    size,
-)
+from ..._core.finding import Finding, Level, duration, listed, size
 from .expected import Objects
 
 MANY_DEAD = 10_000  # a claim passes over them in about a millisecond: fewer are not felt

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..._core.finding import (
-    Finding,
-    duration,
-    listed,
-    plain,
-)
+from ..._core.finding import Finding, duration, listed, plain
 from ..._core.worker import WorkerInfo
 from ..flows.doctor import Waiting
 

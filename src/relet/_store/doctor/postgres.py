@@ -24,23 +24,10 @@ from ..postgres_pool import PostgresPool
 from ..query import Flow, read
 from ..runner import drive
 from ..urls import hide
-from . import (
-    common,
-    expected,
-    judge,
-    judge_server,
-    judge_tables,
-)
+from . import common, expected, judge, judge_server, judge_tables
 from .common import Check, Lost
 from .judge_server import Connections, Holder, ServerFacts
-from .judge_tables import (
-    Autovacuum,
-    Index,
-    Object,
-    Partition,
-    Privilege,
-    Table,
-)
+from .judge_tables import Autovacuum, Index, Object, Partition, Privilege, Table
 
 R = TypeVar("R")
 

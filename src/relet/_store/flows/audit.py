@@ -10,16 +10,7 @@ from msgspec import Struct
 
 from ..._core.job import utc
 from ..._core.views import AuditEntry, AuditPage
-from ..query import (
-    BEGIN,
-    Flow,
-    as_json,
-    look,
-    read,
-    repeat_of,
-    repeated_by,
-    write,
-)
+from ..query import BEGIN, Flow, as_json, read, read_only, repeat_of, repeated_by, write
 
 R = TypeVar("R")
 
@@ -56,7 +47,7 @@ def nothing() -> Flow[None]:
     yield BEGIN
 
 
-@look
+@read_only
 def actions(*, limit: int, before: str | None = None) -> Flow[AuditPage]:
     """A page of what was done, the latest first."""
     found = yield read("audit/page", before=before, most=limit + 1)

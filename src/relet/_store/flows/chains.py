@@ -6,16 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ..._core.job import State
 from ...errors import HasDependents, JobNotFound
-from ..query import (
-    BEGIN,
-    Flow,
-    Notify,
-    Row,
-    as_json,
-    pairs,
-    read,
-    write,
-)
+from ..query import BEGIN, Flow, Notify, Row, as_json, pairs, read, write
 from . import inspect, promote
 
 PATIENCE = 2.0  # of people, in seconds

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..._core.job import Claimed
-from ..query import Flow, look, read
+from ..query import Flow, read, read_only
 from . import mapping
 
 #: From the smallest (rank, seq) to beyond the largest: all of a queue.
@@ -57,7 +57,7 @@ class Marks(Struct, frozen=True):
     limited: frozenset[str] = frozenset()
 
 
-@look
+@read_only
 def marks(queues: Sequence[str], tasks: Iterable[str]) -> Flow[Marks]:
     """Look for them. Apart from the claim: while a backlog lasts, that is needed only now and then."""
     ((kinds, limited),) = yield read("claim/queue_flags", queues=list(queues), tasks=list(tasks))

@@ -10,14 +10,7 @@ from typing import NamedTuple
 
 from ..._core.job import Lease, State, Succeeded
 from ...errors import InvalidInput, InvalidTransition, LeaseLost
-from ..query import (
-    BEGIN,
-    Flow,
-    as_json,
-    look,
-    read,
-    write,
-)
+from ..query import BEGIN, Flow, as_json, read, read_only, write
 from . import enqueue, lease
 
 
@@ -64,7 +57,7 @@ class Kept(NamedTuple):
     left: float
 
 
-@look
+@read_only
 def steps(job_id: str) -> Flow[dict[tuple[str, str], Kept]]:
     """All that earlier attempts of a job have kept, by kind and name."""
     return {
@@ -79,7 +72,7 @@ def keep(held: Lease, kind: str, name: str, result: str | None, seconds: float |
     return Kept(found[0][0], found[0][1] or 0.0) if found else None
 
 
-@look
+@read_only
 def signal_of(job_id: str, name: str) -> Flow[str | None]:
     """The value of a signal that has come, as JSON text."""
     found = yield read("completion/find_signal", job=job_id, name=name)

@@ -12,32 +12,11 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from ..._core import machine
-from ..._core.job import (
-    Draft,
-    Job,
-    Request,
-    State,
-    Wait,
-)
+from ..._core.job import Draft, Job, Request, State, Wait
 from ..._core.machine import Change
 from ...errors import InvalidTransition, JobNotFound, KeyTaken
-from ..query import (
-    BEGIN,
-    Flow,
-    Notify,
-    Row,
-    as_json,
-    read,
-    write,
-)
-from . import (
-    chains,
-    enqueue,
-    inspect,
-    mapping,
-    promote,
-    unique_keys,
-)
+from ..query import BEGIN, Flow, Notify, Row, as_json, read, write
+from . import chains, enqueue, inspect, mapping, promote, unique_keys
 
 PATIENCE = chains.PATIENCE
 

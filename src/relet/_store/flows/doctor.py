@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..query import Flow, look, read
+from ..query import Flow, read, read_only
 from . import inspect as looks
 
 MOST_QUEUES = 50
@@ -44,7 +44,7 @@ class Waiting(NamedTuple):
     longest: float
 
 
-@look
+@read_only
 def version() -> Flow[Version]:
     """The version of the schema, whatever it is."""
     if not (yield read("doctor/schema"))[0][0]:
@@ -53,21 +53,21 @@ def version() -> Flow[Version]:
     return Version(int(number), age, int(oldest), release)
 
 
-@look
+@read_only
 def pulse() -> Flow[Pulse]:
     """When upkeep was last done."""
     ((ago, work),) = yield read("doctor/pulse")
     return Pulse(ago, bool(work))
 
 
-@look
+@read_only
 def overdue(seconds: float, most: int) -> Flow[Overdue]:
     """Leases that ran out so many seconds ago, and more."""
     ((number, longest),) = yield read("doctor/leases", seconds=seconds, most=most)
     return Overdue(int(number), longest)
 
 
-@look
+@read_only
 def waiting() -> Flow[list[Waiting]]:
     """What is queued, by queue and task, paused queues left out."""
     paused = yield from looks.paused_queues()

@@ -11,29 +11,9 @@ from typing import Any, TypeVar
 from msgspec import Struct, structs
 
 from ..._core.job import Draft, Job, utc
-from ...errors import (
-    InvalidInput,
-    JobNotFound,
-    KeyTaken,
-    ReletError,
-    StoreBusy,
-)
-from ..query import (
-    BEGIN,
-    Conflict,
-    Flow,
-    Notify,
-    as_json,
-    read,
-    repeated_by,
-    write,
-)
-from . import (
-    inspect,
-    mapping,
-    replace,
-    unique_keys,
-)
+from ...errors import InvalidInput, JobNotFound, KeyTaken, ReletError, StoreBusy
+from ..query import BEGIN, Conflict, Flow, Notify, as_json, read, repeated_by, write
+from . import inspect, mapping, replace, unique_keys
 
 Batch = Sequence[Draft[Any]]
 

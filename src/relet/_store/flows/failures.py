@@ -6,14 +6,7 @@ import re
 
 from ..._core.job import utc
 from ..._core.views import FailureGroup
-from ..query import (
-    LONG,
-    Flow,
-    Row,
-    bounded,
-    look,
-    read,
-)
+from ..query import LONG, Flow, Row, bounded, read, read_only
 
 MOST = 10_000  # failed jobs that are looked at, the latest first
 
@@ -25,7 +18,7 @@ _UNPRINTABLE = r"[^ -~\xa1-\uffff]+"
 
 
 @bounded(LONG)
-@look
+@read_only
 def failures(*, limit: int) -> Flow[list[FailureGroup]]:
     """Groups of jobs that have failed, the latest first."""
     groups: dict[tuple[str, str], FailureGroup] = {}

@@ -8,29 +8,11 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, structs
 
-from ..._core.job import (
-    AttemptRecord,
-    BlockerInfo,
-    Chain,
-    Job,
-    State,
-    Wait,
-    maybe_utc,
-    utc,
-)
+from ..._core.job import AttemptRecord, BlockerInfo, Chain, Job, State, Wait, maybe_utc, utc
 from ..._core.validate import MOST_SECONDS
 from ..._core.views import QueueInfo, RateInfo
 from ...errors import JobNotFound
-from ..query import (
-    LONG,
-    Flow,
-    Row,
-    as_json,
-    bounded,
-    look,
-    pairs,
-    read,
-)
+from ..query import LONG, Flow, Row, as_json, bounded, pairs, read, read_only
 from . import limits, workers
 from . import mapping as rows
 
@@ -46,20 +28,20 @@ class Ends(Struct, frozen=True):
     gone: frozenset[str]
 
 
-@look
+@read_only
 def get(job_id: str) -> Flow[Job[Any] | None]:
     """One job, or None."""
     found = yield read("inspect/get", ids=as_json([job_id]))
     return rows.job(found[0]) if found else None
 
 
-@look
+@read_only
 def get_many(job_ids: Sequence[str]) -> Flow[dict[str, Job[Any]]]:
     """Those of the jobs that exist."""
     return {row[0]: rows.job(row) for row in (yield read("inspect/get", ids=as_json(list(job_ids))))}
 
 
-@look
+@read_only
 def attempts(job_id: str) -> Flow[list[AttemptRecord]]:
     """Every attempt of a job, the one that runs now included, in order."""
     found = yield read("inspect/attempts", id=job_id)
@@ -69,7 +51,7 @@ def attempts(job_id: str) -> Flow[list[AttemptRecord]]:
     return records
 
 
-@look
+@read_only
 def chains_of(job_ids: Sequence[str]) -> Flow[dict[str, str]]:
     """The chain of each job that is known. A chain goes by the id of its first job, also once that one was pruned."""
     found: dict[str, str] = pairs((yield read("inspect/chains_of", ids=as_json(job_ids))))
@@ -79,7 +61,7 @@ def chains_of(job_ids: Sequence[str]) -> Flow[dict[str, str]]:
     return found
 
 
-@look
+@read_only
 def chain(job_id: str) -> Flow[Chain]:
     """The chain that a job belongs to."""
     found = yield read("inspect/chain", id=job_id)
@@ -88,7 +70,7 @@ def chain(job_id: str) -> Flow[Chain]:
     return Chain(tuple(sorted((rows.job(row) for row in found), key=lambda job: job.position)))
 
 
-@look
+@read_only
 def ends(chains: Sequence[str]) -> Flow[Ends]:
     """Which of these chains are over or have failed. The job itself is read only of those."""
     found: dict[str, str] = pairs((yield read("promote/chain_states", chains=as_json(chains))))
@@ -104,13 +86,13 @@ def ended(state: str) -> bool:
     return state == State.FAILED or State(state).over
 
 
-@look
+@read_only
 def blockers(job_id: str) -> Flow[list[BlockerInfo]]:
     """What a job waits or waited for, in the order given."""
     return [BlockerInfo(*row) for row in (yield read("inspect/dependencies", id=job_id))]
 
 
-@look
+@read_only
 def dependents(job_id: str, *, limit: int) -> Flow[list[Job[Any]]]:
     """Jobs that wait for the chain of this one."""
     chains = yield from chains_of([job_id])
@@ -123,7 +105,7 @@ def dependents(job_id: str, *, limit: int) -> Flow[list[Job[Any]]]:
 
 
 @bounded(LONG)
-@look
+@read_only
 def queues() -> Flow[list[QueueInfo]]:
     """Every queue that has live jobs or settings.
 
@@ -147,7 +129,7 @@ def queues() -> Flow[list[QueueInfo]]:
 
 
 @bounded(LONG)
-@look
+@read_only
 def counted_queues() -> Flow[list[QueueInfo]]:
     """Every queue that has live jobs or settings, all jobs counted: for samples, as that may take long."""
     found = _by_queue((yield read("inspect/count_queues")))
@@ -155,7 +137,7 @@ def counted_queues() -> Flow[list[QueueInfo]]:
     return [_counted(queue, found.get(queue, {})) for queue in sorted(found.keys() | said)]
 
 
-@look
+@read_only
 def queued_tasks(queues: Sequence[str]) -> Flow[dict[str, set[str]]]:
     """Which tasks have jobs queued in these queues."""
     found: dict[str, set[str]] = {}
@@ -164,19 +146,19 @@ def queued_tasks(queues: Sequence[str]) -> Flow[dict[str, set[str]]]:
     return found
 
 
-@look
+@read_only
 def queue_names() -> Flow[list[str]]:
     """Queues in which something is queued just now."""
     return [row[0] for row in (yield read("claim/queue_names"))]
 
 
-@look
+@read_only
 def paused_queues() -> Flow[set[str]]:
     """Queues that are paused."""
     return {queue for queue, paused, _, _ in (yield read("limits/queue_settings")) if paused}
 
 
-@look
+@read_only
 def explain(job_id: str) -> Flow[list[str]]:
     """Why a job is not running, in sentences; the first is the nearest reason."""
     found = yield read("inspect/get", ids=as_json([job_id]))

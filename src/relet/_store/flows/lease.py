@@ -15,35 +15,16 @@ from typing import Any, TypeGuard
 from msgspec import Struct, field, structs
 
 from ..._core import machine
-from ..._core.job import (
-    Claimed,
-    Lease,
-    Outcome,
-    Progress,
-    Raised,
-    Request,
-    State,
-    Succeeded,
-)
+from ..._core.job import Claimed, Lease, Outcome, Progress, Raised, Request, State, Succeeded
 from ..._core.machine import Change, Running
-from ..query import (
-    BEGIN,
-    Flow,
-    Notify,
-    Row,
-    as_json,
-    look,
-    read,
-    repeated_by,
-    write,
-)
+from ..query import BEGIN, Flow, Notify, Row, as_json, read, read_only, repeated_by, write
 from . import enqueue, limits, mapping
 from .claim_scope import EVERYTHING as EVERYTHING
 from .claim_scope import HEALTHY, QUARANTINED, SUSPECT
 from .claim_scope import Claim as Claim
 from .claim_scope import Marks as Marks
 from .claim_scope import Scope as Scope
-from .claim_scope import marks as look_for_marks
+from .claim_scope import marks as find_flags
 
 PULSE_GAP = 3.0  # without the pulse for so long, the store was away
 PULSE_FRESH = 1.5  # the pulse is touched about once a second while jobs can be renewed
@@ -115,7 +96,7 @@ def claim(
     limited: frozenset[str] = frozenset(),
     rescue: bool = False,
     alone: bool = False,
-    look: bool = True,
+    check_flags: bool = True,
     may_reap: Callable[[], bool] = lambda: True,
 ) -> Flow[Claim]:
     """Take up to `want` queued jobs, healthy ones first, then suspects: those that have lost a worker before.
@@ -124,8 +105,8 @@ def claim(
     Of queues that have no rate but other limits, `ahead` more are taken. `limited`: queues that have limits, as far as
     is known; if the first is among them, none is claimed from without locking the limits.
     `rescue` takes suspects first: else a backlog of healthy ones would keep them waiting. `alone` promises that the
-    worker runs nothing beside it: one job that has lost two is taken, and nothing else. Without `look`, suspects and
-    limits are looked for only if healthy jobs of queues without limits are not enough. `may_reap` is asked before
+    worker runs nothing beside it: one job that has lost two is taken, and nothing else. Without `check_flags`, suspects
+    and limits are looked for only if healthy jobs of queues without limits are not enough. `may_reap` is asked before
     expired leases are reaped, so that they do not count towards a limit.
     """
     known = sorted(tasks)
@@ -133,7 +114,7 @@ def claim(
     share = {"worker": worker, "token": token, "tasks": known, "lease": lease, "alone": alone}
     if alone:
         return (yield from limits.claim_limited(scopes, {**share, "suspect": QUARANTINED}, 1, reap))
-    marks = (yield from look_for_marks([scope.queue for scope in scopes], known)) if rescue else None
+    marks = (yield from find_flags([scope.queue for scope in scopes], known)) if rescue else None
     claimed = Claim([], marks)
     for kind in (SUSPECT, HEALTHY) if rescue else (HEALTHY, SUSPECT):
         room = want - len(claimed.jobs)
@@ -148,9 +129,9 @@ def claim(
         found: list[Claimed] = []
         if not limited & {"*", scopes[0].queue}:
             found = yield from limits.claim_in_order(where, {**share, "suspect": kind}, room, limited=False)
-            look = look or len(found) < room
-        if marks is None and look:
-            marks = yield from look_for_marks([scope.queue for scope in scopes], known)
+            check_flags = check_flags or len(found) < room
+        if marks is None and check_flags:
+            marks = yield from find_flags([scope.queue for scope in scopes], known)
         if marks is not None:
             limited = marks.limited
         claimed += Claim(found, marks)
@@ -180,7 +161,7 @@ def renew(worker: str, leases: Sequence[Lease], *, lease: float) -> Flow[Renewal
     return answer
 
 
-@look
+@read_only
 def heed(leases: Sequence[Lease]) -> Flow[Renewal]:
     """What has been asked of leases, and which are lost; nothing is renewed."""
     found = yield read("lease/requests", batch=_shown(leases))
@@ -243,7 +224,7 @@ def settle_unless_open(outcomes: Sequence[tuple[Lease, Outcome]], random: Callab
     return [Settled(lease.id, states.get(lease), lease in still) for lease, _ in outcomes]
 
 
-@look
+@read_only
 def settled_before(leases: Sequence[Lease]) -> Flow[dict[Lease, State]]:
     """Those that were settled by this very lease, and where they are now: an answer was lost, or a handler did it."""
     found = (yield read("settle/find_settled", batch=_shown(leases))) if leases else []

@@ -15,13 +15,7 @@ from typing import Any
 from msgspec import Struct, field, structs
 
 from ..._core.job import Claimed
-from ..query import (
-    BEGIN,
-    Flow,
-    as_json,
-    read,
-    write,
-)
+from ..query import BEGIN, Flow, as_json, read, write
 from . import mapping
 from .claim_scope import Claim, Scope, places
 

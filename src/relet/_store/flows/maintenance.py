@@ -10,24 +10,8 @@ from msgspec import Struct
 
 from ..._core.job import State
 from ..._core.machine import Change
-from ..query import (
-    BEGIN,
-    LONG,
-    Flow,
-    Row,
-    as_json,
-    bounded,
-    look,
-    read,
-    write,
-)
-from .lease import (
-    LOCKED,
-    PULSE_GAP,
-    apply,
-    await_renewals,
-    touch_pulse,
-)
+from ..query import BEGIN, LONG, Flow, Row, as_json, bounded, read, read_only, write
+from .lease import LOCKED, PULSE_GAP, apply, await_renewals, touch_pulse
 
 BEAT_EVERY = 0.7
 PARTITION_DAYS_AHEAD = 7
@@ -56,7 +40,7 @@ class WorkAhead(NamedTuple):
     next_tick: float | None
 
 
-@look
+@read_only
 def outlook(tasks: Iterable[str] = (), *, without: Iterable[str] = ()) -> Flow[WorkAhead]:
     """One look, so that a store where nothing happens costs next to nothing.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from functools import cache, lru_cache
@@ -10,19 +11,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..._core.backoff import Backoff
-from ..._core.job import (
-    DEFAULT_POLICY,
-    Claimed,
-    Draft,
-    Job,
-    Policy,
-    Progress,
-    State,
-    Wait,
-    maybe_utc,
-    utc,
-)
+from ..._core.job import DEFAULT_POLICY, Claimed, Draft, Job, Policy, Progress, State, Wait, utc
 from ..._core.machine import Change, Running
+from ..fragments import job_fields
 from ..query import Row
 
 _DEFAULT = DEFAULT_POLICY
@@ -141,17 +132,13 @@ def draft_row(draft: Draft[Any], place: Place, waits: int) -> DraftRow:
 
 
 def job(row: Row, *, existing: bool = False) -> Job[Any]:
-    """A job from a row of `get`."""
-    (id, task, queue, state, priority, payload, attempt, max_attempts, losses, version, chain, position,
-     created, run, started, finished, wait, target, holds, unique, worker, expires, request, result, error,
-     continued, progress, key, awaits, context, renewed) = row  # fmt: skip
-    return Job(
-        id, task, queue, State(state), priority, payload, attempt, max_attempts, losses, version, chain, position,
-        utc(created), utc(run), maybe_utc(started), maybe_utc(finished), None if wait is None else Wait(wait), target,
-        bool(holds), unique, worker, maybe_utc(expires), request, result, error, bool(continued),
-        None if progress is None else _progress_of(progress), key or None, awaits, context,
-        maybe_utc(renewed), existing,
-    )  # fmt: skip
+    """A job from a row of a statement that returns `{job}`."""
+    values: list[Any] = list(row)
+    for place, convert in _CONVERTED:
+        value = values[place]
+        if value is not None:
+            values[place] = convert(value)
+    return Job(*values, existing)
 
 
 def _progress_of(text: str) -> Progress | None:
@@ -159,6 +146,33 @@ def _progress_of(text: str) -> Progress | None:
         return _progress.decode(text)
     except msgspec.DecodeError:
         return None  # another release says it in another way
+
+
+#: By the first word of its annotation, what makes a field of a job from its column.
+_CONVERTERS: dict[str, Callable[[Any], Any]] = {
+    "State": State,
+    "Wait": Wait,
+    "datetime": utc,
+    "bool": bool,
+    "Progress": _progress_of,
+}
+
+
+def _converters() -> list[tuple[int, Callable[[Any], Any]]]:
+    """The place of each field that is converted, and what converts it."""
+    found: list[tuple[int, Callable[[Any], Any]]] = []
+    for place, (name, kind) in enumerate(job_fields().items()):
+        convert = _none_if_empty if name == "key" else _CONVERTERS.get(kind.partition(" ")[0])
+        if convert is not None:
+            found.append((place, convert))
+    return found
+
+
+def _none_if_empty(key: str) -> str | None:
+    return key or None
+
+
+_CONVERTED = _converters()
 
 
 def new_job(draft: Draft[Any], place: Place, row: Row) -> Job[Any]:

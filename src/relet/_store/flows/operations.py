@@ -16,16 +16,7 @@ from msgspec import Struct, structs
 from ..._core.job import Job
 from ..._core.schedule import ScheduleInfo
 from ...errors import IdempotencyConflict
-from ..query import (
-    BEGIN,
-    LONG,
-    Flow,
-    as_json,
-    bounded,
-    look,
-    read,
-    write,
-)
+from ..query import BEGIN, LONG, Flow, as_json, bounded, read, read_only, write
 from . import mapping, schedules
 
 R = TypeVar("R")
@@ -71,7 +62,7 @@ def once_long(operation: Operation, flow: Callable[..., Flow[R]], *args: Any, **
     return once(operation, flow, *args, **kwargs)
 
 
-@look
+@read_only
 def earlier(operation: Operation) -> Flow[Any]:
     """What the operation returned, or None if it has not been carried out."""
     if not (yield read("operations/find", id=operation.id)):

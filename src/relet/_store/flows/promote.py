@@ -19,16 +19,7 @@ from ..._core import machine
 from ..._core.job import OnBlockerFailure, State, Wait
 from ..._core.machine import Change
 from ...errors import StoreBusy
-from ..query import (
-    BEGIN,
-    Flow,
-    Notify,
-    Row,
-    as_json,
-    pairs,
-    read,
-    write,
-)
+from ..query import BEGIN, Flow, Notify, Row, as_json, pairs, read, write
 from . import enqueue, mapping
 from .inspect import ended
 from .lease import apply

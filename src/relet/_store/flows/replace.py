@@ -14,14 +14,7 @@ from msgspec import structs
 from ..._core.job import Draft, Job, State
 from ..._core.machine import TRANSITIONS
 from ...errors import KeyTaken
-from ..query import (
-    BEGIN,
-    Flow,
-    Notify,
-    as_json,
-    read,
-    write,
-)
+from ..query import BEGIN, Flow, Notify, as_json, read, write
 
 WAITING = TRANSITIONS["replace"].sources
 

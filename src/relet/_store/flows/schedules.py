@@ -13,29 +13,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field, structs
 
-from ..._core.job import (
-    Draft,
-    Job,
-    maybe_utc,
-    utc,
-)
-from ..._core.schedule import (
-    Definition,
-    Due,
-    ScheduleInfo,
-    Tick,
-)
+from ..._core.job import Draft, Job, maybe_utc, utc
+from ..._core.schedule import Definition, Due, ScheduleInfo, Tick
 from ...errors import InvalidInput, ScheduleNotFound
-from ..query import (
-    BEGIN,
-    Flow,
-    Notify,
-    Row,
-    as_json,
-    look,
-    read,
-    write,
-)
+from ..query import BEGIN, Flow, Notify, Row, as_json, read, read_only, write
 from . import enqueue
 
 MOST = 50  # schedules dealt with at a time
@@ -149,13 +130,13 @@ def run_now(name: str, job_id: str) -> Flow[Job[Any]]:
     return job
 
 
-@look
+@read_only
 def schedules(name: str | None = None) -> Flow[list[ScheduleInfo]]:
     """All schedules, or the one of that name."""
     return [_info(row) for row in (yield read("schedules/list", name=name))]
 
 
-@look
+@read_only
 def ticks(name: str, *, limit: int) -> Flow[list[Tick]]:
     """The latest ticks of a schedule, the latest first."""
     return [Tick(utc(at), job, note) for at, job, note in (yield read("schedules/ticks", name=name, most=limit))]

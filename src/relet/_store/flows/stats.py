@@ -6,25 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..._core.job import utc
-from ..._core.stats import (
-    BOUNDS,
-    STEPS,
-    Histogram,
-    StatPoint,
-    step_for,
-)
+from ..._core.stats import BOUNDS, STEPS, Histogram, StatPoint, step_for
 from ..._core.views import QueueInfo
-from ..query import (
-    BEGIN,
-    LONG,
-    Flow,
-    Row,
-    as_json,
-    bounded,
-    look,
-    read,
-    write,
-)
+from ..query import BEGIN, LONG, Flow, Row, as_json, bounded, read, read_only, write
 
 HISTOGRAMS = ("waits", "starts", "runs")
 TOGETHER = "*"  # all queues: counted beside them, as summing up a hundred of them for each look would take seconds
@@ -95,7 +79,7 @@ def roll_up() -> Flow[None]:
 
 
 @bounded(LONG)
-@look
+@read_only
 def stats(
     since: float,
     until: float | None,
@@ -120,7 +104,7 @@ def stats(
 
 
 @bounded(LONG)
-@look
+@read_only
 def totals() -> Flow[list[StatPoint]]:
     """All that was ever counted, by queue."""
     return _points((yield read("stats/totals")), 0.0)

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from ..._core.views import TargetInfo, TargetPage, TargetView
-from ..query import (
-    LONG,
-    Flow,
-    bounded,
-    look,
-    read,
-)
+from ..query import LONG, Flow, bounded, read, read_only
 from . import inspect as looks
 
 
 @bounded(LONG)
-@look
+@read_only
 def targets(*, limit: int, after: str | None = None) -> Flow[TargetPage]:
     """A page of targets, by name."""
     found = yield read("inspect/targets", after=after or "", most=limit + 1)
@@ -25,7 +19,7 @@ def targets(*, limit: int, after: str | None = None) -> Flow[TargetPage]:
 
 
 @bounded(LONG)
-@look
+@read_only
 def target(name: str, *, limit: int) -> Flow[TargetView]:
     """One target. There is an answer for every name: one that nobody wants is free."""
     held = [row[0] for row in (yield read("inspect/target_holder", target=name))]

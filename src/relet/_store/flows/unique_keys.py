@@ -12,12 +12,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from ..._core.job import Draft
-from ..query import (
-    Flow,
-    as_json,
-    pairs,
-    write,
-)
+from ..query import Flow, as_json, pairs, write
 
 MOST = 2000  # keys sent in one statement
 

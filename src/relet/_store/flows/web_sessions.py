@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from ..query import (
-    Flow,
-    look,
-    read,
-    write,
-)
+from ..query import Flow, read, read_only, write
 
 MOST_PRUNED = 1000
 
@@ -18,7 +13,7 @@ def end(mark: str, seconds: float) -> Flow[None]:
     yield write("web/end_session", id=mark, seconds=seconds)
 
 
-@look
+@read_only
 def has_ended(mark: str) -> Flow[bool]:
     """Whether a session was signed out."""
     return bool((yield read("web/ended_session", id=mark)))

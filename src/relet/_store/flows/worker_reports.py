@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..._core.worker import WorkerFacts
-from ..query import (
-    BEGIN,
-    Flow,
-    as_json,
-    write,
-)
+from ..query import BEGIN, Flow, as_json, write
 from . import stats
 from .stats import Count
 

@@ -6,18 +6,13 @@ from msgspec import Struct
 
 from ..._core.job import utc
 from ..._core.worker import WorkerInfo
-from ..query import (
-    Flow,
-    Row,
-    look,
-    read,
-)
+from ..query import Flow, Row, read, read_only
 from . import mapping
 
 LOST_AFTER = 15.0  # seconds without a word: three reports have not come
 
 
-@look
+@read_only
 def workers() -> Flow[list[WorkerInfo]]:
     """Every worker that is there, or was lost lately."""
     return [_worker(row) for row in (yield read("inspect/workers"))]

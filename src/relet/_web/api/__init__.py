@@ -10,21 +10,8 @@ from urllib.parse import quote
 
 from ..._core.release import release
 from ..openapi import openapi
-from . import (
-    bulk,
-    chains,
-    jobs,
-    monitoring,
-    queues,
-    schedules,
-)
-from .endpoint import (
-    Call,
-    Endpoint,
-    Limits,
-    answer,
-    at,
-)
+from . import bulk, chains, jobs, monitoring, queues, schedules
+from .endpoint import Call, Endpoint, Limits, answer, at
 from .responses import Reply
 from .routing import Found, find, still_encoded
 

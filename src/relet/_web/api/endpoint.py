@@ -22,13 +22,7 @@ from ..._core.ids import parse_id
 from ..._core.redact import Redact
 from ...app import App
 from ...errors import InvalidInput, ReletError, StoreError
-from ..problems import (
-    Fault,
-    Refusal,
-    invalid,
-    problem,
-    refusal_of,
-)
+from ..problems import Fault, Refusal, invalid, problem, refusal_of
 from .parsing import read_body, read_query
 from .requests import MOST_SCANNED
 from .responses import Reply

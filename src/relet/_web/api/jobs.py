@@ -15,12 +15,7 @@ from ...errors import InvalidPayload, JobNotFound
 from ..problems import Fault, Refusal, invalid
 from . import requests, responses
 from .drafts import draft_of
-from .endpoint import (
-    Call,
-    Result,
-    at,
-    base,
-)
+from .endpoint import Call, Result, at, base
 from .parsing import moment
 
 _NO_JOB = {404: "There is no such job: it never was, was deleted, or was pruned"}

@@ -11,12 +11,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..._core import validate
-from ..._core.job import (
-    OnBlockerFailure,
-    OnExpired,
-    OnFailure,
-    State,
-)
+from ..._core.job import OnBlockerFailure, OnExpired, OnFailure, State
 from ..._core.schedule import Missed, Overlap
 
 MOST_IN_BATCH = 1000

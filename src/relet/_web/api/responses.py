@@ -14,31 +14,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from ..._core.job import (
-    AttemptRecord,
-    BlockerInfo,
-    Chain,
-    Job,
-    Progress,
-    Request,
-    State,
-    Wait,
-)
+from ..._core.job import AttemptRecord, BlockerInfo, Chain, Job, Progress, Request, State, Wait
 from ..._core.redact import HIDDEN, Redact, shown
-from ..._core.schedule import (
-    Missed,
-    Overlap,
-    ScheduleInfo,
-    Tick,
-)
+from ..._core.schedule import Missed, Overlap, ScheduleInfo, Tick
 from ..._core.stats import Histogram, StatPoint
-from ..._core.views import (
-    AuditEntry,
-    FailureGroup,
-    QueueInfo,
-    TargetInfo,
-    TargetView,
-)
+from ..._core.views import AuditEntry, FailureGroup, QueueInfo, TargetInfo, TargetView
 from ..._core.worker import WorkerInfo
 
 Moment = Annotated[datetime, Meta(tz=True)]

@@ -7,12 +7,7 @@ from ...errors import InvalidInput, ScheduleNotFound
 from ..problems import Fault, invalid
 from . import requests, responses
 from .drafts import draft_of
-from .endpoint import (
-    Call,
-    Result,
-    at,
-    base,
-)
+from .endpoint import Call, Result, at, base
 
 _NONE = {404: "There is no such schedule"}
 _CHANGED = {200: "The schedule as it is now", **_NONE}

@@ -21,12 +21,7 @@ from .jobs import jobs
 from .login import STYLE, refused, sign_in
 from .overview import overview
 from .queues import queues
-from .render import (
-    STATIC,
-    fingerprint,
-    render,
-    warm_up,
-)
+from .render import STATIC, fingerprint, render, warm_up
 from .schedules import schedule, schedules
 from .targets import target, targets
 from .workers import workers

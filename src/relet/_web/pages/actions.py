@@ -10,13 +10,7 @@ from typing import Any
 from ..._core.job import Job
 from ...errors import InvalidInput, ReletError
 from . import filters
-from .confirm import (
-    MOST_AT_ONCE,
-    MOST_SELECTED,
-    bulk_action,
-    confirm,
-    local,
-)
+from .confirm import MOST_AT_ONCE, MOST_SELECTED, bulk_action, confirm, local
 from .context import NotThere, Page, View
 from .formatting import many, one_line
 

@@ -14,13 +14,7 @@ from datetime import UTC, datetime
 from markupsafe import Markup
 
 from .formatting import short_number
-from .svg import (
-    Value,
-    element,
-    percent,
-    text,
-    title,
-)
+from .svg import Value, element, percent, text, title
 
 TOP, BOTTOM = 18, 22  # pixels for what stands above and below the plot
 ACROSS = 1000  # units of a plot's own width

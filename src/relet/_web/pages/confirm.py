@@ -14,13 +14,7 @@ from ..._core.schedule import ScheduleInfo
 from ...errors import InvalidInput
 from . import filters
 from .context import NotThere, Page, View
-from .formatting import (
-    capped,
-    clock,
-    many,
-    number,
-    one_line,
-)
+from .formatting import capped, clock, many, number, one_line
 from .job import get
 from .queues import limits
 

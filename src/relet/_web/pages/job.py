@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.ids import parse_id
-from ..._core.job import (
-    AttemptRecord,
-    Job,
-    State,
-    Wait,
-)
+from ..._core.job import AttemptRecord, Job, State, Wait
 from ...errors import InvalidInput, JobNotFound
 from . import timeline
 from .context import NotThere, Page, View

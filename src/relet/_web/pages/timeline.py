@@ -13,21 +13,8 @@ from itertools import pairwise
 
 from markupsafe import Markup, escape
 
-from .formatting import (
-    cut,
-    duration,
-    many,
-    middle,
-    one_line,
-    visible,
-)
-from .svg import (
-    Value,
-    element,
-    percent,
-    text,
-    title,
-)
+from .formatting import cut, duration, many, middle, one_line, visible
+from .svg import Value, element, percent, text, title
 
 LANE, BAR, HEAD, FOOT = 46, 14, 24, 24  # pixels
 MOST_RUNS = 40

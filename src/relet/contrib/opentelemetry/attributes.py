@@ -10,14 +10,7 @@ from urllib.parse import urlsplit
 from opentelemetry.util.types import AttributeValue
 
 from ..._attempts.attempt import Attempt
-from ..._core.job import (
-    Draft,
-    Outcome,
-    Raised,
-    Released,
-    Snoozed,
-    Succeeded,
-)
+from ..._core.job import Draft, Outcome, Raised, Released, Snoozed, Succeeded
 
 Attributes = dict[str, AttributeValue]
 

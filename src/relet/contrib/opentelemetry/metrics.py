@@ -8,15 +8,7 @@ from typing import Any
 from opentelemetry.metrics import Meter
 
 from ... import events
-from .attributes import (
-    OUTCOME,
-    QUEUE,
-    REASON,
-    STATE,
-    SYSTEM,
-    TASK,
-    Attributes,
-)
+from .attributes import OUTCOME, QUEUE, REASON, STATE, SYSTEM, TASK, Attributes
 from .safely import Quiet
 
 #: As the conventions have them.

@@ -21,23 +21,11 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, Tracer
 
 from ..._attempts.attempt import Attempt
-from ..._core.job import (
-    Draft,
-    Job,
-    Outcome,
-    Raised,
-    Snoozed,
-    Succeeded,
-)
+from ..._core.job import Draft, Job, Outcome, Raised, Snoozed, Succeeded
 from ..._tasks.telemetry import Stored, Watch
 from . import attributes
 from .metrics import Measures
-from .propagation import (
-    give,
-    read,
-    span_of,
-    written,
-)
+from .propagation import give, read, span_of, written
 from .safely import Quiet
 
 MOST_LINKS = 128  # of a batch; exporters keep no more

@@ -1,26 +1,10 @@
 -- All jobs of the chain that a job belongs to, or that goes by its id, though the job is gone. (By id, and by chain:
 -- two ways into each table.)
 with c as materialized (select coalesce((select chain from {schema}.all_jobs where id = :id), :id) as chain)
-select id, task, queue, state, priority, payload, attempt, max_attempts, losses, version, chain, position,
-       created_at, run_at, started_at, finished_at, wait, target, holds, unique_key, worker,
-       expires_at, request, result, error, continued, progress, key, awaits, context, renewed_at
-from {schema}.live_jobs
-where id in (select chain from c)
+select {job} from {schema}.live_jobs where id in (select chain from c)
 union all
-select id, task, queue, state, priority, payload, attempt, max_attempts, losses, version, chain, position,
-       created_at, run_at, started_at, finished_at, wait, target, holds, unique_key, worker,
-       expires_at, request, result, error, continued, progress, key, awaits, context, renewed_at
-from {schema}.live_jobs
-where position > 0 and chain in (select chain from c)
+select {job} from {schema}.live_jobs where position > 0 and chain in (select chain from c)
 union all
-select id, task, queue, state, priority, payload, attempt, max_attempts, losses, version, chain, position,
-       created_at, run_at, started_at, finished_at, wait, target, holds, unique_key, worker,
-       expires_at, request, result, error, continued, progress, key, awaits, context, renewed_at
-from {schema}.over_jobs
-where id in (select chain from c)
+select {job} from {schema}.over_jobs where id in (select chain from c)
 union all
-select id, task, queue, state, priority, payload, attempt, max_attempts, losses, version, chain, position,
-       created_at, run_at, started_at, finished_at, wait, target, holds, unique_key, worker,
-       expires_at, request, result, error, continued, progress, key, awaits, context, renewed_at
-from {schema}.over_jobs
-where position > 0 and chain in (select chain from c);
+select {job} from {schema}.over_jobs where position > 0 and chain in (select chain from c);

@@ -1,0 +1,99 @@
+"""The parts that statements share, by the word that stands for each in a SQL file.
+
+`{job}` and `{filter}` are made from the fields of `Job` and from `FILTERS`: a new column or filter needs no change of
+any statement. The others are files in `sql/shared`:
+
+`{claimed}`: what a claiming statement returns for each job; `mapping.claimed` reads it. What most jobs do not have
+comes as one list, or as null. On PostgreSQL it calls no function that depends on the session, because engines that
+distribute rows refuse those in RETURNING.
+`{leased}`: the columns that a claim sets.
+`{room}`: the queues that may be served, in the order asked for (sorted, because the planner would join them in another
+order): not paused ones, and, unless the limits are locked, only those before the first queue that has a limit.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Literal
+
+from .._core.filters import FILTERS, Comparison
+from .._core.job import Job
+
+Dialect = Literal["postgres", "sqlite"]
+
+SQL = os.path.join(os.path.dirname(__file__), "sql")  # not pathlib: it takes 4 ms to import
+
+#: Fields of a job whose column has another name.
+COLUMNS = {"unique": "unique_key"}
+#: How PostgreSQL returns a column, by the annotation of its field, so that every driver gets plain types.
+_RETURNED = {"datetime": "extract(epoch from {})::float8", "Progress": "{}::text", "State": "{}::text"}
+_TEXT = ("id", "chain", "payload", "result")  # of type uuid or jsonb
+
+_COMPARED: dict[Dialect, dict[Comparison, str]] = {
+    "postgres": {
+        "one_of": "(:{p}::text is null or {c} = any(array("
+        "select json_array_elements_text(:{p}::text::json)::{{schema}}.job_state)))",
+        "equals": "(:{p}::text is null or {c} = :{p}::text)",
+        "contains": "(:{p}::text is null or position(lower(:{p}::text) in lower({c})) > 0)",
+        "from": "(:{p}::float8 is null or {c} >= to_timestamp(:{p}::float8))",
+        "before": "(:{p}::float8 is null or {c} < to_timestamp(:{p}::float8))",
+    },
+    "sqlite": {
+        "one_of": "(:{p} is null or {c} in (select value from json_each(:{p})))",
+        "equals": "(:{p} is null or {c} = :{p})",
+        "contains": "(:{p} is null or instr(lower({c}), lower(:{p})) > 0)",
+        "from": "(:{p} is null or {c} >= :{p})",
+        "before": "(:{p} is null or {c} < :{p})",
+    },
+}
+_RANGE: dict[Dialect, str] = {
+    "postgres": "id >= coalesce(:lowest::text, '00000000-0000-0000-0000-000000000000')::uuid"
+    " and id < coalesce(:before::text, 'ffffffff-ffff-ffff-ffff-ffffffffffff')::uuid",
+    "sqlite": "id >= coalesce(:lowest, '') and id < coalesce(:before, 'g')",  # no id is as great as 'g'
+}
+
+
+def with_fragments(text: str, dialect: Dialect) -> str:
+    """A statement with its shared parts filled in."""
+    for name in ("claimed", "leased", "room"):
+        if f"{{{name}}}" in text:
+            text = text.replace(f"{{{name}}}", shared(name, dialect))
+    return text.replace("{job}", _job(dialect)).replace("{filter}", _filter(dialect))
+
+
+@cache
+def shared(name: str, dialect: Dialect) -> str:
+    """The text of a file in `sql/shared`."""
+    with open(os.path.join(SQL, "shared", f"{name}.{dialect}.sql"), encoding="utf-8") as file:
+        return file.read().strip()
+
+
+@cache
+def _job(dialect: Dialect) -> str:
+    """The columns of a job in the order of the fields of `Job`; `mapping.job` reads them."""
+    return ", ".join(_returned(name, str(kind), dialect) for name, kind in job_fields().items())
+
+
+@cache
+def job_fields() -> dict[str, str]:
+    """The fields of a job that are stored, with their annotations."""
+    return {name: str(kind) for name, kind in Job.__annotations__.items() if name != "existing"}
+
+
+def _returned(name: str, kind: str, dialect: Dialect) -> str:
+    column = COLUMNS.get(name, name)
+    if dialect == "sqlite":
+        return column
+    quoted = f'"{column}"' if column == "position" else column  # else it reads as the function of that name
+    if name in _TEXT:
+        return f"{quoted}::text"
+    return _RETURNED.get(kind.partition(" ")[0], "{}").format(quoted)
+
+
+@cache
+def _filter(dialect: Dialect) -> str:
+    """The condition of all filters, and the range of ids that a page goes through."""
+    compared = _COMPARED[dialect]
+    conditions = [compared[one.comparison].format(p=name, c=one.column) for name, one in FILTERS.items()]
+    return " and ".join([_RANGE[dialect], *conditions])
