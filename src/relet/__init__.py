@@ -32,6 +32,7 @@ from ._core.views import (
 from ._core.worker import WorkerInfo
 from ._tasks.task import new_id
 from .app import App
+from ._version import __version__
 from .errors import (
     Aborted,
     Fail,

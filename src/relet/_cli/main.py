@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from .._core.redact import without_passwords
-from .._core.release import release
+from .._version import __version__
 from ..errors import InvalidInput, ReletError, SchemaMismatch, UnknownTask
 from . import (
     bench,
@@ -67,7 +67,7 @@ class Version(argparse.Action):
         super().__init__(option_strings, dest=argparse.SUPPRESS, default=argparse.SUPPRESS, nargs=0, **options)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        print(f"relet {release()}")
+        print(f"relet {__version__}")
         parser.exit()
 
 

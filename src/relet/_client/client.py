@@ -444,7 +444,7 @@ def _prune(
     while beyond is not None:
         stale, beyond = hand.step(said, maintenance.prune_stale_keys, beyond, most=store.prune_at_once)
         keys += stale
-    ages = {"finished_for": finished_for, "failed_for": failed_for}
+    ages = {"keep_finished": finished_for, "keep_failed": failed_for}
     while True:
         *removed, more = hand.step(said, maintenance.prune_counted, **ages, most=store.prune_at_once)
         finished, failed, keys = finished + removed[0], failed + removed[1], keys + removed[2]

@@ -71,6 +71,7 @@ class Running(Struct, frozen=True):
     request: Request | None
     target: str | None
     policy: Policy
+    queue: str = ""  # of an expired lease
 
 
 class Change(Struct, frozen=True):
@@ -87,6 +88,7 @@ class Change(Struct, frozen=True):
     error: str | None = None
     awaits: str | None = None
     keeps_token: bool = True  # so that the owner's repeated settle is recognised; not after a reap
+    queue: str = ""  # after a reap, for statistics
 
 
 WORKER_LOST = "worker lost"
@@ -120,7 +122,7 @@ def reap(job: Running, random: float) -> Change:
         change = _holding(job, "reap", PENDING if losses > 1 else QUEUED, delay, error)
         if spent:
             change = structs.replace(change, attempt=job.policy.max_attempts - 1)
-    return _honour(job, structs.replace(change, losses=losses, keeps_token=False))
+    return _honour(job, structs.replace(change, losses=losses, keeps_token=False, queue=job.queue))
 
 
 def pause(wait: Wait | None, time_ahead: bool, lines_up: bool) -> Wait | None:

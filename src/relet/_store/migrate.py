@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._core.release import release
+from .._version import __version__
 from ..errors import SchemaMismatch, StoreBusy
 from .query import Dialect, in_schema, split, with_channels
 
@@ -157,7 +157,7 @@ def _apply_missing(connection: psycopg.Connection[Any], schema: str, quoted: str
             connection.execute(statement)
         connection.execute(
             f"insert into {quoted}.migrations (version, oldest, release) values (%s, %s, %s)",  # noqa: S608
-            (version, oldest(version, text), release()),
+            (version, oldest(version, text), __version__),
         )
     return list(missing)
 
@@ -192,7 +192,7 @@ def migrate_sqlite(connection: sqlite3.Connection, schema: str, where: str) -> l
             connection.execute(
                 f"insert into {schema}_migrations (version, applied_at, oldest, release)"  # noqa: S608
                 f" values (?, {moment}, ?, ?)",
-                (version, oldest(version, text), release()),
+                (version, oldest(version, text), __version__),
             )
             applied.append(version)
     return applied

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Protocol, TypeVar
 
@@ -45,11 +45,12 @@ def channel(kind: str, schema: str) -> str:
 
 
 class Subscription:
-    """One who waits. Set by the listening thread, cleared by the sleeper before it looks."""
+    """A thread that waits for notifications. It clears the event before it reads, so that none is missed after that."""
 
-    def __init__(self, channels: frozenset[str]) -> None:
+    def __init__(self, channels: frozenset[str], wake: Callable[[], None] | None = None) -> None:
         self.channels = channels
         self._event = threading.Event()
+        self._wake = wake or self._event.set
 
     def wait(self, seconds: float) -> bool:
         """Sleep until woken, or for so many seconds. True: woken."""
@@ -61,7 +62,7 @@ class Subscription:
 
     def wake(self) -> None:
         """Something happened on one of the channels."""
-        self._event.set()
+        self._wake()
 
 
 class AsyncSubscription:
@@ -194,9 +195,9 @@ class SchemaNotifier:
         self._notifier = notifier
         self._schema = schema
 
-    def subscribe(self, *kinds: str) -> AbstractContextManager[Subscription]:
-        """A sleeper that notifications on these channels wake: queued, jobs, done, request."""
-        return self._notifier.listening(Subscription(self._channels(kinds)))
+    def subscribe(self, *kinds: str, wake: Callable[[], None] | None = None) -> AbstractContextManager[Subscription]:
+        """A subscription to these channels: queued, jobs, done, request. `wake` is called in place of its own event."""
+        return self._notifier.listening(Subscription(self._channels(kinds), wake))
 
     def subscribe_async(self, *kinds: str) -> AbstractContextManager[AsyncSubscription]:
         """The same on the event loop that runs here."""

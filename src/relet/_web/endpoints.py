@@ -24,7 +24,7 @@ from starlette.responses import FileResponse, PlainTextResponse, RedirectRespons
 from .._client.inspection import reading_until
 from .._client.web_sessions import EndedSessions
 from .._core.redact import redactor, without_passwords
-from .._core.release import release
+from .._version import __version__
 from .._threads import DaemonThreadPool
 from ..app import App
 from ..errors import ReletError
@@ -288,7 +288,7 @@ class Site:
     def _exposed(self, openmetrics: bool) -> str:
         client = self.client
         seen = (client.totals(), client.queues(), client.workers())
-        return exposition(*seen, version=release(), openmetrics=openmetrics)
+        return exposition(*seen, version=__version__, openmetrics=openmetrics)
 
     def _asked(self, request: Request) -> Asked:
         scope = request.scope

@@ -1,9 +1,9 @@
-"""One job that a worker holds: taken in advance, running, or ended and not yet settled."""
+"""One job that a worker holds: claimed ahead, running, or ended and not yet settled."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -14,48 +14,62 @@ from ..errors import AbortReason
 from ..logs import job_facts
 from .timers import Timer
 
-if TYPE_CHECKING:
-    from .producer import Producer
-
 ROLLED_BACK = "completion rolled back"
 
-#: The job is no longer ours: there is nothing to settle.
+#: The job is no longer this worker's: there is nothing to settle.
 LOST = frozenset({"lease_lost", "completed", "deleted"})
 
 
+class Slots(Protocol):
+    """What an execution needs of the slots that it belongs to (`slots.Slots`)."""
+
+    on_requeued: Callable[[], None]
+
+    def ended(self, execution: Execution, outcome: Outcome) -> Execution | None:
+        """Settle, free the slot, and return the execution that runs in it next. The caller starts it."""
+
+    def settle(self, execution: Execution, outcome: Outcome) -> None:
+        """Settle without waiting for the handler, which keeps its slot."""
+
+    def release(self, which: Callable[[Execution], bool]) -> None:
+        """Release those that wait for a slot and match."""
+
+
 class Execution(Struct, eq=False):
-    """A job, its lease, and the attempt that its handler may see."""
+    """A job, its lease, and the attempt that its handler may see. Times are monotonic."""
 
     job: Claimed
     task: Task[..., Any]
-    lane: Producer
+    slots: Slots
     lease: Lease
     attempt: Attempt
-    seconds: float  # that a renewal lasts
-    taken: float  # when the claim was sent; monotonic, as all moments here
-    started: float = 0.0  # 0: waits for a slot
-    stopped: float = 0.0  # when the handler let go of its slot
-    ended: bool = False  # the handler has let go of its slot
-    settling: bool = False  # an outcome is on its way to the store
+    lease_seconds: float  # that a renewal lasts
+    claimed_at: float  # when the claim was sent
+    tenant: str | None = None
+    started_at: float = 0.0  # 0: waits for a slot
+    stopped_at: float = 0.0  # when the handler freed its slot
+    has_ended: bool = False  # the handler has freed its slot
+    is_settling: bool = False  # an outcome is on its way to the store
     interrupt: Callable[[Execution], None] | None = None  # makes the handler notice that it was aborted
-    renewed: Callable[[], None] | None = None  # tells a handler elsewhere of its new deadline
-    timers: Sequence[Timer] = ()  # what would happen if it went on for too long
+    on_renewed: Callable[[], None] | None = None  # tells a handler in another process its new deadline
+    timers: Sequence[Timer] = ()  # timeout, and the end of the lease where the task aborts then
 
     @property
-    def marks(self) -> dict[str, Any]:
-        """What a log record about it says."""
+    def log_fields(self) -> dict[str, Any]:
         return job_facts(self.attempt)
 
-    def facts(self, worker: str, state: State | None) -> dict[str, Any]:
-        """What every event of an attempt tells."""
+    def event_fields(self, worker: str, state: State | None) -> dict[str, Any]:
+        """What every event about an attempt has."""
         job = self.job
-        told = {"job_id": job.id, "state": state, "task": job.task, "queue": job.queue, "tenant": self.lane.tenant}
-        return told | {"worker": worker, "attempt": job.attempt, "version": job.version}
+        return {
+            "job_id": job.id, "state": state, "task": job.task, "queue": job.queue, "tenant": self.tenant,
+            "worker": worker, "attempt": job.attempt, "version": job.version,
+        }  # fmt: skip
 
     def abort(self, reason: AbortReason) -> bool:
         """Tell the handler that it is over. The first reason stays, unless the job is lost altogether."""
         before = self.attempt.aborted
-        if self.ended or (before is not None and (before in LOST or reason not in LOST)):
+        if self.has_ended or (before is not None and (before in LOST or reason not in LOST)):
             return False
         self.attempt.aborted = reason
         interrupt = self.interrupt
@@ -64,15 +78,15 @@ class Execution(Struct, eq=False):
         return True
 
     @property
-    def may_be_open(self) -> bool:
-        """Its handler may have a transaction open in which it completes the job. Nobody must wait for that."""
-        return not self.ended or self.attempt._completed is not None
+    def may_have_open_completion(self) -> bool:
+        """Whether the handler may have a transaction open in which it completes the job. Settling must not wait."""
+        return not self.has_ended or self.attempt._completed is not None
 
-    def verdict(self, outcome: Outcome) -> Outcome | None:
-        """What to settle: what the handler said, unless it was aborted before; None if nothing is ours to settle."""
+    def final_outcome(self, outcome: Outcome) -> Outcome | None:
+        """What to settle: what the handler came to, unless it was aborted before. None: the job is lost."""
         match self.attempt.aborted:
             case None if isinstance(outcome, Succeeded) and self.attempt._completed is not None:
-                return Raised(ROLLED_BACK)  # unless it shows that the handler has indeed completed the job
+                return Raised(ROLLED_BACK)  # unless it turns out that the handler's transaction was committed
             case None:
                 return outcome
             case "lease_lost" | "completed" | "deleted":

@@ -76,7 +76,7 @@ class OnLoop:
             if run.attempt.aborted is None and run.attempt._cancelled and task.cancelling():
                 run.attempt.aborted = "shutdown"  # not by us: the event loop is being taken down
             del tasks[run]
-            following = run.lane.ended(run, outcome)
+            following = run.slots.ended(run, outcome)
             if following is None or not self._begin(following, self):
                 return
             if run.attempt.aborted is not None or task.cancelling() or not _is_same(clean):
@@ -84,7 +84,7 @@ class OnLoop:
                 return
             run = following
             tasks[run] = task
-            if run.started - since > AT_A_TIME:
+            if run.started_at - since > AT_A_TIME:
                 await asyncio.sleep(0)
                 since = time.monotonic()
 
@@ -122,7 +122,7 @@ class Threaded(ABC):
         following: Execution | None = run
         while following is not None:
             run = following
-            following = run.lane.ended(run, self._call(run))
+            following = run.slots.ended(run, self._call(run))
             if following is not None and not self._begin(following, self):
                 return
 

@@ -1,175 +1,170 @@
-"""The heartbeat: one statement renews all leases of a worker at a store, and brings what people have asked of its jobs.
+"""The heartbeat: one statement renews all leases of a worker at a store, and returns requests to cancel or pause.
 
-It has a thread of its own, so that no handler can hold it up, and beats every third of the shortest lease. In between
-it is woken by notifications and looks whether they concern its jobs, without writing anything.
+Its thread has its own connection, so that no handler can hold it up, and beats every third of the shortest lease. In
+between, notifications wake it, and it looks whether they concern its jobs, without writing anything.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-import random
-import threading
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from operator import attrgetter
 
 from .._core.job import Lease, Released, Request, State
 from .._store.flows import inspect
-from .._store.flows import lease as leases
+from .._store.flows import lease as flows
 from .._store.flows.lease import Renewal
-from .._store.notify import SchemaNotifier
 from ..errors import AbortReason
-from ..events import Events, Renewed
-from .execution import Execution
-from .leases import LeaseTable
-from .reconnect import ReconnectingStore, run_loop
+from ..events import Renewed
+from .context import WorkerContext
+from .execution import Execution, Slots
+from .loop import Loop
+from .reconnect import ReconnectingStore
 
 log = logging.getLogger("relet.worker")
 
 BEATS_PER_LEASE = 3
-HEED_EVERY = 0.05  # at most: on SQLite any commit of another process may be a request
+CHECK_EVERY = 0.05  # seconds between two checks for requests: on SQLite any commit of another process may be one
 
-_SECONDS = attrgetter("seconds")
+_LEASE_SECONDS = attrgetter("lease_seconds")
 
 _REASONS: dict[Request, AbortReason] = {"cancel": "cancelled", "pause": "paused"}
 
 
 class Heartbeat:
-    """Keeps the leases of one worker at one store."""
+    """Renews the leases of one worker at one store."""
 
-    def __init__(
-        self,
-        link: ReconnectingStore,
-        notifier: SchemaNotifier,
-        held: LeaseTable,
-        events: Events,
-        worker: str,
-        lease: float,
-    ) -> None:
-        self._link = link
-        self._held = held
-        self._events = events
-        self._worker = worker
-        self._lease = lease  # of jobs that do not say otherwise
-        self._interval = lease / BEATS_PER_LEASE  # that the thread sleeps by at this moment
-        self._sent = time.monotonic()
-        self._warn_again_at = 0.0
-        self._halt = threading.Event()
-        self._stack = ExitStack()
-        self._sleeper = self._stack.enter_context(notifier.subscribe("request"))
-        held.on_add = self._note
-
-    def start(self) -> list[threading.Thread]:
-        """From now on."""
-        return [run_loop("heartbeat", self.step, self._halt)]
+    def __init__(self, context: WorkerContext, store: ReconnectingStore) -> None:
+        self._leases, self._events, self._worker = context.leases, context.events, context.worker
+        self._lease = context.settings.lease  # of jobs whose task has none
+        self._system, self._now = context.system, context.system.monotonic
+        self.loop = Loop(context.system, "heartbeat", self.step)
+        self._store = store.stopped_by(self.loop.stopping)
+        self._interval = self._lease / BEATS_PER_LEASE  # that the thread waits by at this moment
+        self._sent = self._now()
+        self._warn_after = 0.0
+        self._subscriptions = ExitStack()
+        subscription = context.store.notifier.subscribe("request", wake=self.loop.wake)
+        self._subscriptions.enter_context(subscription)
+        self._leases.on_add = self._beat_sooner
 
     def stop(self) -> None:
-        """No more beats: what is still held will run out."""
-        self._halt.set()
-        self._sleeper.wake()
-        self._stack.close()
+        """Renew no more: the leases that are left expire."""
+        self.loop.stop()
+        self._subscriptions.close()
 
-    def step(self) -> None:
-        """Sleep until it is time to beat, or until somebody may have asked something."""
-        shortest = min([run.seconds for run in self._held.runs()], default=self._lease)
+    def step(self) -> float:
+        """Renew if it is time to; else look for requests, if a notification came."""
+        shortest = min([one.lease_seconds for one in self._leases.executions()], default=self._lease)
         self._interval = min(shortest, self._lease) / BEATS_PER_LEASE
-        left = self._sent + self._interval - time.monotonic()
+        left = self._sent + self._interval - self._now()
         if left <= 0:
             self.beat()
-        elif self._sleeper.wait(left) and not self._halt.is_set():
-            self._sleeper.clear()  # before looking: what is said from here on wakes again
-            self.heed()
-            self._halt.wait(min(HEED_EVERY, left))
+            return 0.0
+        if self.loop.was_woken:
+            self.check_requests()
+            self.loop.rest(min(CHECK_EVERY, left))
+            return 0.0
+        return left
 
     def beat(self) -> None:
-        """Renew everything, and learn what has become of it."""
-        runs = [run for run in self._held.runs() if run.attempt.aborted != "timeout"]
-        claiming = set(self._held.claiming)
-        self._sent = sent = time.monotonic()
-        given = [run.lease for run in runs]
-        answer = self._link.renew(self._halt, leases.renew, self._worker, given, lease=self._lease)
-        self._trust_own_locks(answer, sent)
-        told = self._events.wanted(Renewed)
-        for lease in answer.renewed:
-            run = self._held.get(lease)
-            if run is not None:
-                run.attempt.deadline = sent + run.seconds
-                if run.renewed is not None:
-                    run.renewed()
-                if told:
-                    self._events.tell(Renewed(**run.facts(self._worker, State.RUNNING)))
-        self._follow(answer)
-        self._release(answer.strangers, claiming)
-        self._warn_of_unsettled(runs)
-        for lane in {run.lane for run in runs if not run.started}:
-            lane.give_back_paused(self._halt)
+        """Renew every lease, and learn what became of it."""
+        executions = [one for one in self._leases.executions() if one.attempt.aborted != "timeout"]
+        in_flight = set(self._leases.claims_in_flight)
+        self._sent = sent = self._now()
+        leases = [one.lease for one in executions]
+        renewal = self._store.renew(flows.renew, self._worker, leases, lease=self._lease)
+        self._extend_locked(renewal, sent)
+        emits = self._events.wanted(Renewed)
+        for lease in renewal.renewed:
+            execution = self._leases.get(lease)
+            if execution is not None:
+                execution.attempt.deadline = sent + execution.lease_seconds
+                if execution.on_renewed is not None:
+                    execution.on_renewed()
+                if emits:
+                    self._events.tell(Renewed(**execution.event_fields(self._worker, State.RUNNING)))
+        self._apply(renewal)
+        self._release_orphans(renewal.unknown, in_flight)
+        self._warn_of_unsettled(executions)
+        self._release_paused(executions)
 
-    def _warn_of_unsettled(self, runs: Sequence[Execution]) -> None:
-        """Outcomes that do not get through while renewals do: a hanging connection, or a lock that is held."""
-        now = time.monotonic()
-        waits = [now - run.stopped for run in runs if run.settling and run.stopped and now - run.stopped > run.seconds]
-        if waits and now >= self._warn_again_at:
-            self._warn_again_at = now + self._lease
-            text = "%d outcomes have been waiting to be settled for longer than a lease, the longest for %.0f s"
-            log.warning(text, len(waits), max(waits), extra={"worker": self._worker})
+    def check_requests(self) -> None:
+        """Look for requests to cancel or pause, without renewing anything."""
+        executions = [one for one in self._leases.executions() if not one.is_settling]
+        if executions:
+            self._apply(self._store.run(flows.pending_requests, [one.lease for one in executions]))
+            self._release_paused(executions)
 
-    def _trust_own_locks(self, answer: Renewal, sent: float) -> None:
-        """What a handler has completed in its open transaction cannot be renewed, nor can anybody take it away."""
-        for lease in answer.locked:
-            run = self._held.get(lease)
-            if run is not None and run.attempt._completed is not None:
-                run.attempt.deadline = sent + run.seconds
-
-    def heed(self) -> None:
-        """Look what people have asked, without renewing anything."""
-        runs = [run for run in self._held.runs() if not run.settling]
-        if runs:
-            self._follow(self._link.run(self._halt, leases.heed, [run.lease for run in runs]))
-            for lane in {run.lane for run in runs if not run.started}:
-                lane.give_back_paused(self._halt)
-
-    def _follow(self, answer: Renewal) -> None:
-        """Do as people asked, and stop what is no longer ours."""
-        for lease, request in [*answer.renewed.items(), *answer.locked.items()]:
-            run = self._held.get(lease)
-            if request is not None and run is not None and run.abort(_REASONS[request]):
-                log.info("%s %s: %s on request", run.task.name, run.job.id, _REASONS[request], extra=run.marks)
-        lost = [run for lease in answer.lost if (run := self._held.get(lease)) and not run.settling]
+    def _apply(self, renewal: Renewal) -> None:
+        """Abort what people asked to cancel or pause, and what is no longer ours."""
+        for lease, request in [*renewal.renewed.items(), *renewal.locked.items()]:
+            execution = self._leases.get(lease)
+            if request is not None and execution is not None and execution.abort(_REASONS[request]):
+                what = (execution.task.name, execution.job.id, _REASONS[request])
+                log.info("%s %s: %s on request", *what, extra=execution.log_fields)
+        lost = [one for lease in renewal.lost if (one := self._leases.get(lease)) and not one.is_settling]
         if lost:
-            self._stop(lost)
+            self._lose(lost)
 
-    def _stop(self, runs: Sequence[Execution]) -> None:
-        """Leases that are lost: the reason shows in what has become of the jobs."""
-        done = self._link.run(self._halt, leases.settled_before, [run.lease for run in runs])
-        for run in runs:
-            if run.lease in done:  # by its handler, which may go on: there is no lease to lose any more
-                run.attempt.deadline = math.inf
-        runs = [run for run in runs if run.lease not in done]
-        jobs = self._link.run(self._halt, inspect.get_many, [run.job.id for run in runs])
-        for run in runs:
-            job = jobs.get(run.job.id)
+    def _lose(self, executions: Sequence[Execution]) -> None:
+        """Abort handlers whose leases are lost, with the reason that the state of their jobs shows."""
+        settled = self._store.run(flows.find_settled, [one.lease for one in executions])
+        for execution in executions:
+            if execution.lease in settled:  # by its handler, which may go on: it has no lease to lose any more
+                execution.attempt.deadline = math.inf
+        lost = [one for one in executions if one.lease not in settled]
+        jobs = self._store.run(inspect.get_many, [one.job.id for one in lost])
+        for execution in lost:
+            job = jobs.get(execution.job.id)
             reason: AbortReason = "lease_lost"
             if job is None:
                 reason = "deleted"
-            elif job.state is State.SUCCEEDED and job.version == run.job.version:
+            elif job.state is State.SUCCEEDED and job.version == execution.job.version:
                 reason = "completed"
-            if run.settling:
-                continue  # it was settled meanwhile, and that is why it no longer runs
-            log.warning("%s %s: no longer ours (%s)", run.task.name, run.job.id, reason, extra=run.marks)
-            self._held.lost(run, reason)
+            if execution.is_settling:
+                continue  # it was settled meanwhile, which is why it no longer runs
+            what = (execution.task.name, execution.job.id, reason)
+            log.warning("%s %s: no longer ours (%s)", *what, extra=execution.log_fields)
+            self._leases.lose(execution, reason)
 
-    def _release(self, strangers: Sequence[Lease], claiming: set[str]) -> None:
-        """Running jobs of this worker that it does not know of: a claim whose answer never came."""
-        claiming |= self._held.claiming
-        unknown = [one for one in strangers if one.token not in claiming and self._held.is_unknown(one)]
-        if unknown:
-            log.warning("%d jobs were claimed by an answer that never came; they are given back", len(unknown))
-            outcomes = [(one, Released("the answer to its claim was lost")) for one in unknown]
-            self._link.run(self._halt, leases.settle, outcomes, random.random)
+    def _extend_locked(self, renewal: Renewal, sent: float) -> None:
+        """A job that its handler has completed in an open transaction cannot be renewed, nor can it be reaped."""
+        for lease in renewal.locked:
+            execution = self._leases.get(lease)
+            if execution is not None and execution.attempt._completed is not None:
+                execution.attempt.deadline = sent + execution.lease_seconds
 
-    def _note(self, runs: Sequence[Execution]) -> None:
-        """A lease that is shorter than all others makes the heart beat faster."""
-        if min(map(_SECONDS, runs)) / BEATS_PER_LEASE < self._interval:
-            self._sleeper.wake()
+    def _release_orphans(self, leases: Sequence[Lease], in_flight: set[str]) -> None:
+        """Release running jobs that the store ascribes to this worker, and that no reply to a claim has brought."""
+        in_flight |= self._leases.claims_in_flight
+        orphans = [one for one in leases if one.token not in in_flight and self._leases.is_orphan(one)]
+        if orphans:
+            log.warning("The reply to a claim was lost: giving back its %d jobs", len(orphans))
+            outcomes = [(one, Released("the reply to its claim was lost")) for one in orphans]
+            self._store.run(flows.settle, outcomes, self._system.random)
+
+    def _release_paused(self, executions: Sequence[Execution]) -> None:
+        """Release what was claimed ahead from queues that are paused now."""
+        slots: set[Slots] = {one.slots for one in executions if not one.started_at}
+        if slots:
+            paused = self._store.run(inspect.paused_queues)
+            for each in slots if paused else ():
+                each.release(lambda execution: execution.job.queue in paused)
+
+    def _warn_of_unsettled(self, executions: Sequence[Execution]) -> None:
+        """Warn of outcomes that are not stored while renewals are: a connection hangs, or a lock is held."""
+        now = self._now()
+        unsettled = [now - one.stopped_at for one in executions if one.is_settling and one.stopped_at]
+        waits = [seconds for seconds in unsettled if seconds > self._lease]
+        if waits and now >= self._warn_after:
+            self._warn_after = now + self._lease
+            text = "%d outcomes have been waiting to be stored for longer than a lease, the longest for %.0f s"
+            log.warning(text, len(waits), max(waits), extra={"worker": self._worker})
+
+    def _beat_sooner(self, executions: Sequence[Execution]) -> None:
+        """Wake for a lease that is shorter than all others."""
+        if min(map(_LEASE_SECONDS, executions)) / BEATS_PER_LEASE < self._interval:
+            self.loop.wake()

@@ -1,4 +1,8 @@
-"""The leases that a worker holds at one store: what the heartbeat renews."""
+"""The leases that this worker holds at one store.
+
+A lease enters when a claim returns it and leaves when its job is settled or lost. The heartbeat renews everything in
+here, so that no job runs without being renewed.
+"""
 
 from __future__ import annotations
 
@@ -9,69 +13,66 @@ from ..errors import AbortReason
 from ..events import Events, LeaseLost
 from .execution import Execution
 
+REMEMBERED = 1000  # abandoned leases
+
 
 class LeaseTable:
-    """All runs by lease, from the claim until they are settled or lost; and the claims that are under way.
+    """Executions by lease, and the claims whose reply is still outstanding.
 
-    A dictionary changes in one step under Python's lock, and a claim adds hundreds at a time: no lock of our own.
+    Not locked: dict operations are atomic under the GIL, and a claim adds hundreds of entries in one update().
     """
 
     def __init__(self, worker: str, events: Events) -> None:
         self._worker = worker
         self._events = events
-        self._runs: dict[Lease, Execution] = {}
-        self._said: dict[Lease, Progress] = {}
-        self._given_up: dict[Lease, None] = {}  # neither renewed nor released: they are to run out; the latest few
-        self.claiming: set[str] = set()  # tokens of claims whose answer may still come
-        self.on_add: Callable[[Sequence[Execution]], None] = lambda runs: None
+        self._executions: dict[Lease, Execution] = {}
+        self._progress: dict[Lease, Progress] = {}
+        self._abandoned: dict[Lease, None] = {}  # the store rejects their outcome: they are left to expire
+        self.claims_in_flight: set[str] = set()  # tokens; a renewal must not release what these may bring
+        self.on_add: Callable[[Sequence[Execution]], None] = lambda executions: None
 
-    def add(self, runs: Sequence[Execution]) -> None:
-        """These are ours now."""
-        self._runs.update([(run.lease, run) for run in runs])
-        self.on_add(runs)
+    def add(self, executions: Sequence[Execution]) -> None:
+        self._executions.update([(execution.lease, execution) for execution in executions])
+        self.on_add(executions)
 
-    def drop(self, *runs: Execution) -> None:
-        """Settled."""
-        for run in runs:
-            self._runs.pop(run.lease, None)
+    def remove(self, *executions: Execution) -> None:
+        for execution in executions:
+            self._executions.pop(execution.lease, None)
 
-    def give_up(self, run: Execution) -> None:
-        """The store will have no outcome of this one: its lease is to run out."""
-        self.drop(run)
-        self._given_up[run.lease] = None
-        while len(self._given_up) > 1000:
-            del self._given_up[next(iter(self._given_up))]
+    def abandon(self, execution: Execution) -> None:
+        """Stop renewing a job whose outcome the store keeps rejecting, and let its lease expire."""
+        self.remove(execution)
+        self._abandoned[execution.lease] = None
+        while len(self._abandoned) > REMEMBERED:
+            del self._abandoned[next(iter(self._abandoned))]
 
-    def is_unknown(self, lease: Lease) -> bool:
-        """Whether nobody here has ever dealt with it: the answer to its claim never came."""
-        return lease not in self._runs and lease not in self._given_up
+    def is_orphan(self, lease: Lease) -> bool:
+        """True if the store says that this worker holds the lease, but the reply to its claim was lost."""
+        return lease not in self._executions and lease not in self._abandoned
 
-    def lost(self, run: Execution, reason: AbortReason) -> None:
-        """Somebody else's now, or nobody's: the handler is told, and nothing that it says is recorded."""
-        self.drop(run)
-        run.abort(reason)
-        self._events.tell(LeaseLost(**run.facts(self._worker, None), reason=reason))
+    def lose(self, execution: Execution, reason: AbortReason) -> None:
+        """Abort a job that is no longer ours. Nothing that its handler returns is recorded."""
+        self.remove(execution)
+        execution.abort(reason)
+        self._events.tell(LeaseLost(**execution.event_fields(self._worker, None), reason=reason))
 
-    def runs(self) -> list[Execution]:
-        """All of them at this moment."""
-        return list(self._runs.values())
+    def executions(self) -> list[Execution]:
+        return list(self._executions.values())
 
     def get(self, lease: Lease) -> Execution | None:
-        """The run of a lease."""
-        return self._runs.get(lease)
+        return self._executions.get(lease)
 
     def __len__(self) -> int:
-        return len(self._runs)
+        return len(self._executions)
 
-    def report(self, run: Execution, progress: Progress) -> None:
-        """How far a handler has come; sent with the others, about once a second."""
-        self._said[run.lease] = progress
+    def report_progress(self, execution: Execution, progress: Progress) -> None:
+        """Keep the latest progress of a handler; maintenance stores it about once a second."""
+        self._progress[execution.lease] = progress
 
     def take_progress(self) -> dict[Lease, Progress]:
-        """What has been said since the last time."""
-        return {lease: self._said.pop(lease) for lease in list(self._said)}
+        return {lease: self._progress.pop(lease) for lease in list(self._progress)}
 
-    def report_again(self, lease: Lease, progress: Progress) -> None:
-        """The row was locked. If the handler still runs, and has said nothing since, this is sent again."""
-        if lease in self._runs:
-            self._said.setdefault(lease, progress)
+    def keep_progress(self, lease: Lease, progress: Progress) -> None:
+        """The row was locked. Store this later, if the handler still runs and has reported nothing newer."""
+        if lease in self._executions:
+            self._progress.setdefault(lease, progress)

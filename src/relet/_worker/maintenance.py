@@ -1,224 +1,182 @@
-"""Upkeep: the timers that keep a store going. Every worker has them; it is safe, and meant, that many do.
+"""Maintenance: the timers that keep a store going. Every worker has them, and it is safe that many do.
 
-The pulse, the reaper, the promoter, the word on how far handlers are: each when it is due, none of them for long, in
-a thread that no backlog can hold up. Pruning may wait for others' transactions, and has a thread of its own.
+The pulse, the reaper, the promoter, schedules, progress and partitions share one thread, which no backlog can hold up:
+each is run when it is due, and none takes long. Pruning may wait for transactions of others, and has its own thread.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-import random
-import threading
-import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 
 from .._core.job import State
-from .._core.schedule import Definition
-from .._store.flows import inspect as look
-from .._store.flows import lease, maintenance, schedules, stats
+from .._store.flows import lease, schedules
+from .._store.flows import maintenance as flows
 from .._store.flows.promote import promote
+from .._system import Event
 from .._tasks.task import new_id
 from ..errors import StoreError, StoreRefused
-from ..events import Cancelled, Enqueued, Events, Promoted, Reaped
+from ..events import Cancelled, Enqueued, Promoted, Reaped
+from .context import WorkerContext
 from .heartbeat import BEATS_PER_LEASE
-from .leases import LeaseTable
-from .reconnect import GRACE_AT_LEAST, ReconnectingStore, Stopped, run_loop
-from .reporter import Meter
+from .loop import Loop
+from .pruner import Pruner
+from .reconnect import MIN_GRACE, ReconnectingStore, Stopped
 
 log = logging.getLogger("relet.worker")
 
 PULSE_EVERY = 0.8
-LOOK_EVERY = 1.0  # at the latest; news and due times come in between
-LOOK_GAP = 0.005  # at the least, from the end of one look to the next
+CHECK_EVERY = 1.0  # at the latest; notifications and due times come in between
+CHECK_GAP = 0.005  # at least, from the end of one check to the next
 PROGRESS_EVERY = 1.0
-PUZZLED_FOR = 60.0
+SKIP_UNREADABLE_FOR = 60.0
 PARTITIONS_EVERY = 3600.0
 PARTITIONS_AGAIN = 60.0
-PRUNE_EVERY = 300.0
-PRUNE_PAUSE = 0.05  # between two steps
-KEY_STEPS = 20
 
 
 class Maintenance:
     """The timers of one worker at one store."""
 
-    def __init__(
-        self,
-        link: ReconnectingStore,
-        held: LeaseTable,
-        events: Events,
-        meter: Meter,
-        *,
-        tenant: str | None,
-        tasks: Collection[str],
-        schedules: Mapping[str, Definition],
-        lease: float,
-        finished_for: float,
-        failed_for: float,
-    ) -> None:
-        self._link, self._held, self._events, self._meter, self._tenant = link, held, events, meter, tenant
-        self._tasks, self._schedules = tasks, schedules
-        self._puzzles: dict[str, float] = {}  # definitions that cannot be understood here, and until when to pass over
-        self._grace = max(lease / BEATS_PER_LEASE, GRACE_AT_LEAST)
-        self._keep = (finished_for, failed_for)
-        self._keys_beyond = ""  # where to go on with looking at unique keys
-        self._halt = threading.Event()
-        self._stack = ExitStack()
-        self._sleeper = self._stack.enter_context(link.store.notifier.subscribe("jobs"))
-        self._looked = 0.0  # when it last did
-        self._due: dict[Callable[[], float], float] = {  # each returns in how long it is due again
+    def __init__(self, context: WorkerContext, store: ReconnectingStore) -> None:
+        self._context, self._leases, self._events = context, context.leases, context.events
+        self._system, self._now = context.system, context.system.monotonic
+        self.loop = Loop(context.system, "maintenance", self.step)
+        self._reconnecting = store
+        self._store = store.stopped_by(self.loop.stopping)
+        self.pruner = Pruner(context, store)
+        self._tasks = list(context.tasks)
+        self._unreadable: dict[str, float] = {}  # definitions of schedules that this worker cannot read, until when
+        self._grace = max(context.settings.lease / BEATS_PER_LEASE, MIN_GRACE)
+        self._subscriptions = ExitStack()
+        self._subscriptions.enter_context(context.store.notifier.subscribe("jobs", wake=self.loop.wake))
+        self._checked_at = 0.0
+        self._due: dict[Callable[[], float], float] = {  # each returns in how many seconds it is due again
             self.pulse: 0.0,
             self.declare: 0.0,
-            self.look: 0.0,
+            self.check: 0.0,
             self.progress: 0.0,
             self.partitions: 0.0,
         }
 
-    def start(self) -> list[threading.Thread]:
-        """From now on."""
-        pruner = run_loop("pruner", self._prune_now_and_then, self._halt)
-        return [run_loop("upkeep", self.step, self._halt), pruner]
+    def start(self) -> None:
+        self.loop.start()
+        self.pruner.loop.start()
 
     def stop(self) -> None:
-        """No more."""
-        self._halt.set()
-        self._sleeper.wake()
-        self._stack.close()
+        self.loop.stop()
+        self.pruner.loop.stop()
+        self._subscriptions.close()
 
-    def step(self) -> None:
-        """Do what is most overdue, or sleep until something is due. News are a reason to look."""
+    def step(self) -> float:
+        """Run what is most overdue. A notification makes a check due."""
+        if self.loop.was_woken:
+            self._due[self.check] = min(self._due[self.check], self._checked_at + CHECK_GAP)
         work, moment = min(self._due.items(), key=lambda item: item[1])
-        wait = moment - time.monotonic()
+        wait = moment - self._now()
         if wait > 0:
-            if self._sleeper.wait(wait):
-                self._sleeper.clear()
-                self._halt.wait(max(self._looked + LOOK_GAP - time.monotonic(), 0.0))
-                self._due[self.look] = 0.0
-            return
-        self._due[work] = time.monotonic() + PULSE_EVERY  # if it fails
-        self._due[work] = time.monotonic() + work()
+            return wait
+        self._due[work] = self._now() + PULSE_EVERY  # if it fails
+        self._due[work] = self._now() + work()
+        return 0.0
 
     def pulse(self) -> float:
-        """Note that the store is reachable."""
-        self._link.run(self._halt, maintenance.beat, grace=self._grace)
-        return PULSE_EVERY * random.uniform(0.9, 1.1)  # noqa: S311
+        """Record that the store can be reached."""
+        self._store.run(flows.record_pulse, grace=self._grace)
+        return PULSE_EVERY * self._system.uniform(0.9, 1.1)
 
-    def look(self) -> float:
-        """See what is there to do, and do it: one cheap look while there is nothing."""
-        self._puzzles = {text: until for text, until in self._puzzles.items() if until > time.monotonic()}
-        outlook = self._link.run(self._halt, maintenance.outlook, self._tasks, without=self._puzzles)
-        if outlook.expired:
+    def check(self) -> float:
+        """Find out what there is to do, and do it: one cheap statement while there is nothing."""
+        self._unreadable = {text: until for text, until in self._unreadable.items() if until > self._now()}
+        work = self._store.run(flows.work_ahead, self._tasks, without=self._unreadable)
+        if work.expired:
             self.reap()
-        next_due = outlook.next_due
-        if outlook.nudged or (next_due is not None and next_due <= 0):
+        next_due = work.next_due
+        if work.nudged or (next_due is not None and next_due <= 0):
             next_due = self.promote()
-        next_tick = outlook.next_tick
+        next_tick = work.next_tick
         if next_tick is not None and next_tick <= 0:
             next_tick = self.tick()
-        self._looked = time.monotonic()
-        latest = LOOK_EVERY * random.uniform(0.8, 1.0)  # noqa: S311
-        return min(max(one, LOOK_GAP) for one in (latest, next_due, next_tick) if one is not None)
-
-    def has_nothing_to_let_go(self, halt: threading.Event) -> bool:
-        """Whether all that could run now is queued."""
-        try:
-            outlook = self._link.run(halt, maintenance.outlook)
-        except Stopped:
-            return False
-        return not outlook.expired and not outlook.nudged and (outlook.next_due is None or outlook.next_due > 0)
-
-    def has_expired_leases(self, halt: threading.Event) -> bool:
-        """Whether there is something to reap."""
-        try:
-            return self._link.run(halt, maintenance.outlook).expired
-        except Stopped:
-            return False
+        self._checked_at = self._now()
+        latest = CHECK_EVERY * self._system.uniform(0.8, 1.0)
+        return min(max(one, CHECK_GAP) for one in (latest, next_due, next_tick) if one is not None)
 
     def reap(self) -> None:
-        """Take what dead workers have left."""
-        full = True
-        while full:
-            changes = self._link.reap(self._halt, lease.reap, random.random)
-            full = len(changes) == lease.MOST_REAPED
+        """Take expired leases away."""
+        more = True
+        while more:
+            changes = self._store.reap(lease.reap, self._system.random)
+            more = len(changes) == lease.MAX_REAPED
             for change in changes:
-                mark = {"job_id": change.id, "tenant": self._tenant}
-                log.warning("%s: taken from a worker that is gone, now %s", change.id, change.state, extra=mark)
-                self._events.tell(Reaped(job_id=change.id, state=change.state, tenant=self._tenant, error=change.error))
-            self._count_lost([change.id for change in changes])
-
-    def _count_lost(self, job_ids: list[str]) -> None:
-        for job in self._link.run(self._halt, look.get_many, job_ids).values():
-            self._meter.lost(job.queue)
+                fields = {"job_id": change.id, "tenant": self._context.tenant}
+                log.warning("%s: its worker is gone; it is %s now", change.id, change.state, extra=fields)
+                self._events.tell(Reaped(**fields, state=change.state, error=change.error))
+                self._context.meter.lost(change.queue)
 
     def promote(self) -> float | None:
-        """Let go what is due, or free; returns in how many seconds to come again, if anything is known to be due."""
-        done = self._link.run(self._halt, promote)
+        """Queue what is due or free. Returns in how many seconds something is due, if anything is known to be."""
+        done = self._store.run(promote)
         if self._events.wanted(Promoted):
             for job_id in done.promoted:
-                self._events.tell(Promoted(job_id=job_id, state=State.QUEUED, tenant=self._tenant))
+                self._events.tell(Promoted(job_id=job_id, state=State.QUEUED, tenant=self._context.tenant))
         for job_id in done.cancelled:
-            self._events.tell(Cancelled(job_id=job_id, state=State.CANCELLED, tenant=self._tenant))
+            self._events.tell(Cancelled(job_id=job_id, state=State.CANCELLED, tenant=self._context.tenant))
         if done.next_due is not None and done.next_due <= 0 and not (done.more or done.promoted):
-            return LOOK_EVERY / 4  # somebody has it locked
+            return CHECK_EVERY / 4  # its row is locked
         return 0.0 if done.more else done.next_due
 
     def declare(self) -> float:
-        """Store the schedules that the code has, once."""
-        if self._schedules:
-            self._link.run(self._halt, schedules.declare, self._schedules)
+        """Store the schedules of the code, once."""
+        if self._context.schedules:
+            self._store.run(schedules.declare, self._context.schedules)
         return math.inf
 
     def tick(self) -> float:
-        """Enqueue what schedules have for this moment. Look again at once: there may be more, or the next is near.
-        Unless another worker deals with what is due: it must not be in its way."""
-        done = self._link.run(self._halt, schedules.tick, self._tasks, new_id, without=self._puzzles)
+        """Enqueue for schedules that are due. The next check follows at once, because more may be due; unless another
+        worker is at it."""
+        done = self._store.run(schedules.tick, self._tasks, new_id, without=self._unreadable)
         for name, problem in done.problems.items():
-            log.error("schedule %s cannot be followed here: %s", name, problem)
-        self._puzzles |= dict.fromkeys(done.puzzles, time.monotonic() + PUZZLED_FOR)
+            log.error("Cannot follow schedule %s: %s", name, problem)
+        self._unreadable |= dict.fromkeys(done.unreadable, self._now() + SKIP_UNREADABLE_FOR)
         if self._events.wanted(Enqueued):
             for job in done.jobs:
-                told = {"task": job.task, "queue": job.queue, "tenant": self._tenant}
-                self._events.tell(Enqueued(job_id=job.id, state=job.state, **told))
-        return 0.0 if done.looked_at else LOOK_EVERY / 20
+                fields = {"task": job.task, "queue": job.queue, "tenant": self._context.tenant}
+                self._events.tell(Enqueued(job_id=job.id, state=job.state, **fields))
+        return 0.0 if done.locked else CHECK_EVERY / 20
 
     def progress(self) -> float:
-        """Store what handlers have said of how far they are."""
-        said = self._held.take_progress()
-        if said:
-            stored = self._link.run(self._halt, lease.progress, said)
-            for one in said.keys() - stored:
-                self._held.report_again(one, said[one])
+        """Store the progress that handlers have reported."""
+        reported = self._leases.take_progress()
+        if reported:
+            stored = self._store.run(lease.progress, reported)
+            for one in reported.keys() - stored:
+                self._leases.keep_progress(one, reported[one])
         return PROGRESS_EVERY
 
     def partitions(self) -> float:
-        """See to it that jobs of the days to come can finish. A role that may not is no reason to stop everything."""
+        """Make partitions for the days ahead, so that jobs can finish. A missing permission stops nothing else."""
         try:
-            self._link.store.run(maintenance.make_partitions)
+            self._context.store.run(flows.make_partitions)
         except StoreRefused as error:
-            log.error("partitions for the days to come cannot be made here: %s", error)
+            log.error("No permission to make partitions for the days ahead: %s", error)
         except StoreError as error:
-            log.warning("partitions for the days to come could not be made just now: %s", error)
+            log.warning("Could not make partitions for the days ahead, trying again soon: %s", error)
             return PARTITIONS_AGAIN
         return PARTITIONS_EVERY
 
-    def _prune_now_and_then(self) -> None:
-        if not self._halt.wait(PRUNE_EVERY * random.uniform(0.5, 1.5)):  # noqa: S311
-            self.prune()
+    # For `until_idle`
 
-    def prune(self) -> None:
-        """Remove what has been over for long enough, in small steps."""
-        finished_for, failed_for = self._keep
-        self._link.run(self._halt, stats.roll_up)
-        self._link.store.drop_old(finished_for, self._halt.is_set)
-        most = self._link.store.prune_at_once
-        keep = {"finished_for": finished_for, "failed_for": failed_for}
-        while self._link.run(self._halt, maintenance.prune, **keep, most=most).more:
-            self._halt.wait(PRUNE_PAUSE)
-        for _ in range(KEY_STEPS):  # of millions of keys a few are looked at each time
-            _, beyond = self._link.run(self._halt, maintenance.prune_stale_keys, self._keys_beyond, most=most)
-            self._keys_beyond = beyond or ""
-            if beyond is None:
-                break
-            self._halt.wait(PRUNE_PAUSE)
+    def has_nothing_to_promote(self, stop: Event) -> bool:
+        """Whether everything that could run now is queued."""
+        try:
+            work = self._reconnecting.stopped_by(stop).run(flows.work_ahead)
+        except Stopped:
+            return False
+        return not work.expired and not work.nudged and (work.next_due is None or work.next_due > 0)
+
+    def has_expired_leases(self, stop: Event) -> bool:
+        try:
+            return self._reconnecting.stopped_by(stop).run(flows.work_ahead).expired
+        except Stopped:
+            return False

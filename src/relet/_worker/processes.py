@@ -66,7 +66,7 @@ class InProcesses(Threaded):
             outcome = child.run(run, context)
             self._take_back(child)
         except Exception as error:
-            log.exception("%s %s: the child process failed", run.task.name, run.job.id, extra=run.marks)
+            log.exception("%s %s: the child process failed", run.task.name, run.job.id, extra=run.log_fields)
             return Raised(f"worker lost: the child process failed: {type(error).__name__}: {error}")
         return outcome
 
@@ -121,7 +121,7 @@ class ChildProcess:
             deadline=attempt.deadline,
         )  # fmt: skip
         self._order(order)
-        run.renewed = lambda: self._mention(Order(token=token, deadline=attempt.deadline))
+        run.on_renewed = lambda: self._mention(Order(token=token, deadline=attempt.deadline))
         run.interrupt = self._abort
         if attempt.aborted is not None:
             self._abort(run)
@@ -138,7 +138,7 @@ class ChildProcess:
                 if answer.kind is not None:
                     return msgspec.json.decode(answer.outcome, type=KINDS[answer.kind])
         finally:
-            run.renewed = run.interrupt = None
+            run.on_renewed = run.interrupt = None
         self.kill()
         return Raised(f"worker lost: its process {_cause(self._process.wait())}")
 

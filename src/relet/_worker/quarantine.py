@@ -1,25 +1,22 @@
-"""Solitude: a job that has lost two workers gets one for itself before it can fail, and harms no other job.
+"""Quarantine: a job that has lost two workers runs alone before a loss can fail it, and harms no other job.
 
-Nothing is claimed while a worker waits to be empty, so that its free slots stand idle. That lasts two seconds at most,
-and one worker of a store does it at a time: the right to do so is in the store. Where the running jobs take longer, the
-worker goes on, and tries again after a pause that doubles up to a minute: 3 % of its time in the end. A worker in which
-nothing runs need not wait, so it looks for such a job first: one that was just started, one with a single slot between
-two jobs, any when there is little to do. Under a backlog without end of jobs that take longer than two seconds, in
-several slots, those are the moments at which the job gets its turn.
+Nothing is claimed while a worker waits to be empty, so its free slots stand idle. That lasts two seconds at most, and
+one worker of a store does it at a time: the right to do so is a row in the store. Where the running jobs take longer,
+the worker goes on, and tries again after a pause that doubles up to a minute, which is 3 % of its time in the end. A
+worker in which nothing runs need not wait, so it tries first: one that was just started, one with a single slot
+between two jobs, any worker when there is little to do. Under an endless backlog of jobs that take longer than two
+seconds, in several slots, those are the moments at which the job gets its turn.
 """
 
 from __future__ import annotations
 
 import logging
-import random
-import threading
-import time
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from .._store.flows.claim_scope import Claim
 from .._store.flows.quarantine import HELD_FOR
-
-if TYPE_CHECKING:
-    from .producer import Producer
+from .._system import System
+from .slots import Slots
 
 log = logging.getLogger("relet.worker")
 
@@ -27,75 +24,113 @@ EMPTY_WITHIN = 2.0
 FIRST_PAUSE = 4.0
 LONGEST_PAUSE = 60.0
 ASK_AGAIN = 1.0
+CHECK_EVERY = 0.005  # seconds, whether the worker is empty
+
+
+class Claims(Protocol):
+    """What quarantine needs of a producer."""
+
+    slots: Slots
+
+    @property
+    def is_stopped(self) -> bool: ...
+
+    @property
+    def is_busy(self) -> bool: ...
+
+    def claim(self, want: int, slots: int, *, alone: bool = False) -> Claim: ...
+
+    def enter_quarantine(self) -> bool: ...
+
+    def leave_quarantine(self) -> None: ...
+
+    def wake(self) -> None: ...
 
 
 class Quarantine:
-    """Empties the worker for one job at a time."""
+    """Empties the worker for one job at a time: first it waits for the running jobs to end, then for that job.
 
-    def __init__(self) -> None:
-        self.lanes: list[Producer] = []
-        self.wanted = False
-        self._turn = threading.Lock()
+    `owner`: the producer that claims the job. It calls `step` until it is no longer the owner. The others claim nothing
+    while `is_closed`.
+    """
+
+    def __init__(self, system: System) -> None:
+        self._system, self._now = system, system.monotonic
+        self._turn = system.lock()
+        self.producers: list[Claims] = []
+        self.owner: Claims | None = None
+        self.is_closed = False
+        self._runs_alone = False  # the job was claimed
+        self._give_up = 0.0  # when to stop waiting for the worker to be empty
         self._pause = FIRST_PAUSE
-        self._ask_after = 0.0  # the store refused, or had none: not sooner
+        self._ask_after = 0.0  # the store refused, or had no such job
         self._not_before = 0.0  # the worker could not be emptied: no free slot waits until then
 
     @property
     def nothing_runs(self) -> bool:
         """All slots are free: what has ended may still be on its way to the store."""
-        return not any(each.running for each in self.lanes)
+        return not any(producer.slots.running for producer in self.producers)
 
-    def claim_alone(self, lane: Producer) -> bool:
-        """Run one such job of this lane, alone. False if the worker could not be emptied, or may not be now."""
+    def begin(self, producer: Claims) -> bool:
+        """Begin to empty the worker for a job of this producer. False: not now."""
         earliest = self._ask_after if self.nothing_runs else max(self._ask_after, self._not_before)
-        if time.monotonic() < earliest or not self._turn.acquire(blocking=False):
+        if self._now() < earliest or not self._turn.acquire(blocking=False):
             return False
         try:
-            asked = time.monotonic()
-            if not lane.enter_quarantine():
-                return self._ask_later()
-            try:
-                claimed = self._empty_and_claim(lane, asked + HELD_FOR)
-            finally:
-                lane.leave_quarantine()
-            if claimed:
-                self._empty_before(float("inf"), lane)
-            return claimed
-        finally:
-            self._go_on()
+            asked = self._now()
+            if not producer.enter_quarantine():
+                self._ask_later()
+                self._turn.release()
+                return False
+        except BaseException:
             self._turn.release()
-
-    def _empty_and_claim(self, lane: Producer, give_up: float) -> bool:
-        """Empty the worker and claim; the other lanes claim nothing until told to go on."""
-        begin = time.monotonic()
-        self.wanted = True
-        for each in self.lanes:
-            each.give_back_all()
-        if not self._empty_before(min(begin + EMPTY_WITHIN, give_up), lane):
-            self._go_on()
-            log.info("a job is to run alone, but the worker was not empty in time; again in %.0f s", self._pause)
-            self._not_before = time.monotonic() + self._pause
-            self._pause = min(2 * self._pause, LONGEST_PAUSE)
-            return False
-        if not lane.claim(1, 1, alone=True).jobs:  # another worker was quicker, or its queue is at its limit
-            self._go_on()
-            return self._ask_later()
-        log.info("a job that has lost its worker twice runs alone")
-        self._pause = FIRST_PAUSE
+            raise
+        self._give_up = min(self._now() + EMPTY_WITHIN, asked + HELD_FOR)
+        self._runs_alone, self.is_closed, self.owner = False, True, producer
+        for each in self.producers:
+            each.slots.release_all()
         return True
 
-    def _ask_later(self) -> bool:
-        self._ask_after = time.monotonic() + ASK_AGAIN * random.uniform(0.5, 1.5)  # noqa: S311
-        return False
+    def step(self) -> float:
+        """Called by the owner, again and again. Returns in how many seconds to call it next."""
+        assert self.owner is not None  # noqa: S101
+        is_busy = any(producer.is_busy for producer in self.producers)
+        if self.owner.is_stopped or (self._runs_alone and not is_busy):
+            self._end()
+        elif is_busy and (self._runs_alone or self._now() < self._give_up):
+            return CHECK_EVERY
+        elif is_busy:
+            log.info("A job must run alone, but the worker was not empty in time; again in %.0f s", self._pause)
+            self._not_before = self._now() + self._pause
+            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+            self._end()
+        else:
+            self._claim_alone(self.owner)
+        return 0.0
 
-    def _go_on(self) -> None:
-        self.wanted = False
-        for each in self.lanes:
-            each.wake()
+    def _claim_alone(self, owner: Claims) -> None:
+        try:
+            claimed = owner.claim(1, 1, alone=True).jobs
+        except BaseException:
+            self._end()
+            raise
+        if not claimed:  # another worker was quicker, or the queue is at its limit
+            self._ask_later()
+            self._end()
+            return
+        log.info("A job that has lost its worker twice runs alone")
+        self._pause, self._runs_alone = FIRST_PAUSE, True
+        owner.leave_quarantine()
 
-    def _empty_before(self, give_up: float, lane: Producer) -> bool:
-        while any(each.busy for each in self.lanes):
-            if time.monotonic() >= give_up or lane.stopped:
-                return False
-            time.sleep(0.005)
-        return not lane.stopped
+    def _end(self) -> None:
+        owner, self.owner, self.is_closed = self.owner, None, False
+        try:
+            if owner is not None and not self._runs_alone:
+                owner.leave_quarantine()
+        finally:
+            self._turn.release()
+            for producer in self.producers:
+                producer.wake()
+
+    def _ask_later(self) -> None:
+        self._ask_after = self._now() + ASK_AGAIN * self._system.uniform(0.5, 1.5)

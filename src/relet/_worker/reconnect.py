@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import threading
-import time
 from collections.abc import Callable
-from typing import ParamSpec, Protocol, TypeVar
+from typing import ParamSpec, TypeVar
 
 from .._store.query import Flow
 from .._store.retry import backoff
 from .._store.store import Store
+from .._system import Event, System
 from ..errors import SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
 from ..events import Events, StoreDown, StoreUp
 
@@ -19,151 +18,141 @@ R = TypeVar("R")
 
 log = logging.getLogger("relet.worker")
 
-LONGEST_PAUSE = 0.5  # below the least grace of the pulse: who was alive is back before anybody reaps
-GRACE_AT_LEAST = 1.5
+MIN_GRACE = 1.5  # seconds after an outage in which no worker reaps
+LONGEST_PAUSE = 0.5  # must stay below MIN_GRACE, so that live workers reconnect before the reaper may act
+
+#: Errors that pass, though perhaps only after an operator has done something.
+PASSING = (StoreUnavailable, StoreBusy, StoreRefused, SchemaMismatch)
 
 
 class Stopped(Exception):
-    """The one who asked is to stop, and the store has not answered yet."""
-
-
-class StopEvent(Protocol):
-    """What tells somebody to stop; a threading.Event is one."""
-
-    def is_set(self) -> bool:
-        """Stop now."""
-
-    def wait(self, timeout: float) -> bool:
-        """Sleep for so long, or until told to stop."""
+    """The thread was stopped before the store answered."""
 
 
 class ReapGuard:
     """Whether a worker may reap: not while its own renewals or reaps fail, nor for a while afterwards.
 
-    A disk that is full can refuse both and still store the pulse. The leases that have expired then may be those of
-    workers that live: they renew first.
+    A full disk can refuse both and still store the pulse. The leases that have expired then may be those of live
+    workers, which must be able to renew first.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, system: System) -> None:
+        self._now = system.monotonic
         self._renewals_fail = False
         self._not_before = 0.0
 
     def may_reap(self) -> bool:
-        """Whether the leases that have expired are those of workers that could have renewed them."""
-        return not self._renewals_fail and time.monotonic() >= self._not_before
+        return not self._renewals_fail and self._now() >= self._not_before
 
-    def put_off(self) -> None:
-        """A reap has failed."""
-        self._not_before = time.monotonic() + GRACE_AT_LEAST
+    def reap_failed(self) -> None:
+        self._not_before = self._now() + MIN_GRACE
 
     def renewal_failed(self) -> None:
         """Until one succeeds, this worker reaps nothing."""
         self._renewals_fail = True
 
     def renewed(self) -> None:
-        """If renewals failed until now, the other workers get time to renew."""
+        """If renewals failed until now, other workers get time to renew."""
         if self._renewals_fail:
-            self.put_off()
+            self._not_before = self._now() + MIN_GRACE
             self._renewals_fail = False
 
 
+class Outages:
+    """When the database went away and came back, as one worker sees it. Logged once for each outage."""
+
+    def __init__(self, worker: str, tenant: str | None, events: Events, system: System) -> None:
+        self._worker, self._tenant, self._events = worker, tenant, events
+        self._now, self._lock = system.monotonic, system.lock()
+        self.since: float | None = None
+        self.failures = 0  # tries that failed, ever
+
+    def began(self, error: Exception) -> None:
+        with self._lock:
+            if self.since is not None:
+                return
+            self.since = self._now()
+        log.warning("Lost connection to the database, retrying: %s", error)
+        self._events.tell(StoreDown(worker=self._worker, error=str(error), tenant=self._tenant))
+
+    def ended(self) -> None:
+        with self._lock:
+            if self.since is None:
+                return
+            seconds, self.since = self._now() - self.since, None
+        log.info("Reached the database again after %.1f s", seconds)
+        self._events.tell(StoreUp(worker=self._worker, seconds=seconds, tenant=self._tenant))
+
+
 class ReconnectingStore:
-    """The store as the threads of one worker use it.
+    """The store as one thread of a worker uses it.
 
     A flow is retried until it is committed or the thread is stopped, whether the database is down, busy, not migrated
-    yet or refuses access: all of these can be mended while the worker runs.
+    yet, or refuses access: all of these can be mended while the worker runs. Then `Stopped` is raised.
     """
 
-    def __init__(self, store: Store, worker: str, tenant: str | None, events: Events, guard: ReapGuard) -> None:
+    def __init__(self, store: Store, outages: Outages, guard: ReapGuard, stop: Event) -> None:
         self.store = store
-        self.guard = guard
-        self._worker = worker
-        self._tenant = tenant
-        self._events = events
-        self._down_since: float | None = None
-        self.failures = 0  # tries that failed, ever
-        self._lock = threading.Lock()
+        self._outages = outages
+        self._guard = guard
+        self._stop = stop
 
-    def run(self, stop: StopEvent, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a flow. Raises Stopped if the thread is stopped before that succeeds."""
-        return self._run(UntilStopped(self, stop), flow, *args, **kwargs)
+    def stopped_by(self, stop: Event) -> ReconnectingStore:
+        """The same store for another thread."""
+        return ReconnectingStore(self.store, self._outages, self._guard, stop)
 
-    def run_unless_busy(self, stop: StopEvent, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+    @property
+    def failures(self) -> int:
+        return self._outages.failures
+
+    def run(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._run(UntilStopped(self._outages, self._stop), flow, *args, **kwargs)
+
+    def run_unless_busy(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
         """The same, but StoreBusy is raised: the caller has other work to do while a lock is held."""
-        return self._run(UnlessBusy(self, stop), flow, *args, **kwargs)
+        return self._run(UnlessBusy(self._outages, self._stop), flow, *args, **kwargs)
 
-    def renew(self, stop: StopEvent, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
+    def renew(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a flow that renews leases. While that fails, this worker reaps nothing."""
-        result = self._run(WhileRenewing(self, stop), flow, *args, **kwargs)
-        self.guard.renewed()
+        result = self._run(WhileRenewing(self._outages, self._stop, self._guard), flow, *args, **kwargs)
+        self._guard.renewed()
         return result
 
-    def reap(self, stop: StopEvent, flow: Callable[P, Flow[list[R]]], *args: P.args, **kwargs: P.kwargs) -> list[R]:
+    def reap(self, flow: Callable[P, Flow[list[R]]], *args: P.args, **kwargs: P.kwargs) -> list[R]:
         """Run a flow that takes expired leases away, if the guard allows it. If it fails, it is not repeated at once:
         live workers renew first."""
-        if not self.guard.may_reap():
+        if not self._guard.may_reap():
             return []
         try:
-            return self._run(Once(self, stop), flow, *args, **kwargs)
+            return self._run(Once(self._outages, self._stop, self._guard), flow, *args, **kwargs)
         except (StoreBusy, StoreUnavailable):
             return []
 
     def _run(self, policy: UntilStopped, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
         result = self.store.run_with(policy, flow, *args, **kwargs)
-        if self._down_since is not None:
-            self.up()
+        if self._outages.since is not None:
+            self._outages.ended()
         return result
-
-    def down(self, error: Exception) -> None:
-        """The database did not answer. Logged once for each outage."""
-        with self._lock:
-            if self._down_since is not None:
-                return
-            self._down_since = time.monotonic()
-        log.warning("Lost connection to the database, retrying: %s", error)
-        self._events.tell(StoreDown(worker=self._worker, error=str(error), tenant=self._tenant))
-
-    def up(self) -> None:
-        """The database answered again."""
-        with self._lock:
-            if self._down_since is None:
-                return
-            seconds, self._down_since = time.monotonic() - self._down_since, None
-        log.info("Reached the database again after %.1f s", seconds)
-        self._events.tell(StoreUp(worker=self._worker, seconds=seconds, tenant=self._tenant))
-
-
-#: Errors that pass, though perhaps only after an operator has done something.
-PASSING = (StoreUnavailable, StoreBusy, StoreRefused, SchemaMismatch)
 
 
 class UntilStopped:
-    """Retry without end, until the thread is stopped."""
+    """Retry until the thread is stopped."""
 
-    def __init__(self, store: ReconnectingStore, stop: StopEvent) -> None:
-        self._store = store
+    def __init__(self, outages: Outages, stop: Event) -> None:
+        self._outages = outages
         self._stop = stop
 
     def wait(self, error: StoreError, *, transient: bool, failures: int, started: float) -> bool:
         if not isinstance(error, PASSING):
             return False
         if transient:
-            self._store.failures += 1
+            self._outages.failures += 1
         # One transient error may be a stale connection, and a busy database is not down.
         if not transient or (isinstance(error, StoreUnavailable) and failures > 1):
-            self._store.down(error)
-        if self._stop.is_set() or self._stop.wait(backoff(failures, LONGEST_PAUSE)):
+            self._outages.began(error)
+        if self._stop.wait(backoff(failures, LONGEST_PAUSE)):
             raise Stopped from error
         return True
-
-
-class WhileRenewing(UntilStopped):
-    """A failure puts reaping off until a renewal succeeds."""
-
-    def wait(self, error: StoreError, *, transient: bool, failures: int, started: float) -> bool:
-        if transient:
-            self._store.guard.renewal_failed()
-        return super().wait(error, transient=transient, failures=failures, started=started)
 
 
 class UnlessBusy(UntilStopped):
@@ -172,30 +161,25 @@ class UnlessBusy(UntilStopped):
         return not is_busy and super().wait(error, transient=transient, failures=failures, started=started)
 
 
-class Once(UntilStopped):
+class WhileRenewing(UntilStopped):
+    """A failure puts reaping off until a renewal succeeds."""
+
+    def __init__(self, outages: Outages, stop: Event, guard: ReapGuard) -> None:
+        super().__init__(outages, stop)
+        self._guard = guard
+
+    def wait(self, error: StoreError, *, transient: bool, failures: int, started: float) -> bool:
+        if transient:
+            self._guard.renewal_failed()
+        return super().wait(error, transient=transient, failures=failures, started=started)
+
+
+class Once(WhileRenewing):
     """Do not retry. A database that is merely busy does not put reaping off."""
 
     def wait(self, error: StoreError, *, transient: bool, failures: int, started: float) -> bool:
         if transient:
-            self._store.failures += 1
+            self._outages.failures += 1
             if isinstance(error, StoreUnavailable):
-                self._store.guard.put_off()
+                self._guard.reap_failed()
         return False
-
-
-def run_loop(name: str, step: Callable[[], None], halt: StopEvent) -> threading.Thread:
-    """A thread that takes one step after another until told to stop. A step that fails is logged and taken again."""
-
-    def work() -> None:
-        while not halt.is_set():
-            try:
-                step()
-            except Stopped:
-                halt.wait(0.1)  # if it was another who is to stop, this one goes on
-            except BaseException:  # a listener may raise anything
-                log.exception("%s failed, and goes on in a second", name)
-                halt.wait(1.0)
-
-    thread = threading.Thread(target=work, name=f"relet-{name}", daemon=True)
-    thread.start()
-    return thread

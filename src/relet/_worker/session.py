@@ -1,186 +1,146 @@
-"""All that a worker has at one store: the link, the leases it holds, the threads that see to them, and its lanes."""
+"""All that a worker has at one store: its leases, the loops that see to them, and its producers."""
 
 from __future__ import annotations
 
 import logging
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
-from msgspec import Struct
 
 from .._core import validate
-from .._core.schedule import Definition
 from .._store.retry import backoff
-from .._store.store import Store
-from .._tasks.task import Task
+from .._system import Event
 from ..errors import InvalidInput, StoreBusy, StoreUnavailable
-from ..events import Events
+from .context import Queues, WorkerContext
 from .execution import Execution
 from .heartbeat import Heartbeat
-from .leases import LeaseTable
+from .loop import Loop
 from .maintenance import Maintenance
 from .producer import Producer
 from .quarantine import Quarantine
-from .reconnect import LONGEST_PAUSE, ReapGuard, ReconnectingStore
-from .reporter import Meter, Reporter, facts
+from .reconnect import LONGEST_PAUSE, Outages, ReconnectingStore
+from .reporter import Reporter
 from .settler import Settler
-from .timers import Timers
 
 log = logging.getLogger("relet.worker")
 
-Queues = Sequence[str] | Mapping[str, int | None]
-
-
-class Settings(Struct, frozen=True, kw_only=True):
-    """What a worker was told."""
-
-    worker: str
-    lease: float
-    poll: float
-    delay: float
-    finished_for: float
-    failed_for: float
-    queues: Queues | None
+CHECK_EVERY = 0.005  # seconds, whether claims have found nothing
 
 
 class StoreSession:
     """One worker at one store."""
 
     def __init__(
-        self,
-        shared: Store,
-        store: Store,
-        for_beats: Store,
-        tenant: str | None,
-        slots: int,
-        settings: Settings,
-        tasks: dict[str, Task[..., Any]],
-        schedules: Mapping[str, Definition],
-        events: Events,
-        timers: Timers,
-        solitude: Quarantine,
-        start: Callable[[Execution], object],
+        self, context: WorkerContext, quarantine: Quarantine, slots: int, start: Callable[[Execution], object]
     ) -> None:
-        groups = lanes_of(settings.queues, slots)
-        self._shared = shared  # with handlers and others; `store` has connections of its own where that matters
-        self._store = store
-        self._for_beats = for_beats
-        self._threads: list[threading.Thread] = []
-        worker = settings.worker
-        guard = ReapGuard()
-        self.link = ReconnectingStore(self._store, worker, tenant, events, guard)
-        self.held = LeaseTable(worker, events)
-        meter = Meter()
-        self.settler = Settler(self.link, self.held, events, meter, worker)
-        beats = ReconnectingStore(for_beats, worker, tenant, events, guard)
-        self.heartbeat = Heartbeat(beats, store.notifier, self.held, events, worker, settings.lease)
-        self.maintenance = Maintenance(
-            self.link, self.held, events, meter, tenant=tenant, tasks=list(tasks), schedules=schedules,
-            lease=settings.lease, finished_for=settings.finished_for, failed_for=settings.failed_for,
-        )  # fmt: skip
-        self.lanes = [
-            Producer(
-                self.link, self.held, self.settler, events, solitude, start, shared=shared, worker=worker,
-                tenant=tenant, tasks=tasks, queues=queues, slots=number, lease=settings.lease, poll=settings.poll,
-                delay=settings.delay, timers=timers,
-            )
-            for queues, number in groups
-        ]  # fmt: skip
-        served = None if settings.queues is None else sorted(settings.queues)
-        about = facts(worker, served, sum(lane.slots for lane in self.lanes), list(tasks), settings.lease)
-        self.reporter = Reporter(self.link, meter, about, lambda: sum(lane.running for lane in self.lanes))
+        self._context, self._now = context, context.system.monotonic
+        outages = Outages(context.worker, context.tenant, context.events, context.system)
+        never = context.system.event()
+        store = ReconnectingStore(context.store, outages, context.guard, never)
+        self.settler = Settler(context, store)
+        heartbeat_store = ReconnectingStore(context.heartbeat_store, outages, context.guard, never)
+        self.heartbeat = Heartbeat(context, heartbeat_store)
+        self.maintenance = Maintenance(context, store)
+        self.producers = [
+            Producer(context, store, self.settler, quarantine, start, queues, number)
+            for queues, number in slots_by_queues(context.settings.queues, slots)
+        ]
+        self.reporter = Reporter(context, store, self.slots, lambda: self.running)
+        self._is_started = False
 
-    def reach(self, halt: threading.Event) -> None:
-        """Wait until the store can be used. What would not pass by itself is raised: a wrong password, no schema."""
-        since, failures = time.monotonic(), 0
-        while not halt.is_set():
+    @property
+    def slots(self) -> int:
+        return sum(producer.slots.size for producer in self.producers)
+
+    @property
+    def running(self) -> int:
+        return sum(producer.slots.running for producer in self.producers)
+
+    def reach(self, stop: Event) -> None:
+        """Wait until the store can be used. What does not pass by itself is raised: a wrong password, no schema."""
+        since, failures = self._now(), 0
+        while not stop.is_set():
             try:
-                self._store.reach()
+                self._context.store.reach()
             except (StoreUnavailable, StoreBusy) as error:
                 if not failures:
                     log.warning("Cannot reach the database, waiting for it: %s", error)
                 failures += 1
-                halt.wait(backoff(failures, LONGEST_PAUSE))
+                stop.wait(backoff(failures, LONGEST_PAUSE))
             else:
                 if failures:
-                    log.info("Reached the database after %.1f s", time.monotonic() - since)
+                    log.info("Reached the database after %.1f s", self._now() - since)
                 return
 
     def start(self) -> None:
-        """Begin to work."""
-        self._threads = [
-            *self.settler.start(),
-            *self.heartbeat.start(),
-            *self.maintenance.start(),
-            *self.reporter.start(),
-        ]
-        for lane in self.lanes:
-            self._threads += lane.start()
+        self._is_started = True
+        self.settler.loop.start()
+        self.heartbeat.loop.start()
+        self.maintenance.start()
+        self.reporter.loop.start()
+        for producer in self.producers:
+            producer.start()
 
     def drain(self) -> None:
         """Claim no more."""
-        self.reporter.stopping = True
-        for lane in self.lanes:
-            lane.stop()
+        self.reporter.is_stopping = True
+        for producer in self.producers:
+            producer.stop()
 
     @property
     def is_claiming(self) -> bool:
-        """Whether the answer to a claim may still come."""
-        return any(lane.claiming for lane in self.lanes)
+        """Whether the reply to a claim may still come."""
+        return any(producer.is_claiming for producer in self.producers)
 
-    def runs(self) -> list[Execution]:
+    def executions(self) -> list[Execution]:
         """What is not settled yet."""
-        return self.held.runs()
+        return self._context.leases.executions()
 
     @property
     def is_empty(self) -> bool:
-        """All that was held is settled. A slot may still be in use, by a handler whose job was settled without it."""
-        return not self.held and not self.settler.left
+        """Everything is settled. A slot may still be in use, by a handler whose job was settled without it."""
+        return not self._context.leases and not self.settler.left
 
     def has_been_idle_for(self, seconds: float) -> bool:
-        """Nothing is held, and for so long nothing was to be found."""
-        quiet = [lane.idle_since for lane in self.lanes]
-        return self.is_empty and all(one is not None and time.monotonic() - one >= seconds for one in quiet)
+        """Nothing is held, and claims have found nothing for so long."""
+        idle = [producer.idle_since for producer in self.producers]
+        return self.is_empty and all(since is not None and self._now() - since >= seconds for since in idle)
 
-    def has_expired_leases(self, halt: threading.Event) -> bool:
-        """Whether a worker that died has left jobs that can be reaped, once the grace is over."""
-        return self.maintenance.has_expired_leases(halt)
-
-    def has_nothing_left(self, halt: threading.Event) -> bool:
-        """Nothing is there to be let go; and a claim that was sent when that was known has found nothing."""
-        if not self.maintenance.has_nothing_to_let_go(halt):
+    def has_nothing_left(self, stop: Event) -> bool:
+        """Nothing is left to promote; and a claim that was sent when that was known has found nothing."""
+        if not self.maintenance.has_nothing_to_promote(stop):
             return False
-        since = time.monotonic()
-        for lane in self.lanes:
-            lane.wake()
-        while self.has_been_idle_for(0.0) and not halt.wait(0.005):
-            if all(lane.last_in_vain > since for lane in self.lanes):
+        since = self._now()
+        for producer in self.producers:
+            producer.wake()
+        while self.has_been_idle_for(0.0) and not stop.wait(CHECK_EVERY):
+            if all(producer.last_empty_claim > since for producer in self.producers):
                 return True
         return False
 
     def stop(self) -> None:
-        """End everything."""
         self.drain()
-        self.settler.stop()
+        self.settler.loop.stop()
         self.heartbeat.stop()
         self.maintenance.stop()
-        self.reporter.stop()
+        self.reporter.loop.stop()
 
     def close(self, give_up: float) -> None:
-        """Let go of the connections, once nobody uses them; but do not wait for that beyond this moment."""
-        for thread in self._threads:
-            thread.join(max(give_up - time.monotonic(), 0.0))
-        if self._threads:
-            self.reporter.say_goodbye(give_up)
-        for store in (self._store, self._for_beats):
-            if store is not self._shared:
+        """Close the connections once no loop uses them, or at `give_up`."""
+        for loop in self._loops:
+            loop.join(max(give_up - self._now(), 0.0))
+        if self._is_started:
+            self.reporter.sign_off(give_up)
+        for store in (self._context.store, self._context.heartbeat_store):
+            if store is not self._context.handler_store:
                 store.close()
 
+    @property
+    def _loops(self) -> list[Loop]:
+        own = [self.settler.loop, self.heartbeat.loop, self.maintenance.loop, self.maintenance.pruner.loop]
+        return [*own, self.reporter.loop, *(producer.loop for producer in self.producers)]
 
-def lanes_of(queues: Queues | None, slots: int) -> list[tuple[list[str] | None, int]]:
-    """Queues with a number have slots of their own, the others share what is left of the word: `slots`."""
+
+def slots_by_queues(queues: Queues | None, slots: int) -> list[tuple[list[str] | None, int]]:
+    """Queues with a number have that many slots of their own; the others share `slots`. None: every queue."""
     if queues is None:
         return [(None, slots)]
     if isinstance(queues, str) or not isinstance(queues, Sequence | Mapping) or not queues:

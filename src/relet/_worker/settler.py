@@ -1,43 +1,40 @@
-"""Settling: what has ended since the last settle went out goes out together; a lone job goes at once."""
+"""The settler: stores outcomes. What has ended since the last settle goes out together; a lone job goes at once."""
 
 from __future__ import annotations
 
 import logging
-import random
-import threading
-import time
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import NamedTuple
 
 from .._core.job import Lease, Outcome, Raised, Released, Snoozed, State, Succeeded
+from .._core.text import one_line
 from .._store.flows import lease
 from .._store.query import Notify
 from ..errors import RowRejected, StoreBusy
-from ..events import Cancelled, Ended, Events, Paused
+from ..events import Cancelled, Ended, Paused
 from ..events import Failed as FailedEvent
 from ..events import Released as ReleasedEvent
 from ..events import Retried as RetriedEvent
 from ..events import Snoozed as SnoozedEvent
 from ..events import Succeeded as SucceededEvent
+from .context import WorkerContext
 from .execution import ROLLED_BACK, Execution
-from .leases import LeaseTable
-from .reconnect import ReconnectingStore, Stopped, run_loop
-from .reporter import Meter
-
-if TYPE_CHECKING:
-    from .producer import Producer
+from .loop import Loop
+from .reconnect import ReconnectingStore, Stopped
 
 log = logging.getLogger("relet.worker")
 
-MOST = 1000
+MAX_BATCH = 1000
 FIRST_PAUSE = 0.02
 LONGEST_PAUSE = 1.0
-TELL_OF_ROOM_EVERY = 0.02  # at most: a notification wakes all workers that sleep
+NOTIFY_EVERY = 0.02  # seconds between two notifications that a limit has room: each wakes all workers that sleep
 
 Item = tuple[Execution, Outcome]
+EndEvent = type[Ended | Cancelled | Paused]
 
 #: What statistics call the end of an attempt.
-COUNTED: dict[type[Ended | Cancelled | Paused], str] = {
+COUNTED: dict[EndEvent, str] = {
     SucceededEvent: "succeeded",
     FailedEvent: "failed",
     RetriedEvent: "retried",
@@ -49,268 +46,261 @@ COUNTED: dict[type[Ended | Cancelled | Paused], str] = {
 
 
 class Settler:
-    """Outcomes on their way to the store, and the thread that brings them there."""
+    """Outcomes on their way to the store, and the thread that stores them."""
 
-    def __init__(self, link: ReconnectingStore, held: LeaseTable, events: Events, meter: Meter, worker: str) -> None:
-        self._link = link
-        self._meter = meter
-        self._held = held
-        self._events = events
-        self._worker = worker
+    def __init__(self, context: WorkerContext, store: ReconnectingStore) -> None:
+        self._context, self._leases, self._events = context, context.leases, context.events
+        self._system, self._now = context.system, context.system.monotonic
+        self.loop = Loop(context.system, "settler", self.step)
+        self._store = store.stopped_by(self.loop.stopping)
         self._waiting: deque[Item] = deque()
-        self._news = threading.Event()
-        self._asleep = False
-        self._open: list[Item] = []  # completed in transactions of their handlers' own, which are not over yet
-        self._put_off: list[Item] = []  # their successors' keys are in the hands of somebody whose transaction is open
+        self._open: list[Item] = []  # the handler completed the job in a transaction that is not over yet
+        self._blocked: list[Item] = []  # a transaction of another program holds the unique key of their successor
         self._pause = FIRST_PAUSE
-        self._busy = 0  # how many are in the settle that is under way
-        self.limited_lanes: set[Producer] = set()  # those that serve queues with limits, where a settle makes room
-        self._made_room = False  # other workers have not been told yet
-        self._told_of_room = 0.0
-        self._halt = threading.Event()
+        self._in_flight = 0  # outcomes in the settle under way
+        self._wakers: set[Callable[[], None]] = set()  # of producers at a limit, for which a settle makes room
+        self._made_room = False  # other workers have not been notified yet
+        self._notified_at = 0.0
 
-    def start(self) -> list[threading.Thread]:
-        """From now on."""
-        return [run_loop("settler", self.step, self._halt)]
+    def put(self, execution: Execution, outcome: Outcome) -> None:
+        """Have an outcome stored. From any thread, and cheap."""
+        self._waiting.append((execution, outcome))
+        self.loop.wake()
 
-    def put(self, run: Execution, outcome: Outcome) -> None:
-        """To be settled. From any thread, and cheap."""
-        self._waiting.append((run, outcome))
-        if self._asleep:
-            self._asleep = False  # once is enough
-            self._news.set()
+    def wake_after_settling(self, wake: Callable[[], None], wanted: bool) -> None:
+        """Wake a producer at a limit after every settle, or no longer."""
+        if wanted:
+            self._wakers.add(wake)
+        else:
+            self._wakers.discard(wake)
 
     @property
     def left(self) -> int:
-        """How many are not settled yet."""
-        return len(self._waiting) + self._busy + self._aside
+        """How many outcomes are not stored yet."""
+        return len(self._waiting) + self._in_flight + self._set_aside
 
     @property
-    def _aside(self) -> int:
-        """How many wait for transactions of others; asked for again, less and less often."""
-        return len(self._open) + len(self._put_off)
+    def _set_aside(self) -> int:
+        """How many wait for transactions of others; they are tried again, less and less often."""
+        return len(self._open) + len(self._blocked)
 
-    def stop(self) -> None:
-        """No more: what is not settled by now will not be."""
-        self._halt.set()
-        self._news.set()
-
-    def step(self) -> None:
-        """Sleep until something has ended; settle all that has by then."""
-        self._news.clear()
-        self._asleep = True
-        if not self._waiting:
-            self._news.wait(TELL_OF_ROOM_EVERY if self._made_room else self._pause if self._aside else None)
-        self._asleep = False
-        aside = self._aside
-        self._busy = min(len(self._waiting), MOST)  # before they are taken out: `left` counts them throughout
-        batch = [self._waiting.popleft() for _ in range(self._busy)]  # others append meanwhile, so nothing is iterated
+    def step(self) -> float | None:
+        """Store all outcomes that there are."""
+        aside = self._set_aside
+        self._in_flight = min(len(self._waiting), MAX_BATCH)  # before they are taken out: `left` counts them throughout
+        items = [self._waiting.popleft() for _ in range(self._in_flight)]  # other threads append meanwhile
         try:
-            succeeded, plain, keyed, may_be_open = _sorted(batch)
-            self._settle_succeeded(succeeded)
-            self._settle(plain)
-            self._settle(keyed, hasty=True)
-            self._settle_put_off()
-            self._settle_open(self._open + may_be_open)
+            batch = _sort(items)
+            self._settle_succeeded(batch.succeeded)
+            self._settle(batch.plain)
+            self._settle(batch.keyed, unless_busy=True)
+            self._settle_blocked()
+            self._settle_open(self._open + batch.may_be_open)
         finally:
-            self._busy = 0
-        if self.limited_lanes:
-            self._make_room(bool(batch))
-        self._pause = min(self._pause * 1.5, LONGEST_PAUSE) if self._aside == aside else FIRST_PAUSE
+            self._in_flight = 0
+        if self._wakers:
+            self._make_room(bool(items))
+        self._pause = min(self._pause * 1.5, LONGEST_PAUSE) if self._set_aside == aside else FIRST_PAUSE
+        if self._waiting:
+            return 0.0
+        return NOTIFY_EVERY if self._made_room else self._pause if self._set_aside else None
 
-    def _make_room(self, settled: bool) -> None:
-        """What is settled runs no more, so queues that were at their limit have room: here at once, and elsewhere."""
-        if settled:
+    def _make_room(self, has_settled: bool) -> None:
+        """What is settled runs no more, so queues at their limit have room: for this worker at once, and for others."""
+        if has_settled:
             self._made_room = True
-            for lane in list(self.limited_lanes):
-                lane.wake()
-        now = time.monotonic()
-        if self._made_room and now - self._told_of_room >= TELL_OF_ROOM_EVERY:
-            self._made_room, self._told_of_room = False, now
-            self._link.store.notify([Notify("queued")])
+            for wake in list(self._wakers):
+                wake()
+        now = self._now()
+        if self._made_room and now - self._notified_at >= NOTIFY_EVERY:
+            self._made_room, self._notified_at = False, now
+            self._store.store.notify([Notify("queued")])
 
-    def _settle(self, batch: list[Item], *, hasty: bool = False, refused: bool = False) -> None:
-        """Hasty: what meets somebody who takes the same key is put off."""
+    def _settle(self, batch: list[Item], *, unless_busy: bool = False, was_rejected: bool = False) -> None:
+        """Store any outcomes. `unless_busy`: set them aside if a transaction of another program takes the same key."""
         if not batch:
             return
+        outcomes = [(execution.lease, outcome) for execution, outcome in batch]
+        run = self._store.run_unless_busy if unless_busy else self._store.run
         try:
-            outcomes = [(run.lease, outcome) for run, outcome in batch]
-            settle = self._link.run_unless_busy if hasty else self._link.run
-            answers = settle(self._halt, lease.settle, outcomes, random.random)
+            answers = run(lease.settle, outcomes, self._system.random)
         except Stopped:
             raise
         except StoreBusy:
-            self._put_off += batch
-            return
+            self._blocked += batch
         except Exception as error:
-            # One of them is refused: the others shall not wait for it.
-            if len(batch) > 1:
-                half = len(batch) // 2
-                self._settle(batch[:half], hasty=hasty)
-                self._settle(batch[half:], hasty=hasty)
-            elif isinstance(error, RowRejected):
-                self._rejected(batch[0][0], error, again=refused)
-            else:
-                self._keep(batch[0], error)
-            return
-        for (run, outcome), answer in zip(batch, answers, strict=True):
-            self._held.drop(run)
-            self._tell(run, outcome, answer.state)
+            self._settle_halves(batch, error, unless_busy, was_rejected)
+        else:
+            for (execution, outcome), answer in zip(batch, answers, strict=True):
+                self._leases.remove(execution)
+                self._report(execution, outcome, answer.state)
+
+    def _settle_halves(self, batch: list[Item], error: Exception, unless_busy: bool, was_rejected: bool) -> None:
+        """One outcome is refused: find it by halving, so that the others do not wait for it."""
+        if len(batch) > 1:
+            half = len(batch) // 2
+            self._settle(batch[:half], unless_busy=unless_busy)
+            self._settle(batch[half:], unless_busy=unless_busy)
+        elif isinstance(error, RowRejected):
+            self._rejected(batch[0][0], error, again=was_rejected)
+        else:
+            # An error that says nothing about the outcome must not change it.
+            self._log_kept(batch[0][0], error)
+            self._blocked += batch
 
     def _settle_succeeded(self, batch: list[tuple[Execution, Succeeded]]) -> None:
-        """Successes that nothing follows: one statement, and no look at each of them unless a lease was lost."""
+        """Store successes that nothing follows: one statement, and no look at each of them unless a lease was lost."""
         if not batch:
             return
-        batch.sort(key=_by_lease)
+        batch.sort(key=_lease_of)
         results = [outcome.result for _, outcome in batch]
         try:
-            states = self._link.run(self._halt, lease.settle_succeeded, [run.lease for run, _ in batch], results)
+            states = self._store.run(lease.settle_succeeded, [execution.lease for execution, _ in batch], results)
         except Stopped:
             raise
         except Exception:
             self._settle([*batch])  # finds out which of them the store refuses
             return
-        if states is None and not self._tells_of_successes:
-            runs = [run for run, _ in batch]
-            self._held.drop(*runs)
-            self._meter.ended(COUNTED[SucceededEvent], runs)
+        if states is None and not self._reports_successes:
+            executions = [execution for execution, _ in batch]
+            self._leases.remove(*executions)
+            self._context.meter.ended(COUNTED[SucceededEvent], executions)
             return
-        for run, outcome in batch:
-            self._held.drop(run)
-            self._tell(run, outcome, State.SUCCEEDED if states is None else states.get(run.lease))
+        for execution, outcome in batch:
+            self._leases.remove(execution)
+            self._report(execution, outcome, State.SUCCEEDED if states is None else states.get(execution.lease))
 
     @property
-    def _tells_of_successes(self) -> bool:
+    def _reports_successes(self) -> bool:
         return log.isEnabledFor(logging.DEBUG) or self._events.wanted(SucceededEvent)
 
-    def _settle_put_off(self) -> None:
-        """One by one, up to the first that has to wait: nobody else's outcome shall wait for more than that."""
+    def _settle_blocked(self) -> None:
+        """One by one, up to the first that has to wait: other outcomes wait no longer than that."""
         settled = True
-        while self._put_off and settled:
-            number = len(self._put_off)
-            self._settle(self._put_off[:1], hasty=True)  # if it is put off again, it is the last by then
-            del self._put_off[0]
-            settled = len(self._put_off) < number
+        while self._blocked and settled:
+            number = len(self._blocked)
+            self._settle(self._blocked[:1], unless_busy=True)  # if it is set aside again, it is the last by then
+            del self._blocked[0]
+            settled = len(self._blocked) < number
 
     def _settle_open(self, items: list[Item]) -> None:
-        """Those whose handlers may have completed them by themselves, and mostly have."""
-        leases = [run.lease for run, _ in items]
-        done = self._link.run(self._halt, lease.settled_before, leases) if items else {}
+        """Those whose handlers may have completed them in their own transactions, and mostly have."""
+        leases = [execution.lease for execution, _ in items]
+        settled = self._store.run(lease.find_settled, leases) if items else {}
         still_open = []
         for item in items:
-            run, outcome = item
-            state, is_open = done.get(run.lease), False
+            execution, outcome = item
+            state, is_open = settled.get(execution.lease), False
             if state is None:
-                state, is_open = self._settle_unless_open(run, outcome)
+                state, is_open = self._settle_unless_open(execution, outcome)
             if is_open:
                 still_open.append(item)
             else:
-                self._held.drop(run)
-                self._tell(run, outcome, state)
+                self._leases.remove(execution)
+                self._report(execution, outcome, state)
         self._open = still_open
 
-    def _settle_unless_open(self, run: Execution, outcome: Outcome) -> tuple[State | None, bool]:
+    def _settle_unless_open(self, execution: Execution, outcome: Outcome) -> tuple[State | None, bool]:
+        """The state that the job is in now, and whether the handler's transaction is still open."""
         try:
-            (answer,) = self._link.run(self._halt, lease.settle_unless_open, [(run.lease, outcome)], random.random)
+            (answer,) = self._store.run(lease.settle_unless_open, [(execution.lease, outcome)], self._system.random)
         except Stopped:
             raise
         except RowRejected as error:
-            log.error("%s %s: the database rejects its outcome: %s", run.task.name, run.job.id, error, extra=run.marks)
-            self._held.give_up(run)
+            self._log_rejected(execution, error)
+            self._leases.abandon(execution)
             return None, False
         except Exception as error:
-            self._log_kept(run, error)
+            self._log_kept(execution, error)
             return None, True
         return answer.state, answer.open
 
-    def _rejected(self, run: Execution, error: Exception, *, again: bool) -> None:
-        """The database will not store a value of this outcome, such as its result: then the job has failed. If it does
-        not store that either, the lease is left to expire."""
-        log.error("%s %s: the database rejects its outcome: %s", run.task.name, run.job.id, error, extra=run.marks)
+    def _rejected(self, execution: Execution, error: Exception, *, again: bool) -> None:
+        """The store rejected this outcome. Record the job as failed instead; if that is rejected too, let the lease
+        expire."""
+        self._log_rejected(execution, error)
         if again:
-            self._held.give_up(run)
+            self._leases.abandon(execution)
         else:
-            self._settle([(run, Raised(f"the store refused the outcome: {error}", fatal=True))], refused=True)
+            failed = Raised(f"the database rejected the outcome: {error}", fatal=True)
+            self._settle([(execution, failed)], was_rejected=True)
 
-    def _keep(self, item: Item, error: Exception) -> None:
-        """An error that says nothing about the outcome must not change it: it is settled later."""
-        self._log_kept(item[0], error)
-        self._put_off.append(item)
+    def _log_rejected(self, execution: Execution, error: Exception) -> None:
+        what = (execution.task.name, execution.job.id, error)
+        log.error("%s %s: the database rejects its outcome: %s", *what, extra=execution.log_fields)
 
-    def _log_kept(self, run: Execution, error: Exception) -> None:
-        text = "%s %s: its outcome could not be settled and will be tried again: %s"
-        log.error(text, run.task.name, run.job.id, error, extra=run.marks)
+    def _log_kept(self, execution: Execution, error: Exception) -> None:
+        what = (execution.task.name, execution.job.id, error)
+        text = "%s %s: could not store its outcome, trying again: %s"
+        log.error(text, *what, extra=execution.log_fields)
 
-    def _tell(self, run: Execution, outcome: Outcome, state: State | None) -> None:
-        job = run.job
+    def _report(self, execution: Execution, outcome: Outcome, state: State | None) -> None:
+        """Log, count and emit what became of an attempt. None: its lease was lost."""
+        job, fields = execution.job, execution.log_fields
         if state is State.QUEUED:
-            run.lane.look_again()
+            execution.slots.on_requeued()
         if state is None:
-            text = "%s %s: the lease was lost; what the attempt came to is not recorded"
-            log.warning(text, job.task, job.id, extra=run.marks)
-            self._held.lost(run, "lease_lost")
+            log.warning("%s %s: the lease was lost; its outcome is not recorded", job.task, job.id, extra=fields)
+            self._leases.lose(execution, "lease_lost")
             return
-        if state is State.SUCCEEDED and not isinstance(outcome, Succeeded):  # the handler has completed it by itself
+        if state is State.SUCCEEDED and not isinstance(outcome, Succeeded):  # the handler has completed it
             if isinstance(outcome, Raised) and outcome.error != ROLLED_BACK:
-                text = _line(outcome.error)
-                log.warning("%s %s: failed after it was completed: %s", job.task, job.id, text, extra=run.marks)
+                what = (job.task, job.id, one_line(outcome.error))
+                log.warning("%s %s: failed after it was completed: %s", *what, extra=fields)
             outcome = Succeeded()
         if isinstance(outcome, Raised):
             level = logging.ERROR if state is State.FAILED else logging.WARNING
-            said = (job.task, job.id, job.attempt, state, _line(outcome.error))
-            log.log(level, "%s %s: attempt %d, now %s: %s", *said, extra=run.marks)
+            what = (job.task, job.id, job.attempt, state, one_line(outcome.error))
+            log.log(level, "%s %s: attempt %d, now %s: %s", *what, extra=fields)
         elif log.isEnabledFor(logging.DEBUG):
-            log.debug("%s %s: attempt %d, now %s", job.task, job.id, job.attempt, state, extra=run.marks)
+            log.debug("%s %s: attempt %d, now %s", job.task, job.id, job.attempt, state, extra=fields)
         kind = _event(outcome, state)
-        self._meter.ended(COUNTED[kind], [run])
+        self._context.meter.ended(COUNTED[kind], [execution])
         if self._events.wanted(kind):
-            self._events.tell(self._made(kind, run, outcome, state))
+            self._events.tell(self._made(kind, execution, outcome, state))
 
-    def _made(
-        self, kind: type[Ended | Cancelled | Paused], run: Execution, outcome: Outcome, state: State
-    ) -> Ended | Cancelled | Paused:
-        facts = run.facts(self._worker, state)
+    def _made(self, kind: EndEvent, execution: Execution, outcome: Outcome, state: State) -> Ended | Cancelled | Paused:
+        fields = execution.event_fields(self._context.worker, state)
         if not issubclass(kind, Ended):
-            return kind(**{name: facts[name] for name in ("job_id", "state", "task", "queue", "tenant")})
-        seconds = (run.stopped or time.monotonic()) - run.started if run.started else 0.0
-        return kind(**facts, error=outcome.error if isinstance(outcome, Raised) else None, seconds=seconds)
+            return kind(**{name: fields[name] for name in ("job_id", "state", "task", "queue", "tenant")})
+        started = execution.started_at
+        seconds = (execution.stopped_at or self._now()) - started if started else 0.0
+        return kind(**fields, error=outcome.error if isinstance(outcome, Raised) else None, seconds=seconds)
 
 
-def _line(error: str) -> str:
-    """An error in a log line: its first line, no longer than people read, and nothing in it that a terminal obeys."""
-    first = error.partition("\n")[0]
-    short = first if len(first) <= 300 else f"{first[:300]}..."
-    return "".join(letter if letter.isprintable() else "\ufffd" for letter in short)
+class _Batch(NamedTuple):
+    """Outcomes by how they are stored."""
+
+    succeeded: list[tuple[Execution, Succeeded]]  # nothing follows them: one statement for all
+    plain: list[Item]
+    keyed: list[Item]  # may wait for a unique key
+    may_be_open: list[Item]  # the handler may have a transaction open in which it completes the job
 
 
-def _by_lease(item: Item) -> Lease:
+def _sort(items: list[Item]) -> _Batch:
+    """Each is looked at once: a handler whose job was settled without it may end at any moment, and is not open from
+    then on. A job that is there by two leases, one of them lost, is not among the plain successes: those are told
+    apart by id."""
+    batch = _Batch([], [], [], [])
+    ids: set[str] = set()
+    for item in items:
+        execution, outcome = item
+        if execution.may_have_open_completion:
+            batch.may_be_open.append(item)
+        elif lease.is_plain(outcome) and execution.lease.id not in ids:
+            ids.add(execution.lease.id)
+            batch.succeeded.append((execution, outcome))
+        else:
+            (batch.keyed if lease.takes_key(outcome) else batch.plain).append(item)
+    return batch
+
+
+def _lease_of(item: Item) -> Lease:
     return item[0].lease
 
 
-def _sorted(batch: list[Item]) -> tuple[list[tuple[Execution, Succeeded]], list[Item], list[Item], list[Item]]:
-    """Successes that nothing follows, others that settle at once, those that may wait for a unique key, and those whose
-    handler may have a transaction open.
-
-    Each is looked at once: a handler that was settled without it may end at any moment, and is not open from then on.
-    A job that is in the batch by two leases, one of them lost, is not among the first: they are told apart by id.
-    """
-    succeeded: dict[str, tuple[Execution, Succeeded]] = {}
-    plain: list[Item] = []
-    keyed: list[Item] = []
-    may_be_open: list[Item] = []
-    for item in batch:
-        run, outcome = item
-        if run.may_be_open:
-            may_be_open.append(item)
-        elif lease.is_plain(outcome) and run.lease.id not in succeeded:
-            succeeded[run.lease.id] = run, outcome
-        else:
-            (keyed if lease.takes_key(outcome) else plain).append(item)
-    return list(succeeded.values()), plain, keyed, may_be_open
-
-
-def _event(outcome: Outcome, state: State) -> type[Ended | Cancelled | Paused]:
-    """What to call it: by where the job is now, as a request may have decided otherwise than the handler."""
+def _event(outcome: Outcome, state: State) -> EndEvent:
+    """By the state of the job, because a request may have decided otherwise than the handler."""
     if state is State.CANCELLED:
         return Cancelled
     if state is State.PAUSED:

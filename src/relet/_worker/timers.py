@@ -1,19 +1,20 @@
-"""Things to do at a moment: timeouts, doubts, slots that rest. One thread for all, asleep while there are none."""
+"""Calls at a moment: timeouts, the end of leases, slots that rest. One loop for all, which starts with the first."""
 
 from __future__ import annotations
 
 import heapq
 import itertools
 import logging
-import threading
-import time
 from collections.abc import Callable
+
+from .._system import System
+from .loop import Loop
 
 log = logging.getLogger("relet.worker")
 
 
 class Timer:
-    """Something to be done at a moment of the monotonic clock, unless it is cancelled before."""
+    """A call at a moment of the monotonic clock, unless it is cancelled before."""
 
     __slots__ = ("call", "moment", "number", "timers")
 
@@ -27,71 +28,69 @@ class Timer:
         return (self.moment, self.number) < (other.moment, other.number)
 
     def cancel(self) -> None:
-        """Never mind."""
         if self.call is not None:
             self.call = None
-            self.timers.forget()
+            self.timers.count_cancelled()
 
 
 class Timers:
-    """Calls functions when their moment has come. They are to be quick, and may return another moment."""
+    """Calls functions when their moment has come. They must be quick, and may return another moment."""
 
-    def __init__(self) -> None:
+    def __init__(self, system: System) -> None:
+        self._now = system.monotonic
+        self._lock = system.lock()
         self._heap: list[Timer] = []
         self._cancelled = 0
-        self._changed = threading.Condition()
-        self._count = itertools.count()
-        self._thread: threading.Thread | None = None
-        self._stopped = False
+        self._numbers = itertools.count()
+        self._loop = Loop(system, "timers", self.step)
+        self._is_started = False
 
     def at(self, moment: float, call: Callable[[], float | None]) -> Timer:
-        """Call it then; what it returns is when to call it again."""
-        timer = Timer(self, moment, next(self._count), call)
-        with self._changed:
+        """Call it then; it returns when to call it again, or None."""
+        timer = Timer(self, moment, next(self._numbers), call)
+        with self._lock:
             heapq.heappush(self._heap, timer)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="relet-timers", daemon=True)
-                self._thread.start()
-            elif self._heap[0] is timer:
-                self._changed.notify()
+            is_first, is_new, self._is_started = self._heap[0] is timer, not self._is_started, True
+        if is_new:
+            self._loop.start()
+        elif is_first:
+            self._loop.wake()
         return timer
 
-    def forget(self) -> None:
-        """One of them was cancelled. Their places are cleared once they are the greater part."""
-        with self._changed:
+    def stop(self) -> None:
+        self._loop.stop()
+
+    def count_cancelled(self) -> None:
+        """Remove cancelled timers once they are the greater part."""
+        with self._lock:
             self._cancelled += 1
             if self._cancelled > 100 and self._cancelled > len(self._heap) // 2:
                 self._heap = [timer for timer in self._heap if timer.call is not None]
                 heapq.heapify(self._heap)
                 self._cancelled = 0
 
-    def stop(self) -> None:
-        """Call nothing any more."""
-        with self._changed:
-            self._stopped = True
-            self._changed.notify()
+    def step(self) -> float | None:
+        """Call what is due. Returns when the next is."""
+        with self._lock:
+            if not self._heap:
+                return None
+            wait = self._heap[0].moment - self._now()
+            if wait > 0:
+                return wait
+            timer = heapq.heappop(self._heap)
+        self._call(timer)
+        return 0.0
 
-    def _work(self) -> None:
-        while (timer := self._next()) is not None:
-            call = timer.call
-            if call is None:
-                continue
-            try:
-                again = call()
-            except BaseException:  # a listener may raise anything
-                log.exception("a timer failed")
-                continue
-            if again is not None:
-                with self._changed:
-                    timer.moment = again
-                    heapq.heappush(self._heap, timer)
-
-    def _next(self) -> Timer | None:
-        """Sleep until something is due."""
-        with self._changed:
-            while not self._stopped:
-                wait = self._heap[0].moment - time.monotonic() if self._heap else None
-                if wait is not None and wait <= 0:
-                    return heapq.heappop(self._heap)
-                self._changed.wait(wait)
-        return None
+    def _call(self, timer: Timer) -> None:
+        call = timer.call
+        if call is None:
+            return
+        try:
+            again = call()
+        except BaseException:  # an event listener may raise anything
+            log.exception("a timer failed")
+            return
+        if again is not None:
+            with self._lock:
+                timer.moment = again
+                heapq.heappush(self._heap, timer)

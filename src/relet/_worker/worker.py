@@ -1,9 +1,10 @@
-"""The worker: claims jobs into slots, runs them under lease, settles what they come to, and keeps the store going.
+"""The worker: claims jobs into slots, runs them under lease, and settles them.
 
-    claim (lane) -> run (executors, calls, outcome) -> settle (settler), under lease (heartbeat), beside upkeep
+    claim (producer, slots) -> run (executors, invoke, outcome) -> settle (settler)
+    beside it: heartbeat, maintenance, pruner, reporter
 
-Everything but the coroutines of async handlers runs in threads of its own: a handler that blocks the event loop holds
-up other async handlers, and nothing else.
+Everything but the coroutines of async handlers runs in threads of the worker: a handler that blocks the event loop
+holds up other async handlers, and nothing else.
 """
 
 from __future__ import annotations
@@ -13,28 +14,28 @@ import logging
 import os
 import secrets
 import socket
-import threading
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 
-from msgspec import structs
-
 from .._core import validate
 from .._core.job import Released, Snoozed
+from .._system import SYSTEM, Event, System
 from ..app import App
 from ..errors import AbortReason, InvalidInput
 from ..events import WorkerStarted, WorkerStopped, WorkerStopping
+from .context import Queues, Settings, WorkerContext
 from .execution import Execution
 from .executors import InThreads, OnLoop
 from .garbage import frozen_heap
 from .heartbeat import BEATS_PER_LEASE
+from .leases import LeaseTable
+from .meter import Meter
 from .processes import InProcesses, check_importable
 from .quarantine import Quarantine
-from .reconnect import GRACE_AT_LEAST
+from .reconnect import MIN_GRACE, ReapGuard
 from .rss import resident_bytes
-from .session import Queues, Settings, StoreSession, lanes_of
+from .session import StoreSession, slots_by_queues
 from .timers import Timers
 
 log = logging.getLogger("relet.worker")
@@ -44,10 +45,10 @@ ABORT_PATIENCE = 1.0  # seconds that an aborted handler has to end before its jo
 HURRY = 0.3  # the same after a second signal
 JOIN_FOR = 1.0  # seconds that threads have to end
 FLUSH_FOR = 2.0  # seconds that the last settles have
-MOST_CONNECTIONS = 30
+MAX_CONNECTIONS = 30
 CHILD_STARTS_WITHIN = 30.0  # seconds that do not count against a timeout
 IDLE_FOR = 0.2  # seconds: what is that near counts as now
-IDLE_AT_MOST = 5.0  # seconds: then what is due and cannot be had, as somebody has it locked, is not waited for
+IDLE_WITHIN = 5.0  # seconds: then what is due and cannot be had, as somebody has it locked, is not waited for
 MIB = 1024 * 1024
 
 
@@ -90,15 +91,14 @@ class Worker:
         self._max_jobs = None if max_jobs is None else validate.whole("max_jobs", max_jobs, 1, 2**62)
         self._max_rss = None if max_rss is None else validate.whole("max_rss", max_rss, 1, 2**40)
         self._settings = Settings(
-            worker="",
             lease=validate.seconds("lease", lease, least=0.1, most=DAY),
-            poll=validate.seconds("poll", poll, least=0.01, most=3600),
-            delay=validate.seconds("delay", delay),
-            finished_for=validate.seconds("finished_for", finished_for),
-            failed_for=validate.seconds("failed_for", failed_for),
+            poll_interval=validate.seconds("poll", poll, least=0.01, most=3600),
+            rest=validate.seconds("delay", delay),
+            keep_finished=validate.seconds("finished_for", finished_for),
+            keep_failed=validate.seconds("failed_for", failed_for),
             queues=queues,
         )
-        lanes_of(queues, 1)
+        slots_by_queues(queues, 1)
         self._slots: dict[str | None, int] = {None: validate.whole("concurrency", concurrency, 1, 10_000)}
         if tenants is not None:
             if not tenants:
@@ -107,14 +107,16 @@ class Worker:
                 validate.schema(tenant): validate.whole(f"the slots of tenant {tenant}", number, 1, 10_000)
                 for tenant, number in tenants.items()
             }
-        self._timers = Timers()
-        self._stations: list[StoreSession] = []
+        self._system: System = SYSTEM
+        self._now = self._system.monotonic
+        self._timers = Timers(self._system)
+        self._sessions: list[StoreSession] = []
         self._started = 0
         self._stops = 0
-        self._stopping = threading.Event()
-        self._hurrying = threading.Event()
-        self.finished = threading.Event()  # everything is in order, or given up
-        self.returned = threading.Event()  # and the event loop has noticed
+        self._stopping = self._system.event()
+        self._hurrying = self._system.event()
+        self.finished = self._system.event()  # everything is settled, or given up
+        self.returned = self._system.event()  # and the event loop has noticed
         self.has_done_its_share = False  # it stops because of max_jobs or max_rss, and may be replaced
         self.left_behind = 0  # jobs that could not be settled or given back in the end
         self._failure: BaseException | None = None
@@ -133,10 +135,9 @@ class Worker:
         loop = asyncio.get_running_loop()
         over = asyncio.Event()
         self.id = f"{self.name}:{os.getpid()}:{secrets.token_hex(4)}"
-        self._settings = structs.replace(self._settings, worker=self.id)
         self._on_loop = OnLoop(loop, self._begin, self._app.middlewares)
-        tell = partial(loop.call_soon_threadsafe, over.set)
-        threading.Thread(target=self._live, args=(tell, until_idle), name="relet-worker", daemon=True).start()
+        on_end = partial(loop.call_soon_threadsafe, over.set)
+        self._system.spawn("worker", partial(self._live, on_end, until_idle))
         try:
             with frozen_heap():
                 await self._wait_for(over)
@@ -172,14 +173,14 @@ class Worker:
     @property
     def is_stuck(self) -> bool:
         """Whether handlers go on although they were told to stop."""
-        return any(lane.running for station in self._stations for lane in station.lanes)
+        return any(session.running for session in self._sessions)
 
-    def _live(self, tell: Callable[[], object], until_idle: bool) -> None:
+    def _live(self, on_end: Callable[[], object], until_idle: bool) -> None:
         """The life of the worker, in a thread that no handler can block."""
         try:
             self._start()
             while not self._stopping.wait(IDLE_FOR / 4 if until_idle else 1.0):
-                self._look_at_memory()
+                self._check_memory()
                 if until_idle and self._is_idle():
                     break
             self._drain()
@@ -191,54 +192,61 @@ class Worker:
             finally:
                 self.finished.set()
                 with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                    tell()
+                    on_end()
 
     def _is_idle(self) -> bool:
         """Nothing was found for a while; and, as a while is nothing on a busy machine, the store says so too."""
-        stations = self._stations
-        if not all(station.has_been_idle_for(IDLE_FOR) for station in stations):
+        sessions = self._sessions
+        if not all(session.has_been_idle_for(IDLE_FOR) for session in sessions):
             return False
-        return all(self._has_nothing_left(station) for station in stations)
+        return all(self._has_nothing_left(session) for session in sessions)
 
-    def _has_nothing_left(self, station: StoreSession) -> bool:
+    def _has_nothing_left(self, session: StoreSession) -> bool:
         """What is due but locked is waited for for a while; expired leases for as long as the grace lasts, too."""
-        patience = IDLE_AT_MOST
-        if station.has_expired_leases(self._stopping):
-            patience += max(self._settings.lease / BEATS_PER_LEASE, GRACE_AT_LEAST)
-        return station.has_been_idle_for(patience) or station.has_nothing_left(self._stopping)
+        patience = IDLE_WITHIN
+        if session.maintenance.has_expired_leases(self._stopping):
+            patience += max(self._settings.lease / BEATS_PER_LEASE, MIN_GRACE)
+        return session.has_been_idle_for(patience) or session.has_nothing_left(self._stopping)
 
     def _start(self) -> None:
-        solitude = Quarantine()
-        tasks = dict(self._app.tasks)
-        store = for_beats = None
-        for tenant, slots in self._slots.items():
-            # Connections of the worker's own, for all tenants together: handlers cannot use them up. Heartbeats have
-            # others again, so that nothing else can be in their way.
-            shared = self._app.store(tenant)
-            store = shared.beside(self._connections, like=store)
-            for_beats = shared.beside(len(self._slots), like=for_beats, patience=self._settings.lease / BEATS_PER_LEASE)
-            station = StoreSession(
-                shared, store, for_beats, tenant, slots, self._settings, tasks, self._app.schedules, self._app.events,
-                self._timers, solitude, self._begin,
-            )  # fmt: skip
-            self._stations.append(station)
-            solitude.lanes += station.lanes
-        for station in self._stations:
-            station.reach(self._stopping)
+        quarantine = Quarantine(self._system)
+        self._sessions = self._open_sessions(quarantine)
+        quarantine.producers = [producer for session in self._sessions for producer in session.producers]
+        for session in self._sessions:
+            session.reach(self._stopping)
         if self._stopping.is_set():
             return
-        for station in self._stations:
-            station.start()
-        slots = sum(lane.slots for station in self._stations for lane in station.lanes)
-        said = (self.id, slots, len(tasks), self._app.store().where)
-        log.info("worker %s: %d slots, %d tasks, %s", *said, extra={"worker": self.id})
+        for session in self._sessions:
+            session.start()
+        slots = sum(session.slots for session in self._sessions)
+        about = (self.id, slots, len(self._app.tasks), self._app.store().where)
+        log.info("worker %s: %d slots, %d tasks, %s", *about, extra={"worker": self.id})
         self._app.events.tell(WorkerStarted(worker=self.id, slots=slots))
+
+    def _open_sessions(self, quarantine: Quarantine) -> list[StoreSession]:
+        """One for each tenant. The worker's connections are shared by all of them, and handlers cannot use them up.
+        Heartbeats have others again, so that nothing can be in their way."""
+        store = heartbeat_store = None
+        sessions = []
+        for tenant, slots in self._slots.items():
+            handler_store = self._app.store(tenant)
+            store = handler_store.beside(self._connections, like=store)
+            silence = self._settings.lease / BEATS_PER_LEASE
+            heartbeat_store = handler_store.beside(len(self._slots), like=heartbeat_store, patience=silence)
+            context = WorkerContext(
+                worker=self.id, tenant=tenant, settings=self._settings, tasks=dict(self._app.tasks),
+                schedules=self._app.schedules, events=self._app.events, store=store, heartbeat_store=heartbeat_store,
+                handler_store=handler_store, leases=LeaseTable(self.id, self._app.events), meter=Meter(self._system),
+                guard=ReapGuard(self._system), timers=self._timers, system=self._system,
+            )  # fmt: skip
+            sessions.append(StoreSession(context, quarantine, slots, self._begin))
+        return sessions
 
     @property
     def _connections(self) -> int:
         """One for each thread that may want one at the same moment, within reason."""
-        lanes = len(lanes_of(self._settings.queues, 1))
-        return min((lanes + 5) * len(self._slots), MOST_CONNECTIONS)
+        producers = len(slots_by_queues(self._settings.queues, 1))
+        return min((producers + 5) * len(self._slots), MAX_CONNECTIONS)
 
     def _begin(self, run: Execution, here: object = None) -> bool:
         """A run has got a slot: start it where it belongs. True if that is where we are: then whoever calls does."""
@@ -259,8 +267,8 @@ class Worker:
         try:
             executor.start(run)
         except Exception as error:  # no more threads to be had, or the event loop is closed
-            log.error("%s %s could not be started: %s", task.name, run.job.id, error, extra=run.marks)
-            following = run.lane.ended(run, Snoozed(1.0))
+            log.error("%s %s could not be started: %s", task.name, run.job.id, error, extra=run.log_fields)
+            following = run.slots.ended(run, Snoozed(1.0))
             if following is not None:
                 self._begin(following)
         return False
@@ -269,26 +277,26 @@ class Worker:
         """From now on it has so much time, and no more."""
         timeout = run.job.policy.timeout
         if timeout is not None:
-            moment = time.monotonic() + timeout + more
+            moment = self._now() + timeout + more
             run.timers = (*run.timers, self._timers.at(moment, partial(self._end, run, "timeout")))
 
     def _end(self, run: Execution, reason: AbortReason) -> float | None:
         """Abort a run; called again a little later, settle it if it has not ended. Its slot it keeps until it does."""
         if run.abort(reason):
-            log.warning("%s %s: aborted (%s)", run.task.name, run.job.id, reason, extra=run.marks)
+            log.warning("%s %s: aborted (%s)", run.task.name, run.job.id, reason, extra=run.log_fields)
             # It is no longer renewed, so that the lease must not run out before.
-            return time.monotonic() + min(ABORT_PATIENCE, run.seconds / BEATS_PER_LEASE)
-        if not run.ended and not run.settling:
-            run.lane.settle(run, Released())
+            return self._now() + min(ABORT_PATIENCE, run.lease_seconds / BEATS_PER_LEASE)
+        if not run.has_ended and not run.is_settling:
+            run.slots.settle(run, Released())
         return None
 
     def _end_in_doubt(self, run: Execution) -> float | None:
         """Nobody can tell whether the lease is still ours, and the task wants to know."""
-        if time.monotonic() < run.attempt.deadline:
+        if self._now() < run.attempt.deadline:
             return run.attempt.deadline  # it was renewed
         return self._end(run, "in_doubt")
 
-    def _look_at_memory(self) -> None:
+    def _check_memory(self) -> None:
         if self._max_rss is not None and (used := resident_bytes() // MIB) > self._max_rss:
             log.info("%d MiB are in use: stopping, as told by max_rss", used)
             self.has_done_its_share = True
@@ -297,45 +305,45 @@ class Worker:
     def _drain(self) -> None:
         """No more claims. What runs has the grace to end, then a moment to notice that it is over."""
         self._app.events.tell(WorkerStopping(worker=self.id))
-        for station in self._stations:
-            station.drain()
-        running = sum(lane.running for station in self._stations for lane in station.lanes)
+        for session in self._sessions:
+            session.drain()
+        running = sum(session.running for session in self._sessions)
         said = (self.id, running, self._grace)
         log.info("worker %s: stopping; %d jobs are running and have %g s to end", *said, extra={"worker": self.id})
         self._wait_for_claims()
         self._wait_until_empty(self._grace, self._hurrying)
-        runs = [run for station in self._stations for run in station.runs() if not run.settling]
+        runs = [run for session in self._sessions for run in session.executions() if not run.is_settling]
         for run in runs:
             run.abort("shutdown")
         self._wait_until_empty(HURRY if self._hurrying.is_set() else ABORT_PATIENCE)
         for run in runs:
-            if not run.ended and not run.settling:
-                log.warning("%s %s: given back, as it does not end", run.task.name, run.job.id, extra=run.marks)
-                run.lane.settle(run, Released())
+            if not run.has_ended and not run.is_settling:
+                log.warning("%s %s: given back, as it does not end", run.task.name, run.job.id, extra=run.log_fields)
+                run.slots.settle(run, Released())
         self._wait_until_empty(FLUSH_FOR)
-        self.left_behind = sum(len(station.runs()) for station in self._stations)
+        self.left_behind = sum(len(session.executions()) for session in self._sessions)
         if self.left_behind:
             log.error("%d jobs could not be settled: their leases will run out", self.left_behind)
 
     def _wait_for_claims(self) -> None:
         """What is claimed at this moment goes back; should the answer not come, it is given up."""
-        give_up = time.monotonic() + FLUSH_FOR
-        while any(station.is_claiming for station in self._stations) and time.monotonic() < give_up:
-            time.sleep(0.005)
+        give_up = self._now() + FLUSH_FOR
+        while any(session.is_claiming for session in self._sessions) and self._now() < give_up:
+            self._system.sleep(0.005)
 
-    def _wait_until_empty(self, seconds: float, hurry: threading.Event | None = None) -> None:
-        give_up = time.monotonic() + seconds
-        while not all(station.is_empty for station in self._stations) and time.monotonic() < give_up:
+    def _wait_until_empty(self, seconds: float, hurry: Event | None = None) -> None:
+        give_up = self._now() + seconds
+        while not all(session.is_empty for session in self._sessions) and self._now() < give_up:
             if hurry is not None and hurry.is_set():
                 return
-            time.sleep(0.01)
+            self._system.sleep(0.01)
 
     def _close(self) -> None:
-        for station in self._stations:
-            station.stop()
-        give_up = time.monotonic() + JOIN_FOR
-        for station in self._stations:
-            station.close(give_up)
+        for session in self._sessions:
+            session.stop()
+        give_up = self._now() + JOIN_FOR
+        for session in self._sessions:
+            session.close(give_up)
         self._timers.stop()
         self._in_processes.close()
         if self._failure is None:

@@ -49,7 +49,7 @@ def places(scopes: Sequence[Scope]) -> dict[str, list[Any]]:
     }
 
 
-class Marks(Struct, frozen=True):
+class QueueFlags(Struct, frozen=True):
     """What waits in queues besides healthy jobs: suspects, jobs that must run alone; and which queues have limits."""
 
     suspects: bool = False
@@ -58,26 +58,26 @@ class Marks(Struct, frozen=True):
 
 
 @read_only
-def marks(queues: Sequence[str], tasks: Iterable[str]) -> Flow[Marks]:
+def flags(queues: Sequence[str], tasks: Iterable[str]) -> Flow[QueueFlags]:
     """Look for them. Apart from the claim: while a backlog lasts, that is needed only now and then."""
     ((kinds, limited),) = yield read("claim/queue_flags", queues=list(queues), tasks=list(tasks))
-    return Marks(bool(kinds & SUSPECT), bool(kinds & QUARANTINED), mapping.names(limited))
+    return QueueFlags(bool(kinds & SUSPECT), bool(kinds & QUARANTINED), mapping.names(limited))
 
 
 class Claim(Struct, frozen=True):
     """What a claim brought.
 
-    `marks`: what waits besides; None if the claim did not look. `again_in`: a rate is used up, and in so many seconds
+    `flags`: what waits besides; None if the claim did not look. `again_in`: a rate is used up, and in so many seconds
     there will be room again. `limited`: some are of queues with limits, from which no more are taken than can start at
     once.
     """
 
     jobs: list[Claimed]
-    marks: Marks | None = None
+    flags: QueueFlags | None = None
     again_in: float | None = None
     limited: bool = False
 
     def __add__(self, other: Claim) -> Claim:
         soon = [one.again_in for one in (self, other) if one.again_in is not None]
         limited = self.limited or other.limited
-        return Claim(self.jobs + other.jobs, self.marks or other.marks, min(soon, default=None), limited)
+        return Claim(self.jobs + other.jobs, self.flags or other.flags, min(soon, default=None), limited)

@@ -87,4 +87,4 @@ def _refuse(held: Lease, verb: str) -> Flow[None]:
 
 def _has_succeeded(held: Lease) -> Flow[bool]:
     """Whether it was this lease that completed the job. One that was settled otherwise, at its timeout, is not ours."""
-    return (yield from lease.settled_before([held])).get(held) is State.SUCCEEDED
+    return (yield from lease.find_settled([held])).get(held) is State.SUCCEEDED

@@ -22,15 +22,15 @@ from . import enqueue, limits, mapping
 from .claim_scope import EVERYTHING as EVERYTHING
 from .claim_scope import HEALTHY, QUARANTINED, SUSPECT
 from .claim_scope import Claim as Claim
-from .claim_scope import Marks as Marks
+from .claim_scope import QueueFlags as QueueFlags
 from .claim_scope import Scope as Scope
-from .claim_scope import marks as find_flags
+from .claim_scope import flags as find_flags
 
 PULSE_GAP = 3.0  # without the pulse for so long, the store was away
 PULSE_FRESH = 1.5  # the pulse is touched about once a second while jobs can be renewed
 LOCKED = 0.5  # seconds of waiting for the lock that renewals need: they may have waited as well
 GRACE_AFTER_LOCK = 1.5
-MOST_REAPED = 100
+MAX_REAPED = 100
 ATTEMPTS = 100  # of one job: those before that were snoozed or released are forgotten
 KEY_PATIENCE = 0.05  # for somebody who takes a successor's unique key just now; then it is to be settled another time
 
@@ -41,7 +41,7 @@ class Renewal(Struct, frozen=True):
     renewed: dict[Lease, Request | None] = field(default_factory=dict)
     locked: dict[Lease, Request | None] = field(default_factory=dict)
     lost: list[Lease] = field(default_factory=list)
-    strangers: list[Lease] = field(default_factory=list)
+    unknown: list[Lease] = field(default_factory=list)
 
 
 class Settled(Struct, frozen=True):
@@ -114,13 +114,13 @@ def claim(
     share = {"worker": worker, "token": token, "tasks": known, "lease": lease, "alone": alone}
     if alone:
         return (yield from limits.claim_limited(scopes, {**share, "suspect": QUARANTINED}, 1, reap))
-    marks = (yield from find_flags([scope.queue for scope in scopes], known)) if rescue else None
-    claimed = Claim([], marks)
+    flags = (yield from find_flags([scope.queue for scope in scopes], known)) if rescue else None
+    claimed = Claim([], flags)
     for kind in (SUSPECT, HEALTHY) if rescue else (HEALTHY, SUSPECT):
         room = want - len(claimed.jobs)
         at_once = room if slots is None else max(slots - len(claimed.jobs), 0)
         if kind == SUSPECT:
-            room = min(room, at_once) if marks is not None and marks.suspects else 0
+            room = min(room, at_once) if flags is not None and flags.suspects else 0
         if room <= 0:
             continue
         # Suspects came back to their old places, which the cursor has passed: they are looked for everywhere.
@@ -130,11 +130,11 @@ def claim(
         if not limited & {"*", scopes[0].queue}:
             found = yield from limits.claim_in_order(where, {**share, "suspect": kind}, room, limited=False)
             check_flags = check_flags or len(found) < room
-        if marks is None and check_flags:
-            marks = yield from find_flags([scope.queue for scope in scopes], known)
-        if marks is not None:
-            limited = marks.limited
-        claimed += Claim(found, marks)
+        if flags is None and check_flags:
+            flags = yield from find_flags([scope.queue for scope in scopes], known)
+        if flags is not None:
+            limited = flags.limited
+        claimed += Claim(found, flags)
         if limited:
             most = min(room, at_once) - len(found)
             more = 0 if kind == SUSPECT else min(ahead, room - len(found) - max(most, 0))
@@ -154,7 +154,7 @@ def renew(worker: str, leases: Sequence[Lease], *, lease: float) -> Flow[Renewal
     found = yield write("lease/renew", worker=worker, batch=_shown(leases), lease=lease)
     for id, token, known, renewed, request in found:
         if not known:
-            answer.strangers.append(Lease(id, token))
+            answer.unknown.append(Lease(id, token))
         else:
             (answer.renewed if renewed else answer.locked)[Lease(id, token)] = request
     answer.lost.extend(one for one in leases if one not in answer.renewed and one not in answer.locked)
@@ -162,7 +162,7 @@ def renew(worker: str, leases: Sequence[Lease], *, lease: float) -> Flow[Renewal
 
 
 @read_only
-def heed(leases: Sequence[Lease]) -> Flow[Renewal]:
+def pending_requests(leases: Sequence[Lease]) -> Flow[Renewal]:
     """What has been asked of leases, and which are lost; nothing is renewed."""
     found = yield read("lease/requests", batch=_shown(leases))
     answer = Renewal(locked={Lease(id, token): request for id, token, request in found})
@@ -188,7 +188,7 @@ def settle_succeeded(leases: Sequence[Lease], results: Sequence[str | None]) -> 
         yield Notify("done")
     if watched or held:
         yield Notify("jobs")
-    return None if number == len(leases) else (yield from settled_before(leases))
+    return None if number == len(leases) else (yield from find_settled(leases))
 
 
 def settle(outcomes: Sequence[tuple[Lease, Outcome]], random: Callable[[], float]) -> Flow[list[Settled]]:
@@ -199,7 +199,7 @@ def settle(outcomes: Sequence[tuple[Lease, Outcome]], random: Callable[[], float
         states = dict.fromkeys(plain, State.SUCCEEDED) if found is None else found
     else:
         states = yield from _settle_mixed(outcomes, random)
-        states |= yield from settled_before([lease for lease, _ in outcomes if lease not in states])
+        states |= yield from find_settled([lease for lease, _ in outcomes if lease not in states])
     return [Settled(lease.id, states.get(lease)) for lease, _ in outcomes]
 
 
@@ -220,18 +220,18 @@ def settle_unless_open(outcomes: Sequence[tuple[Lease, Outcome]], random: Callab
     rest = [lease for lease, _ in outcomes if lease not in states]
     found = (yield read("lease/requests", batch=_shown(rest))) if rest else []
     still = {Lease(id, token) for id, token, _ in found}
-    states |= yield from settled_before([lease for lease in rest if lease not in still])
+    states |= yield from find_settled([lease for lease in rest if lease not in still])
     return [Settled(lease.id, states.get(lease), lease in still) for lease, _ in outcomes]
 
 
 @read_only
-def settled_before(leases: Sequence[Lease]) -> Flow[dict[Lease, State]]:
+def find_settled(leases: Sequence[Lease]) -> Flow[dict[Lease, State]]:
     """Those that were settled by this very lease, and where they are now: an answer was lost, or a handler did it."""
     found = (yield read("settle/find_settled", batch=_shown(leases))) if leases else []
     return {Lease(id, token): State(state) for id, token, state in found}
 
 
-def reap(random: Callable[[], float], *, most: int = MOST_REAPED, gap: float = PULSE_FRESH) -> Flow[list[Change]]:
+def reap(random: Callable[[], float], *, most: int = MAX_REAPED, gap: float = PULSE_FRESH) -> Flow[list[Change]]:
     """Take expired leases away from their owners: only if renewing was possible until now.
 
     What stops renewals (a lock on the table, a long transaction on SQLite) stops this as well. If this had to wait, so
@@ -247,11 +247,13 @@ def _reap_here(random: Callable[[], float], may_reap: Callable[[], bool]) -> Flo
     """Reap in a transaction that is open. If that has waited for anything, another one reaps."""
     if not may_reap() or (yield from await_renewals()) > LOCKED:
         return []
-    return (yield from _reap(random, MOST_REAPED, PULSE_FRESH))
+    return (yield from _reap(random, MAX_REAPED, PULSE_FRESH))
 
 
 def _reap(random: Callable[[], float], most: int, gap: float) -> Flow[list[Change]]:
-    expired = [mapping.running(row) for row in (yield write("lease/lock_expired", gap=gap, most=most))]
+    expired = [
+        mapping.running(tuple(row), queue) for *row, queue in (yield write("lease/lock_expired", gap=gap, most=most))
+    ]
     changes = [machine.reap(job, random()) for job in expired]
     yield from apply(changes)
     return changes

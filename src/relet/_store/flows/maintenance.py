@@ -41,7 +41,7 @@ class WorkAhead(NamedTuple):
 
 
 @read_only
-def outlook(tasks: Iterable[str] = (), *, without: Iterable[str] = ()) -> Flow[WorkAhead]:
+def work_ahead(tasks: Iterable[str] = (), *, without: Iterable[str] = ()) -> Flow[WorkAhead]:
     """One look, so that a store where nothing happens costs next to nothing.
 
     Schedules of other tasks do not count, nor those with definitions that cannot be understood here (`without`).
@@ -51,7 +51,7 @@ def outlook(tasks: Iterable[str] = (), *, without: Iterable[str] = ()) -> Flow[W
     return WorkAhead(bool(expired), bool(nudged), next_due, next_tick)
 
 
-def beat(*, grace: float, gap: float = PULSE_GAP, every: float = BEAT_EVERY) -> Flow[float | None]:
+def record_pulse(*, grace: float, gap: float = PULSE_GAP, every: float = BEAT_EVERY) -> Flow[float | None]:
     """Note that the store is reachable. Returns for how long no lease is taken away; None if it was noted just now.
 
     A pulse in the future means that the clock was put back: leases that were taken in the future are rewound.
@@ -69,7 +69,7 @@ def probe() -> Flow[None]:
     yield write("maintenance/probe")
 
 
-def arm(seconds: float) -> Flow[None]:
+def request_notifications(seconds: float) -> Flow[None]:
     """Ask producers to notify for so long: this worker is about to sleep."""
     yield write("maintenance/request_notifications", seconds=seconds)
 
@@ -87,13 +87,13 @@ def make_partition(moment: float) -> Flow[None]:
 
 
 @bounded(LONG)
-def prune(*, finished_for: float, failed_for: float, most: int = 1000) -> Flow[Pruned]:
+def prune(*, keep_finished: float, keep_failed: float, most: int = 1000) -> Flow[Pruned]:
     """Remove a batch of what has been over for long enough. Small steps: no claim waits for one."""
     yield BEGIN
-    over, some_left = yield from _prune_finished(finished_for, most)
-    failed, more_left = yield from _prune_failed(failed_for, most)
+    over, some_left = yield from _prune_finished(keep_finished, most)
+    failed, more_left = yield from _prune_failed(keep_failed, most)
     keys = yield write("maintenance/prune_keys", most=most)
-    ticks = yield write("maintenance/prune_ticks", seconds=finished_for, most=most)
+    ticks = yield write("maintenance/prune_ticks", seconds=keep_finished, most=most)
     actions = yield write("maintenance/prune_actions", seconds=ACTIONS_FOR, most=most)
     operations = yield write("maintenance/prune_operations", seconds=OPERATIONS_FOR, most=most)
     yield write("maintenance/prune_workers", seconds=LOST_WORKERS_FOR)
@@ -101,9 +101,9 @@ def prune(*, finished_for: float, failed_for: float, most: int = 1000) -> Flow[P
     return Pruned(over, failed, len(keys), more=more)
 
 
-def prune_counted(*, finished_for: float, failed_for: float, most: int) -> Flow[tuple[int, int, int, bool]]:
+def prune_counted(*, keep_finished: float, keep_failed: float, most: int) -> Flow[tuple[int, int, int, bool]]:
     """The same as plain numbers: finished, failed, keys, and whether there is more."""
-    step = yield from prune(finished_for=finished_for, failed_for=failed_for, most=most)
+    step = yield from prune(keep_finished=keep_finished, keep_failed=keep_failed, most=most)
     return step.finished, step.failed, step.keys, step.more
 
 

@@ -237,10 +237,10 @@ def _rare(stored: str | list[str | None]) -> tuple[Any, ...]:
     return target, int(losses), seconds, chain, int(position), key or None, int(blockers), context
 
 
-def running(row: Row) -> Running:
+def running(row: Row, queue: str = "") -> Running:
     """What a decision about a job that leaves `running` needs, from a row of `mine` or `expired`."""
     id, attempt, losses, alone, request, target, max_attempts, stored = row
-    return Running(id, attempt, losses, bool(alone), request, target, policy(max_attempts, None, stored))
+    return Running(id, attempt, losses, bool(alone), request, target, policy(max_attempts, None, stored), queue)
 
 
 def change_row(change: Change, keep_run_at: bool = False) -> dict[str, Any]:

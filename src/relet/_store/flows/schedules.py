@@ -27,12 +27,12 @@ _definitions = msgspec.json.Decoder(Definition)
 
 
 class Ticked(Struct):
-    """What came of looking at the clock. `puzzles`: definitions that cannot be understood here."""
+    """What came of looking at the clock. `unreadable`: definitions that cannot be understood here."""
 
     jobs: list[Job[Any]] = field(default_factory=list)
-    looked_at: int = 0  # schedules whose time had come, and which no other worker deals with just now
+    locked: int = 0  # schedules whose time had come, and which no other worker deals with just now
     problems: dict[str, str] = field(default_factory=dict)  # by schedule
-    puzzles: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
 
 
 def tick(
@@ -46,13 +46,13 @@ def tick(
     the same number of ticks in it at most, so that none of them waits until another has caught up.
 
     One that cannot be understood here, for want of a time zone, say, is left as it is for those who can: its definition
-    is among the puzzles, and to be given as `without` the next time.
+    is among the unreadable, and to be given as `without` the next time.
     """
     yield BEGIN
     done = Ticked()
     which = {"tasks": as_json(sorted(tasks)), "without": as_json(sorted(without))}
     found = yield write("schedules/lock_due", **which, most=most)
-    done.looked_at = len(found)
+    done.locked = len(found)
     due: dict[str, tuple[Definition, Due]] = {}
     for name, text, next_at, moment, is_ahead in found:
         try:
@@ -63,7 +63,7 @@ def tick(
             due[name] = definition, moved
         except (InvalidInput, msgspec.DecodeError) as error:
             done.problems[name] = str(error)
-            done.puzzles.append(text)
+            done.unreadable.append(text)
     drafts = yield from _add_ticks(due, make_id)
     if drafts:
         done.jobs = yield from enqueue.enqueue(drafts)

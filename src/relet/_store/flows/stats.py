@@ -42,15 +42,15 @@ def _together(counts: Sequence[Count]) -> list[Count]:
     return [Count(TOGETHER, name, number, bucket, peak) for (name, bucket, peak), number in sums.items()]
 
 
-def take_sample() -> Flow[bool]:
+def claim_sample() -> Flow[bool]:
     """Whether it is up to this worker to count jobs in this minute: the first to ask does it.
 
-    It counts with `look.counted_queues`, in which nothing is locked however long it takes, and keeps what it found.
+    It counts with `inspect.counted_queues`, in which nothing is locked however long it takes, and keeps what it found.
     """
     return bool((yield write("stats/claim_sample")))
 
 
-def keep_sample(queues: Sequence[QueueInfo]) -> Flow[None]:
+def save_sample(queues: Sequence[QueueInfo]) -> Flow[None]:
     """Note how many jobs there are in each state."""
     yield BEGIN
     counts, rows = [], []

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from ..._core.release import release
+from ..._version import __version__
 from ..openapi import openapi
 from . import bulk, chains, jobs, monitoring, queues, schedules
 from .endpoint import Call, Endpoint, Limits, answer, at
@@ -32,7 +32,7 @@ __all__ = [
 @at("GET /openapi.json", "read", dict[str, Any], {200: "An OpenAPI 3.1 document"})
 def show_openapi(call: Call, _: None, __: None) -> dict[str, Any]:
     """This API, described."""
-    return openapi(ENDPOINTS, root=quote(call.root, safe="/"), version=release(), tasks=call.app.tasks)
+    return openapi(ENDPOINTS, root=quote(call.root, safe="/"), version=__version__, tasks=call.app.tasks)
 
 
 ENDPOINTS: list[Endpoint] = [

@@ -10,7 +10,7 @@ a job: it is logged, once.
 
 from __future__ import annotations
 
-from ..._core.release import release
+from ..._version import __version__
 
 try:
     from opentelemetry import metrics, trace
@@ -41,7 +41,7 @@ def instrument(
     replaces what was said before.
     """
     uninstrument(app)
-    known = release()
+    known = __version__
     tracer = trace.get_tracer(SCOPE, known, tracer_provider, SCHEMA)
     meter = metrics.get_meter(SCOPE, known, meter_provider, SCHEMA)
     quiet = Quiet()

@@ -1,5 +1,5 @@
--- Leases that ran out, unless the store itself was away (the pulse decides): live workers renew first.
-select j.id, j.attempt, j.losses, j.alone, j.request, j.target, j.max_attempts, j.policy
+-- Jobs whose lease has expired, unless the store itself was away (the pulse decides): live workers renew first.
+select j.id, j.attempt, j.losses, j.alone, j.request, j.target, j.max_attempts, j.policy, j.queue
 from {schema}.jobs j
 where j.expires_at <= {now} and j.state = 'running'
   and exists (select 1 from {schema}.pulse p where p.grace_until <= {now} and p.touched_at between {now} - :gap and {now} + 1)

@@ -1,0 +1,54 @@
+"""What the parts of a worker share at one store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from .._core.schedule import Definition
+from .._store.store import Store
+from .._system import System
+from .._tasks.task import Task
+from ..events import Events
+from .leases import LeaseTable
+from .meter import Meter
+from .reconnect import ReapGuard
+from .timers import Timers
+
+Queues = Sequence[str] | Mapping[str, int | None]
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """The options of `Worker`, checked."""
+
+    lease: float
+    poll_interval: float
+    rest: float
+    keep_finished: float
+    keep_failed: float
+    queues: Queues | None
+
+
+class WorkerContext(Struct, frozen=True, kw_only=True):
+    """Who the worker is, what it works with, and the machine it runs on.
+
+    `store` has connections that handlers cannot use up, `heartbeat_store` some that nothing else can, and
+    `handler_store` is the app's, for what handlers do with their attempts. `system` is the seam for simulated time.
+    """
+
+    worker: str
+    tenant: str | None
+    settings: Settings
+    tasks: Mapping[str, Task[..., Any]]
+    schedules: Mapping[str, Definition]
+    events: Events
+    store: Store
+    heartbeat_store: Store
+    handler_store: Store
+    leases: LeaseTable
+    meter: Meter
+    guard: ReapGuard
+    timers: Timers
+    system: System
