@@ -172,7 +172,7 @@ def promote_all(app: App) -> list[str]:
 
 
 def beat(app: App) -> None:
-    app.store().run(maintenance.beat, grace=0.0)
+    app.store().run(maintenance.record_pulse, grace=0.0)
 
 
 def ids(jobs: list[Job[Any]]) -> list[str]:

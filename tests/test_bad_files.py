@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from relet import App, StoreError, StoreRefused, StoreUnavailable
+from relet import App, StoreUnavailable
 from relet._store import sqlite as sqlite_module
 from relet._store import store as store_module
 from relet._store.sqlite import SQLiteStore, file_system
+from relet.errors import StoreError, StoreRefused
 from tests.homes import inventory
 from tests.test_bad_urls import uses
 
@@ -188,7 +189,8 @@ def test_a_write_that_the_system_refuses_is_told(tmp_path: Path) -> None:
     """A limit of the process on the size of files: an I/O error, not a full disk."""
     script = f"""
 import resource, sys
-from relet import App, StoreError
+from relet import App
+from relet.errors import StoreError
 from relet.store import store
 store.RETRY_SECONDS = 0.2
 app = App("sqlite:///{tmp_path / "shop.db"}")

@@ -17,18 +17,10 @@ from typing import Any
 
 import pytest
 
-from relet import (
-    App,
-    Backoff,
-    InvalidArguments,
-    InvalidInput,
-    InvalidPayload,
-    InvalidTransition,
-    ReletError,
-    UnknownTask,
-)
+from relet import App, Backoff, InvalidInput, ReletError
 from relet._core.ids import make_id
 from relet._tasks.task import PlainTask
+from relet.errors import InvalidArguments, InvalidPayload, InvalidTransition, UnknownTask
 from tests.homes import _any_schema, app, claim, fail, home, inventory  # noqa: F401
 
 UUID4 = "3f2b8f0e-7a51-4a3c-9a55-0d6a9a2f5f10"
@@ -174,8 +166,8 @@ TIMES: dict[str, Row] = {
     "number as a filter": (say("count", created_to=5), InvalidInput, "created_to must be a datetime"),
     "negative timeout": (say("wait", UUID7, timeout=-1), InvalidInput, "timeout must be seconds"),
     "endless timeout": (say("wait", UUID7, timeout=None), InvalidInput, "timeout must be seconds"),
-    "negative retention": (say("prune", finished_for=-1), InvalidInput, "finished_for must be seconds"),
-    "retention that is not a number": (say("prune", failed_for="7d"), InvalidInput, "failed_for must be seconds"),
+    "negative retention": (say("prune", keep_finished=-1), InvalidInput, "keep_finished must be seconds"),
+    "retention that is not a number": (say("prune", keep_failed="7d"), InvalidInput, "keep_failed must be seconds"),
 }
 
 OPTIONS: dict[str, Row] = {

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from relet import App, InvalidArguments, InvalidInput, InvalidPayload, JobNotFound, ScheduleNotFound
+from relet import App, InvalidInput, JobNotFound
+from relet.errors import InvalidArguments, InvalidPayload, ScheduleNotFound
 from tests.homes import _any_schema, app, home  # noqa: F401
 from tests.test_bad_input import UUID4, UUID7, Bad, Odd, Row, check, furnished, say, use, work  # noqa: F401
 

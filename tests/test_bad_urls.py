@@ -16,8 +16,9 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from relet import App, InvalidInput, ReletError, StoreError, StoreRefused, StoreUnavailable
+from relet import App, InvalidInput, ReletError, StoreUnavailable
 from relet._store import store as store_module
+from relet.errors import StoreError, StoreRefused
 from tests.homes import Home, inventory, pg_home, pg_schema  # noqa: F401
 from tests.store.proxy import refusing
 

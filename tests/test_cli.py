@@ -146,7 +146,7 @@ def test_a_module_that_a_package_lacks_is_named(typed: CommandLine, place: Path)
         (("-c", "0"), "concurrency must be a whole number from 1 to 10000, not 0"),
         (("--processes", "0"), "--processes must be from 1 to 1000, not 0"),
         (("--lease", "0"), "lease must be seconds from 0.1 to 86400, not 0"),
-        (("--grace", "nan"), "grace must be seconds"),
+        (("--shutdown-timeout", "nan"), "shutdown_timeout must be seconds"),
         (("--max-jobs", "0"), "max_jobs must be a whole number from 1"),
     ],
 )

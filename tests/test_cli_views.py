@@ -40,7 +40,7 @@ def test_queues_of_too_many_jobs_are_listed_with_the_age_of_their_numbers(
     monkeypatch.setattr(inspect, "MOST_COUNTED", 2)
     shop.many(3)
     assert "no worker has counted them lately" in queue_lines(shop.client.queues())
-    shop.app.store().run(stats.keep_sample, shop.app.store().run(inspect.counted_queues))
+    shop.app.store().run(stats.save_sample, shop.app.store().run(inspect.counted_queues))
     assert re.search(r"counted .* ago", queue_lines(shop.client.queues()))
     monkeypatch.undo()
     assert queue_lines(shop.client.queues()) == ""
@@ -181,7 +181,7 @@ def test_what_has_been_over_for_long_is_pruned(typed: CommandLine, any_shop: Cli
     for job in jobs[:2]:
         any_shop.client.cancel(job)
     assert typed(any_shop.place, "prune", "shop:app")[1] == "removed 0 jobs that were over and 0 that had failed\n"
-    _, said = typed(any_shop.place, "prune", "shop:app", "--finished-for", "0")
+    _, said = typed(any_shop.place, "prune", "shop:app", "--keep-finished", "0")
     assert said.startswith("removed 2 jobs that were over")
     assert any_shop.client.count() == 1
     assert [one.what for one in any_shop.client.audit(limit=2).entries] == ["prune", "prune"]
@@ -228,7 +228,7 @@ def test_schedules_are_put(typed: CommandLine, shop: CliShop) -> None:
         (("schedules", "shop:app", "pause", "a", "b"), "pause takes no more words: b"),
         (("schedules", "shop:app", "put", "nightly", "sweep", "--cron", "99 * * * *"), "99"),
         (("jobs", "shop:app", "--limit", "0"), "limit must be a whole number from 1 to 1000, not 0"),
-        (("prune", "shop:app", "--finished-for", "9999999999"), "finished_for must be seconds"),
+        (("prune", "shop:app", "--keep-finished", "9999999999"), "keep_finished must be seconds"),
     ],
 )
 def test_what_cannot_be_done_is_explained(

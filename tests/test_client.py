@@ -12,20 +12,10 @@ from typing import Any
 
 import pytest
 
-from relet import (
-    App,
-    Draft,
-    InvalidInput,
-    InvalidPayload,
-    InvalidTransition,
-    Job,
-    JobNotFound,
-    KeyTaken,
-    ReletError,
-    State,
-)
+from relet import App, Draft, InvalidInput, Job, JobNotFound, KeyTaken, ReletError, State
 from relet._core.ids import make_id
 from relet._tasks.task import PlainTask
+from relet.errors import InvalidPayload, InvalidTransition
 from tests.homes import Home, _any_schema, app, claim, fail, home, ids, inventory, promote_all, succeed  # noqa: F401
 
 AWKWARD: dict[str, Any] = {
@@ -243,7 +233,7 @@ def test_a_window_whose_job_is_gone_gets_a_clear_answer(app: App, how: str) -> N
     else:
         app.client.complete(first, "done")
         time.sleep(0.01)
-        assert app.client.prune(finished_for=0).finished == 1
+        assert app.client.prune(keep_finished=0).finished == 1
     try:
         assert once.enqueue(2).id != first.id
     except KeyTaken as error:
@@ -414,7 +404,7 @@ def test_the_async_client_does_all_that_the_plain_one_does(app: App) -> None:
         await client.cancel(more[1])
         time.sleep(0.01)
         # What somebody waits for is kept for him; with him gone, the next one takes it.
-        assert sum([(await client.prune(finished_for=0)).finished for _ in range(2)]) == 4
+        assert sum([(await client.prune(keep_finished=0)).finished for _ in range(2)]) == 4
         with pytest.raises(JobNotFound):
             await client.cancel(job)
 

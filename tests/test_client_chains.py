@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
-from relet import App, Chain, HasDependents, InvalidInput, InvalidPayload, InvalidTransition, JobNotFound, State, events
+from relet import App, InvalidInput, JobNotFound, State, events
 from relet._store.flows import lease
 from relet._tasks.task import PlainTask
+from relet.errors import HasDependents, InvalidPayload, InvalidTransition
+from relet.types import Chain
 from tests.homes import _any_schema, app, claim, fail, home, ids, inventory, promote_all, succeed  # noqa: F401
 from tests.schemas import EMPTIED
 
@@ -199,7 +201,7 @@ def test_the_owner_of_a_job_in_a_deleted_chain_loses_its_lease(app: App, task: P
     with app.store().notifier.subscribe("request") as sleeper:
         app.client.delete(grown[0], chain=True)
         assert sleeper.wait(5)
-    assert app.store().run(lease.heed, [held.lease]).lost == [held.lease]
+    assert app.store().run(lease.pending_requests, [held.lease]).lost == [held.lease]
 
 
 def test_the_async_client_means_chains_as_well(app: App, task: PlainTask[..., Any]) -> None:

@@ -83,10 +83,10 @@ def test_prune_removes_what_has_been_over_for_long_enough(app: App) -> None:
     app.client.complete(jobs[0])
     app.client.cancel(jobs[1])
     fail(app, claim(app)[0])
-    kept = app.client.prune(finished_for=3600, failed_for=3600)
+    kept = app.client.prune(keep_finished=3600, keep_failed=3600)
     assert (kept.finished, kept.failed) == (0, 0)
     time.sleep(0.01)
-    gone = app.client.prune(finished_for=0, failed_for=0)
+    gone = app.client.prune(keep_finished=0, keep_failed=0)
     assert (gone.finished, gone.failed) == (2, 1)
     assert app.client.count() == 2
     assert inventory(app.store())["attempts"] == 0, "the history goes with the job"
@@ -97,5 +97,5 @@ def test_prune_takes_as_many_steps_as_it_needs(app: App) -> None:
     app.client.enqueue_many([task.draft(n) for n in range(2500)])
     app.store().run(lease.settle, [(job.lease, Succeeded("null")) for job in claim(app, 2500)], random.random)
     time.sleep(0.01)
-    assert app.client.prune(finished_for=0).finished == 2500
+    assert app.client.prune(keep_finished=0).finished == 2500
     assert app.client.count() == 0

@@ -22,27 +22,14 @@ import psycopg
 import pytest
 
 import relet
-from relet import (
-    App,
-    AsyncClient,
-    Attempt,
-    AttemptRecord,
-    Chain,
-    Client,
-    Draft,
-    Job,
-    ScheduleInfo,
-    Tick,
-    Transaction,
-    Worker,
-    events,
-)
+from relet import App, AsyncClient, Attempt, Client, Draft, Job, Worker, events
 from relet._cli import worker
 from relet._cli.completion import commands_of
 from relet._cli.main import build, parse
 from relet._client.schedules import Schedules
 from relet._tasks.options import Options, TaskOptions
 from relet.errors import AbortReason
+from relet.types import AttemptRecord, Chain, ScheduleInfo, Tick, Transaction
 from tests.conftest import PG_KINDS, SERVERS
 from tests.djangos import settings_in
 from tests.pages import DOCS, EXPECTATION, PAGES, ROOT, Block, Expectations, blocks, commands, new_module, run_python

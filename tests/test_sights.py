@@ -46,9 +46,9 @@ def sample(app: App, now: float | None = None) -> bool:
     """Count the jobs as a worker does once in a minute."""
     store = app.store()
     with at(store, now):
-        if not store.run(stats.take_sample):
+        if not store.run(stats.claim_sample):
             return False
-        store.run(stats.keep_sample, store.run(inspect.counted_queues))
+        store.run(stats.save_sample, store.run(inspect.counted_queues))
     return True
 
 
@@ -300,10 +300,10 @@ def test_counting_all_jobs_takes_no_lock_that_writers_wait_for(shop: App) -> Non
     """A sample is taken, counted and kept in three steps, and only the first and the last write."""
     assert traits_of(inspect.counted_queues).read_only
     work(shop)
-    assert shop.store().run(stats.take_sample)
+    assert shop.store().run(stats.claim_sample)
     found = shop.store().run(inspect.counted_queues)
     work(shop, queue="mail")
-    shop.store().run(stats.keep_sample, found)
+    shop.store().run(stats.save_sample, found)
 
 
 def test_history_gets_coarser_with_age_and_loses_nothing_of_its_sums(shop: App) -> None:
@@ -431,9 +431,9 @@ def test_what_is_done_in_somebodys_name_is_noted_with_it(shop: App) -> None:
     assert entries[1].detail == {"max_running": 3}
     page = ada.audit(limit=2)
     assert [one.id for one in ada.audit(limit=2, before=page.next).entries] == [one.id for one in entries[2:4]]
-    ada.prune(finished_for=5, failed_for=6)
+    ada.prune(keep_finished=5, keep_failed=6)
     assert [(one.what, one.detail) for one in ada.audit(limit=1).entries] == [
-        ("prune", {"finished_for": 5, "failed_for": 6})
+        ("prune", {"keep_finished": 5, "keep_failed": 6})
     ]
 
 

@@ -13,7 +13,7 @@ from relet import Worker
 SETTINGS = {
     "concurrency": int(os.environ.get("BENCH_CONCURRENCY", "10")),
     "lease": float(os.environ.get("BENCH_LEASE", "30")),
-    "poll": float(os.environ.get("BENCH_POLL", "1")),
+    "poll_interval": float(os.environ.get("BENCH_POLL", "1")),
     "queues": json.loads(os.environ.get("BENCH_SERVES", "null")),
     "max_jobs": json.loads(os.environ.get("BENCH_MAX_JOBS", "null")),
 }

@@ -1,66 +1,42 @@
 """Relet: a job queue for Python whose jobs live in your own database.
 
-app, tasks      where tasks are registered and become drafts
-client, aclient what a program says to its jobs
-store           where jobs live: flows (one per verb) and their SQL, for SQLite and PostgreSQL
-worker          claims jobs and runs them under lease
-core            pure: the nouns, the transition table, the errors
+Here are the names that programs type. `relet.types` has what the client returns, `relet.errors` every exception,
+`relet.events` what can be listened to, `relet.web` the dashboard, `relet.contrib` integrations. Modules whose names
+begin with an underscore are private:
+
+    _tasks      functions become tasks, calls become drafts
+    _client     what a program does with its jobs
+    _attempts   what a handler does with its attempt
+    _worker     claims jobs and runs them under lease
+    _store      flows (one for each verb) and their SQL, for SQLite and PostgreSQL
+    _core       pure: the nouns, the transition table, schedules
+    _cli, _web  the command line, the HTTP API and the dashboard
 """
 
 from typing import TYPE_CHECKING, Any
 
-from ._attempts.attempt import AsyncTransaction, Attempt, Transaction
+from ._attempts.attempt import Attempt
 from ._client.async_client import AsyncClient
-from ._client.audit import BulkResult
 from ._client.client import Client
 from ._core.backoff import Backoff
-from ._core.finding import Finding
-from ._core.job import AttemptRecord, BlockerInfo, Chain, Draft, Job, State
-from ._core.schedule import ScheduleInfo, Tick
-from ._core.stats import Histogram, StatPoint
-from ._core.views import (
-    AuditEntry,
-    AuditPage,
-    FailureGroup,
-    Page,
-    QueueInfo,
-    RateInfo,
-    TargetInfo,
-    TargetPage,
-    TargetView,
-)
-from ._core.worker import WorkerInfo
+from ._core.job import Draft, Job, State
 from ._tasks.task import new_id
-from .app import App
 from ._version import __version__
+from .app import App
 from .errors import (
     Aborted,
     Fail,
-    HasDependents,
-    IdempotencyConflict,
-    InvalidArguments,
     InvalidInput,
-    InvalidPayload,
-    InvalidTransition,
     JobCancelled,
     JobFailed,
     JobNotFound,
     KeyTaken,
     LeaseLost,
-    QueryTimeout,
     ReletError,
     Retry,
-    RowRejected,
-    ScheduleNotFound,
-    SchemaMismatch,
     SignalTimeout,
     Snooze,
-    StoreBusy,
-    StoreError,
-    StoreRefused,
     StoreUnavailable,
-    Suspended,
-    UnknownTask,
     WaitTimeout,
 )
 from .logs import JobContext
@@ -72,27 +48,12 @@ __all__ = [
     "Aborted",
     "App",
     "AsyncClient",
-    "AsyncTransaction",
     "Attempt",
-    "AttemptRecord",
-    "AuditEntry",
-    "AuditPage",
     "Backoff",
-    "BlockerInfo",
-    "BulkResult",
-    "Chain",
     "Client",
     "Draft",
     "Fail",
-    "FailureGroup",
-    "Finding",
-    "HasDependents",
-    "Histogram",
-    "IdempotencyConflict",
-    "InvalidArguments",
     "InvalidInput",
-    "InvalidPayload",
-    "InvalidTransition",
     "Job",
     "JobCancelled",
     "JobContext",
@@ -100,40 +61,21 @@ __all__ = [
     "JobNotFound",
     "KeyTaken",
     "LeaseLost",
-    "Page",
-    "QueryTimeout",
-    "QueueInfo",
-    "RateInfo",
     "ReletError",
     "Retry",
-    "RowRejected",
-    "ScheduleInfo",
-    "ScheduleNotFound",
-    "SchemaMismatch",
     "SignalTimeout",
     "Snooze",
-    "StatPoint",
     "State",
-    "StoreBusy",
-    "StoreError",
-    "StoreRefused",
     "StoreUnavailable",
-    "Suspended",
-    "TargetInfo",
-    "TargetPage",
-    "TargetView",
-    "Tick",
-    "Transaction",
-    "UnknownTask",
     "WaitTimeout",
     "Worker",
-    "WorkerInfo",
+    "__version__",
     "new_id",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """The worker is imported when it is asked for: programs that only enqueue need neither it nor an event loop."""
+    """Import the worker on first use: programs that only enqueue need neither it nor an event loop."""
     if name == "Worker":
         from ._worker import Worker
 

@@ -495,7 +495,7 @@ verb("schedules.remove", scheduled, remove_schedule, SCHEDULES)
 
 
 def prune(a: Actor) -> Any:
-    return _counts(a.client.prune(finished_for=0.0, failed_for=0.0))
+    return _counts(a.client.prune(keep_finished=0.0, keep_failed=0.0))
 
 
 def _counts(pruned: Pruned) -> Any:
@@ -545,7 +545,7 @@ verb(
 verb(
     "acting_as prune",
     three_over,
-    ada(lambda c, a: _counts(c.prune(finished_for=0.0))),
+    ada(lambda c, a: _counts(c.prune(keep_finished=0.0))),
     {"delete": delete("b")},
     **STEPS,
 )

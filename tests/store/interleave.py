@@ -147,11 +147,11 @@ class Bench(MovedClock):
 
     def reap(self) -> list[Any]:
         """Reap as if upkeep had been alive all the time."""
-        self.run(maintenance.beat, grace=0.0)
+        self.run(maintenance.record_pulse, grace=0.0)
         return self.run(lease.reap, random.random)
 
     def prune(self, **options: Any) -> maintenance.Pruned:
-        return self.run(maintenance.prune, **{"finished_for": 1.0, "failed_for": 1.0, **options})
+        return self.run(maintenance.prune, **{"keep_finished": 1.0, "keep_failed": 1.0, **options})
 
     def get(self, id: str) -> Job[Any] | None:
         return self.run(inspect.get, id)

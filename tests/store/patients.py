@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from relet import App, Finding
+from relet import App
+from relet.types import Finding
 
 
 def make_app(url: str, schema: str) -> App:

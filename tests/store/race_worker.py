@@ -70,7 +70,7 @@ class Racer:
         self.note("settled", [[job.id, job.version, one.state] for job, one in zip(jobs, settled, strict=True)])
 
     def upkeep(self) -> None:
-        self.store.run(upkeep.beat, grace=0.0)
+        self.store.run(upkeep.record_pulse, grace=0.0)
         self.store.run(promote.promote)
         self.store.run(lease.reap, self.random.random)
 

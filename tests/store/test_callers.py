@@ -18,9 +18,10 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
-from relet import App, Draft, InvalidInput, InvalidTransition, Job, JobNotFound, ReletError, SchemaMismatch, State
+from relet import App, Draft, InvalidInput, Job, JobNotFound, ReletError, State
 from relet._core.ids import make_id
 from relet._tasks.task import PlainTask
+from relet.errors import InvalidTransition, SchemaMismatch
 from tests.clocks import at
 from tests.homes import Home, claim, inventory, pg_app, pg_home, pg_schema  # noqa: F401
 from tests.store.transactions import OWN, POSTGRES_WAYS, Way, alchemy_url

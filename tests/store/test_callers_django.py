@@ -16,9 +16,10 @@ from django.core.exceptions import SynchronousOnlyOperation
 from django.db import DatabaseError, connection, connections, transaction
 from django.db.transaction import TransactionManagementError
 
-from relet import App, InvalidInput, JobNotFound, SchemaMismatch, StoreBusy
+from relet import App, InvalidInput, JobNotFound
 from relet._core.ids import make_id
 from relet._tasks.task import PlainTask
+from relet.errors import SchemaMismatch, StoreBusy
 from tests.clocks import at
 from tests.conftest import PG_KINDS
 from tests.djangos import WAYS, Way, by_hand, configure, database, known_as

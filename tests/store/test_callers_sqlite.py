@@ -19,9 +19,10 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
-from relet import App, InvalidInput, Job, SchemaMismatch, StoreBusy, StoreError
+from relet import App, InvalidInput, Job
 from relet._core.ids import make_id
 from relet._tasks.task import PlainTask
+from relet.errors import SchemaMismatch, StoreBusy, StoreError
 from tests.clocks import at
 from tests.homes import claim, inventory
 from tests.store.test_callers import LONG_AGO, complete_from_outside, drafts_of_all_kinds

@@ -19,7 +19,7 @@ GRACE = 10.0
 
 
 def beat(b: Bench) -> float | None:
-    return b.run(maintenance.beat, grace=GRACE)
+    return b.run(maintenance.record_pulse, grace=GRACE)
 
 
 def reaped(b: Bench) -> int:
@@ -130,6 +130,6 @@ def test_a_schedule_ticks_on_after_the_clock_was_ahead_for_a_moment(b: Bench, ah
     assert ticks(61) == 1
     assert ticks(ahead) == 1
     b.later(-ahead)
-    assert b.run(maintenance.outlook, ["t"]).next_tick == 0
+    assert b.run(maintenance.work_ahead, ["t"]).next_tick == 0
     assert ticks(1) == 0
     assert [ticks(60) for _ in range(3)] == [1, 1, 1]

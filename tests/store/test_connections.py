@@ -20,12 +20,13 @@ from typing import Any
 
 import pytest
 
-from relet import App, StoreBusy
+from relet import App
 from relet._core.filters import Filter
 from relet._store.flows import search
 from relet._store.pool import MAX_IDLE, IdleAsyncConnections, Pool, _sweeper
 from relet._store.postgres import PostgresStore
 from relet._threads import DaemonThreadPool
+from relet.errors import StoreBusy
 from tests.homes import Home, _any_schema, app, home, pg_home, pg_schema  # noqa: F401
 
 

@@ -11,11 +11,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec import structs
 
-from relet import App, Finding
+from relet import App
 from relet._core.worker import WorkerFacts
 from relet._store import migrate
 from relet._store.flows import lease, worker_reports
 from relet._tasks.task import new_id
+from relet.types import Finding
 from tests.clocks import at
 from tests.homes import Home, beat, claim, promote_all
 from tests.store.patients import found, make_app, the

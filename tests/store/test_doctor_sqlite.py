@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from relet import App, Finding
+from relet import App
 from relet._store import migrate
 from relet._store import sqlite as store_sqlite
 from relet._store.doctor import judge_file
 from relet._store.doctor import sqlite as doctor_sqlite
+from relet.types import Finding
 from tests.homes import beat
 
 ALL_CHECKS = {

@@ -62,7 +62,7 @@ def test_a_zombie_shown_beside_the_new_attempt_is_lost_and_the_other_renewed(
     assert job is not None
     assert job.expires_at is not None
     assert job.expires_at.timestamp() == LATER + 50
-    assert (list(answer.renewed), answer.lost, answer.strangers) == ([owner], [zombie], [])
+    assert (list(answer.renewed), answer.lost, answer.unknown) == ([owner], [zombie], [])
 
 
 def test_a_new_attempt_that_the_worker_was_never_told_of_is_found_beside_its_zombie(
@@ -71,7 +71,7 @@ def test_a_new_attempt_that_the_worker_was_never_told_of_is_found_beside_its_zom
     world, zombie, unheard = twice
     with world.at(LATER):
         answer = world.run(lease.renew, "w", [zombie], lease=30.0)
-    assert (answer.lost, answer.strangers) == ([zombie], [unheard])
+    assert (answer.lost, answer.unknown) == ([zombie], [unheard])
 
 
 def test_a_success_that_came_too_late_takes_no_key_for_its_successor(twice: tuple[World, Lease, Lease]) -> None:
@@ -126,7 +126,7 @@ def test_jobs_that_lost_a_worker_are_reported_only_to_those_who_may_claim_them(w
         token = str(uuid.UUID(int=77))
         with world.at(LATER):
             claim = world.run(lease.claim, "w", token, scopes, tasks, want=1, slots=0, lease=30.0, random=half)
-        return claim.marks.suspects
+        return claim.flags.suspects
 
     assert suspects(["t"])
     assert not suspects(["another task"])

@@ -378,7 +378,7 @@ def test_queues_without_limits_do_not_pay(b: Bench) -> None:
     found = b.run(lambda: noted(b.claim_flow(5, ("plain",)), names))
     assert (len(found.jobs), names) == (2, ["claim/claim", "claim/queue_flags"])
     add(b, "aa", queue="plain")
-    b.run(lambda: noted(b.claim_flow(2, ("plain", "rated", "shared"), look=False), names))
+    b.run(lambda: noted(b.claim_flow(2, ("plain", "rated", "shared"), check_flags=False), names))
     assert names == ["claim/claim", "claim/queue_flags", "claim/claim"], "nor those that come first and have enough"
 
 

@@ -15,9 +15,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from relet import App, Job, State, StoreError
+from relet import App, Job, State
 from relet._core.filters import Filter
 from relet._store.flows import search
+from relet.errors import StoreError
 from tests.homes import Home, claim, inventory, pg_home, pg_schema, promote_all, succeed  # noqa: F401
 from tests.servers import PrivateServer
 from tests.store.proxy import Proxy, proxy_to

@@ -13,8 +13,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from relet import App, SchemaMismatch, StoreError
+from relet import App
 from relet._store import migrate
+from relet.errors import SchemaMismatch, StoreError
 from tests.conftest import SERVERS
 from tests.homes import inventory
 from tests.servers import local_names

@@ -169,7 +169,7 @@ class History(RuleBasedStateMachine):
         if grace is not None:
             self.say(
                 lambda: self.model.beat(grace, self.now),
-                maintenance.beat,
+                maintenance.record_pulse,
                 grace=grace,
                 shape=lambda left: left,
             )
@@ -213,7 +213,7 @@ class History(RuleBasedStateMachine):
             return [{name: job[name] for name in CLAIMED} for job in jobs], *waiting
 
         def by_store(claim: lease.Claim) -> tuple[Any, ...]:
-            marks = claim.marks or lease.Marks()
+            marks = claim.flags or lease.QueueFlags()
             jobs = [{name: getattr(job, name) for name in CLAIMED} for job in claim.jobs]
             return jobs, marks.suspects, marks.quarantined
 
@@ -233,7 +233,7 @@ class History(RuleBasedStateMachine):
         answer = self.say(
             lambda: self.model.renew(worker, shown, 30.0, self.now),
             lease.renew, worker, shown, lease=30.0,
-            shape=lambda r: (r.renewed, r.lost, sorted(r.strangers)),
+            shape=lambda r: (r.renewed, r.lost, sorted(r.unknown)),
         )  # fmt: skip
         self.leases += [(worker, held) for held in answer[2] if (worker, held) not in self.leases]
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from relet import App, IdempotencyConflict, InvalidTransition, State
+from relet import App, State
 from relet._store.flows import maintenance, operations
+from relet.errors import IdempotencyConflict, InvalidTransition
 from tests.clocks import at
 from tests.homes import Home
 
@@ -160,7 +161,7 @@ def test_an_audited_change_is_noted_once(app: App) -> None:
 def test_old_answers_are_pruned_and_recent_ones_are_not(app: App) -> None:
     store, job = app.store(), waiting(app)
     app.client.pause(job)
-    keep = {"finished_for": 1e6, "failed_for": 1e6}
+    keep = {"keep_finished": 1e6, "keep_failed": 1e6}
     clock = store.run(clock_of)
     with at(store, clock + 3600):
         store.run(maintenance.prune, **keep)

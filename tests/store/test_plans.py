@@ -286,7 +286,9 @@ def load(store: PostgresStore) -> None:
 
 def claim(on: Explainer, want: int, *scopes: Scope, look: bool = True) -> list[Claimed]:
     token = str(uuid.uuid4())
-    return on.run(lease.claim, "w", token, scopes, ["race"], want=want, lease=30.0, random=lambda: 0.5, look=look).jobs
+    return on.run(
+        lease.claim, "w", token, scopes, ["race"], want=want, lease=30.0, random=lambda: 0.5, check_flags=look
+    ).jobs
 
 
 def everything(on: Explainer, now: float) -> None:
@@ -301,11 +303,11 @@ def everything(on: Explainer, now: float) -> None:
     assert len(jobs) == 250
     assert on.run(look.queued_tasks, ["default", "empty"]) == {"default": {"race"}}
     assert len(on.run(lease.renew, "w", [job.lease for job in jobs], lease=30.0).renewed) == 250
-    assert len(on.run(lease.heed, [job.lease for job in jobs]).locked) == 250
+    assert len(on.run(lease.pending_requests, [job.lease for job in jobs]).locked) == 250
     on.run(lease.progress, {job.lease: Progress(1) for job in jobs[:10]})
     _settle(on, jobs[:200])
     on.clock = lambda: now + 100
-    on.run(maintenance.beat, grace=0.0)
+    on.run(maintenance.record_pulse, grace=0.0)
     assert len(on.run(lease.reap, lambda: 0.5)) == 50
     on.clock = None
     _promote(on, now)
@@ -360,7 +362,7 @@ def _chains(on: Explainer, finished: list[str]) -> None:
 
 
 def _look(on: Explainer, finished: str) -> None:
-    on.run(maintenance.outlook)
+    on.run(maintenance.work_ahead)
     assert "default" in on.run(look.queue_names)
     seen = len(on.plans)
     assert "default" in {info.queue for info in on.run(look.queues)}
@@ -409,7 +411,7 @@ def problems(plans: list[Plan]) -> list[str]:
 def check_claim(on: Explainer, queue: str) -> None:
     """100 jobs. To find them costs little. To write them costs what it must: for each a new version of the row (two or
     three buffers), and its entries in `jobs_pkey`, which is three levels deep here, and in `jobs_leased`."""
-    assert len(claim(on, 100, Scope(queue, 100), look=False)) == 100
+    assert len(claim(on, 100, Scope(queue, 100), check_flags=False)) == 100
     (plan,) = on.plans
     found, written = plan.buffers_found, plan.buffers_written
     assert found < 500, f"{found} buffers to find the jobs:\n{plan}"
@@ -437,7 +439,7 @@ def check_functions(on: Explainer) -> None:
         return int(row[0])
 
     on.run(control.set_queue, "default", max_running=1000)
-    jobs = claim(on, 20, Scope("default", 20), look=False)
+    jobs = claim(on, 20, Scope("default", 20), check_flags=False)
     before = walks()
     on.raw.execute(f"select * from {on.schema}.lock_limits('{{default}}')".encode())
     on.run(lease.settle_succeeded, sorted(job.lease for job in jobs), ["null"] * len(jobs))

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from relet import App, QueryTimeout
+from relet import App
 from relet._store import query
 from relet._store.query import Flow, read, read_only
 from relet._store.time_limit import reading_until
+from relet.errors import QueryTimeout
 
 SLOW = {
     "postgres": "select 'slow in {schema}', pg_sleep(600)",

@@ -320,7 +320,7 @@ def test_ticks_of_a_pause_are_not_made_up_for(b: Bench) -> None:
     assert info(b, "all").next_at is None
     b.later(600)
     assert tick(b).jobs == []
-    assert b.run(maintenance.outlook, ["t"]).next_tick is None
+    assert b.run(maintenance.work_ahead, ["t"]).next_tick is None
     resumed = b.run(schedules.resume, "all")
     assert not resumed.paused
     assert tick(b).jobs == []
@@ -434,8 +434,8 @@ def test_a_task_that_nobody_knows_does_not_fire_and_is_nothing_to_look_at(b: Ben
     put(b, "unknown", every=1.0, given=draft("nobodys"))
     b.later(5)
     assert tick(b).jobs == []
-    assert b.run(maintenance.outlook, ["t"]).next_tick is None
-    assert b.run(maintenance.outlook, ["nobodys"]).next_tick == pytest.approx(-4, abs=0.01)
+    assert b.run(maintenance.work_ahead, ["t"]).next_tick is None
+    assert b.run(maintenance.work_ahead, ["nobodys"]).next_tick == pytest.approx(-4, abs=0.01)
 
 
 def test_a_zone_that_this_machine_lacks_holds_up_nobody_and_loses_no_tick_for_those_who_have_it(b: Bench) -> None:
@@ -449,15 +449,15 @@ def test_a_zone_that_this_machine_lacks_holds_up_nobody_and_loses_no_tick_for_th
     assert [job.task for job in first.jobs] == ["t"]
     assert list(first.problems) == ["puzzle"]
     assert "no time zone 'Mars/Crater'" in first.problems["puzzle"]
-    again = tick(b, without=first.puzzles)
+    again = tick(b, without=first.unreadable)
     assert (again.jobs, again.problems) == ([], {})
-    ahead = b.run(maintenance.outlook, ["t"], without=first.puzzles).next_tick
+    ahead = b.run(maintenance.work_ahead, ["t"], without=first.unreadable).next_tick
     assert ahead is not None
     assert ahead > HOUR, "only what can be followed is looked forward to"
     assert [one.name for one in b.run(schedules.schedules)] == ["plain", "puzzle"]
     b.query("update {s}schedules set definition = replace(cast(definition as text), 'Mars/Crater', 'Etc/UTC')"
             f"{'::json' if b.on_postgres else ''} where name = 'puzzle'")  # fmt: skip
-    (late,) = tick(b, without=first.puzzles).jobs
+    (late,) = tick(b, without=first.unreadable).jobs
     assert late.run_at.timestamp() == at("2027-01-01T03:00")
 
 
@@ -466,7 +466,7 @@ def test_a_definition_that_is_no_definition_is_a_puzzle_as_well(b: Bench) -> Non
     b.query("update {s}schedules set definition = '[\"a later format\"]'")
     found = tick(b.later(60))
     assert list(found.problems) == ["strange"]
-    assert found.puzzles == ['["a later format"]']
+    assert found.unreadable == ['["a later format"]']
 
 
 def test_a_definition_that_cannot_be_read_hides_no_other_and_can_be_steered(b: Bench) -> None:
@@ -508,7 +508,7 @@ def test_ticks_go_after_a_while_unless_their_chains_live(b: Bench) -> None:
     b.succeed(running[over.id])
     b.succeed(running[goes_on.id], continue_with=draft())
     b.later(8 * DAY)
-    b.prune(finished_for=7 * DAY, failed_for=7 * DAY)
+    b.prune(keep_finished=7 * DAY, keep_failed=7 * DAY)
     assert {one.job for one in ticks(b, "daily")} == {lives.id, goes_on.id}
 
 

@@ -60,7 +60,7 @@ def test_a_zombie_is_told_that_it_lost_when_both_leases_are_renewed_together(b: 
         expires = b.query("select expires_at from {s}jobs")[0][0]
         stamp = expires if isinstance(expires, float | int) else expires.timestamp()
         assert stamp == b.now + 30, "the live lease was not renewed"
-        assert not answer.strangers
+        assert not answer.unknown
         assert len(answer.renewed) == 1
         assert answer.lost == [old.lease]
 
@@ -125,7 +125,7 @@ def test_an_owner_past_its_expiry_that_was_not_reaped_may_renew_and_settle(b: Be
 def test_a_reaper_does_not_overwrite_what_was_completed_meanwhile(pg: Bench) -> None:
     job = pg.take()
     pg.later(60)
-    pg.run(maintenance.beat, grace=0.0)
+    pg.run(maintenance.record_pulse, grace=0.0)
     owner = pg.session()
     owner.leave_open(lease.settle([(job.lease, Succeeded("1"))], half))
     assert Background(lambda: pg.run(lease.reap, half)).result(5) == []
@@ -137,7 +137,7 @@ def test_a_reaper_does_not_overwrite_what_was_completed_meanwhile(pg: Bench) -> 
 def test_an_owner_whose_job_is_being_reaped_waits_and_is_told_that_it_lost(pg: Bench) -> None:
     job = pg.take()
     pg.later(60)
-    pg.run(maintenance.beat, grace=0.0)
+    pg.run(maintenance.record_pulse, grace=0.0)
     reaper = pg.session()
     assert len(reaper.leave_open(lease.reap(half))) == 1
     answer = pg.renew(job.lease)
@@ -153,7 +153,7 @@ def test_a_lease_renewed_while_the_reaper_looks_is_not_reaped(pg: Bench) -> None
     """The reaper's snapshot still shows the old expiry: it must look again once it has the lock."""
     jobs = [pg.take() for _ in range(2)]
     pg.later(60)
-    pg.run(maintenance.beat, grace=0.0)
+    pg.run(maintenance.record_pulse, grace=0.0)
     for _ in range(50):
         renewing = Background(lambda: pg.renew(*(job.lease for job in jobs)))
         reaped = pg.run(lease.reap, half)
@@ -329,8 +329,8 @@ def test_a_claim_whose_answer_was_lost_is_found_by_the_next_renewal(b: Bench) ->
     b.enqueue(draft(), draft())
     lost = b.claim()
     answer = b.renew(known.lease)
-    assert sorted(answer.strangers) == sorted(job.lease for job in lost)
-    assert b.settle(*((one, Released()) for one in answer.strangers)) == [State.QUEUED] * 2
+    assert sorted(answer.unknown) == sorted(job.lease for job in lost)
+    assert b.settle(*((one, Released()) for one in answer.unknown)) == [State.QUEUED] * 2
     assert {job.attempt for job in b.claim()} == {1}
 
 
@@ -340,7 +340,7 @@ def test_a_lost_claim_of_a_job_whose_older_lease_the_worker_still_knows_is_found
     (new,) = b.claim()  # the answer is lost: the worker knows only the old lease
     answer = b.renew(old.lease)
     assert answer.lost == [old.lease]
-    assert answer.strangers == [new.lease]
+    assert answer.unknown == [new.lease]
 
 
 def test_a_claim_that_committed_after_its_client_had_gone_is_found(pg: Bench) -> None:
@@ -357,7 +357,7 @@ def test_a_claim_that_committed_after_its_client_had_gone_is_found(pg: Bench) ->
     blocker.roll_back()
     blocker.execute("rollback")
     thread.result()
-    assert len(pg.renew().strangers) == 1
+    assert len(pg.renew().unknown) == 1
 
 
 def drive_and_commit(session, flow):  # type: ignore[no-untyped-def]

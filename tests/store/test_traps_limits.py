@@ -37,7 +37,7 @@ def test_an_expired_owner_under_a_limit_of_one_is_reaped_before_another_runs(b: 
     b.add()
     assert b.claim(1) == []
     b.later(60)
-    b.run(maintenance.beat, grace=0.0)
+    b.run(maintenance.record_pulse, grace=0.0)
     assert len(b.claim(1)) == 1
     answer = b.renew(old.lease)
     assert answer.lost == [old.lease]
@@ -222,5 +222,7 @@ def test_nothing_is_taken_in_advance_where_starts_are_counted(b: Bench) -> None:
 def test_a_claim_that_knows_of_the_limit_serves_the_queue_when_that_is_lifted(b: Bench) -> None:
     b.enqueue(*(draft() for _ in range(3)))
     scopes, known = [lease.Scope("default", 5)], frozenset({"default"})
-    found = b.run(lease.claim, "w", token(), scopes, ["t"], want=5, lease=30.0, random=half, look=False, limited=known)
+    found = b.run(
+        lease.claim, "w", token(), scopes, ["t"], want=5, lease=30.0, random=half, check_flags=False, limited=known
+    )
     assert len(found.jobs) == 3

@@ -124,12 +124,12 @@ def test_a_paused_head_costs_no_promotes(b: Bench) -> None:
     b.add(target="x")
     done = b.promote()
     assert (done.promoted, done.more, done.next_due) == ([], False, None)
-    outlook = b.run(maintenance.outlook)
+    outlook = b.run(maintenance.work_ahead)
     assert (outlook.nudged, outlook.next_due) == (False, None)
     b.run(control.resume, head)
     b.run(control.pause, head)
     assert b.promote().promoted == []
-    assert not b.run(maintenance.outlook).nudged
+    assert not b.run(maintenance.work_ahead).nudged
 
 
 @pytest.mark.parametrize("timed", [True, False])

@@ -114,7 +114,7 @@ def test_a_job_is_not_taken_away_while_a_step_of_it_is_under_way(pg: Bench) -> N
 def test_a_step_that_waited_for_the_reaper_is_refused(pg: Bench) -> None:
     job = pg.take()
     pg.later(100)
-    pg.run(maintenance.beat, grace=0.0)
+    pg.run(maintenance.record_pulse, grace=0.0)
     reaper = pg.session()
     assert len(reaper.leave_open(lease.reap(half))) == 1
     late = Background(lambda: pg.run(completion.keep, job.lease, "step", "a", "1", None))

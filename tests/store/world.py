@@ -49,7 +49,7 @@ class World(MovedClock):
 
     def reap(self, now: float = LATER) -> list[str]:
         with self.at(now):
-            self.run(maintenance.beat, grace=0.0)
+            self.run(maintenance.record_pulse, grace=0.0)
             return [change.id for change in self.run(lease.reap, half)]
 
     def get(self, id: str) -> Job[Any] | None:

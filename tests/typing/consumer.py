@@ -9,12 +9,13 @@ from typing import Any, TypeVar, assert_type
 from uuid import UUID
 
 from relet import App as RealApp
-from relet import AsyncClient, JobCancelled, JobFailed, ScheduleInfo, Tick
+from relet import AsyncClient, JobCancelled, JobFailed
 from relet import Client as RealClient
 from relet._attempts.attempt import Attempt
 from relet._core.backoff import Backoff
 from relet._core.job import Draft, Job
 from relet._tasks.task import ConfiguredTask, Enqueues, EnqueuesAsync, Task, TaskRegistry
+from relet.types import ScheduleInfo, Tick
 
 R = TypeVar("R")
 

@@ -123,7 +123,7 @@ class Stage:
         self.run(lease.settle, [(claimed.lease, outcome)], lambda: chance, at=at)
 
     def reap(self, at: float) -> None:
-        self.run(maintenance.beat, grace=0.0, every=-1e12, at=at)
+        self.run(maintenance.record_pulse, grace=0.0, every=-1e12, at=at)
         self.run(lease.reap, self.dice.random, at=at)
 
     def promote(self, at: float) -> None:
@@ -165,7 +165,7 @@ def here_again(app: App) -> None:
     stage.run(schedules.tick, *tick, at=stage.now)
     for number, worker in enumerate(WORKERS):
         if worker != LOST:
-            held = stage.run(lease.renew, worker, [], lease=LEASE).strangers
+            held = stage.run(lease.renew, worker, [], lease=LEASE).unknown
             stage.run(lease.renew, worker, held, lease=LEASE, at=stage.now - 2 - 2 * number)
 
 

@@ -11,10 +11,10 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from relet import App, StoreBusy
+from relet import App
 from relet._web.api import ENDPOINTS, Call, answer, find, still_encoded
 from relet._web.problems import Refusal
-from relet.errors import SchemaMismatch
+from relet.errors import SchemaMismatch, StoreBusy
 from tests.homes import Home
 from tests.web.asking import READ, Asking, ask, charge, shop  # noqa: F401
 

@@ -308,6 +308,6 @@ def test_numbers_that_were_not_counted_for_this_page_say_of_when_they_are(
     assert "too many jobs" not in ask(empty, path)[1]
     monkeypatch.setattr(looks, "MOST_COUNTED", 2)
     assert "these numbers are of the newest jobs only" in ask(empty, path)[1]
-    empty.store().run(stats.keep_sample, empty.store().run(looks.counted_queues))
+    empty.store().run(stats.save_sample, empty.store().run(looks.counted_queues))
     page = ask(empty, path)[1]
     assert "these numbers were counted <time" in " ".join(page.split())

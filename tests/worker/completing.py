@@ -216,7 +216,7 @@ def reap(stage: Stage, attempt: Attempt) -> None:
     past, now = ("now() - interval '1 hour'", "now()") if home.is_postgres else ("1", "unixepoch()")
 
     def taken() -> bool:
-        return bool(app.store().run(lease.heed, [attempt.job.lease]).lost)
+        return bool(app.store().run(lease.pending_requests, [attempt.job.lease]).lost)
 
     for _ in range(10):
         run_sql(

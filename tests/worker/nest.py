@@ -19,7 +19,7 @@ def _hatch(queue: str, lease: float) -> int:
     if pid:
         return pid
     try:
-        asyncio.run(Worker(app, queues=[queue], concurrency=4, lease=lease, poll=0.1).run())
+        asyncio.run(Worker(app, queues=[queue], concurrency=4, lease=lease, poll_interval=0.1).run())
     finally:
         os._exit(0)
 

@@ -83,7 +83,16 @@ class Theatre:
 
     def worker(self, *options: str, url: str | None = None, **environment: str) -> WorkerProcess:
         """Start one, with a short lease unless told otherwise. `environment`: what else its process shall have."""
-        command = ["relet", "worker", "tests.worker.victim:app", "--lease", str(LEASE), "--poll", "0.2", *options]
+        command = [
+            "relet",
+            "worker",
+            "tests.worker.victim:app",
+            "--lease",
+            str(LEASE),
+            "--poll-interval",
+            "0.2",
+            *options,
+        ]
         return self.program(*command, url=url, **environment)
 
     def program(self, *command: str, url: str | None = None, **environment: str) -> WorkerProcess:

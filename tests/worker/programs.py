@@ -255,7 +255,7 @@ class Shop:
 
     def start(self, *options: str, ready: bool = True) -> Program:
         """A worker; waits until it works, or its supervisor has started the first process."""
-        program = self.run("worker", "shop:app", "--poll", "0.1", *options)
+        program = self.run("worker", "shop:app", "--poll-interval", "0.1", *options)
         if ready:
             program.says("the worker processes" if "--processes" in options else " slots, ")
         return program

@@ -142,7 +142,7 @@ def test_an_abort_is_raised_in_the_handler_before_it_is_killed(child_app: App, t
 
 def test_a_worker_that_stops_takes_its_children_along(child_app: App, tmp_path: Path) -> None:
     place = tmp_path / "pids"
-    with working(child_app, concurrency=1, grace=0.0):
+    with working(child_app, concurrency=1, shutdown_timeout=0.0):
         job = enqueue(child_app, "sleep_through", str(place))
         until(lambda: place.exists() and len(place.read_text().split()) == 2)
     pids = [int(pid) for pid in place.read_text().split()]

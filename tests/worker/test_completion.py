@@ -13,8 +13,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from relet import App, Attempt, Fail, InvalidInput, InvalidPayload, InvalidTransition, Retry, Snooze, State, StoreBusy
+from relet import App, Attempt, Fail, InvalidInput, Retry, Snooze, State
 from relet._attempts import runtime
+from relet.errors import InvalidPayload, InvalidTransition, StoreBusy
 from tests.homes import claim
 from tests.worker.completing import FENCED, WAYS, Begin, Stage, Undo
 from tests.worker.working import state, until

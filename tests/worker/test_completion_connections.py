@@ -119,7 +119,7 @@ def _each(stage: Stage, scene: Scene, before: Before = lambda attempt: False) ->
     """
     tasks = on_connections(stage, scene, before) + on_django(stage, scene, before)
     with working(stage.app, lease=30.0, concurrency=1) as worker:
-        worker._stations[0].heartbeat.stop()  # so that zombies do not hear of their loss
+        worker._sessions[0].heartbeat.stop()  # so that zombies do not hear of their loss
         yield stage.app.client.enqueue_many([task.draft() for task in tasks])
 
 

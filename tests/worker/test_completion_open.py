@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from relet import Aborted, App, Attempt, Backoff, InvalidTransition, State
+from relet import Aborted, App, Attempt, Backoff, State
 from relet._core.ids import make_id
 from relet._worker import Worker
-from relet.errors import ReletError
+from relet.errors import InvalidTransition, ReletError
 from tests.homes import beat
 from tests.worker.completing import ON_POSTGRES, Begin, Stage
 from tests.worker.working import PATIENCE, connect, over, state, until, until_state, working
@@ -86,7 +86,7 @@ def test_a_transaction_left_open_is_not_reaped_while_it_is_open(stage: Stage) ->
 
 def test_a_worker_stops_although_a_transaction_was_left_open(stage: Stage) -> None:
     leaving = Leaving(stage)
-    with working(stage.app, lease=30.0, grace=0.1) as worker:
+    with working(stage.app, lease=30.0, shutdown_timeout=0.1) as worker:
         job = leaving.task.enqueue()
         until(lambda: leaving.left)
         worker.stop()
@@ -142,7 +142,7 @@ def test_a_cancel_that_was_requested_before_the_completion_does_not_undo_it(stag
 
     async def scene(attempt: Attempt, begin: Begin) -> None:
         (worker,) = workers
-        worker._stations[0].heartbeat.stop()
+        worker._sessions[0].heartbeat.stop()
         for thread in threading.enumerate():
             if thread.name.endswith("heartbeat"):
                 thread.join(PATIENCE)

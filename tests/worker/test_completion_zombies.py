@@ -110,8 +110,8 @@ class Robbery:
             jobs = client.enqueue_many(drafts)
             for _ in jobs:
                 assert self._started.acquire(timeout=PATIENCE)
-            worker._stations[0].heartbeat.stop()
-            worker._stations[0].drain()
+            worker._sessions[0].heartbeat.stop()
+            worker._sessions[0].drain()
             if self.fate in WITH_HEIRS:
                 stack.enter_context(working(self.stage.app, lease=30.0, concurrency=number))
                 stack.callback(self._buried.set)
@@ -186,7 +186,7 @@ def test_a_zombie_that_wrote_before_it_lost_its_lease_loses_what_it_wrote(stage:
         return "a zombie's"
 
     with stage.playing(writes_first, ("transaction", "own"), worker={"lease": 30.0}) as (worker, jobs):
-        worker._stations[0].heartbeat.stop()
+        worker._sessions[0].heartbeat.stop()
         until(lambda: len(robbery.told) == 2)
         for _, job in stage.ends(("transaction", "own"), jobs):
             assert (job.state, job.attempt, job.losses) == (State.SUCCEEDED, 2, 1)

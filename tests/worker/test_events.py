@@ -64,7 +64,7 @@ def test_one_of_each_kind_is_told_when_the_store_can_show_it(app: App) -> None:
     beat(app)
     dead = work.enqueue("reaped")
     take(app, seconds=0.1)
-    with working(app, lease=2.0, grace=0.0):
+    with working(app, lease=2.0, shutdown_timeout=0.0):
         jobs = {how: work.enqueue(how) for how in ("fine", "retry", "snooze", "fail", "cancel", "pause", "complete")}
         jobs |= {how: work.enqueue(how) for how in ("delete", "shutdown")}
         later = work.using(delay=600).enqueue("fine")

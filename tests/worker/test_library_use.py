@@ -17,10 +17,11 @@ from typing import Any
 
 import pytest
 
-from relet import App, Attempt, Backoff, InvalidInput, Job, SchemaMismatch, Worker, events
+from relet import App, Attempt, Backoff, InvalidInput, Job, Worker, events
 from relet._core.job import Outcome
 from relet._worker import maintenance
 from relet._worker.execution import Execution
+from relet.errors import SchemaMismatch
 from tests.homes import _any_schema, app, home  # noqa: F401
 from tests.servers import Server
 from tests.worker.programs import PATIENCE, pg_server, until  # noqa: F401
@@ -28,7 +29,7 @@ from tests.worker.working import working
 
 
 def worker_of(app: App, **options: Any) -> Worker:
-    return Worker(app, poll=0.1, **options)
+    return Worker(app, poll_interval=0.1, **options)
 
 
 def add_greet(app: App) -> Callable[[str], Job[str]]:
@@ -334,7 +335,7 @@ def test_an_app_without_tasks_has_no_use_for_a_worker(memory_app: App) -> None:
         ({"tenants": {"acme": 0}}, "the slots of tenant acme"),
         ({"concurrency": 0}, "concurrency"),
         ({"lease": 0.0}, "lease"),
-        ({"grace": -1.0}, "grace"),
+        ({"shutdown_timeout": -1.0}, "shutdown_timeout"),
         ({"max_jobs": 0}, "max_jobs"),
     ],
 )
@@ -402,7 +403,7 @@ def greet_elsewhere(name: str) -> str:
 def serve():
     jobs = [task.enqueue("Ada") for task in (greet, greet_plainly, greet_elsewhere)]
     async def main():
-        worker = Worker(app, poll=0.1)
+        worker = Worker(app, poll_interval=0.1)
         running = asyncio.create_task(worker.run())
         for job in jobs:
             assert await app.aclient.result(job, timeout=15) == "Hello, Ada"

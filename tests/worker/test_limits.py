@@ -26,7 +26,7 @@ def test_a_queue_at_its_limit_goes_on_with_every_job_that_ends(two_apps: App) ->
 
     two_apps.client.limit_queue("default", max_running=2)
     two_apps.client.enqueue_many([quick.draft() for _ in range(50)])
-    with working(two_apps, poll=NEVER):
+    with working(two_apps, poll_interval=NEVER):
         until(lambda: two_apps.client.count(state=["queued", "running"]) == 0)  # `wait` would wake the worker, too
 
 
@@ -45,12 +45,12 @@ def test_another_worker_goes_on_when_a_job_of_this_one_ends(pg_home: Home) -> No
     async def second() -> None: ...
 
     one.client.limit_queue("default", max_running=1)
-    with working(one, poll=NEVER), working(other, poll=NEVER) as waiting:
+    with working(one, poll_interval=NEVER), working(other, poll_interval=NEVER) as waiting:
         first.enqueue()
         until(lambda: one.client.count(state="running") == 1)
         second.enqueue()
-        (its_lane,) = waiting._stations[0].lanes
-        until(lambda: its_lane._limits, "it has seen the limit")
+        (its_producer,) = waiting._sessions[0].producers
+        until(lambda: its_producer._limits, "it has seen the limit")
         go_on.set()
         until(lambda: one.client.count(state=["queued", "running"]) == 0)
     one.close()

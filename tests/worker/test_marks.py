@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from relet import App, Job, State
 from tests.homes import Home
 from tests.worker.working import over, run_sql, until, working
@@ -54,22 +52,11 @@ def test_a_new_queue_is_found_while_a_backlog_lasts(two_apps: App) -> None:
     """By a worker that serves every queue, and has not heard of this one."""
     two_apps.task(_quick)
     with working(two_apps, lease=30.0) as worker:
-        (lane,) = worker._stations[0].lanes
-        lane._claim_some = keeping(lane)  # type: ignore[method-assign]
+        (producer,) = worker._sessions[0].producers
+        producer._wait_after = lambda found: producer._go_on()  # type: ignore[method-assign]  # as under a backlog
         late = two_apps.lookup("_quick").using(queue="new").enqueue()
         (done,) = over(two_apps, late, timeout=60)
     assert done.state is State.SUCCEEDED
 
 
 async def _quick() -> None: ...
-
-
-def keeping(lane: Any) -> Any:
-    """Claims that always bring all that was wanted, as under a backlog without end."""
-    claim = lane._claim_some
-
-    def claim_some() -> tuple[Any, bool]:
-        found, _ = claim()
-        return found, found is not None
-
-    return claim_some

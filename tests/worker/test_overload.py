@@ -37,7 +37,7 @@ def test_a_claim_that_takes_long_gives_nothing_back(two_homes: Home, two_apps: A
             ran.append(number)
 
         worker = stack.enter_context(working(app, concurrency=2, lease=30.0))
-        (lane,) = worker._stations[0].lanes
+        (producer,) = worker._sessions[0].producers
         over(two_apps, *two_apps.client.enqueue_many([note.draft(n) for n in range(100)]))  # it learns: they are quick
         two_apps.client.pause_queue("default")
         two_apps.client.enqueue_many([note.draft(n) for n in range(100, 400)])
@@ -50,7 +50,7 @@ def test_a_claim_that_takes_long_gives_nothing_back(two_homes: Home, two_apps: A
             with closing(connect(two_homes, app)) as other:
                 other.execute("begin immediate")
                 other.execute(f"update {prefix(two_homes, app)}queues set paused = 0")
-                until(lambda: lane.claiming)
+                until(lambda: producer.is_claiming)
                 time.sleep(SLOW)
                 other.commit()
         until(lambda: len(ran) == 400)
@@ -64,14 +64,14 @@ def test_what_would_wait_behind_a_long_job_goes_back_and_stays_there(two_apps: A
     waiting = [note.draft(n) for n in range(5, 10)]
     app.client.enqueue_many([*(note.draft(n) for n in range(5)), block.draft(), *waiting])
     with working(app, concurrency=1, lease=30.0) as worker:
-        (lane,) = worker._stations[0].lanes
+        (producer,) = worker._sessions[0].producers
         assert running.wait(20)
         until(lambda: all(state(app, one.id) is State.QUEUED for one in waiting))
-        claims = lane.last_in_vain
+        claims = producer.last_empty_claim
         versions = [app.client.get(one.id).version for one in waiting]  # type: ignore[union-attr]
         time.sleep(1.2)
         assert [app.client.get(one.id).version for one in waiting] == versions, "not taken in advance again"  # type: ignore[union-attr]
-        assert lane.last_in_vain == claims, "there is no room to claim for"
+        assert producer.last_empty_claim == claims, "there is no room to claim for"
         go_on.set()
         until(lambda: len(ran) == 10)
     assert ran == list(range(10))
@@ -81,14 +81,14 @@ def test_a_slow_job_in_one_slot_leaves_the_others_what_was_taken_in_advance(two_
     app = two_apps
     note, block, ran, running, go_on = blockade(app)
     with working(app, concurrency=2, lease=30.0) as worker:
-        (lane,) = worker._stations[0].lanes
+        (producer,) = worker._sessions[0].producers
         block.enqueue()
         assert running.wait(20)
         for begin in range(0, 500, 100):
             app.client.enqueue_many([note.draft(n) for n in range(begin, begin + 100)])
             until(lambda: len(ran) == begin + 100)  # noqa: B023
-        until(lambda: lane._stuck == 1)
-        assert lane._ahead() > 0, "the other slot is quick"
+        until(lambda: producer.slots._stuck == 1)
+        assert producer.slots._ahead() > 0, "the other slot is quick"
         go_on.set()
     assert outcomes(two_homes, app) == []
 
@@ -103,21 +103,21 @@ def test_a_hiccup_of_the_store_does_not_hide_what_comes_back_to_its_place(pg_hom
     first = note.enqueue(0)
     (taken,) = take(app, seconds=60.0)
     with working(app, concurrency=2, lease=30.0) as worker:
-        (lane,) = worker._stations[0].lanes
+        (producer,) = worker._sessions[0].producers
         over(app, *[note.enqueue(n) for n in range(1, 6)])
 
         def hiccup(seconds: float) -> None:
             """One that falls into a look through everything. Any other claim that waits for the lock is let go."""
             for _ in range(50):
                 with writes_held_up(pg_home, app):
-                    until(lambda: lane.claiming)
+                    until(lambda: producer.is_claiming)
                     time.sleep(0.05)  # it has decided by now where to look
-                    if lane.claiming and lane._cursor._queues["default"].whole:
+                    if producer.is_claiming and producer._cursor._queues["default"].whole:
                         time.sleep(seconds)
                         return
             pytest.fail("no claim looked through everything")
 
-        until(lambda: hiccup(0.1) or lane._cursor._queues["default"].slow)  # type: ignore[func-returns-value]
+        until(lambda: hiccup(0.1) or producer._cursor._queues["default"].slow)  # type: ignore[func-returns-value]
         hiccup(3.0)
         begin = time.monotonic()
         app.store().run(lease.settle, [(taken.lease, Released("for somebody else"))], random.random)

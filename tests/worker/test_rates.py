@@ -104,7 +104,7 @@ def test_an_idle_worker_starts_the_next_as_soon_as_there_is_room(two_apps: App) 
 
     app.client.limit_queue("default", rate=1, per=0.4)
     jobs = [work.enqueue() for _ in range(5)]
-    with working(app, poll=5.0, concurrency=2):
+    with working(app, poll_interval=5.0, concurrency=2):
         starts = [job.started_at.timestamp() for job in over(app, *jobs) if job.started_at]
     gaps = [b - a for a, b in pairwise(sorted(starts))]
     assert all(0.4 - CLOSE <= gap < 0.6 for gap in gaps), gaps
@@ -118,7 +118,7 @@ def test_a_rate_that_is_lifted_or_raised_lets_waiting_jobs_go_at_once(two_apps: 
 
     app.client.limit_queue("default", rate=1, per=3600)
     jobs = [work.enqueue() for _ in range(6)]
-    with working(app, poll=5.0):
+    with working(app, poll_interval=5.0):
         until(lambda: app.client.count(state="succeeded") == 1)
         waiting = [job for job in jobs if app.client.get(job).state is State.QUEUED]  # type: ignore[union-attr]
         assert "may start 1 jobs in 3600 s, and has; there is room in 3" in app.client.explain(waiting[0])[0]

@@ -73,7 +73,7 @@ def waiting_task(app: App, kind: str) -> Task[[str], str]:
 @pytest.mark.parametrize("kind", ["async", "thread", "process"])
 def test_a_request_reaches_a_running_handler_at_once_and_decides_its_end(app: App, kind: str, tmp_path: Path) -> None:
     task, notes = waiting_task(app, kind), Notes(tmp_path)
-    with working(app, lease=30.0, poll=1.0):
+    with working(app, lease=30.0, poll_interval=1.0):
         jobs = {verb: task.enqueue(str(tmp_path / verb)) for verb in REASONS}
         until(lambda: all(notes.read(verb) for verb in REASONS), "all of them run")
         asked = time.monotonic()
@@ -165,7 +165,7 @@ def test_a_request_comes_with_the_beat_if_no_notification_does(memory_app: App) 
     with working(memory_app, lease=0.6) as worker:
         job = wait.enqueue()
         until(lambda: seen)
-        worker._stations[0].heartbeat.heed = lambda: None  # type: ignore[method-assign]
+        worker._sessions[0].heartbeat.check_requests = lambda: None  # type: ignore[method-assign]
         memory_app.client.cancel(job)
         until_state(memory_app, job, State.CANCELLED)
     assert seen == ["started", "cancelled"]
@@ -194,8 +194,8 @@ def test_requests_reach_jobs_that_were_taken_in_advance(app: App) -> None:
             assert found is not None
             say(app, verb, found)
         told = {draft.id for draft in waiting.values()}
-        held = worker._stations[0].held
-        until(lambda: not [run for run in held.runs() if run.job.id in told and run.attempt.aborted is None])
+        session = worker._sessions[0]
+        until(lambda: not [run for run in session.executions() if run.job.id in told and run.attempt.aborted is None])
         go_on.set()
         until(lambda: 999 in ran)
         until_state(app, waiting["cancel"].id, State.CANCELLED)

@@ -59,13 +59,13 @@ def live_jobs_and_cursors(home: Home, app: App, workers: list[Worker]) -> str:
     columns = "id, state, wait, suspect, rank, seq, attempt, version, worker, expires_at"
     with closing(connect(home, app)) as connection:
         jobs = connection.execute(f"select {columns} from {prefix(home, app)}jobs order by seq").fetchall()
-    lanes = [
-        f"{lane.worker}: {lane.running} running, {len(lane._waiting)} waiting, {lane._cursor._queues}"
+    producers = [
+        f"{worker.id}: {one.slots.running} running, {one.slots.waiting} waiting, {one._cursor._queues}"
         for worker in workers
-        for station in worker._stations
-        for lane in station.lanes
+        for session in worker._sessions
+        for one in session.producers
     ]
-    return "\n".join([f"live jobs ({columns}):", *map(str, jobs), f"lanes at {time.monotonic():.2f}:", *lanes])
+    return "\n".join([f"live jobs ({columns}):", *map(str, jobs), f"producers at {time.monotonic():.2f}:", *producers])
 
 
 def test_one_job_for_each_tick_with_several_workers_and_none_left_out(two_homes: Home) -> None:
@@ -148,7 +148,7 @@ def test_a_schedule_is_added_changed_run_paused_and_removed_while_workers_run(tw
         until(lambda: ran.count(what) >= number)
         assert time.monotonic() - begin < 2.0
 
-    with working(app, poll=5.0):
+    with working(app, poll_interval=5.0):
         assert app.client.schedules.all() == []
         app.client.schedules.put("s", note.draft("first"), every=0.1)
         soon("first", 3)
@@ -211,8 +211,8 @@ def test_what_nobody_can_follow_does_not_make_upkeep_spin(
 ) -> None:
     """A task that no worker knows, and a time zone that this machine lacks; the others are followed."""
     looks: list[float] = []
-    look = Maintenance.look
-    monkeypatch.setattr(Maintenance, "look", lambda self: looks.append(time.monotonic()) or look(self))
+    check = Maintenance.check
+    monkeypatch.setattr(Maintenance, "check", lambda self: looks.append(time.monotonic()) or check(self))
     app, stranger = two_homes.app(), two_homes.app()
 
     @stranger.task

@@ -16,7 +16,7 @@ import pytest
 from relet import App, Attempt, State
 from relet._core.stats import BOUNDS
 from relet._worker.execution import Execution
-from relet._worker.reporter import _add, _Times
+from relet._worker.meter import _Histogram
 from tests.homes import Home, beat
 from tests.worker.working import connect, never_reap, over, run_sql, state, until, until_state, working
 
@@ -56,7 +56,7 @@ def test_a_handler_that_ends_while_its_outcome_is_sorted_does_not_lose_it(
         looks[run.job.id] += 1
         return looks[run.job.id] == 1
 
-    monkeypatch.setattr(Execution, "may_be_open", property(may_be_open))
+    monkeypatch.setattr(Execution, "may_have_open_completion", property(may_be_open))
 
     @memory_app.task
     def work() -> str:
@@ -225,15 +225,15 @@ def test_a_job_that_runs_alone_waits_until_the_others_are_settled(tmp_path: Path
     jobs = [work.enqueue(name) for name in ("first", "second")]
     run_sql(home, app, "update {t}jobs set losses = 2, suspect = 2")
     with working(app, lease=30.0) as worker:
-        (station,) = worker._stations
-        settle = station.settler._settle
+        (session,) = worker._sessions
+        settle = session.settler._settle
 
         def slowly(batch: list[Any], **options: Any) -> None:
             time.sleep(0.2)
             settling.set()
             settle(batch, **options)
 
-        station.settler._settle = slowly  # type: ignore[method-assign]
+        session.settler._settle = slowly  # type: ignore[method-assign]
         over(app, *jobs)
     app.close()
     assert settling.is_set()
@@ -243,9 +243,9 @@ def test_a_job_that_runs_alone_waits_until_the_others_are_settled(tmp_path: Path
 
 def test_many_durations_are_counted_as_each_of_them_would_be() -> None:
     seconds = [*BOUNDS, *(bound * 1.5 for bound in BOUNDS), 0.0, 1e9]
-    together, singly = _Times(), _Times()
-    _add(together, list(seconds))
+    together, singly = _Histogram(), _Histogram()
+    together.add(list(seconds))
     for one in seconds:
-        _add(singly, [one])
+        singly.add([one])
     assert together.classes == singly.classes
     assert together.total == pytest.approx(singly.total)

@@ -89,7 +89,7 @@ def test_what_was_taken_in_advance_goes_back_uncounted(shop: Shop) -> None:
 
 def test_when_the_grace_is_over_jobs_are_aborted_and_given_back_or_paused(shop: Shop) -> None:
     jobs = {task: shop.one(task) for task in (*HOLDING, "hold_or_pause")}
-    worker = shop.start("--grace", "0.3")
+    worker = shop.start("--shutdown-timeout", "0.3")
     shop.started(*jobs.values())
     assert worker.send(signal.SIGTERM).code() == 0
     for job in jobs.values():
@@ -149,7 +149,7 @@ def test_a_worker_that_has_stopped_exits_in_good_order_whatever_signals_come_lat
 
 
 def test_handlers_that_catch_everything_do_not_hold_up_the_exit(shop: Shop) -> None:
-    workers = [shop.start("-c", "3", "--grace", "0.3"), shop.start("-c", "3")]
+    workers = [shop.start("-c", "3", "--shutdown-timeout", "0.3"), shop.start("-c", "3")]
     jobs = [job for task in DEAF for job in shop.enqueue(task, number=2)]
     shop.started(*jobs)
     for signals, worker in enumerate(workers, start=1):
@@ -159,7 +159,7 @@ def test_handlers_that_catch_everything_do_not_hold_up_the_exit(shop: Shop) -> N
 
 
 def test_a_blocked_event_loop_does_not_hold_up_the_exit(shop: Shop) -> None:
-    workers = [shop.start("-c", "1", "--grace", grace) for grace in ("0.3", "300", "300")]
+    workers = [shop.start("-c", "1", "--shutdown-timeout", grace) for grace in ("0.3", "300", "300")]
     jobs = shop.enqueue("block_the_loop", number=3)
     shop.started(*jobs)
     with nobody_can_write(shop):  # so that the second signal takes its time
@@ -179,7 +179,7 @@ def test_a_thread_whose_job_is_settled_is_not_waited_for(shop: Shop) -> None:
 
 
 def test_a_slot_that_rests_between_jobs_is_not_waited_for(shop: Shop) -> None:
-    worker = shop.start("--delay", "60")
+    worker = shop.start("--rest", "60")
     shop.one("quick")
     shop.over("succeeded")
     assert worker.send(signal.SIGTERM).code(SOON) == 0
@@ -194,7 +194,7 @@ def test_an_idle_worker_stops_with_the_database_down(fragile_shop: Shop, fragile
 
 
 def test_exit_does_not_hang_with_the_database_down(fragile_shop: Shop, fragile_server: PrivateServer) -> None:
-    workers = [fragile_shop.start("-c", "4", "--grace", grace) for grace in ("0.3", "300", "300")]
+    workers = [fragile_shop.start("-c", "4", "--shutdown-timeout", grace) for grace in ("0.3", "300", "300")]
     jobs = [job for task in (*STUCK, "deaf") for job in fragile_shop.enqueue(task, number=3)]
     fragile_shop.started(*jobs)
     fragile_server.stop()

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from relet import App, Attempt, Backoff, InvalidTransition, JobNotFound, SignalTimeout, State
+from relet import App, Attempt, Backoff, JobNotFound, SignalTimeout, State
 from relet._tasks.task import PlainTask
-from relet.errors import Suspended
+from relet.errors import InvalidTransition, Suspended
 from tests.homes import Home, promote_all
 from tests.worker.working import PATIENCE, connect, error_of, over, state, until, working
 
@@ -267,7 +267,7 @@ def test_a_signal_at_the_very_moment_of_falling_asleep_wakes(two_apps: App) -> N
             app.client.signal(id, "go")
             took = min(time.monotonic() - begin, 0.2)  # as long as it takes on this machine just now
 
-    with working(app, concurrency=8, poll=5.0):
+    with working(app, concurrency=8, poll_interval=5.0):
         threads = [threading.Thread(target=signaller) for _ in range(10)]
         for thread in threads:
             thread.start()

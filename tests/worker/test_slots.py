@@ -148,7 +148,7 @@ def test_a_slot_rests_between_two_jobs_if_told_to(app: App) -> None:
     async def work() -> None:
         times.append(time.monotonic())
 
-    with working(app, concurrency=1, delay=0.1):
+    with working(app, concurrency=1, rest=0.1):
         over(app, *app.client.enqueue_many([work.draft() for _ in range(4)]))
     assert all(later - sooner >= 0.099 for sooner, later in pairwise(times))
 
@@ -186,7 +186,7 @@ def test_an_idle_worker_runs_a_job_on_time_and_never_early(app: App) -> None:
     async def now() -> float:
         return time.time()
 
-    with working(app, poll=1.0, lease=30.0):
+    with working(app, poll_interval=1.0, lease=30.0):
         app.client.result(now.enqueue(), timeout=20)
         late = []
         for delay in (0.15, 0.31, 0.47):
@@ -216,7 +216,7 @@ def test_a_lone_job_is_settled_at_once(memory_app: App) -> None:
     @memory_app.task
     async def work() -> None: ...
 
-    with working(memory_app, lease=30.0, poll=1.0):
+    with working(memory_app, lease=30.0, poll_interval=1.0):
         over(memory_app, work.enqueue())
         begin = time.monotonic()
         for _ in range(20):

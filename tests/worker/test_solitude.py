@@ -20,8 +20,8 @@ from tests.worker.working import Crowd, over, run_sql, state, until, working
 SLACK = 1.5  # seconds that a loaded machine may add
 
 
-def solitude_of(worker: Worker) -> Quarantine:
-    return worker._stations[0].lanes[0]._solitude
+def quarantine_of(worker: Worker) -> Quarantine:
+    return worker._sessions[0].producers[0]._quarantine
 
 
 def quarantined(home: Home, app: App, task: Task[..., Any]) -> Job[Any]:
@@ -32,11 +32,11 @@ def quarantined(home: Home, app: App, task: Task[..., Any]) -> Job[Any]:
     return job
 
 
-def window(solitude: Quarantine) -> float:
+def window(quarantine: Quarantine) -> float:
     """How long free slots wait, the next time that they do."""
-    until(lambda: solitude.wanted)
+    until(lambda: quarantine.is_closed)
     begin = time.monotonic()
-    until(lambda: not solitude.wanted)
+    until(lambda: not quarantine.is_closed)
     return time.monotonic() - begin
 
 
@@ -62,17 +62,17 @@ def test_free_slots_never_wait_for_more_than_two_seconds(two_homes: Home, two_ap
             beside.append(crowd.inside)
 
     with working(app, concurrency=3, lease=30.0) as worker:
-        solitude = solitude_of(worker)
+        quarantine = quarantine_of(worker)
         long.enqueue()
         until(lambda: crowd.inside == 1)
         job = quarantined(two_homes, app, suspect)
-        assert window(solitude) < EMPTY_WITHIN + SLACK
+        assert window(quarantine) < EMPTY_WITHIN + SLACK
         over(app, quick.enqueue())
-        solitude._pause, solitude._not_before = LONGEST_PAUSE, 0.0  # it has tried in vain for a long time
-        assert window(solitude) < EMPTY_WITHIN + SLACK
+        quarantine._pause, quarantine._not_before = LONGEST_PAUSE, 0.0  # it has tried in vain for a long time
+        assert window(quarantine) < EMPTY_WITHIN + SLACK
         over(app, *[quick.enqueue() for _ in range(5)])
         assert state(app, job) is State.QUEUED
-        assert solitude._not_before > time.monotonic() + LONGEST_PAUSE / 2, "and not soon again"
+        assert quarantine._not_before > time.monotonic() + LONGEST_PAUSE / 2, "and not soon again"
         stop.set()
         over(app, job)
     assert beside == [1], "it ran alone, as soon as nothing ran beside it"
@@ -99,11 +99,11 @@ def test_never_do_all_workers_wait_at_once(two_homes: Home, two_apps: App, stop:
         client.enqueue_many([draft.using(queue=queue).draft() for queue in ("one", "two")])
         until(lambda: crowd.inside == 2)
         job = quarantined(two_homes, two_apps, two_apps.lookup("suspect"))
-        waits = [solitude_of(one), solitude_of(two)]
+        waits = [quarantine_of(one), quarantine_of(two)]
         seen: set[int] = set()
 
         def both_had_a_window() -> bool:
-            wanted = [solitude.wanted for solitude in waits]
+            wanted = [quarantine.is_closed for quarantine in waits]
             seen.update(place for place, one in enumerate(wanted) if one)
             if all(wanted):
                 both.append(time.monotonic())
@@ -155,7 +155,7 @@ def test_between_two_jobs_of_a_single_slot_it_need_not_wait(two_homes: Home, two
     with working(app, concurrency=1) as worker:
         app.client.enqueue_many([backlog.draft() for _ in range(400)])
         until(lambda: app.client.count(state="succeeded", task="backlog") > 0)
-        solitude_of(worker)._not_before = float("inf")  # what runs takes too long to wait for
+        quarantine_of(worker)._not_before = float("inf")  # what runs takes too long to wait for
         job = quarantined(two_homes, app, suspect)
         over(app, job)
         assert app.client.count(state="queued", task="backlog") > 0, "there was always something else to do"

@@ -353,7 +353,7 @@ def test_steps_and_signals_go_with_the_job(app: App) -> None:
     app.client.delete(jobs[1])
     assert _details(app) == (1, 1)
     with at(app.store(), time.time() + 3600):
-        app.store().run(maintenance.prune, finished_for=60.0, failed_for=60.0)
+        app.store().run(maintenance.prune, keep_finished=60.0, keep_failed=60.0)
     assert app.client.get(jobs[2]) is None
     assert _details(app) == (0, 0)
 

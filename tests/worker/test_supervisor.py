@@ -16,7 +16,7 @@ SOON = 8.0
 
 def pair(shop: Shop, *options: str) -> Program:
     """Two processes with a slot each, both at work."""
-    program = shop.run("worker", "shop:app", "--processes", "2", "-c", "1", "--poll", "0.1", *options)
+    program = shop.run("worker", "shop:app", "--processes", "2", "-c", "1", "--poll-interval", "0.1", *options)
     shop.noted("WorkerStarted", times=2)
     return program
 
@@ -115,7 +115,7 @@ def test_further_signals_are_passed_on(shop: Shop, signals: int) -> None:
 
 def test_a_process_that_has_done_its_share_is_replaced_and_nothing_is_lost(shop: Shop) -> None:
     jobs = shop.enqueue("quick", 0.01, number=100)
-    options = ("--max-jobs", "20", "--processes", "2", "-c", "4", "--poll", "0.1")
+    options = ("--max-jobs", "20", "--processes", "2", "-c", "4", "--poll-interval", "0.1")
     program = shop.run("worker", "shop:app", *options)
     shop.over("succeeded")
     program.says("the next starts in 0 s")
@@ -125,7 +125,7 @@ def test_a_process_that_has_done_its_share_is_replaced_and_nothing_is_lost(shop:
 
 
 def test_a_process_that_has_grown_too_large_is_replaced_and_nothing_is_lost(shop: Shop) -> None:
-    program = shop.run("worker", "shop:app", "--max-rss", "200", "--poll", "0.1")
+    program = shop.run("worker", "shop:app", "--max-rss", "200", "--poll-interval", "0.1")
     job = shop.one("hoard", 200)
     shop.started(job)
     program.says("MiB are in use: stopping").says("the next starts in 0 s")

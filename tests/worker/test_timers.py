@@ -11,13 +11,14 @@ from itertools import pairwise
 
 import pytest
 
+from relet._system import SYSTEM
 from relet._worker.timers import Timers
 from tests.worker.working import until
 
 
 @pytest.fixture
 def timers() -> Iterator[Timers]:
-    made = Timers()
+    made = Timers(SYSTEM)
     yield made
     made.stop()
 
@@ -27,7 +28,7 @@ def soon(seconds: float = 0.02) -> float:
 
 
 def test_nothing_is_started_before_there_is_something_to_do(timers: Timers) -> None:
-    assert timers._thread is None
+    assert not timers._is_started
 
 
 def test_many_are_called_in_the_order_of_their_moments_and_not_before(timers: Timers) -> None:

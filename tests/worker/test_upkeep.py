@@ -119,12 +119,12 @@ def test_pruning_removes_what_has_been_over_for_long_enough(app: App) -> None:
     def bad() -> None:
         raise ValueError("no")
 
-    with working(app, finished_for=0.0, failed_for=0.0) as worker:
+    with working(app, keep_finished=0.0, keep_failed=0.0) as worker:
         jobs = [fine.enqueue() for _ in range(3)] + [bad.enqueue()]
         over(app, *jobs)
         keep = fine.using(delay=600).enqueue()
         time.sleep(0.01)
-        worker._stations[0].upkeep.prune()
+        worker._sessions[0].maintenance.pruner.prune()
         assert [app.client.get(job) for job in jobs] == [None] * 4
         assert state(app, keep) is State.PENDING
 
@@ -136,7 +136,7 @@ def test_pruning_leaves_what_is_young(memory_app: App) -> None:
     with working(memory_app) as worker:
         job = fine.enqueue()
         over(memory_app, job)
-        worker._stations[0].upkeep.prune()
+        worker._sessions[0].maintenance.pruner.prune()
         assert state(memory_app, job) is State.SUCCEEDED
 
 
@@ -146,7 +146,7 @@ def test_upkeep_that_fails_is_logged_and_the_rest_goes_on(memory_app: App, caplo
 
     called = threading.Event()
     with working(memory_app) as worker:
-        upkeep = worker._stations[0].upkeep
+        upkeep = worker._sessions[0].maintenance
         until(lambda: min(upkeep._due.values()) > 0.0)
 
         def fail() -> float:
@@ -154,7 +154,7 @@ def test_upkeep_that_fails_is_logged_and_the_rest_goes_on(memory_app: App, caplo
             raise RuntimeError("for once")
 
         upkeep._due[fail] = 0.0
-        upkeep._sleeper.wake()
+        upkeep.loop.wake()
         assert called.wait(20)
         over(memory_app, work.using(delay=0.05).enqueue())
         until(lambda: "for once" in caplog.text)

@@ -23,7 +23,7 @@ from relet._worker import Worker
 from tests.homes import Home
 
 PATIENCE = 20.0  # seconds: long enough for a loaded machine, and never waited for in full by a test that passes
-QUICK: dict[str, Any] = {"lease": 1.0, "poll": 0.1, "grace": 1.0}
+QUICK: dict[str, Any] = {"lease": 1.0, "poll_interval": 0.1, "shutdown_timeout": 1.0}
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def working(app: App, **options: Any) -> Iterator[Worker]:
 
     async def run() -> None:
         waiting = asyncio.ensure_future(worker.run())
-        while not waiting.done() and not any(one.heartbeat for one in worker._stations):
+        while not waiting.done() and not any(one.heartbeat for one in worker._sessions):
             await asyncio.sleep(0.001)
         started.set()
         await waiting

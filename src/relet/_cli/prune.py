@@ -20,8 +20,8 @@ def add_to(commands: Any) -> None:
     )
     add_app(parser)
     add = parser.add_argument
-    add("--finished-for", type=duration, default="7d", metavar="S", help="over for longer than this (default 7d)")
-    add("--failed-for", type=duration, default="30d", metavar="S", help="failed for longer than this (default 30d)")
+    add("--keep-finished", type=duration, default="7d", metavar="S", help="over for longer than this (default 7d)")
+    add("--keep-failed", type=duration, default="30d", metavar="S", help="failed for longer than this (default 30d)")
     parser.set_defaults(run=run)
 
 
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
             advance(so_far.finished + so_far.failed)
             check()
 
-        gone = client.prune(finished_for=options.finished_for, failed_for=options.failed_for, on_step=step)
+        gone = client.prune(keep_finished=options.keep_finished, keep_failed=options.keep_failed, on_step=step)
     if options.json:
         output.as_json({"finished": gone.finished, "failed": gone.failed, "partitions": gone.partitions})
         return 0

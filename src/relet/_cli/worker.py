@@ -49,9 +49,15 @@ def add_to(commands: Any) -> None:
     add(
         "--lease", type=float, default=30.0, metavar="S", help="seconds that a job is held without renewal (default 30)"
     )
-    add("--grace", type=float, default=300.0, metavar="S", help="seconds for running jobs to end (default 300)")
-    add("--poll", type=float, default=1.0, metavar="S", help="look so often when nothing is heard (default 1)")
-    add("--delay", type=float, default=0.0, metavar="S", help="seconds that a slot rests between two jobs (default 0)")
+    add(
+        "--shutdown-timeout",
+        type=float,
+        default=300.0,
+        metavar="S",
+        help="seconds for running jobs to end (default 300)",
+    )
+    add("--poll-interval", type=float, default=1.0, metavar="S", help="look so often when nothing is heard (default 1)")
+    add("--rest", type=float, default=0.0, metavar="S", help="seconds that a slot rests between two jobs (default 0)")
     add("--tenant", action="append", metavar="NAME=SLOTS", help="serve this tenant with so many slots; repeatable")
     add("--max-jobs", type=int, metavar="N", help="replace a process after so many jobs")
     add("--max-rss", type=int, metavar="MIB", help="replace a process once it holds so much memory")
@@ -92,9 +98,9 @@ def make_worker(app: App, options: argparse.Namespace) -> Worker:
         queues=None if options.queue is None else dict(_pair(one, "--queue") for one in options.queue),
         concurrency=options.concurrency,
         lease=options.lease,
-        grace=options.grace,
-        poll=options.poll,
-        delay=options.delay,
+        shutdown_timeout=options.shutdown_timeout,
+        poll_interval=options.poll_interval,
+        rest=options.rest,
         tenants=None if options.tenant is None else dict(_tenant(one) for one in options.tenant),
         max_jobs=options.max_jobs,
         max_rss=options.max_rss,

@@ -254,12 +254,12 @@ class AsyncClient:
     async def prune(
         self,
         *,
-        finished_for: float = 7 * DAY,
-        failed_for: float = 30 * DAY,
+        keep_finished: float = 7 * DAY,
+        keep_failed: float = 30 * DAY,
         on_step: Callable[[Pruned], object] | None = None,
     ) -> Pruned:
         return await change_in_thread(
-            self._plain.prune, finished_for=finished_for, failed_for=failed_for, on_step=on_step
+            self._plain.prune, keep_finished=keep_finished, keep_failed=keep_failed, on_step=on_step
         )
 
     async def doctor(self) -> list[Finding]:

@@ -308,15 +308,15 @@ class Client(Inspection):
     def prune(
         self,
         *,
-        finished_for: float = 7 * DAY,
-        failed_for: float = 30 * DAY,
+        keep_finished: float = 7 * DAY,
+        keep_failed: float = 30 * DAY,
         on_step: Callable[[Pruned], object] | None = None,
     ) -> Pruned:
         """Remove jobs that have been over for longer than this, in small steps; `on_step` is told how far it is."""
-        validate.seconds("finished_for", finished_for)
-        validate.seconds("failed_for", failed_for)
-        said = AuditAction("prune", "jobs", {"finished_for": finished_for, "failed_for": failed_for})
-        return _prune(self.store, self._hand, said, finished_for, failed_for, on_step)
+        validate.seconds("keep_finished", keep_finished)
+        validate.seconds("keep_failed", keep_failed)
+        said = AuditAction("prune", "jobs", {"keep_finished": keep_finished, "keep_failed": keep_failed})
+        return _prune(self.store, self._hand, said, keep_finished, keep_failed, on_step)
 
     def doctor(self) -> list[Finding]:
         """Look at the store for what may hurt: each finding says what was seen, and what to do.
@@ -428,8 +428,8 @@ def _prune(
     store: Store,
     hand: AuditedStore,
     said: AuditAction,
-    finished_for: float,
-    failed_for: float,
+    keep_finished: float,
+    keep_failed: float,
     on_step: Callable[[Pruned], object] | None,
 ) -> Pruned:
     finished = failed = keys = 0
@@ -439,12 +439,12 @@ def _prune(
     except StoreRefused as error:  # pruning needs fewer rights
         log.warning("partitions for the days to come cannot be made here: %s", error)
     store.run(stats.roll_up)
-    dropped = store.drop_old(finished_for)
+    dropped = store.drop_old(keep_finished)
     beyond: str | None = ""
     while beyond is not None:
         stale, beyond = hand.step(said, maintenance.prune_stale_keys, beyond, most=store.prune_at_once)
         keys += stale
-    ages = {"keep_finished": finished_for, "keep_failed": failed_for}
+    ages = {"keep_finished": keep_finished, "keep_failed": keep_failed}
     while True:
         *removed, more = hand.step(said, maintenance.prune_counted, **ages, most=store.prune_at_once)
         finished, failed, keys = finished + removed[0], failed + removed[1], keys + removed[2]

@@ -24,8 +24,8 @@ from starlette.responses import FileResponse, PlainTextResponse, RedirectRespons
 from .._client.inspection import reading_until
 from .._client.web_sessions import EndedSessions
 from .._core.redact import redactor, without_passwords
-from .._version import __version__
 from .._threads import DaemonThreadPool
+from .._version import __version__
 from ..app import App
 from ..errors import ReletError
 from . import api, pages

@@ -117,11 +117,7 @@ class Producer:
         if found.flags is not None and self._follow(found.flags):
             return 0.0
         enough = min(want, MAX_CLAIMED, free) if found.limited else min(want, MAX_CLAIMED)
-        if len(found.jobs) < enough:
-            return self._wait_after(found)
-        if sent - self._names_at >= NAMES_EVERY:
-            self._find_queues()
-        return 0.0
+        return self._wait_after(found) if len(found.jobs) < enough else self._go_on()
 
     def _follow(self, flags: QueueFlags) -> bool:
         """Suspects, jobs to be run alone, and limits decide how the next claim is made. True: it follows at once."""
@@ -131,6 +127,12 @@ class Producer:
         self.slots.may_claim_ahead = not self._rescues
         self._settler.wake_after_settling(self.loop.wake, bool(limits))
         return (flags.quarantined and self._quarantine.begin(self)) or more
+
+    def _go_on(self) -> float:
+        """There was all that was wanted, so there is a backlog. New queues are found even so."""
+        if self._now() - self._names_at >= NAMES_EVERY:
+            self._find_queues()
+        return 0.0
 
     def _wait_after(self, found: Claim) -> float:
         """There was less than wanted. Returns how long to wait for news; 0 if there is something to look at first."""

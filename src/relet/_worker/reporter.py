@@ -10,10 +10,10 @@ import os
 import socket
 from collections.abc import Callable
 
-from .._version import __version__
 from .._core.worker import WorkerFacts
 from .._store.flows import inspect, stats, worker_reports
 from .._store.retry import RetryFor
+from .._version import __version__
 from ..errors import ReletError
 from .context import WorkerContext
 from .loop import Loop

@@ -53,14 +53,15 @@ MIB = 1024 * 1024
 
 
 class Worker:
-    """Runs the jobs of an app until told to stop.
+    """Runs the jobs of an app until it is stopped.
 
-    `queues`: names, or names with slots of their own (`{"billing": 4, "mail": None}`); by default every queue.
-    `concurrency`: slots of all queues that have none of their own. `lease`: seconds that a job is held without renewal,
-    unless its task says otherwise. `grace`: seconds that running jobs have to end after `stop`. `delay`: seconds that a
-    slot rests between two jobs. `tenants`: slots by tenant, in place of `concurrency`. `max_jobs`, `max_rss`: stop
-    after so many jobs, or MiB of memory. `poll`: how often to look when nothing is heard. `finished_for`,
-    `failed_for`: how long jobs that are over are kept. `name`: what its id begins with, by default the host's.
+    `queues`: names, or names with their own slots (`{"billing": 4, "mail": None}`); by default every queue.
+    `concurrency`: slots that all other queues share. `lease`: seconds that a job is held without renewal, unless its
+    task has a lease. `shutdown_timeout`: seconds that running jobs have to end after `stop`. `poll_interval`: seconds
+    between two claims while no notification comes. `rest`: seconds that a slot rests between two jobs. `tenants`: slots
+    by tenant, in place of `concurrency`. `max_jobs`, `max_rss`: stop after so many jobs, or at so many MiB of memory.
+    `keep_finished`, `keep_failed`: seconds until jobs that ended are deleted. `name`: how its id begins, by default
+    with the name of the host.
     """
 
     def __init__(
@@ -70,14 +71,14 @@ class Worker:
         queues: Queues | None = None,
         concurrency: int = 10,
         lease: float = 30.0,
-        grace: float = 300.0,
-        poll: float = 1.0,
-        delay: float = 0.0,
+        shutdown_timeout: float = 300.0,
+        poll_interval: float = 1.0,
+        rest: float = 0.0,
         tenants: Mapping[str, int] | None = None,
         max_jobs: int | None = None,
         max_rss: int | None = None,
-        finished_for: float = 7 * DAY,
-        failed_for: float = 30 * DAY,
+        keep_finished: float = 7 * DAY,
+        keep_failed: float = 30 * DAY,
         name: str | None = None,
     ) -> None:
         if not app.tasks:
@@ -87,15 +88,15 @@ class Worker:
         self.name = validate.key("name", name or socket.gethostname())
         self.id = ""  # by which the store knows it: made when it runs, so that no two are alike
         self._app = app
-        self._grace = validate.seconds("grace", grace)
+        self._shutdown_timeout = validate.seconds("shutdown_timeout", shutdown_timeout)
         self._max_jobs = None if max_jobs is None else validate.whole("max_jobs", max_jobs, 1, 2**62)
         self._max_rss = None if max_rss is None else validate.whole("max_rss", max_rss, 1, 2**40)
         self._settings = Settings(
             lease=validate.seconds("lease", lease, least=0.1, most=DAY),
-            poll_interval=validate.seconds("poll", poll, least=0.01, most=3600),
-            rest=validate.seconds("delay", delay),
-            keep_finished=validate.seconds("finished_for", finished_for),
-            keep_failed=validate.seconds("failed_for", failed_for),
+            poll_interval=validate.seconds("poll_interval", poll_interval, least=0.01, most=3600),
+            rest=validate.seconds("rest", rest),
+            keep_finished=validate.seconds("keep_finished", keep_finished),
+            keep_failed=validate.seconds("keep_failed", keep_failed),
             queues=queues,
         )
         slots_by_queues(queues, 1)
@@ -308,10 +309,10 @@ class Worker:
         for session in self._sessions:
             session.drain()
         running = sum(session.running for session in self._sessions)
-        said = (self.id, running, self._grace)
+        said = (self.id, running, self._shutdown_timeout)
         log.info("worker %s: stopping; %d jobs are running and have %g s to end", *said, extra={"worker": self.id})
         self._wait_for_claims()
-        self._wait_until_empty(self._grace, self._hurrying)
+        self._wait_until_empty(self._shutdown_timeout, self._hurrying)
         runs = [run for session in self._sessions for run in session.executions() if not run.is_settling]
         for run in runs:
             run.abort("shutdown")

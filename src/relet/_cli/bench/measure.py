@@ -91,7 +91,7 @@ def _timed(what: str, number: int, chunk: int, send: Callable[[int], object]) ->
 def _worker(place: Scratch, processes: int, slots: int) -> Iterator[Callable[[], None]]:
     """A `relet worker` of the scratch store; what is yielded raises if it has ended."""
     command = [sys.executable, "-m", "relet", "worker", f"{bench_app.__name__}:app", "--log-level", "error"]
-    options = ["--processes", str(processes), "-c", str(slots), "--grace", "5"]
+    options = ["--processes", str(processes), "-c", str(slots), "--shutdown-timeout", "5"]
     environment = {**os.environ, bench_app.URL: place.url, bench_app.SCHEMA: place.schema}
     with tempfile.TemporaryFile("w+") as log:
         # In a new session: Ctrl-C is for this process, which ends the worker before it removes the store.

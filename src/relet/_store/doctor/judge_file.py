@@ -96,7 +96,7 @@ def _room(facts: Place) -> list[Finding]:
     if facts.free >= DISK_WARN:
         return [Finding("disk", "ok", seen)]
     text = f"{seen}: when it is full nothing can be enqueued, claimed or settled"
-    advice = "make room: app.client.prune() with a shorter finished_for lets the file grow no further"
+    advice = "make room: app.client.prune() with a shorter keep_finished lets the file grow no further"
     return [Finding("disk", "error" if facts.free < DISK_ERROR else "warning", text, advice)]
 
 

@@ -254,7 +254,7 @@ def partitions(found: Sequence[Partition], quoted: str) -> list[Finding]:
         )
     if len(found) > MANY_PARTITIONS:
         text = f"`finished` has {len(found)} partitions: planning a query over all of them takes long"
-        shown.append(Finding("partitions", "info", text, "keep finished jobs for less long: Worker(finished_for=...)"))
+        shown.append(Finding("partitions", "info", text, "keep finished jobs for less long: Worker(keep_finished=...)"))
     return shown or [Finding("partitions", "ok", f"{len(found)} days of `finished`, {ahead} of them ahead")]
 
 

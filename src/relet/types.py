@@ -1,0 +1,44 @@
+"""What the client returns and handlers receive, for annotations."""
+
+from ._attempts.attempt import AsyncTransaction, Transaction
+from ._client.audit import BulkResult
+from ._core.finding import Finding
+from ._core.job import AttemptRecord, BlockerInfo, Chain
+from ._core.schedule import ScheduleInfo, Tick
+from ._core.stats import Histogram, StatPoint
+from ._core.views import (
+    AuditEntry,
+    AuditPage,
+    FailureGroup,
+    Page,
+    QueueInfo,
+    RateInfo,
+    TargetInfo,
+    TargetPage,
+    TargetView,
+)
+from ._core.worker import WorkerInfo
+
+__all__ = [
+    "AsyncTransaction",
+    "AttemptRecord",
+    "AuditEntry",
+    "AuditPage",
+    "BlockerInfo",
+    "BulkResult",
+    "Chain",
+    "FailureGroup",
+    "Finding",
+    "Histogram",
+    "Page",
+    "QueueInfo",
+    "RateInfo",
+    "ScheduleInfo",
+    "StatPoint",
+    "TargetInfo",
+    "TargetPage",
+    "TargetView",
+    "Tick",
+    "Transaction",
+    "WorkerInfo",
+]
