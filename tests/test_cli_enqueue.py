@@ -19,7 +19,11 @@ def test_a_job_is_enqueued_and_its_id_printed(typed: CommandLine, any_shop: CliS
     assert code == 0
     job = any_shop.client.get(said.strip())
     assert job is not None
-    assert (job.task, job.queue, json.loads(job.payload)) == ("charge", "billing", {"account": "acct-7", "cents": 900})
+    assert (job.task, job.queue, json.loads(job.payload_json)) == (
+        "charge",
+        "billing",
+        {"account": "acct-7", "cents": 900},
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,7 +69,7 @@ def test_a_job_that_waits_is_replaced(typed: CommandLine, shop: CliShop) -> None
     assert there.id in typed(shop.place, *again, "payload", "--delay", "1")[1]
     job = shop.client.get(there)
     assert job is not None
-    assert (json.loads(job.payload)["account"], job.run_at) == ("new", there.run_at)
+    assert (json.loads(job.payload_json)["account"], job.run_at) == ("new", there.run_at)
     assert typed(shop.place, *again, "all", "--delay", "1")[0] == 0
     job = shop.client.get(there)
     assert job is not None
@@ -91,7 +95,7 @@ def test_a_file_makes_many_jobs(typed: CommandLine, shop: CliShop, text: str) ->
     code, said = typed(shop.place, "enqueue", "shop:app", "charge", "--file", "-")
     assert code == 0
     jobs = [shop.client.get(line) for line in said.splitlines()]
-    assert [json.loads(job.payload)["account"] for job in jobs if job] == ["a", "b"]
+    assert [json.loads(job.payload_json)["account"] for job in jobs if job] == ["a", "b"]
 
 
 def test_a_file_is_all_or_nothing(typed: CommandLine, shop: CliShop) -> None:

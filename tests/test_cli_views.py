@@ -208,10 +208,10 @@ def test_schedules_are_put(typed: CommandLine, shop: CliShop) -> None:
     code, said = typed(shop.place, *put, "--cron", "30 3 * * *", "--timezone", "Europe/Berlin", "--arg", "account=a")
     assert (code, "nightly" in said) == (0, True)
     (one,) = shop.client.schedules.all()
-    assert (one.cron, one.timezone, one.payload) == ("30 3 * * *", "Europe/Berlin", '{"account":"a"}')
+    assert (one.cron, one.timezone, one.payload_json) == ("30 3 * * *", "Europe/Berlin", '{"account":"a"}')
     assert typed(shop.place, *put, "--every", "15m", "--payload", '{"account": "b"}', "--missed", "skip")[0] == 0
     (one,) = shop.client.schedules.all()
-    assert (one.every, one.missed, one.payload) == (900.0, "skip", '{"account":"b"}')
+    assert (one.every, one.missed, one.payload_json) == (900.0, "skip", '{"account":"b"}')
 
 
 @pytest.mark.parametrize(

@@ -81,11 +81,11 @@ def test_an_awkward_payload_comes_back_as_it_went_in(app: App) -> None:
     job = task.enqueue(AWKWARD)
     stored = app.client.get(job)
     assert stored is not None
-    (arguments, _) = app.lookup(job.task).arguments(stored.payload)
+    (arguments, _) = app.lookup(job.task).arguments(stored.payload_json)
     assert repr(arguments) == repr((AWKWARD,)), "repr, because -0.0 == 0.0 and 1e22 == 10**22"
-    assert stored.payload == job.payload
+    assert stored.payload_json == job.payload_json
     (claimed,) = claim(app)
-    assert claimed.payload == job.payload
+    assert claimed.payload_json == job.payload_json
 
 
 def test_awkward_results_come_back_as_they_went_in(app: App) -> None:
@@ -143,7 +143,7 @@ def test_drafts_may_name_each_other_in_any_order(app: App) -> None:
         (job,) = claim(app, 10)
         assert job.id == expected.id
         succeed(app, job, '"done"')
-    assert [one.result for one in app.client.blockers(top.id)] == ['"done"', '"done"']
+    assert [one.result_json for one in app.client.blockers(top.id)] == ['"done"', '"done"']
 
 
 def circle(task: PlainTask[..., Any]) -> list[Draft[Any]]:
@@ -187,7 +187,7 @@ def test_an_id_that_exists_returns_its_job(app: App, finished: bool) -> None:
         app.client.complete(first, "done")
     again = task.using(id=job_id).enqueue(2)
     assert again.existing
-    assert again.payload == first.payload
+    assert again.payload_json == first.payload_json
     assert again.state == (State.SUCCEEDED if finished else State.QUEUED)
     assert app.client.count() == 1
 
@@ -297,7 +297,7 @@ def test_complete_ends_a_job_from_outside(app: App) -> None:
     with pytest.raises(InvalidPayload, match="does not fit its annotation"):
         app.client.complete(job, {"x": 1})
     done = app.client.complete(job, "by hand")
-    assert (done.state, done.result) == (State.SUCCEEDED, '"by hand"')
+    assert (done.state, done.result_json) == (State.SUCCEEDED, '"by hand"')
 
 
 def test_a_chain_goes_on_with_another_job(app: App) -> None:

@@ -45,11 +45,11 @@ def test_a_chain_is_a_sequence_of_its_jobs_with_a_state_and_a_result(app: App, t
     assert isinstance(chain, Sequence)
     assert [job.id for job in chain] == ids(list(chain[0:3])) == grown
     assert (len(chain), chain.id, chain[-1], chain.last.id) == (3, grown[0], chain.last, grown[2])
-    assert (chain.state, chain.result) == (State.QUEUED, None)
+    assert (chain.state, chain.result_json) == (State.QUEUED, None)
     assert repr(chain) == f"<chain {grown[0]} queued: work -> work -> work>"
     succeed(app, claim(app)[0], '"end"')
     over = app.client.chain(grown[2])
-    assert (over.state, over.result) == (State.SUCCEEDED, '"end"')
+    assert (over.state, over.result_json) == (State.SUCCEEDED, '"end"')
     assert over == app.client.chain(grown[0])
     assert over != chain
 
@@ -57,9 +57,9 @@ def test_a_chain_is_a_sequence_of_its_jobs_with_a_state_and_a_result(app: App, t
 def test_a_chain_that_failed_or_lost_its_end_has_no_result(app: App, task: PlainTask[..., Any]) -> None:
     grown = grow(app, task, 2)
     fail(app, claim(app)[0])
-    assert (app.client.chain(grown[0]).state, app.client.chain(grown[0]).result) == (State.FAILED, None)
+    assert (app.client.chain(grown[0]).state, app.client.chain(grown[0]).result_json) == (State.FAILED, None)
     app.client.delete(grown[1])
-    assert app.client.chain(grown[0]).result is None
+    assert app.client.chain(grown[0]).result_json is None
 
 
 def states(app: App, *jobs: Any) -> list[str | None]:
@@ -97,7 +97,7 @@ def test_a_chain_is_completed_by_the_name_of_any_of_its_jobs(app: App, task: Pla
     further = task.draft("further")
     assert app.client.complete(grown[0], continue_with=further, chain=True).id == grown[1]
     done = app.client.complete(grown[1], "end", chain=True)
-    assert (done.id, done.state, done.result) == (further.id, State.SUCCEEDED, '"end"')
+    assert (done.id, done.state, done.result_json) == (further.id, State.SUCCEEDED, '"end"')
     with pytest.raises(InvalidTransition, match=f"cannot complete job {further.id}: it is succeeded"):
         app.client.complete(grown[0], "again", chain=True)
 
@@ -131,7 +131,7 @@ def test_the_result_must_fit_the_task_that_the_chain_has_come_to(app: App, task:
     app.client.complete(first, continue_with=count.draft())
     with pytest.raises(InvalidPayload, match="does not fit its annotation"):
         app.client.complete(first, "not a number", chain=True)
-    assert app.client.complete(first, 7, chain=True).result == "7"
+    assert app.client.complete(first, 7, chain=True).result_json == "7"
 
 
 def test_a_chain_is_deleted_with_all_its_history(app: App, task: PlainTask[..., Any]) -> None:
@@ -192,7 +192,7 @@ def test_a_chain_that_has_succeeded_leaves_its_result_to_those_who_waited(app: A
     app.client.delete(grown[0], chain=True, dependents=True)
     promote_all(app)
     assert states(app, *grown, waiting) == [None, None, "queued"]
-    assert [(one.state, one.result) for one in app.client.blockers(waiting)] == [("succeeded", '"end"')]
+    assert [(one.state, one.result_json) for one in app.client.blockers(waiting)] == [("succeeded", '"end"')]
 
 
 def test_the_owner_of_a_job_in_a_deleted_chain_loses_its_lease(app: App, task: PlainTask[..., Any]) -> None:

@@ -116,7 +116,7 @@ def test_ten_thousand_are_waited_for_at_once(
     """Each look is one for all, and those that are known to be over are not asked for again."""
     jobs = app.client.enqueue_many([task.draft(n) for n in range(10_000)])
     held = claim(app, 10_000)
-    outcomes = [(one.lease, Succeeded(one.payload)) for one in held]
+    outcomes = [(one.lease, Succeeded(one.payload_json)) for one in held]
     app.store().run(lease.settle, outcomes[:6000], lambda: 0.5)
 
     def end_the_others() -> None:

@@ -100,7 +100,7 @@ def test_the_keys_are_a_setting_of_the_app() -> None:
     def pay(salary: int) -> None: ...
 
     job = shown(app.client.enqueue(pay.draft(5)), app.redact)
-    assert json.loads(job.payload) == {"salary": HIDDEN}
+    assert json.loads(job.payload_json) == {"salary": HIDDEN}
     app.close()
 
 

@@ -29,13 +29,13 @@ def index(app: App) -> Any:
 def test_the_newest_payload_wins_while_the_job_waits(app: App, index: Any) -> None:
     first = index.using(unique="k", replace=True).enqueue(1)
     second = index.using(unique="k", replace=True).enqueue(2)
-    assert (second.id, second.existing, second.payload) == (first.id, True, '{"page":2}')
-    assert [job.payload for job in claim(app, 9)] == ['{"page":2}']
+    assert (second.id, second.existing, second.payload_json) == (first.id, True, '{"page":2}')
+    assert [job.payload_json for job in claim(app, 9)] == ['{"page":2}']
 
 
 def test_without_replace_the_oldest_stays(app: App, index: Any) -> None:
     index.using(unique="k").enqueue(1)
-    assert index.using(unique="k").enqueue(2).payload == '{"page":1}'
+    assert index.using(unique="k").enqueue(2).payload_json == '{"page":1}'
 
 
 def test_with_a_delay_it_is_put_off_each_time(app: App, index: Any) -> None:
@@ -43,9 +43,11 @@ def test_with_a_delay_it_is_put_off_each_time(app: App, index: Any) -> None:
     first, second = late.enqueue(1), late.enqueue(2)
     assert second.id == first.id
     assert second.run_at > first.run_at
-    assert (second.state, second.payload) == (State.PENDING, '{"page":2}')
+    assert (second.state, second.payload_json) == (State.PENDING, '{"page":2}')
     third = index.using(unique="k", replace="payload", delay=500).enqueue(3)
-    assert (third.run_at, third.payload) == (second.run_at, '{"page":3}'), "its time stays if only the payload counts"
+    assert (third.run_at, third.payload_json) == (second.run_at, '{"page":3}'), (
+        "its time stays if only the payload counts"
+    )
 
 
 def test_a_job_that_is_queued_is_put_off_too(app: App, index: Any) -> None:
@@ -56,7 +58,7 @@ def test_a_job_that_is_queued_is_put_off_too(app: App, index: Any) -> None:
     assert claim(app, 9) == []
     assert app.client.run_now(put_off).state is State.PENDING
     promote_all(app)
-    assert [job.payload for job in claim(app, 9)] == ['{"page":2}']
+    assert [job.payload_json for job in claim(app, 9)] == ['{"page":2}']
 
 
 def test_what_comes_while_it_runs_is_run_after_it(app: App, index: Any) -> None:
@@ -67,13 +69,13 @@ def test_what_comes_while_it_runs_is_run_after_it(app: App, index: Any) -> None:
     assert second.existing is False
     assert (second.state, second.wait) == (State.PENDING, "jobs")
     third = draft.enqueue(3)
-    assert (third.id, third.payload) == (second.id, '{"page":3}'), "there is one that waits, at most"
+    assert (third.id, third.payload_json) == (second.id, '{"page":3}'), "there is one that waits, at most"
     promote_all(app)
     assert claim(app, 9) == []
     succeed(app, running)
     promote_all(app)
     (again,) = claim(app, 9)
-    assert (again.id, again.payload) == (second.id, '{"page":3}')
+    assert (again.id, again.payload_json) == (second.id, '{"page":3}')
     succeed(app, again)
     assert index.using(unique="k").enqueue(4).existing is False, "and then the key is free"
 
@@ -114,7 +116,7 @@ def test_a_job_that_has_done_steps_is_not_given_another_payload(app: App, index:
     settle(app, running, Snoozed(60))
     second = index.using(unique="k", replace=True).enqueue(2)
     assert (second.existing, second.wait) == (False, "jobs")
-    assert app.client.get(first).payload == '{"page":1}'  # type: ignore[union-attr]
+    assert app.client.get(first).payload_json == '{"page":1}'  # type: ignore[union-attr]
     app.client.run_now(first)
     promote_all(app)
     (again,) = claim(app, 9)
@@ -128,14 +130,14 @@ def test_a_paused_job_takes_it_and_stays_paused(app: App, index: Any) -> None:
     job = index.using(unique="k").enqueue(1)
     app.client.pause(job)
     replaced = index.using(unique="k", replace=True).enqueue(2)
-    assert (replaced.id, replaced.state, replaced.payload) == (job.id, State.PAUSED, '{"page":2}')
+    assert (replaced.id, replaced.state, replaced.payload_json) == (job.id, State.PAUSED, '{"page":2}')
 
 
 def test_drafts_of_one_batch_replace_each_other(app: App, index: Any) -> None:
     draft = index.using(unique="k", replace=True)
     jobs = app.client.enqueue_many([draft.draft(1), index.draft(7), draft.draft(2), draft.draft(3)])
     assert len({job.id for job in jobs}) == 2
-    assert sorted(job.payload for job in claim(app, 9)) == ['{"page":3}', '{"page":7}']
+    assert sorted(job.payload_json for job in claim(app, 9)) == ['{"page":3}', '{"page":7}']
 
 
 def test_drafts_of_two_tasks_do_not_share_a_key(app: App, index: Any) -> None:
@@ -154,7 +156,7 @@ def test_the_job_of_another_task_is_not_touched(app: App, index: Any) -> None:
     job = other.using(unique="k").enqueue(1)
     with pytest.raises(KeyTaken, match=job.id):
         index.using(unique="k", replace=True).enqueue(2)
-    assert app.client.get(job).payload == '{"page":1}'  # type: ignore[union-attr]
+    assert app.client.get(job).payload_json == '{"page":1}'  # type: ignore[union-attr]
 
 
 def test_a_window_is_not_reopened(app: App, index: Any) -> None:
@@ -162,13 +164,13 @@ def test_a_window_is_not_reopened(app: App, index: Any) -> None:
     (job,) = claim(app)
     succeed(app, job)
     again = index.using(unique="k", unique_for=60, replace=True).enqueue(2)
-    assert (again.id, again.state, again.payload) == (job.id, State.SUCCEEDED, '{"page":1}')
+    assert (again.id, again.state, again.payload_json) == (job.id, State.SUCCEEDED, '{"page":1}')
 
 
 def test_within_a_window_one_that_runs_is_all_there_is(app: App, index: Any) -> None:
     draft = index.using(unique="k", unique_for=60, replace=True)
     draft.enqueue(1)
-    assert draft.enqueue(2).payload == '{"page":2}', "while it waits the newest wins"
+    assert draft.enqueue(2).payload_json == '{"page":2}', "while it waits the newest wins"
     (running,) = claim(app)
     again = draft.enqueue(3)
     assert (again.id, again.existing, again.state) == (running.id, True, State.RUNNING)
@@ -182,7 +184,7 @@ def test_within_a_window_one_that_has_begun_is_all_there_is(app: App, index: Any
     app.store().run(completion.keep, running.lease, "step", "charge", '"receipt"', None)
     settle(app, running, Snoozed(60))
     again = draft.enqueue(2)
-    assert (again.id, again.existing, again.payload) == (running.id, True, '{"page":1}')
+    assert (again.id, again.existing, again.payload_json) == (running.id, True, '{"page":1}')
 
 
 def test_a_key_whose_job_was_pruned_is_free(home: Home, app: App, index: Any) -> None:
@@ -216,7 +218,7 @@ def test_many_at_once_leave_one_job_that_runs_and_one_that_waits(app: App, index
         while not stop.is_set():
             promote_all(app)
             for job in claim(app, 9):
-                ran.append(job.payload)
+                ran.append(job.payload_json)
                 succeed(app, job)
 
     def produce(number: int) -> None:

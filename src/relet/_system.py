@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random as randomness
 import threading
-import time
+import time as clock
 import uuid
 from collections.abc import Callable
 from typing import Protocol
@@ -36,11 +36,12 @@ class Thread(Protocol):
 class System:
     """The real machine."""
 
-    monotonic = staticmethod(time.monotonic)
+    monotonic = staticmethod(clock.monotonic)
+    time = staticmethod(clock.time)  # by the clock of this machine, which may be wrong
     random = staticmethod(randomness.random)
     uniform = staticmethod(randomness.uniform)
     sample = staticmethod(randomness.sample)
-    sleep = staticmethod(time.sleep)
+    sleep = staticmethod(clock.sleep)
     lock = staticmethod(threading.Lock)
     event: Callable[[], Event] = staticmethod(threading.Event)
 
@@ -49,11 +50,22 @@ class System:
         return str(uuid.uuid4())
 
     @staticmethod
-    def spawn(name: str, work: Callable[[], object]) -> Thread:
-        """Start a daemon thread: it does not keep the process from exiting."""
-        thread = threading.Thread(target=work, name=f"relet-{name}", daemon=True)
+    def thread(name: str, work: Callable[[], object]) -> threading.Thread:
+        """A daemon thread, not started yet: it does not keep the process from exiting."""
+        return threading.Thread(target=work, name=f"relet-{name}", daemon=True)
+
+    def spawn(self, name: str, work: Callable[[], object]) -> Thread:
+        """Start a daemon thread."""
+        thread = self.thread(name, work)
         thread.start()
         return thread
+
+    @staticmethod
+    def timer(seconds: float, call: Callable[[], object]) -> threading.Timer:
+        """A daemon thread that makes one call later. Not started yet."""
+        timer = threading.Timer(seconds, call)
+        timer.daemon = True
+        return timer
 
 
 SYSTEM = System()

@@ -88,7 +88,7 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
     held = inventory(app.store())
     assert (held["jobs"], held["keys"], held["edges"], held[OWN]) == (6, 2, 1, 1)
     assert held["nudges"] > 0
-    payload = claim(app)[0].payload
+    payload = claim(app)[0].payload_json
     assert repr(app.lookup("work").arguments(payload)) == repr(((AWKWARD,), {}))
 
 
@@ -128,9 +128,9 @@ def test_what_is_there_already_is_found(app: App, task: PlainTask[..., Any], way
     async def main() -> None:
         async with way(pg_home.url) as caller:
             found = await caller.enqueue(app, task.using(id=job_id).draft(2), task.using(unique="k").draft(3))
-            assert [(job.id, job.existing, job.payload) for job in found] == [
-                (by_id.id, True, by_id.payload),
-                (by_key.id, True, by_key.payload),
+            assert [(job.id, job.existing, job.payload_json) for job in found] == [
+                (by_id.id, True, by_id.payload_json),
+                (by_key.id, True, by_key.payload_json),
             ]
             with pytest.raises(JobNotFound):
                 await caller.enqueue(app, task.using(after=[make_id(1_700_000_000.0, b"nobody has")]).draft(4))
@@ -214,7 +214,7 @@ def test_a_savepoint_of_asyncpg_and_of_a_session_too(app: App, task: PlainTask[.
         nested.rollback()
         task.using(connection=session).enqueue("kept")
         session.commit()
-    assert [job.payload for job in app.client.jobs().jobs] == [task.draft("kept").payload] * 2
+    assert [job.payload_json for job in app.client.jobs().jobs] == [task.draft("kept").payload_json] * 2
     assert inventory(app.store())["nudges"] == 0
 
 

@@ -110,7 +110,7 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
     held = inventory(app.store())
     assert (held["jobs"], held["keys"], held["edges"], held[OWN]) == (6, 2, 1, 1)
     assert held["nudges"] > 0
-    payload = claim(app)[0].payload
+    payload = claim(app)[0].payload_json
     assert repr(app.lookup("work").arguments(payload)) == repr(((AWKWARD,), {}))
 
 
@@ -139,9 +139,9 @@ def test_what_is_there_already_is_found(app: App, task: PlainTask[..., Any], dja
     by_key = task.using(unique="k").enqueue(1)
     with transaction.atomic():
         again = task.using(id=job_id, connection=django).enqueue(2)
-        assert (again.id, again.existing, again.payload) == (by_id.id, True, by_id.payload)
+        assert (again.id, again.existing, again.payload_json) == (by_id.id, True, by_id.payload_json)
         again = task.using(unique="k", connection=django).enqueue(3)
-        assert (again.id, again.existing, again.payload) == (by_key.id, True, by_key.payload)
+        assert (again.id, again.existing, again.payload_json) == (by_key.id, True, by_key.payload_json)
         with pytest.raises(JobNotFound):
             task.using(after=[make_id(1_700_000_000.0, b"nobody has")], connection=django).enqueue(4)
         more = task.using(connection=django).enqueue("the transaction goes on")
@@ -338,7 +338,7 @@ def test_two_threads_have_a_connection_each(app: App, task: PlainTask[..., Any],
     for thread in threads:
         thread.join(30)
     assert errors == []
-    assert [job.payload for job in app.client.jobs().jobs] == [task.draft(True).payload]
+    assert [job.payload_json for job in app.client.jobs().jobs] == [task.draft(True).payload_json]
 
 
 def test_a_connection_of_another_thread_is_refused_by_django(app: App, task: PlainTask[..., Any], django: Any) -> None:

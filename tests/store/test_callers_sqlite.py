@@ -78,7 +78,7 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
     held = inventory(app.store())
     assert (held["jobs"], held["keys"], held["edges"], held[OWN]) == (6, 2, 1, 1)
     assert held["nudges"] > 0
-    payload = claim(app)[0].payload
+    payload = claim(app)[0].payload_json
     assert repr(app.lookup("work").arguments(payload)) == repr(((AWKWARD,), {}))
 
 
@@ -117,7 +117,10 @@ def test_what_is_there_already_is_found(app: App, task: PlainTask[..., Any], way
     async def main() -> None:
         async with way(f"sqlite:///{path}") as caller:
             found = await caller.enqueue(app, task.using(id=job_id).draft(2), task.using(unique="k").draft(3))
-            assert [(job.id, job.payload) for job in found] == [(by_id.id, by_id.payload), (by_key.id, by_key.payload)]
+            assert [(job.id, job.payload_json) for job in found] == [
+                (by_id.id, by_id.payload_json),
+                (by_key.id, by_key.payload_json),
+            ]
             await caller.end(commit=True)
 
     asyncio.run(main())

@@ -42,7 +42,7 @@ def test_a_zombie_in_the_same_batch_settles_nothing(
     assert states == ([None, end] if zombie_first else [end, None])
     job = world.get(owner.id)
     assert job is not None
-    assert (job.state, job.result) == (end, '"done"' if owner_says == "succeed" else None)
+    assert (job.state, job.result_json) == (end, '"done"' if owner_says == "succeed" else None)
     assert len(world.run(inspect.chain, owner.id)) == 1
     assert [one.outcome for one in world.run(inspect.attempts, owner.id)] == [
         "lost",

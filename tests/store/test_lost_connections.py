@@ -366,7 +366,7 @@ def test_a_role_may_have_settings_of_its_own(pg_home: Home, settings: list[str])
         second = work.using(after=[first], unique=text, target=text).enqueue(text)
         assert app.client.get(first) == first
         (claimed,) = claim(app)
-        assert app.lookup("work").arguments(claimed.payload) == ((text,), {})
+        assert app.lookup("work").arguments(claimed.payload_json) == ((text,), {})
         assert 20 < claimed.expires_at - time.time() < 40
         succeed(app, claimed, '"done"')
         assert promote_all(app) == [second.id]

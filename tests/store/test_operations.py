@@ -110,7 +110,7 @@ def test_an_enqueue_under_a_key_stores_one_job(app: App) -> None:
     task = app.tasks["work"]
     first = app.client.idempotent("k").enqueue(task.draft(1))
     second = app.client.idempotent("k").enqueue(task.draft(1))
-    assert (second.id, second.payload, second.existing) == (first.id, first.payload, False)
+    assert (second.id, second.payload_json, second.existing) == (first.id, first.payload_json, False)
     assert len(app.client.jobs().jobs) == 1
 
 
@@ -148,7 +148,7 @@ def test_a_schedule_that_was_removed_since_is_shown_without_its_payload(app: App
     client.schedules.put("s", app.tasks["work"].draft(1), every=60)
     first = client.idempotent("k").schedules.pause("s")
     client.schedules.remove("s")
-    assert client.idempotent("k").schedules.pause("s") == structs.replace(first, payload="null")
+    assert client.idempotent("k").schedules.pause("s") == structs.replace(first, payload_json="null")
 
 
 def test_an_audited_change_is_noted_once(app: App) -> None:

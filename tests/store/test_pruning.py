@@ -381,7 +381,7 @@ def test_a_job_enqueued_behind_one_that_is_pruned_before_the_commit_does_not_wai
     assert pg.prune().finished == 0
     pg.settle_down()
     assert pg.state(job.id) is State.QUEUED
-    assert [one.result for one in pg.run(inspect.blockers, job.id)] == ["7"]
+    assert [one.result_json for one in pg.run(inspect.blockers, job.id)] == ["7"]
     assert pg.prune().finished == 1, "once its result is kept it may go"
 
 

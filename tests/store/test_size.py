@@ -53,7 +53,7 @@ def test_one_job_waits_for_ten_thousand(b: Bench, together: bool, many: int) -> 
     assert sum(len(step.promoted) for step in steps(b)) == 0
     finish(b, jobs[-1:])
     assert [step.promoted for step in steps(b)] == [[last.id]]
-    assert Counter(one.result for one in b.run(inspect.blockers, last.id)) == {'"r"': many}
+    assert Counter(one.result_json for one in b.run(inspect.blockers, last.id)) == {'"r"': many}
     assert b.count("nudges") == 0
 
 

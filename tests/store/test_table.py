@@ -175,7 +175,7 @@ def test_an_owner_learns_that_its_job_was_completed_by_somebody_else(world: Worl
     assert world.settle((held, Succeeded('"mine"'))) == [None]
     job = world.get(id)
     assert job is not None
-    assert job.result == '"from outside"'
+    assert job.result_json == '"from outside"'
 
 
 def test_an_owner_whose_cancelled_job_was_reaped_learns_that_its_lease_is_lost(world: World) -> None:

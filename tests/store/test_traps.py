@@ -47,7 +47,7 @@ def test_a_zombie_beside_the_live_attempt_makes_no_second_successor(b: Bench) ->
     assert (b.state(right.id), b.state(wrong.id)) == (State.QUEUED, None)
     done = b.get(new.id)
     assert done is not None
-    assert done.result == '"owner"'
+    assert done.result_json == '"owner"'
 
 
 def test_a_zombie_is_told_that_it_lost_when_both_leases_are_renewed_together(b: Bench) -> None:
@@ -71,7 +71,7 @@ def test_an_owner_whose_job_was_completed_from_outside_is_told_that_it_lost(b: B
     assert b.succeed(job, '"by the zombie"') is None
     done = b.get(job.id)
     assert done is not None
-    assert done.result == '"by hand"'
+    assert done.result_json == '"by hand"'
 
 
 def test_an_owner_whose_job_was_reaped_and_then_cancelled_is_told_that_it_lost(b: Bench) -> None:

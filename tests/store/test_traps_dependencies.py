@@ -22,7 +22,7 @@ def test_a_blocker_pruned_before_promote_looked_has_still_succeeded(b: Bench, wa
     b.later(60).prune()
     b.settle_down()
     assert b.state(dependent) is State.QUEUED
-    assert [one.result for one in b.run(inspect.blockers, dependent)] == ['"r"']
+    assert [one.result_json for one in b.run(inspect.blockers, dependent)] == ['"r"']
 
 
 def test_who_waits_only_for_new_jobs_of_its_batch_leaves_nothing_to_decide_before_they_end(b: Bench) -> None:
@@ -79,7 +79,7 @@ def test_a_deleted_blocker_that_is_enqueued_again_frees_those_who_still_wait_for
     b.succeed(job, '"late"')
     b.settle_down()
     assert b.state(dependent) is State.QUEUED
-    assert [one.result for one in b.run(inspect.blockers, dependent)] == ['"late"']
+    assert [one.result_json for one in b.run(inspect.blockers, dependent)] == ['"late"']
 
 
 def test_a_blocker_deleted_after_it_succeeded_does_not_hold_its_dependents(b: Bench) -> None:
@@ -100,7 +100,7 @@ def test_a_blocker_pruned_after_its_dependent_was_freed_leaves_its_result(b: Ben
     b.settle_down()
     b.later(60).prune()
     assert b.state(blocker.id) is None
-    assert [(one.state, one.result) for one in b.run(inspect.blockers, dependent)] == [("succeeded", '"r"')]
+    assert [(one.state, one.result_json) for one in b.run(inspect.blockers, dependent)] == [("succeeded", '"r"')]
 
 
 def test_the_task_of_a_blockers_first_job_is_kept_with_its_result(b: Bench) -> None:
@@ -114,7 +114,7 @@ def test_the_task_of_a_blockers_first_job_is_kept_with_its_result(b: Bench) -> N
     b.settle_down()
     b.later(60).prune()
     (found,) = b.run(inspect.blockers, dependent)
-    assert (found.chain, found.state, found.result, found.task) == (blocker.id, "succeeded", '"r"', "t")
+    assert (found.chain, found.state, found.result_json, found.task) == (blocker.id, "succeeded", '"r"', "t")
 
 
 def test_a_blocker_that_was_deleted_has_no_task(b: Bench) -> None:

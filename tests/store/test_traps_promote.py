@@ -52,7 +52,7 @@ def test_a_promote_during_an_open_completion_of_the_blocker_loses_nothing(pg: Be
         handler.commit()
         pg.settle_down()
     assert pg.state(dependent) is State.QUEUED
-    assert [one.result for one in pg.run(inspect.blockers, dependent)] == ['"r"']
+    assert [one.result_json for one in pg.run(inspect.blockers, dependent)] == ['"r"']
 
 
 def test_a_promote_during_an_open_completion_of_a_watched_blocker_loses_nothing(pg: Bench) -> None:
@@ -82,7 +82,7 @@ def test_a_chain_that_continues_while_promote_looks_keeps_its_dependents_informe
     pg.succeed(job, '"last"')
     pg.settle_down()
     assert pg.state(dependent) is State.QUEUED
-    assert [one.result for one in pg.run(inspect.blockers, dependent)] == ['"last"']
+    assert [one.result_json for one in pg.run(inspect.blockers, dependent)] == ['"last"']
 
 
 def test_a_settle_that_waited_for_promote_to_watch_its_job_tells_the_dependents(pg: Bench) -> None:

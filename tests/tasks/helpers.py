@@ -55,7 +55,7 @@ class App(TaskRegistry):
 def job_of(draft: Draft[Any]) -> Job[Any]:
     return Job(
         id=draft.id, task=draft.task, queue=draft.queue, state=State.QUEUED, priority=draft.priority,
-        payload=draft.payload, attempt=0, max_attempts=4, losses=0, version=0, chain=draft.id, position=0,
+        payload_json=draft.payload_json, attempt=0, max_attempts=4, losses=0, version=0, chain=draft.id, position=0,
         created_at=NOON, run_at=NOON,
     )  # fmt: skip
 

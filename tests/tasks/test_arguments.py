@@ -78,7 +78,7 @@ def test_arguments_are_stored_by_name_without_defaults_and_come_back(
     app: App, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], stored: dict[str, Any]
 ) -> None:
     task: Task[..., Any] = app.task(function)
-    text = task.draft(*args, **kwargs).payload
+    text = task.draft(*args, **kwargs).payload_json
     assert json.loads(text) == stored
     again_args, again_kwargs = task.arguments(text)
     signature = inspect.signature(function)
@@ -90,7 +90,7 @@ def test_a_name_can_be_positional_and_among_the_keywords(app: App) -> None:
     def mixed(name: str, /, **options: int) -> tuple[str, dict[str, int]]:
         return name, options
 
-    args, kwargs = mixed.arguments(mixed.draft("Ada", name=5).payload)
+    args, kwargs = mixed.arguments(mixed.draft("Ada", name=5).payload_json)
     assert mixed(*args, **kwargs) == ("Ada", {"name": 5})
 
 
@@ -99,7 +99,7 @@ def test_any_name_of_a_parameter_will_do(app: App) -> None:
     def odd(__x: int, tag: int, name: int, fields: int, type: int, été: int) -> list[int]:
         return [__x, tag, name, fields, type, été]
 
-    args, kwargs = odd.arguments(odd.draft(1, 2, 3, 4, 5, 6).payload)
+    args, kwargs = odd.arguments(odd.draft(1, 2, 3, 4, 5, 6).payload_json)
     assert odd(*args, **kwargs) == [1, 2, 3, 4, 5, 6]
 
 

@@ -162,7 +162,7 @@ def test_a_parameter_called_self_of_a_plain_function_is_a_parameter(app: App) ->
     def about(self: str) -> str:
         return self
 
-    assert about.draft("me").payload == '{"self":"me"}'
+    assert about.draft("me").payload_json == '{"self":"me"}'
 
 
 def test_a_function_whose_name_cannot_be_stored_needs_another(app: App) -> None:
@@ -230,7 +230,7 @@ def test_the_attempt_is_known_under_any_name_and_as_text(app: App) -> None:
     def second(name: str) -> None: ...
 
     assert (first.takes_attempt, second.takes_attempt) == (True, False)
-    assert first.draft("Ada").payload == '{"name":"Ada"}'
+    assert first.draft("Ada").payload_json == '{"name":"Ada"}'
 
 
 def test_the_attempt_is_known_even_if_only_type_checkers_import_it(app: App) -> None:
@@ -263,4 +263,4 @@ def test_continue_with_carries_the_draft_out_of_the_handler(app: App, charge: Ta
 
     returned: object = prepare(Attempt(claimed()), "acct-7")
     assert isinstance(returned, Continuation)
-    assert (returned.draft.task, returned.draft.payload) == ("charge", '{"account":"acct-7"}')
+    assert (returned.draft.task, returned.draft.payload_json) == ("charge", '{"account":"acct-7"}')

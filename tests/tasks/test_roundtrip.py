@@ -314,7 +314,7 @@ def test_a_result_given_from_outside_is_held_to_the_annotation() -> None:
         ...
 
     job = typed.enqueue()
-    assert app.client.complete(job, b"abc").result == '"YWJj"'
+    assert app.client.complete(job, b"abc").result_json == '"YWJj"'
     job = untyped.enqueue()
     with pytest.raises(InvalidPayload, match="bytes would arrive as str"):
         app.client.complete(job, b"abc")

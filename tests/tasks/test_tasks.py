@@ -223,7 +223,7 @@ def test_a_chosen_id_makes_enqueue_repeatable(charge: Task[..., str]) -> None:
 def test_enqueue_gives_the_draft_to_the_client_and_its_job_back(app: App, charge: Task[..., str]) -> None:
     job = charge.enqueue("acct-7", cents=500)
     [(draft, where)] = app.recorder.calls
-    assert (job.id, draft.payload, where) == (draft.id, '{"account":"acct-7","cents":500}', {})
+    assert (job.id, draft.payload_json, where) == (draft.id, '{"account":"acct-7","cents":500}', {})
 
 
 def test_aenqueue_gives_it_to_the_async_client(app: App, charge: Task[..., str]) -> None:

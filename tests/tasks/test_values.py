@@ -126,7 +126,7 @@ def test_arguments_and_results_come_back_as_their_annotations_have_them(app: App
 
     keep.__annotations__ = {"value": kind, "return": kind}
     task: Task[..., Any] = app.task(keep)
-    args, kwargs = task.arguments(task.draft(value).payload)
+    args, kwargs = task.arguments(task.draft(value).payload_json)
     assert (args, kwargs) == ((value,), {})
     assert type(args[0]) is type(value)
     assert task.decode_result(task.encode_result(value)) == value
@@ -137,7 +137,7 @@ def test_models_within_dataclasses_and_typed_keywords_are_converted(app: App) ->
     def build(box: Crate, **options: Unpack[Keywords]) -> Crate:
         return box
 
-    text = build.draft(Crate([MODEL]), width=5, order=ORDER).payload
+    text = build.draft(Crate([MODEL]), width=5, order=ORDER).payload_json
     assert build.arguments(text) == ((Crate([MODEL]),), {"width": 5, "order": ORDER})
     with pytest.raises(InvalidArguments, match=r"build\(options\).width: Expected `int`, got `str`"):
         build.draft(Crate([]), width="5")  # type: ignore[arg-type]
@@ -181,7 +181,7 @@ def test_subclasses_of_plain_values_are_stored_as_what_they_extend(app: App) -> 
     @app.task
     def keep(text: str, number: int, real: float, when: datetime) -> None: ...
 
-    args, _ = keep.arguments(keep.draft(Text("a"), Number(5), Float(1.5), Frozen(2030, 1, 1, 12)).payload)
+    args, _ = keep.arguments(keep.draft(Text("a"), Number(5), Float(1.5), Frozen(2030, 1, 1, 12)).payload_json)
     assert args == ("a", 5, 1.5, datetime(2030, 1, 1, 12))
 
 
@@ -189,7 +189,7 @@ def test_unannotated_functions_take_what_json_holds(app: App) -> None:
     @app.task
     def loose(a, b=2): ...  # type: ignore[no-untyped-def]
 
-    assert loose.arguments(loose.draft([1], b={"x": None}).payload) == (([1], {"x": None}), {})
+    assert loose.arguments(loose.draft([1], b={"x": None}).payload_json) == (([1], {"x": None}), {})
     assert loose.decode_result('{"a":1}') == {"a": 1}
 
 
@@ -198,7 +198,7 @@ def test_a_function_that_never_returns_can_be_a_task(app: App) -> None:
     def explode() -> NoReturn:
         raise RuntimeError
 
-    assert explode.draft().payload == "{}"
+    assert explode.draft().payload_json == "{}"
 
 
 # Old payloads
@@ -309,7 +309,7 @@ def test_an_annotation_may_name_what_is_defined_later(app: App, monkeypatch: pyt
         with pytest.raises(InvalidInput, match=r"^keep\(value\): the annotation list\[Later\] cannot be resolved"):
             use()
     monkeypatch.setitem(globals(), "Later", Colour)
-    assert task.arguments(task.draft([Colour.RED]).payload) == (([Colour.RED],), {})
+    assert task.arguments(task.draft([Colour.RED]).payload_json) == (([Colour.RED],), {})
     monkeypatch.delitem(globals(), "Later")
     assert task.decode_result('"red"') is Colour.RED  # resolved once
 
@@ -340,7 +340,7 @@ def test_a_dataclass_may_name_what_is_defined_later(app: App, monkeypatch: pytes
     with pytest.raises(InvalidInput, match=r"^keep\(value\): an annotation within \S*Lazy cannot be resolved"):
         keep.draft(Lazy([]))
     monkeypatch.setitem(globals(), "LaterStill", Colour)
-    assert keep.arguments(keep.draft(Lazy([Colour.RED])).payload) == ((Lazy([Colour.RED]),), {})
+    assert keep.arguments(keep.draft(Lazy([Colour.RED])).payload_json) == ((Lazy([Colour.RED]),), {})
 
 
 def test_an_annotation_that_only_type_checkers_know_is_refused_at_the_first_use(app: App) -> None:
@@ -358,7 +358,7 @@ def test_type_parameters_and_aliases_of_python_3_12_are_understood(app: App) -> 
     module: dict[str, Any] = {"__name__": "shop"}
     exec(source, module)  # noqa: S102
     task: Task[..., Any] = app.task(module["keep"])
-    assert task.draft({"any": 1}, ["a"], ["b"]).payload == '{"value":{"any":1},"names":["a"],"more":["b"]}'
+    assert task.draft({"any": 1}, ["a"], ["b"]).payload_json == '{"value":{"any":1},"names":["a"],"more":["b"]}'
     with pytest.raises(InvalidArguments, match=r"^keep\(more\)\[0\]"):
         task.draft(1, [], [1])
 

@@ -149,4 +149,6 @@ def test_the_consumer_also_runs() -> None:
     from tests.typing import consumer
 
     assert set(consumer.app.tasks) >= {"greet", "charge", "ship", "tidy-up", "bill", "collect", "refund"}
-    assert consumer.charge.using(target="acct-7").draft("acct-7", 500).payload == '{"account":"acct-7","cents":500}'
+    assert (
+        consumer.charge.using(target="acct-7").draft("acct-7", 500).payload_json == '{"account":"acct-7","cents":500}'
+    )

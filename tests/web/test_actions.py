@@ -172,7 +172,7 @@ def test_a_job_is_enqueued_from_a_form(app: App) -> None:
     )
     job = app.client.get(outcome.to.removeprefix("/jobs/"))
     assert job is not None
-    assert (job.target, job.priority, job.payload) == ("acct-1", 7, '{"account":"acct-1","cents":5}')
+    assert (job.target, job.priority, job.payload_json) == ("acct-1", 7, '{"account":"acct-1","cents":5}')
 
 
 @pytest.mark.parametrize("payload", ["{", "[1]", '{"account": 5, "cents": 5}', '{"nobody": 1}'])

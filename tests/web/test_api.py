@@ -40,7 +40,7 @@ def test_a_job_is_enqueued_with_all_its_options_and_found_under_its_location(ask
     assert job["payload"] == {"account": "acct-7", "cents": 500}
     stored = shop.client.get(id)
     assert stored is not None
-    assert (stored.queue, json.loads(stored.payload)) == ("a/b", job["payload"])
+    assert (stored.queue, json.loads(stored.payload_json)) == ("a/b", job["payload"])
 
 
 def test_the_same_id_again_is_the_same_job(ask: Asking) -> None:

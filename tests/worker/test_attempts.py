@@ -132,7 +132,7 @@ def test_retry_says_when_and_fail_says_never(app: App, kind: str) -> None:
     failed = define(app, kind, fail, name="failed", max_attempts=5)
     with working(app):
         first, second = over(app, retried.enqueue(), failed.enqueue())
-    assert (first.state, first.attempt, first.result) == (State.SUCCEEDED, 2, '"done"')
+    assert (first.state, first.attempt, first.result_json) == (State.SUCCEEDED, 2, '"done"')
     assert app.client.attempts(first)[0].error == "the other side is busy"
     assert (second.state, second.attempt) == (State.FAILED, 1)
     assert second.error is not None
@@ -319,7 +319,7 @@ def test_a_payload_that_is_nested_too_deep_to_be_read_fails_its_job_at_once(two_
     @two_apps.task
     def work(value: Any) -> None: ...
 
-    deep = structs.replace(work.draft(1), payload='{"value":' + "[" * 3000 + "]" * 3000 + "}")
+    deep = structs.replace(work.draft(1), payload_json='{"value":' + "[" * 3000 + "]" * 3000 + "}")
     with working(two_apps):
         (found,) = over(two_apps, two_apps.client.enqueue(deep))
     assert found.attempt == 1, "it would be no better the next time"

@@ -59,7 +59,12 @@ def test_an_attempt_whose_renewals_do_not_get_through_is_in_doubt_and_still_ours
         go_on.set()
         (found,) = over(app, job)
     assert seen == [("in_doubt", None, True)], "the attempt was not aborted: its writes are fenced"
-    assert (found.state, found.result, found.version, found.losses) == (State.SUCCEEDED, '"ours all the time"', 1, 0)
+    assert (found.state, found.result_json, found.version, found.losses) == (
+        State.SUCCEEDED,
+        '"ours all the time"',
+        1,
+        0,
+    )
 
 
 def test_an_owner_past_expiry_may_settle_what_nobody_reaped(two_homes: Home, two_apps: App) -> None:
@@ -108,7 +113,7 @@ def test_a_task_may_want_to_be_aborted_in_doubt(two_homes: Home, two_apps: App) 
             until(lambda: seen)
         (found,) = over(app, job)
     assert seen == ["in_doubt"]
-    assert (found.result, found.version, found.attempt) == ('"second time"', 2, 1), "it cost no attempt"
+    assert (found.result_json, found.version, found.attempt) == ('"second time"', 2, 1), "it cost no attempt"
 
 
 def test_a_lease_that_somebody_reaped_is_lost_and_its_handler_told(two_homes: Home, two_apps: App) -> None:
@@ -132,5 +137,5 @@ def test_a_lease_that_somebody_reaped_is_lost_and_its_handler_told(two_homes: Ho
         have_it_reaped(two_homes, app, job)
         (found,) = over(app, job)
         until(lambda: seen)
-    assert (found.result, found.version, found.losses) == ('"second owner"', 2, 1)
+    assert (found.result_json, found.version, found.losses) == ('"second owner"', 2, 1)
     assert seen == ["lease_lost"]

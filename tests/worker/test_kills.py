@@ -104,7 +104,7 @@ def _ran_in_the_second_attempt_only(theatre: Theatre, job: Job[Any], rescuer: Wo
     assert (done.state, done.attempt, done.losses) == (State.SUCCEEDED, 2, 1)
     assert theatre.client.result(job) == rescuer.pid
     assert theatre.outcomes(job) == ["lost", "succeeded"]
-    key = victim.app.tasks[job.task].arguments(job.payload)[0][0]
+    key = victim.app.tasks[job.task].arguments(job.payload_json)[0][0]
     assert [note.pid for note in theatre.notes("start", key)] == [rescuer.pid]
 
 
@@ -113,7 +113,7 @@ def _ran_twice(theatre: Theatre, job: Job[Any], rescuer: WorkerProcess, *, ends:
     assert (done.state, done.attempt, done.losses) == (State.SUCCEEDED, 2, 1)
     assert theatre.client.result(job) == rescuer.pid
     assert theatre.outcomes(job) == ["lost", "succeeded"]
-    key = victim.app.tasks[job.task].arguments(job.payload)[0][0]
+    key = victim.app.tasks[job.task].arguments(job.payload_json)[0][0]
     starts = [note.pid for note in theatre.notes("start", key)]
     assert len(starts) == 2
     assert starts[0] != starts[1] == rescuer.pid

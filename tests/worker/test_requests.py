@@ -109,7 +109,7 @@ def test_a_handler_that_returns_although_it_was_cancelled_ends_cancelled(app: Ap
         assert running.wait(20)
         app.client.cancel(job)
         (found,) = over(app, job)
-    assert (found.state, found.result) == (State.CANCELLED, None)
+    assert (found.state, found.result_json) == (State.CANCELLED, None)
 
 
 @pytest.mark.parametrize(("verb", "end"), [("cancel", State.CANCELLED), ("pause", State.PAUSED)])
@@ -130,7 +130,7 @@ def test_a_thread_that_does_not_check_ends_as_asked_when_it_ends(memory_app: App
         assert state(memory_app, job) is State.RUNNING, "it has its lease for as long as it runs"
         go_on.set()
         until_state(memory_app, job, end)
-        assert memory_app.client.get(job).result is None  # type: ignore[union-attr]
+        assert memory_app.client.get(job).result_json is None  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("error", [ValueError, Aborted])

@@ -265,7 +265,7 @@ def test_two_schedules_of_one_name_are_refused_and_two_of_one_task_are_not(memor
     with working(app):
         until(lambda: len(app.client.schedules.all()) == 3)
         by_day, line, night = app.client.schedules.all()
-        assert (by_day.name, by_day.payload, by_day.queue, by_day.declared) == (
+        assert (by_day.name, by_day.payload_json, by_day.queue, by_day.declared) == (
             "by day",
             '{"what":"day"}',
             "slow",

@@ -132,7 +132,7 @@ def test_a_batch_of_every_kind_of_outcome_is_settled_together(app: App) -> None:
         go_on.set()
         found = over(app, *jobs)
     assert [one.state for one in found] == [State.FAILED if n % 2 else State.SUCCEEDED for n in range(30)]
-    assert [one.result for one in found[::2]] == [str(n) for n in range(0, 30, 2)]
+    assert [one.result_json for one in found[::2]] == [str(n) for n in range(0, 30, 2)]
 
 
 def test_a_handler_that_has_its_own_row_locked_does_not_hold_up_the_leases_of_others(

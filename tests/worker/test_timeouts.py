@@ -96,7 +96,7 @@ def test_a_thread_that_does_not_end_keeps_its_slot_and_what_it_returns_is_droppe
             go_on.set()
             assert app.client.result(after, timeout=20) >= ended[0]
             (found,) = over(app, job)
-            assert (found.state, found.error, found.result) == (State.FAILED, "timed out after 0.1 s", None)
+            assert (found.state, found.error, found.result_json) == (State.FAILED, "timed out after 0.1 s", None)
 
 
 def test_a_coroutine_that_swallows_its_cancellation_is_settled_without_it(memory_app: App) -> None:
@@ -117,7 +117,7 @@ def test_a_coroutine_that_swallows_its_cancellation_is_settled_without_it(memory
             assert not go_on.is_set()
             go_on.set()
         (found,) = over(memory_app, job)
-        assert (found.state, found.result) == (State.FAILED, None)
+        assert (found.state, found.result_json) == (State.FAILED, None)
 
 
 def test_a_handler_that_returns_after_its_timeout_has_failed(memory_app: App) -> None:

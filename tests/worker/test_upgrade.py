@@ -115,8 +115,8 @@ class Upgrade:
     def result(self, job: Job[Any]) -> str:
         """Who ran it."""
         done = self.client.wait(job, timeout=PATIENCE)
-        assert done.result is not None
-        return str(json.loads(done.result))
+        assert done.result_json is not None
+        return str(json.loads(done.result_json))
 
     def ran(self, queue: str) -> str:
         """Which release runs a job of this queue."""

@@ -117,7 +117,7 @@ def test_a_handler_that_ignores_its_cancellation_ends_cancelled_when_it_ends(the
     assert (asked.state, asked.request) == (State.RUNNING, "cancel")
     let_go.touch()
     done = theatre.wait(job)
-    assert (done.state, done.result, done.losses) == (State.CANCELLED, None, 0)
+    assert (done.state, done.result_json, done.losses) == (State.CANCELLED, None, 0)
     assert theatre.starts("stubborn") == 1
 
 
@@ -138,7 +138,7 @@ def test_a_handler_that_ignores_its_timeout_is_settled_without_it_and_keeps_its_
     for key, job in zip(handlers, jobs, strict=True):
         theatre.wait_for_note("end", key)
         assert theatre.starts(key) == 1
-        assert theatre.job(job).result is None
+        assert theatre.job(job).result_json is None
     _has_slots_again(theatre, 3)
     assert [theatre.job(job).state for job in jobs] == [State.FAILED] * 2
 

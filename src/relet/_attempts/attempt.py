@@ -214,12 +214,12 @@ class Attempt(Struct, eq=False):
         (one,) = found
         if one.state != State.SUCCEEDED:
             raise JobFailed(one.chain, None) if one.state == State.FAILED else JobCancelled(one.chain)
-        return task.decode_result(one.result or "null")
+        return task.decode_result(one.result_json or "null")
 
     def blockers(self, task: Typed[R]) -> list[R]:
         """The results of all jobs of this task that the job waited for, in the order given; of those that succeeded."""
         found = [one for one in self._blockers if one.task == task.name and one.state == State.SUCCEEDED]
-        return [task.decode_result(one.result or "null") for one in found]
+        return [task.decode_result(one.result_json or "null") for one in found]
 
     # What is done once, over all attempts
 

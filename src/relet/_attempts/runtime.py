@@ -18,7 +18,6 @@ from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from .._core import payload, validate
-from .._core.drafts import check_drafts, spend
 from .._core.job import Draft, Job, Succeeded
 from .._store.adapters.drivers import arun_on, run_on
 from .._store.flows import completion as handler
@@ -29,8 +28,8 @@ from .._store.query import Flow, write
 from .._store.retry import RETRY_SECONDS
 from .._store.store import AsyncStoreTransaction, Store, StoreTransaction
 from .._tasks.codec import converter, plain_value, refuse_what_changes, result_converter
+from .._tasks.drafts import storing
 from .._tasks.task import Task
-from .._tasks.telemetry import sending
 from .._threads import DaemonThreadPool
 from ..errors import InvalidInput, LeaseLost, SignalTimeout, StoreBusy, Suspended
 from .attempt import Attempt, Continuation
@@ -318,14 +317,10 @@ class OpenTransaction:
 
     def enqueue_many(self, drafts: Iterable[Draft[R]], /) -> list[Job[R]]:
         """Store jobs along with the rest."""
-        given = check_drafts(drafts)
-        try:
-            with sending(self._backing.telemetry, given) as stored:
-                jobs = self._opened.run(enqueue.enqueue, given)
-                stored(jobs)
-                return jobs
-        finally:
-            spend(given)
+        with storing(self._backing.telemetry, drafts) as batch:
+            jobs = self._opened.run(enqueue.enqueue, batch.drafts)
+            batch.stored(jobs)
+            return jobs
 
     def succeed(self, result: T, /) -> T:
         """Complete the job along with the rest."""
@@ -358,14 +353,10 @@ class OpenAsyncTransaction:
 
     async def enqueue_many(self, drafts: Iterable[Draft[R]], /) -> list[Job[R]]:
         """Store jobs along with the rest."""
-        given = check_drafts(drafts)
-        try:
-            with sending(self._backing.telemetry, given) as stored:
-                jobs = await self._opened.run(enqueue.enqueue, given)
-                stored(jobs)
-                return jobs
-        finally:
-            spend(given)
+        with storing(self._backing.telemetry, drafts) as batch:
+            jobs = await self._opened.run(enqueue.enqueue, batch.drafts)
+            batch.stored(jobs)
+            return jobs
 
     async def succeed(self, result: T, /) -> T:
         """Complete the job along with the rest."""

@@ -5,18 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from .._client.client import Client
 from .._core.ids import parse_id
 from .._core.job import Job
-from .._core.machine import TRANSITIONS
+from .._core.verbs import VERBS, BulkVerb
 from ..errors import InvalidInput, ReletError, StoreError
 from . import output, progress
 from .arguments import decode, filters, read, told
 
-VERBS = ("cancel", "pause", "resume", "run-now", "complete", "delete")
-IN_BULK = ("cancel", "pause", "resume", "run-now", "delete")
+WORDS = {verb.word: verb for verb in VERBS.values()}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +36,7 @@ def run(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
     _check_options(options, in_bulk=not ids)
     if ids:
         return _each(client, options, _from_pipe(ids))
-    if options.verb not in IN_BULK:
+    if not WORDS[options.verb].in_bulk:
         raise InvalidInput(f"{options.verb} which jobs? it is done by id: `relet jobs {options.app}` lists them")
     if not which and not options.all:
         raise InvalidInput(
@@ -52,7 +51,7 @@ def wait(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
     if options.json:
         output.as_json({"jobs": jobs})
     else:
-        lines = [(job.id, job.task, job.state, job.result or output.first_line(job.error)) for job in jobs]
+        lines = [(job.id, job.task, job.state, job.result_json or output.first_line(job.error)) for job in jobs]
         output.table(("ID", "TASK", "STATE", "RESULT"), lines)
     return 0 if all(job.state == "succeeded" for job in jobs) else 1
 
@@ -99,16 +98,14 @@ def _verb(client: Client, options: argparse.Namespace) -> Callable[[str], Job[An
         return lambda job: client.cancel(job, chain=chain)
     if options.verb == "delete":
         return lambda job: client.delete(job, chain=chain, dependents=options.dependents)
-    verbs: dict[str, Callable[[str], Job[Any]]] = {
-        "pause": client.pause, "resume": client.resume, "run-now": client.run_now,
-    }  # fmt: skip
-    return verbs[options.verb]
+    act: Callable[[str], Job[Any]] = getattr(client, WORDS[options.verb].name)
+    return act
 
 
 def _bulk(client: Client, options: argparse.Namespace, which: dict[str, Any]) -> int:
     """All that the filters let through, after a question."""
-    action, asked = options.verb.replace("-", "_"), told(which) or "all that it can be said to"
-    which.setdefault("state", [str(state) for state in sorted(TRANSITIONS[action].sources)])
+    verb, asked = WORDS[options.verb], told(which) or "all that it can be said to"
+    which.setdefault("state", [str(state) for state in sorted(verb.sources)])
     number = client.count(**which)
     if number == 0:
         return _said(options, number, 0, 0)
@@ -127,7 +124,7 @@ def _bulk(client: Client, options: argparse.Namespace, which: dict[str, Any]) ->
                 advance(done + refused)
                 check()
 
-            ended = client.bulk(action, **which, on_step=step)
+            ended = client.bulk(cast(BulkVerb, verb.name), **which, on_step=step)
             done, refused = ended.done, ended.refused
     except KeyboardInterrupt:
         print(f"relet: stopped; {done} of {number} done, {refused} refused", file=sys.stderr)
@@ -154,7 +151,7 @@ def _check_options(options: argparse.Namespace, *, in_bulk: bool) -> None:
     """An option that does not belong to the verb is refused, not ignored."""
     if options.result is not None and options.verb != "complete":
         raise InvalidInput(f"--result is for complete, not for {options.verb}")
-    if options.chain and (options.verb not in ("cancel", "complete", "delete") or in_bulk):
+    if options.chain and (not WORDS[options.verb].has_chain or in_bulk):
         raise InvalidInput("--chain is for cancel, complete and delete of jobs that are named")
     if options.dependents and not (options.verb == "delete" and options.chain):
         raise InvalidInput("--dependents is for delete --chain")

@@ -6,11 +6,10 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from .._core.job import AttemptOutcome
 from . import output
 from .arguments import add_app, duration, moment
 from .load_app import opened
-
-COUNTS = ("succeeded", "failed", "retried", "snoozed", "released", "cancelled", "paused", "lost")
 
 
 def add_to(commands: Any) -> None:
@@ -69,7 +68,7 @@ def run_stats(options: argparse.Namespace) -> int:
     if options.json:
         output.as_json({"stats": found})
         return 0
-    ended = [name for name in COUNTS if name in ("succeeded", "failed", "retried", "lost") or _any(found, name)]
+    ended = [name for name in AttemptOutcome if name.is_common or _any(found, name)]
     times = ("WAIT P50", "WAIT P95", "RUN P50", "RUN P95", "BACKLOG", "OLDEST")
     heads = (*(() if options.totals else ("FROM (UTC)",)), "QUEUE", *(name.upper() for name in ended), *times)
     lines = []

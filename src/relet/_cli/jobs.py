@@ -132,7 +132,7 @@ def job_facts(job: Job[Any], why: list[str], chain: list[str]) -> list[tuple[str
     return [
         ("id", job.id), ("task", job.task), ("queue", job.queue), ("priority", job.priority or None),
         ("state", output.state(job)), ("why", "; ".join(why)), ("progress", output.progress(job.progress) or None),
-        ("payload", job.payload), ("result", job.result), ("error", output.first_line(job.error) or None),
+        ("payload", job.payload_json), ("result", job.result_json), ("error", output.first_line(job.error) or None),
         ("target", job.target), ("key", job.key), ("unique", job.unique),
         ("attempt", f"{job.attempt} of {job.max_attempts}"),
         ("lost workers", job.losses or None), ("created", job.created_at), ("run at", job.run_at),
@@ -165,11 +165,11 @@ def chain(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
     """Its chain."""
     found = client.chain(_one(ids, options))
     if options.json:
-        output.as_json({"id": found.id, "state": found.state, "result": found.result, "jobs": list(found)})
+        output.as_json({"id": found.id, "state": found.state, "result": found.result_json, "jobs": list(found)})
         return 0
     table_of(list(found))
-    if found.result is not None:
-        print(f"result: {output.plain(found.result)}")
+    if found.result_json is not None:
+        print(f"result: {output.plain(found.result_json)}")
     return 0
 
 
@@ -179,7 +179,7 @@ def blockers(client: Client, options: argparse.Namespace, ids: list[str]) -> int
     if options.json:
         output.as_json({"blockers": found})
     else:
-        lines = [(one.chain, one.task, one.state or "not over", one.result) for one in found]
+        lines = [(one.chain, one.task, one.state or "not over", one.result_json) for one in found]
         output.table(("CHAIN", "TASK", "STATE", "RESULT"), lines)
     return 0
 
@@ -228,5 +228,5 @@ def _one(ids: list[str], options: argparse.Namespace) -> str:
 KNOWN: dict[str, Callable[[Client, argparse.Namespace, list[str]], int]] = {
     "list": list_jobs, "show": show_job, "explain": explain, "attempts": attempts, "chain": chain, "blockers": blockers,
     "dependents": dependents,
-    "wait": control.wait, **dict.fromkeys(control.VERBS, control.run), "signal": signal,
+    "wait": control.wait, **dict.fromkeys(control.WORDS, control.run), "signal": signal,
 }  # fmt: skip

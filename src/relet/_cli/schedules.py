@@ -115,7 +115,7 @@ def _show(schedules: Schedules, name: str, json: bool) -> int:
         return 0
     output.facts(
         [
-            ("name", one.name), ("task", one.task), ("queue", one.queue), ("payload", one.payload),
+            ("name", one.name), ("task", one.task), ("queue", one.queue), ("payload", one.payload_json),
             ("when", one.problem or one.when), ("zone", one.timezone), ("missed", one.missed),
             ("overlap", one.overlap), ("next", "paused" if one.paused else one.next_at),
             ("declared in code", "yes" if one.declared else "no"),

@@ -14,21 +14,21 @@ from typing import Any, Literal, TypeVar, Unpack, overload
 from uuid import UUID
 
 from .._core import validate
-from .._core.drafts import check_drafts, spend
 from .._core.finding import Finding
 from .._core.job import AttemptRecord, BlockerInfo, Chain, Draft, Job
 from .._core.stats import StatPoint
+from .._core.verbs import BulkVerb
 from .._core.views import AuditPage, FailureGroup, Page, QueueInfo, TargetPage, TargetView
 from .._core.worker import WorkerInfo
 from .._store.flows import control, enqueue
 from .._store.flows.maintenance import Pruned
 from .._store.query import Flow
 from .._store.store import Store
+from .._tasks.drafts import storing
 from .._tasks.task import TaskRegistry
-from .._tasks.telemetry import sending
 from .._threads import change_in_thread, look_in_thread
 from ..errors import JobCancelled, JobFailed
-from .audit import Action, BulkResult, IdempotencyKey
+from .audit import BulkResult, IdempotencyKey
 from .client import DAY, Client, signal_of
 from .inspection import AnyJob, Inspection, Which, id_of, ids_of
 from .schedules import AsyncSchedules
@@ -76,15 +76,11 @@ class AsyncClient:
         self, drafts: Iterable[Draft[R]], /, *, connection: Any = None, tenant: str | None = None
     ) -> list[Job[R]]:
         if connection is not None:
-            given = check_drafts(drafts)
             store = self._store_of(self._tenant if tenant is None else tenant)
-            try:
-                with sending(self._tasks.telemetry, given) as stored:
-                    jobs = await _arun_on(store, connection, enqueue.enqueue, given)
-                    stored(jobs)
-                    return jobs
-            finally:
-                spend(given)
+            with storing(self._tasks.telemetry, drafts) as batch:
+                jobs = await _arun_on(store, connection, enqueue.enqueue, batch.drafts)
+                batch.stored(jobs)
+                return jobs
         return await change_in_thread(self._plain.enqueue_many, drafts, tenant=tenant)
 
     async def get(self, job: AnyJob, /) -> Job[Any] | None:
@@ -168,7 +164,7 @@ class AsyncClient:
 
     async def bulk(
         self,
-        action: Action,
+        verb: BulkVerb,
         /,
         *,
         most: int | None = None,
@@ -178,7 +174,7 @@ class AsyncClient:
         **which: Unpack[Which],
     ) -> BulkResult:
         limits: dict[str, Any] = {"most": most, "seconds": seconds, "before": before, "on_step": on_step}
-        return await change_in_thread(self._plain.bulk, action, **limits, **which)
+        return await change_in_thread(self._plain.bulk, verb, **limits, **which)
 
     @property
     def schedules(self) -> AsyncSchedules:

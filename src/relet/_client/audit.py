@@ -8,11 +8,12 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from msgspec import Struct, field, structs
 
 from .._core.filters import Filter
+from .._core.verbs import BulkVerb
 from .._store.flows import audit, control, operations, search
 from .._store.flows.audit import Note
 from .._store.flows.operations import Operation
@@ -23,14 +24,6 @@ from .._tasks.task import new_id
 P = ParamSpec("P")
 R = TypeVar("R")
 
-Action = Literal["cancel", "pause", "resume", "run_now", "delete"]
-BULK: dict[Action, Callable[..., Flow[Any]]] = {
-    "cancel": control.cancel,
-    "pause": control.pause,
-    "resume": control.resume,
-    "run_now": control.run_now,
-    "delete": control.delete,
-}
 AT_ONCE = 100  # jobs that are changed in one transaction
 
 
@@ -137,7 +130,7 @@ class AuditedStore:
 
 def bulk(
     hand: AuditedStore,
-    action: Action,
+    verb: BulkVerb,
     where: Filter,
     which: Mapping[str, Any],
     left: int | None,
@@ -157,10 +150,14 @@ def bulk(
         if not page.jobs:
             return None
         ids = [job.id for job in page.jobs]
-        return AuditAction(f"bulk {action}", ids[0], {"filter": said, "jobs": len(ids)}), (BULK[action], ids, following)
+        return AuditAction(f"bulk {verb}", ids[0], {"filter": said, "jobs": len(ids)}), (
+            getattr(control, verb),
+            ids,
+            following,
+        )
 
     while (left is None or left > 0) and (end is None or time.monotonic() < end):
-        changed = hand.change_unless_made(f"bulk {action}", step, control.bulk)
+        changed = hand.change_unless_made(f"bulk {verb}", step, control.bulk)
         if changed is not None:
             done, refused, following = changed
             total = BulkResult(total.done + done, total.refused + refused, following)

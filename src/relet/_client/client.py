@@ -15,22 +15,21 @@ from msgspec import structs
 
 from .. import events
 from .._core import payload, validate
-from .._core.drafts import check_drafts, spend
 from .._core.filters import Filter
 from .._core.finding import Finding
 from .._core.ids import parse_id
 from .._core.job import Draft, Job, State
-from .._core.machine import TRANSITIONS
+from .._core.verbs import BULK, VERBS, BulkVerb
 from .._store.doctor import examine
 from .._store.flows import chains, control, enqueue, maintenance, stats
 from .._store.flows.maintenance import Pruned
 from .._store.query import Flow
 from .._store.store import Store
 from .._tasks.codec import plain_value, refuse_what_no_annotation_restores
+from .._tasks.drafts import check_drafts, storing
 from .._tasks.task import TaskRegistry
-from .._tasks.telemetry import sending
 from ..errors import InvalidInput, JobCancelled, JobFailed, JobNotFound, StoreRefused
-from .audit import BULK, Action, AuditAction, AuditedStore, BulkResult, IdempotencyKey, bulk
+from .audit import AuditAction, AuditedStore, BulkResult, IdempotencyKey, bulk
 from .inspection import AnyJob, Inspection, Which, filter_of, id_of, ids_of
 from .schedules import Schedules
 from .wait import wait_for
@@ -98,26 +97,24 @@ class Client(Inspection):
         All of it is one transaction, sent in parts. In memory are the drafts and the jobs, about half a KiB for each
         beside its payload, and one part: a hundred thousand at once are fine.
         """
-        given = check_drafts(drafts)
         store = self._store_of(self._tenant if tenant is None else tenant)
-        jobs: list[Job[R]] = []
-        try:
-            with sending(self._tasks.telemetry, given) as stored:
-                if connection is not None:
-                    jobs = _run_on(store, connection, enqueue.enqueue, given)
-                elif given:
-                    said = AuditAction("enqueue", given[0].id, {"task": given[0].task, "jobs": len(given)})
-                    hand = AuditedStore(store, self._who, self._key)
-                    store_drafts = hand.change if any(draft.replace for draft in given) else hand.insert
-                    jobs = store_drafts(said, enqueue.enqueue_directly, given)
-                stored(jobs)
-        finally:
-            spend(given)
+        with storing(self._tasks.telemetry, drafts) as batch:
+            if connection is not None:
+                jobs = _run_on(store, connection, enqueue.enqueue, batch.drafts)
+            else:
+                jobs = self._insert(store, batch.drafts) if batch.drafts else []
+            batch.stored(jobs)
         if connection is None and self._tasks.events.wanted(events.Enqueued):
             for job in jobs:
                 if not job.existing:
-                    self._told(events.Enqueued, job, tenant)
+                    self._emit(events.Enqueued, job, tenant)
         return jobs
+
+    def _insert(self, store: Store, drafts: list[Draft[R]]) -> list[Job[R]]:
+        action = AuditAction("enqueue", drafts[0].id, {"task": drafts[0].task, "jobs": len(drafts)})
+        audited = AuditedStore(store, self._who, self._key)
+        run = audited.change if any(draft.replace for draft in drafts) else audited.insert
+        return run(action, enqueue.enqueue_directly, drafts)
 
     def wait(self, job: AnyJob, /, *, timeout: float = 60.0) -> Job[Any]:
         """Wait until the job's chain is over, or has failed; returns the last job of the chain."""
@@ -173,19 +170,19 @@ class Client(Inspection):
 
         With `chain`, that job of its chain which is not over yet. Returns the job that was meant.
         """
-        return self._told(events.Cancelled, self._change("cancel", job, control.cancel, id_of(job), chain=chain))
+        return self._act("cancel", job, control.cancel, chain=chain)
 
     def pause(self, job: AnyJob, /) -> Job[Any]:
         """Hold a job back until it is resumed. A running one is asked to stop."""
-        return self._told(events.Paused, self._change("pause", job, control.pause, id_of(job)))
+        return self._act("pause", job, control.pause)
 
     def resume(self, job: AnyJob, /) -> Job[Any]:
         """Let a paused or failed job go on, with its attempts anew."""
-        return self._told(events.Resumed, self._change("resume", job, control.resume, id_of(job)))
+        return self._act("resume", job, control.resume)
 
     def run_now(self, job: AnyJob, /) -> Job[Any]:
         """Make a job that waits for its time, or for a retry, due at once."""
-        return self._told(events.MadeDue, self._change("run_now", job, control.run_now, id_of(job)))
+        return self._act("run_now", job, control.run_now)
 
     def complete(
         self,
@@ -206,7 +203,7 @@ class Client(Inspection):
         if connection is not None:
             self._prepare_to_complete(job_id, chain)
             return _run_on(self.store, connection, control.complete, job_id, text, **said, theirs=True)
-        return self._told(events.Completed, self._change("complete", job, control.complete, job_id, text, **said))
+        return self._act("complete", job_id, control.complete, text, **said)
 
     def delete(self, job: AnyJob, /, *, chain: bool = False, dependents: bool = False) -> None:
         """Remove a job and its history, whatever its state.
@@ -218,8 +215,8 @@ class Client(Inspection):
         if dependents and not chain:
             raise InvalidInput("dependents wait for chains: say delete(job, chain=True, dependents=True)")
         if chain:
-            gone = self._change("delete", job_id, chains.delete_chain, job_id, dependents=dependents)
-        elif self._change("delete", job_id, control.delete, job_id):
+            gone = self._change("delete", chains.delete_chain, job_id, dependents=dependents)
+        elif self._change("delete", control.delete, job_id):
             gone = [job_id]
         else:
             raise JobNotFound(job_id)
@@ -237,7 +234,7 @@ class Client(Inspection):
 
     def bulk(
         self,
-        action: Action,
+        verb: BulkVerb,
         /,
         *,
         most: int | None = None,
@@ -252,15 +249,15 @@ class Client(Inspection):
         that allows it. In small steps, newest first, up to `most` jobs and `seconds`; `on_step` is told how far it has
         come. What cannot be done to a job any more is counted as refused. If it ended early, give `next` as `before`.
         """
-        action = cast(Action, validate.choice("action", action, tuple(BULK)))
+        verb = cast(BulkVerb, validate.choice("verb", verb, tuple(BULK)))
         where = filter_of(**which)
         if where == Filter():
             raise InvalidInput("bulk needs a filter: say which jobs, by state, queue, task, target, worker or error")
         left = None if most is None else validate.whole("most", most, 0, 2**31 - 1)
-        where = where if where.states else structs.replace(where, states=tuple(sorted(TRANSITIONS[action].sources)))
+        where = where if where.states else structs.replace(where, states=tuple(sorted(VERBS[verb].sources)))
         limit = None if seconds is None else validate.seconds("seconds", seconds)
         start = None if before is None else parse_id(before)
-        return bulk(self._hand, action, where, which, left, limit, start, on_step)
+        return bulk(self._hand, verb, where, which, left, limit, start, on_step)
 
     @property
     def schedules(self) -> Schedules:
@@ -337,11 +334,15 @@ class Client(Inspection):
     def _hand(self) -> AuditedStore:
         return AuditedStore(self.store, self._who, self._key)
 
-    def _change(self, what: str, job: AnyJob, flow: Callable[P, Flow[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Change one job."""
-        return self._hand.change(AuditAction(what, id_of(job)), flow, *args, **kwargs)
+    def _act(self, verb: str, job: AnyJob, flow: Callable[..., Flow[Job[Any]]], *args: Any, **options: Any) -> Job[Any]:
+        """Apply a verb to one job, and emit its event."""
+        changed = self._change(verb, flow, id_of(job), *args, **options)
+        return self._emit(getattr(events, VERBS[verb].event), changed)
 
-    def _told(self, kind: type[events.JobEvent], job: Job[Any], tenant: str | None = None) -> Job[Any]:
+    def _change(self, verb: str, flow: Callable[..., Flow[T]], job_id: str, *args: Any, **options: Any) -> T:
+        return self._hand.change(AuditAction(verb, job_id), flow, job_id, *args, **options)
+
+    def _emit(self, kind: type[events.JobEvent], job: Job[Any], tenant: str | None = None) -> Job[Any]:
         """Tell those who listen what was committed, and pass the job on."""
         if self._tasks.events.wanted(kind):
             tenant = self._tenant if tenant is None else tenant
@@ -381,10 +382,10 @@ class Client(Inspection):
             return JobFailed(job.id, job.error)
         if job.state is State.CANCELLED:
             return JobCancelled(job.id)
-        if job.result is None:
+        if job.result_json is None:
             return None
         task = self._tasks.tasks.get(job.task)
-        return payload.decode(job.result) if task is None else task.decode_result(job.result)
+        return payload.decode(job.result_json) if task is None else task.decode_result(job.result_json)
 
 
 def signal_of(tasks: TaskRegistry, job: AnyJob, name: str, value: Any) -> tuple[str, str, str]:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 
-from msgspec import Struct, field
+from msgspec import Struct, field, json
 
 from .backoff import Backoff
 
@@ -42,6 +42,24 @@ class State(StrEnum):
         return self in (State.SUCCEEDED, State.CANCELLED)
 
 
+class AttemptOutcome(StrEnum):
+    """How an attempt ended, as history and statistics call it."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    RETRIED = "retried"
+    LOST = "lost"
+    SNOOZED = "snoozed"
+    RELEASED = "released"
+    CANCELLED = "cancelled"
+    PAUSED = "paused"
+
+    @property
+    def is_common(self) -> bool:
+        """Whether tables and charts have a column for it even if there was none."""
+        return self in (self.SUCCEEDED, self.FAILED, self.RETRIED, self.LOST)
+
+
 class Wait(StrEnum):
     """What a pending job waits for. It waits for one thing at a time, in this order."""
 
@@ -65,12 +83,12 @@ class Policy(Struct, frozen=True):
 DEFAULT_POLICY = Policy()
 
 
-class Draft(Struct, Generic[R_co], frozen=True):
+class Draft(Struct, Generic[R_co], frozen=True, rename={"payload_json": "payload"}):
     """A job not yet enqueued, checked and ready to be stored. Tasks make them: `task.draft(...)`."""
 
     id: str
     task: str
-    payload: str  # JSON text
+    payload_json: str
     queue: str = "default"
     priority: int = 0
     run_at: float | None = None  # seconds since 1970; None: now
@@ -85,8 +103,13 @@ class Draft(Struct, Generic[R_co], frozen=True):
     context: str | None = None  # what it carries along for those who observe it, as JSON text
     fresh: bool = True  # the id was made for this draft, so no job can have it yet
 
+    @property
+    def payload(self) -> Any:
+        """The arguments, as plain JSON values."""
+        return json.decode(self.payload_json)
 
-class Job(Struct, Generic[R_co], frozen=True):
+
+class Job(Struct, Generic[R_co], frozen=True, rename={"payload_json": "payload", "result_json": "result"}):
     """A job as the store knew it at one moment."""
 
     id: str
@@ -94,7 +117,7 @@ class Job(Struct, Generic[R_co], frozen=True):
     queue: str
     state: State
     priority: int
-    payload: str  # JSON text
+    payload_json: str
     attempt: int
     max_attempts: int
     losses: int
@@ -112,7 +135,7 @@ class Job(Struct, Generic[R_co], frozen=True):
     worker: str | None = None
     expires_at: datetime | None = None
     request: Request | None = None
-    result: str | None = None  # JSON text
+    result_json: str | None = None
     error: str | None = None
     continued: bool = False  # succeeded, and another job went on with the chain
     progress: Progress | None = None  # of the attempt that runs, as its handler said it last
@@ -121,6 +144,17 @@ class Job(Struct, Generic[R_co], frozen=True):
     context: str | None = None  # what its producer gave it to carry along, as JSON text
     renewed_at: datetime | None = None  # when its lease was last renewed; None: not since the claim
     existing: bool = False  # enqueue found it instead of making it
+
+    @property
+    def payload(self) -> Any:
+        """The arguments, as plain JSON values."""
+        return json.decode(self.payload_json)
+
+    @property
+    def result(self) -> Any:
+        """What the handler returned, as plain JSON values; None if the job has not succeeded. `client.result` waits
+        for it, and converts it by the annotation of the task."""
+        return None if self.result_json is None else json.decode(self.result_json)
 
     def __repr__(self) -> str:
         waits = f" (waits for {self.wait})" if self.wait else ""
@@ -149,10 +183,15 @@ class Chain(Sequence[Job[Any]]):
         return self.last.state
 
     @property
-    def result(self) -> str | None:
-        """The result of its last job as JSON text; None unless that one has succeeded."""
+    def result_json(self) -> str | None:
+        """The result of its last job; None unless that one has succeeded."""
         ended = self.state is State.SUCCEEDED and not self.last.continued  # else the last one is gone
-        return self.last.result if ended else None
+        return self.last.result_json if ended else None
+
+    @property
+    def result(self) -> Any:
+        """The same as plain JSON values."""
+        return None if self.result_json is None else json.decode(self.result_json)
 
     @overload
     def __getitem__(self, index: int) -> Job[Any]: ...
@@ -194,7 +233,7 @@ class Claimed(Struct, frozen=True, gc=False):
     version: int
     task: str
     queue: str
-    payload: str
+    payload_json: str
     priority: int
     target: str | None
     attempt: int
@@ -209,6 +248,11 @@ class Claimed(Struct, frozen=True, gc=False):
     key: str | None = None
     blockers: int = 0  # how many jobs it waited for
     context: str | None = None
+
+    @property
+    def payload(self) -> Any:
+        """The arguments, as plain JSON values."""
+        return json.decode(self.payload_json)
 
     @property
     def lease(self) -> Lease:
@@ -231,16 +275,21 @@ class AttemptRecord(Struct, frozen=True):
     expires_at: datetime | None = None  # until when its lease was good; None of a success
 
 
-class BlockerInfo(Struct, frozen=True):
-    """What a job waits for, or waited for: a chain, how it ended (None: not yet) and its result as JSON text.
+class BlockerInfo(Struct, frozen=True, rename={"result_json": "result"}):
+    """What a job waits for, or waited for: a chain, how it ended (None: not yet) and its result.
 
     `task` is that of the chain's first job; None until it has ended, and where that job was gone by then.
     """
 
     chain: str
     state: str | None
-    result: str | None
+    result_json: str | None
     task: str | None
+
+    @property
+    def result(self) -> Any:
+        """The result as plain JSON values."""
+        return None if self.result_json is None else json.decode(self.result_json)
 
 
 # What came of an attempt. Closed: `machine.settle` says what each of them means for the job.

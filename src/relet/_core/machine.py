@@ -12,7 +12,19 @@ from typing import Literal, NamedTuple
 from msgspec import Struct, structs
 
 from ..errors import InvalidTransition
-from .job import OnBlockerFailure, Outcome, Policy, Raised, Released, Request, Snoozed, State, Succeeded, Wait
+from .job import (
+    AttemptOutcome,
+    OnBlockerFailure,
+    Outcome,
+    Policy,
+    Raised,
+    Released,
+    Request,
+    Snoozed,
+    State,
+    Succeeded,
+    Wait,
+)
 
 PENDING, QUEUED, RUNNING, PAUSED = State.PENDING, State.QUEUED, State.RUNNING, State.PAUSED
 FAILED, SUCCEEDED, CANCELLED = State.FAILED, State.SUCCEEDED, State.CANCELLED
@@ -52,6 +64,17 @@ TRANSITIONS: dict[str, Transition] = {
     "replace": _verb({PENDING, QUEUED, PAUSED}, {PENDING, QUEUED, PAUSED}, "anyone"),  # what it will be called with
     "complete": _verb({PENDING, QUEUED, RUNNING, PAUSED, FAILED}, {SUCCEEDED}, "anyone"),
     "delete": _verb(set(State), set(), "anyone"),
+}
+
+
+#: What the history calls the end of an attempt, by the verb that ended it.
+OUTCOMES = {
+    "succeed": AttemptOutcome.SUCCEEDED,
+    "fail": AttemptOutcome.FAILED,
+    "retry": AttemptOutcome.RETRIED,
+    "reap": AttemptOutcome.LOST,
+    "snooze": AttemptOutcome.SNOOZED,
+    "release": AttemptOutcome.RELEASED,
 }
 
 

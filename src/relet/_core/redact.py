@@ -93,15 +93,15 @@ def _shown(value: Any, redact: Redact) -> Any:
         case list() | tuple() if not hasattr(value, "_fields"):
             return type(value)(_shown(one, redact) for one in value)
         case Job():
-            texts = {name: _json(getattr(value, name), redact) for name in ("payload", "result", "context")}
+            texts = {name: _json(getattr(value, name), redact) for name in ("payload_json", "result_json", "context")}
             progress = value.progress and replace(value.progress, note=without_passwords_in(value.progress.note))
             return replace(value, **texts, error=without_passwords_in(value.error), progress=progress)
         case AttemptRecord():
             return replace(value, error=without_passwords_in(value.error))
         case BlockerInfo():
-            return replace(value, result=_json(value.result, redact))
+            return replace(value, result_json=_json(value.result_json, redact))
         case ScheduleInfo():
-            return replace(value, payload=redact(value.payload))
+            return replace(value, payload_json=redact(value.payload_json))
         case FailureGroup():
             # What is searched for ends before a password: it finds these jobs, and perhaps some more.
             return replace(value, error=without_passwords(value.error), search=_CREDENTIALS.split(value.search)[0])

@@ -72,13 +72,13 @@ class Tick(NamedTuple):
     note: str | None
 
 
-class ScheduleInfo(msgspec.Struct, frozen=True):
+class ScheduleInfo(msgspec.Struct, frozen=True, rename={"payload_json": "payload"}):
     """A schedule as the store knew it at one moment."""
 
     name: str
     task: str
     queue: str
-    payload: str  # JSON text
+    payload_json: str
     cron: str | None
     every: float | None
     timezone: str
@@ -90,6 +90,11 @@ class ScheduleInfo(msgspec.Struct, frozen=True):
     last_job: str | None
     declared: bool  # in code
     problem: str | None = None  # why this release cannot read what was stored; then of the rest little is known
+
+    @property
+    def payload(self) -> Any:
+        """The arguments of its jobs, as plain JSON values."""
+        return msgspec.json.decode(self.payload_json)
 
     @property
     def when(self) -> str:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from .._system import SYSTEM
 from .interrupts import has_begun, start
 
 if TYPE_CHECKING:
@@ -65,11 +65,11 @@ class Watchdog:
         """From now on the connection has so many seconds to answer."""
         if self._pid != os.getpid():
             self._start()
-        self._deadlines[raw] = time.monotonic() + seconds
+        self._deadlines[raw] = SYSTEM.monotonic() + seconds
         if not has_begun(self._thread):
             with self._lock:
                 if not has_begun(self._thread):
-                    self._thread = threading.Thread(target=self._work, name="relet-deadlines", daemon=True)
+                    self._thread = SYSTEM.thread("deadlines", self._work)
                     start(self._thread)
 
     def disarm(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
@@ -78,10 +78,10 @@ class Watchdog:
             self._deadlines.pop(raw, None)
 
     def _work(self) -> None:
-        used = time.monotonic()
+        used = SYSTEM.monotonic()
         while True:
-            time.sleep(TICK)
-            now = time.monotonic()
+            SYSTEM.sleep(TICK)
+            now = SYSTEM.monotonic()
             if self._deadlines:
                 used = now
                 with self._lock:

@@ -25,10 +25,10 @@ Dialect = Literal["postgres", "sqlite"]
 SQL = os.path.join(os.path.dirname(__file__), "sql")  # not pathlib: it takes 4 ms to import
 
 #: Fields of a job whose column has another name.
-COLUMNS = {"unique": "unique_key"}
+COLUMNS = {"unique": "unique_key", "payload_json": "payload", "result_json": "result"}
 #: How PostgreSQL returns a column, by the annotation of its field, so that every driver gets plain types.
 _RETURNED = {"datetime": "extract(epoch from {})::float8", "Progress": "{}::text", "State": "{}::text"}
-_TEXT = ("id", "chain", "payload", "result")  # of type uuid or jsonb
+_TEXT = ("id", "chain", "payload_json", "result_json")  # of type uuid or jsonb
 
 _COMPARED: dict[Dialect, dict[Comparison, str]] = {
     "postgres": {

@@ -11,8 +11,10 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from typing import Protocol, TypeVar
 
+from .._system import SYSTEM, Event
 from .interrupts import has_begun, start
 
 log = logging.getLogger("relet.store")
@@ -49,7 +51,7 @@ class Subscription:
 
     def __init__(self, channels: frozenset[str], wake: Callable[[], None] | None = None) -> None:
         self.channels = channels
-        self._event = threading.Event()
+        self._event = SYSTEM.event()
         self._wake = wake or self._event.set
 
     def wait(self, seconds: float) -> bool:
@@ -111,7 +113,7 @@ class Notifier:
         self._lock = threading.Lock()
         self._sleepers: list[Subscription | AsyncSubscription] = []
         self._thread: threading.Thread | None = None
-        self._stop = threading.Event()  # of the thread that listens now
+        self._stop = SYSTEM.event()  # of the thread that listens now
         self._pid = os.getpid()
 
     def _notice_fork(self) -> None:
@@ -126,10 +128,8 @@ class Notifier:
         with self._lock:
             self._sleepers.append(sleeper)
             if not has_begun(self._thread):
-                self._stop = threading.Event()
-                self._thread = threading.Thread(
-                    target=self._listen, args=(self._stop,), name="relet-listener", daemon=True
-                )
+                self._stop = SYSTEM.event()
+                self._thread = SYSTEM.thread("listener", partial(self._listen, self._stop))
                 start(self._thread)
         try:
             yield sleeper
@@ -152,7 +152,7 @@ class Notifier:
             self._stop.set()
             self._thread = None
 
-    def _listen(self, stop: threading.Event) -> None:
+    def _listen(self, stop: Event) -> None:
         """Listen. When the connection is lost, connect again and let everybody look: they may have missed something."""
         while not stop.is_set():
             try:
@@ -161,7 +161,7 @@ class Notifier:
                 log.debug("listening to %s failed, again in a second: %s", self._place.where, error)
                 stop.wait(1.0)
 
-    def _listen_once(self, stop: threading.Event) -> None:
+    def _listen_once(self, stop: Event) -> None:
         listener = self._place.listen()
         quiet = 0
         try:
@@ -180,7 +180,7 @@ class Notifier:
         with self._lock:
             return frozenset[str]().union(*(sleeper.channels for sleeper in self._sleepers))
 
-    def _retire(self, stop: threading.Event) -> None:
+    def _retire(self, stop: Event) -> None:
         """Nobody has slept for a while: end this thread, unless somebody came just now."""
         with self._lock:
             if not self._sleepers:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-import time
+
+from .._system import SYSTEM
 
 WATCH_EVERY = 0.025
 
@@ -24,12 +25,12 @@ class SQLiteListener:
 
     def wait(self, seconds: float, channels: frozenset[str]) -> set[str]:
         """Anything may have happened once the count has changed."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        end = SYSTEM.monotonic() + seconds
+        while SYSTEM.monotonic() < end:
             if (version := self._version()) != self._seen:
                 self._seen = version
                 return set(channels)
-            time.sleep(WATCH_EVERY)
+            SYSTEM.sleep(WATCH_EVERY)
         return set()
 
     def close(self) -> None:

@@ -13,14 +13,14 @@ partitions alone: its rows are pruned one by one.
 from __future__ import annotations
 
 import logging
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import errors as pg
+
+from .._system import SYSTEM
 
 log = logging.getLogger("relet.store")
 
@@ -138,7 +138,7 @@ class _Dropping:
 
     def __init__(self, raw: psycopg.Connection[Any], schema: str, seconds: float, stop: Callable[[], bool]) -> None:
         self._raw, self._schema, self._seconds, self._stop = raw, schema, seconds, stop
-        self._extended = time.monotonic()
+        self._extended = SYSTEM.monotonic()
 
     def drop(self, old: _Old) -> bool:
         """Whether it was dropped; if not, another prune will do it."""
@@ -185,9 +185,9 @@ class _Dropping:
         return self._row(query, **params)[0]
 
     def _row(self, query: str, **params: Any) -> tuple[Any, ...]:
-        if time.monotonic() - self._extended > TURN_AGAIN:
+        if SYSTEM.monotonic() - self._extended > TURN_AGAIN:
             self._raw.execute(_STILL_MY_TURN.format(schema=self._schema), {"turn": TURN})
-            self._extended = time.monotonic()
+            self._extended = SYSTEM.monotonic()
         text = query.format(schema=self._schema)
         found: tuple[Any, ...] | None = self._raw.execute(text, {"seconds": self._seconds, **params}).fetchone()
         assert found is not None  # noqa: S101 - each of them returns one row
@@ -197,8 +197,7 @@ class _Dropping:
 @contextmanager
 def _patience(raw: psycopg.Connection[Any]) -> Iterator[None]:
     """Cancels what takes too long. A setting would outlive us in a pooler's session."""
-    timer = threading.Timer(WAIT_FOR, raw.cancel)
-    timer.daemon = True
+    timer = SYSTEM.timer(WAIT_FOR, raw.cancel)
     timer.start()
     try:
         yield

@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import os
 import threading
-import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -18,6 +17,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
+from .._system import SYSTEM
 from ..errors import StoreBusy
 from .interrupts import handing, start, take_into
 
@@ -49,7 +49,7 @@ class Kept(Generic[C]):
 
     def __init__(self, connection: C) -> None:
         self.connection = connection
-        self.made = self.since = time.monotonic()
+        self.made = self.since = SYSTEM.monotonic()
 
 
 class Swept(Protocol):
@@ -82,7 +82,7 @@ class Sweeper:
             self._pools.add(pool)
             pool.swept = True
             if self._thread is None:
-                thread = threading.Thread(target=self._sweep, args=(pool.max_idle / 4,), name="relet-idle", daemon=True)
+                thread = SYSTEM.thread("idle", partial(self._sweep, pool.max_idle / 4))
                 try:
                     start(thread)
                 except RuntimeError:  # no more threads, or the interpreter ends: they are closed another time
@@ -94,7 +94,7 @@ class Sweeper:
         """Not at once: what was given back just now is in use again by then, mostly, and this thread would end."""
         wait: float | None = first
         while wait is not None:
-            time.sleep(min(wait, LONGEST_SLEEP))  # not an event: an interrupt of the one who sets it could break it
+            SYSTEM.sleep(min(wait, LONGEST_SLEEP))  # not an event: an interrupt of the one who sets it could break it
             wait = self._sweep_once()
 
     def _sweep_once(self) -> float | None:
@@ -116,7 +116,7 @@ _sweeper = Sweeper()
 
 def _until_next(oldest: float, max_idle: float) -> float:
     """In how many seconds to look again, by the oldest of what is idle. Late by a quarter, so as not to look often."""
-    return max(oldest + max_idle - time.monotonic(), max_idle / 4)
+    return max(oldest + max_idle - SYSTEM.monotonic(), max_idle / 4)
 
 
 class Pool(Generic[C]):
@@ -188,7 +188,7 @@ class Pool(Generic[C]):
         """Close what has been idle for too long; returns in how many seconds to come again, None: not at all."""
         idle, unused = self._idle, list[Kept[C]]()
         with suppress(IndexError):  # taken meanwhile
-            while idle and time.monotonic() - idle[0].since >= self.max_idle:
+            while idle and SYSTEM.monotonic() - idle[0].since >= self.max_idle:
                 unused.append(idle.popleft())
         for kept in unused:
             with suppress(Exception):
@@ -204,7 +204,7 @@ class Pool(Generic[C]):
         return Kept(self._connect())
 
     def _is_good(self, kept: Kept[C]) -> bool:
-        kept.since = time.monotonic()
+        kept.since = SYSTEM.monotonic()
         return self._usable(kept.connection) and kept.since - kept.made < self.max_lifetime
 
     def _notice_fork(self) -> None:
@@ -309,7 +309,7 @@ class IdleAsyncConnections(Generic[C]):
 
     def sweep(self) -> float | None:
         """Close what has been idle for too long; returns in how many seconds to come again, None: not at all."""
-        latest = time.monotonic() - self.max_idle
+        latest = SYSTEM.monotonic() - self.max_idle
         with self._lock:
             unused = [kept for _, kept in self._kept if kept.since <= latest]
             self._kept = [(loop, kept) for loop, kept in self._kept if kept.since > latest]

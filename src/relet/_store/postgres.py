@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import re
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeVar
@@ -19,6 +18,7 @@ from psycopg import errors as pg
 
 from .._core import validate
 from .._core.ids import id_time
+from .._system import SYSTEM
 from ..errors import RowRejected, SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
 from . import libpq, migrate, partitions, time_limit
 from .deadlines import ANSWER_MARGIN, STATEMENT_SECONDS, allowed, watchdog
@@ -372,7 +372,7 @@ class Limits(Struct, frozen=True):
     @property
     def is_over(self) -> bool:
         """Whether a look was ended because its time is over, and not by an administrator."""
-        return self.until is not None and time.monotonic() >= self.until - time_limit.AGAIN_AFTER
+        return self.until is not None and SYSTEM.monotonic() >= self.until - time_limit.AGAIN_AFTER
 
 
 class OwnConnection:
@@ -513,7 +513,7 @@ def _is_lost(raw: psycopg.Connection[Any], error: psycopg.Error) -> bool:
 
 def _is_old(job_id: str) -> bool:
     """Upkeep sees to the partitions of yesterday and a week to come; not to those before."""
-    return not -HALF_A_DAY < time.time() - id_time(job_id) < HALF_A_DAY
+    return not -HALF_A_DAY < SYSTEM.time() - id_time(job_id) < HALF_A_DAY
 
 
 def is_idle(raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:

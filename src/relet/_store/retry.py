@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
+from .._system import SYSTEM
 from ..errors import StoreBusy, StoreError, StoreUnavailable
 from .query import Conflict
 
@@ -46,15 +45,15 @@ class RetryFor:
         self._seconds = seconds
 
     def wait(self, error: StoreError, *, transient: bool, failures: int, started: float) -> bool:
-        if not transient or time.monotonic() - started >= self._seconds:
+        if not transient or SYSTEM.monotonic() - started >= self._seconds:
             return False
-        time.sleep(backoff(failures))
+        SYSTEM.sleep(backoff(failures))
         return True
 
 
 def backoff(failures: int, longest: float = 1.0) -> float:
     """Seconds to wait after so many failures in a row: full jitter below a bound that doubles."""
-    return random.random() * min(0.01 * float(2 ** min(failures, 20)), longest)  # noqa: S311
+    return SYSTEM.random() * min(0.01 * float(2 ** min(failures, 20)), longest)
 
 
 def retry(policy: RetryPolicy, work: Callable[[bool, int], T]) -> T:
@@ -63,7 +62,7 @@ def retry(policy: RetryPolicy, work: Callable[[bool, int], T]) -> T:
     The work learns whether an earlier try may have been committed, and how many have failed.
     """
     may_be_committed = was_stale = False
-    failures, started = 0, time.monotonic()
+    failures, started = 0, SYSTEM.monotonic()
     while True:
         try:
             return work(may_be_committed, failures)
@@ -89,12 +88,12 @@ async def aretry(seconds: float, work: Callable[[], Awaitable[T]]) -> T:
     """The same for async code, for so many seconds."""
     import asyncio
 
-    give_up, failures = time.monotonic() + seconds, 0
+    give_up, failures = SYSTEM.monotonic() + seconds, 0
     while True:
         try:
             return await work()
         except Transient as failure:
             failures += 1
-            if time.monotonic() >= give_up:
+            if SYSTEM.monotonic() >= give_up:
                 raise failure.error from failure.__cause__
         await asyncio.sleep(backoff(failures))

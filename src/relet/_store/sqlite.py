@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import logging
 import os
-import random
 import re
 import sqlite3
 import threading
-import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -25,6 +23,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from .._core import validate
+from .._system import SYSTEM
 from ..errors import RowRejected, SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
 from . import migrate, time_limit
 from .interrupts import handing, leave, start, take_into
@@ -102,7 +101,7 @@ class SQLiteStore(Store):
         """A flow that only reads has a connection for reading, any other one the writer's."""
         self._notice_fork()
         self.ready()
-        run = partial(self._drive, make, time.monotonic(), time_limit.limit() if traits.read_only else None)
+        run = partial(self._drive, make, SYSTEM.monotonic(), time_limit.limit() if traits.read_only else None)
         return self._read(run) if traits.read_only and not self._memory else self._write(run)
 
     @contextmanager
@@ -119,7 +118,7 @@ class SQLiteStore(Store):
                 try:
                     with self._ended(raw) as check:
                         for pause in self._begin_tries(raw, HANDLER_SECONDS):
-                            time.sleep(pause)
+                            SYSTEM.sleep(pause)
                         yield StoreTransaction(raw, SQLiteAdapter(raw, self.quoted, self.clock), check)
                 finally:
                     if raw.in_transaction:
@@ -210,7 +209,7 @@ class SQLiteStore(Store):
         self, make: Callable[[], Flow[R]], since: float, until: float | None, connection: sqlite3.Connection
     ) -> tuple[R, list[Notify]]:
         with time_limit.ended_at(connection, until):
-            waited = time.monotonic() - since if self.clock is None else 0.0
+            waited = SYSTEM.monotonic() - since if self.clock is None else 0.0
             return drive(make(), SQLiteAdapter(connection, self.quoted, self.clock, waited))
 
     def _read(self, run: Callable[[sqlite3.Connection], R]) -> R:
@@ -254,7 +253,7 @@ class SQLiteStore(Store):
         """See to it that there is a thread which writes for those who wait. False: none can be started."""
         with self._starting:
             if self._thread is None:
-                thread = threading.Thread(target=self._write_for_others, name="relet-writer", daemon=True)
+                thread = SYSTEM.thread("writer", self._write_for_others)
                 try:
                     start(thread)
                 except RuntimeError:
@@ -348,13 +347,13 @@ class SQLiteStore(Store):
     def _begin(self, connection: sqlite3.Connection) -> None:
         """Take the write lock."""
         for pause in self._begin_tries(connection, self._busy_for):
-            time.sleep(pause)
+            SYSTEM.sleep(pause)
 
     async def _begin_on_loop(self, connection: sqlite3.Connection, writing: threading.Lock, held: list[bool]) -> None:
         """Take the turn and the write lock, both or neither: what else runs on the loop may wait for either."""
         import asyncio
 
-        give_up = time.monotonic() + HANDLER_SECONDS
+        give_up = SYSTEM.monotonic() + HANDLER_SECONDS
         while True:
             mine: list[bool] = []
             hand_over = handing(mine, held.append)
@@ -370,22 +369,22 @@ class SQLiteStore(Store):
             finally:
                 if True in mine:
                     writing.release()
-            if time.monotonic() > give_up:
+            if SYSTEM.monotonic() > give_up:
                 raise self._held(HANDLER_SECONDS)
             await asyncio.sleep(A_MOMENT)
 
     def _begin_tries(self, connection: sqlite3.Connection, patience: float) -> Iterator[float]:
         """Try to take the write lock; how long to sleep before the next try. SQLite's own waiting is fair to nobody."""
-        give_up = time.monotonic() + patience
+        give_up = SYSTEM.monotonic() + patience
         pause = 0.0005
         while True:
             try:
                 connection.execute("begin immediate")
                 return
             except sqlite3.OperationalError as error:
-                if not is_busy(error) or time.monotonic() >= give_up:
+                if not is_busy(error) or SYSTEM.monotonic() >= give_up:
                     raise
-            yield random.random() * pause  # noqa: S311
+            yield SYSTEM.random() * pause
             pause = min(pause * 1.5, 0.02)
 
     def _open_writer(self) -> sqlite3.Connection:

@@ -5,11 +5,11 @@ for. Changes are not limited by it.
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from .._system import SYSTEM
 from ..errors import QueryTimeout
 
 AGAIN_AFTER = 1.0  # seconds by which the limit that a server was told may be too long
@@ -35,7 +35,7 @@ def limit() -> float | None:
 
 def left(until: float) -> float:
     """Seconds until then; raises if it is over."""
-    seconds = until - time.monotonic()
+    seconds = until - SYSTEM.monotonic()
     if seconds <= 0:
         raise timed_out()
     return seconds
@@ -53,7 +53,7 @@ def ended_at(connection: sqlite3.Connection, until: float | None) -> Iterator[No
         yield
         return
     left(until)
-    connection.set_progress_handler(lambda: time.monotonic() > until, INSTRUCTIONS)
+    connection.set_progress_handler(lambda: SYSTEM.monotonic() > until, INSTRUCTIONS)
     try:
         yield
     except sqlite3.OperationalError as error:

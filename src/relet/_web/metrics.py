@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
+from .._core.job import AttemptOutcome
 from .._core.stats import BOUNDS, Histogram, StatPoint
 from .._core.views import QueueInfo, by_state
 from .._core.worker import WorkerInfo
@@ -24,7 +25,6 @@ Labels = Mapping[str, str]
 Sample = tuple[str, Labels, float]  # what is added to the metric's name, and what it is worth
 
 #: How attempts end. All of them are there from the start: a rate needs the zero before the first.
-OUTCOMES = ("succeeded", "failed", "retried", "snoozed", "released", "cancelled", "paused", "lost")
 
 
 def exposition(
@@ -92,7 +92,7 @@ def _attempts(page: _Page, totals: Sequence[StatPoint], names: Mapping[str, str]
     ends: list[Sample] = [
         ("_total", {"queue": names[one.queue], "outcome": outcome}, one.counts.get(outcome, 0))
         for one in totals
-        for outcome in (*OUTCOMES, *sorted(one.counts.keys() - set(OUTCOMES)))
+        for outcome in (*AttemptOutcome, *sorted(one.counts.keys() - set(AttemptOutcome)))
     ]
     page.add("relet_attempts", "counter", "Attempts that have ended, by what came of them.", ends)
     lost: list[Sample] = [("_total", {"queue": names[one.queue]}, one.counts.get("lost", 0)) for one in totals]

@@ -26,6 +26,7 @@ from .._attempts.attempt import Attempt
 from .._attempts.runtime import AttemptRuntime
 from .._core.job import Claimed, Outcome, Progress, Raised, Released, Snoozed, Succeeded
 from .._store.store import Store
+from .._system import SYSTEM
 from .._tasks.task import Task, TaskRegistry
 from ..app import App
 from ..errors import Aborted, UnknownTask
@@ -83,7 +84,7 @@ class Child:
     def work(self) -> None:
         """One job after another, in the main thread: signals are delivered there."""
         signal.signal(signal.SIGUSR1, self._raise)
-        threading.Thread(target=self._listen, name="relet-orders", daemon=True).start()
+        SYSTEM.thread("orders", self._listen).start()
         while True:
             order = self._jobs.get()
             outcome = self._run(order)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 
 from .._core.job import Outcome
+from .._system import SYSTEM
 from .._tasks.task import Middleware
 from .._threads import DaemonThreadPool
 from .execution import Execution
@@ -65,7 +65,7 @@ class OnLoop:
     async def _work(self, run: Execution) -> None:
         task, clean, tasks = self._tasks[run], self._context, self._tasks
         cancel, middlewares = self._cancel, self._middlewares
-        since = time.monotonic()
+        since = SYSTEM.monotonic()
         while True:
             # Not before: a task that is cancelled before its first step would never get here.
             run.interrupt = cancel
@@ -86,7 +86,7 @@ class OnLoop:
             tasks[run] = task
             if run.started_at - since > AT_A_TIME:
                 await asyncio.sleep(0)
-                since = time.monotonic()
+                since = SYSTEM.monotonic()
 
     def _cancel(self, run: Execution) -> None:
         """Have CancelledError raised in the handler."""

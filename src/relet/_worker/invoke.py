@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, ExitStack
 from typing import Any
 
 from .._attempts.attempt import Attempt, current
 from .._core.job import Outcome
+from .._system import SYSTEM
 from .._tasks.task import Middleware, Task
 from .._threads import DaemonThreadPool
 from . import outcome as ends
@@ -76,7 +76,7 @@ async def call_async(
     # The usual case: nothing stands between us and the handler. (Nor another coroutine: that would cost as much again.)
     try:
         args, kwargs = ends.arguments_of(task, attempt)
-        if time.monotonic() >= attempt.deadline:
+        if SYSTEM.monotonic() >= attempt.deadline:
             raise ends.StartedTooLate
         value = await task.__wrapped__(*args, **kwargs)
     except BaseException as error:
@@ -126,7 +126,7 @@ async def _async(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[M
 
 def _check_deadline(attempt: Attempt) -> None:
     """No handler starts on a lease that may have expired: another worker may be running the job."""
-    if time.monotonic() >= attempt.deadline:
+    if SYSTEM.monotonic() >= attempt.deadline:
         raise ends.StartedTooLate
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
+from .._core.job import AttemptOutcome
 from .._core.stats import BOUNDS, class_of
 from .._store.flows.stats import Count
 from .._system import System
@@ -90,7 +91,7 @@ class Meter:
         """An attempt was reaped."""
         with self._lock:
             outcomes = self._of(queue).outcomes
-            outcomes["lost"] = outcomes.get("lost", 0) + 1
+            outcomes[AttemptOutcome.LOST] = outcomes.get(AttemptOutcome.LOST, 0) + 1
 
     def take(self) -> list[Count]:
         with self._lock:

@@ -42,7 +42,7 @@ class BadPayload(Exception):
 def arguments_of(task: Task[..., Any], attempt: Attempt) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """What to call the function with."""
     try:
-        args, kwargs = task.signature.decode(attempt.job.payload)
+        args, kwargs = task.signature.decode(attempt.job.payload_json)
     except InvalidInput as error:
         raise BadPayload(f"{task.name} was enqueued with other arguments than it takes now: {error}") from None
     return ((attempt, *args) if task.signature.takes_attempt else args), kwargs

@@ -22,6 +22,7 @@ import msgspec
 
 from .. import logs
 from .._core.job import Outcome, Raised
+from .._system import SYSTEM
 from .._tasks.task import Task
 from ..errors import InvalidInput
 from .child import KINDS, Answer, Order, Setup
@@ -174,8 +175,7 @@ class ChildProcess:
         """Ask it to stop; kill it if it does not."""
         self._spoilt = True
         if self._killer is None:
-            self._killer = threading.Timer(KILL_AFTER, self._kill_group)
-            self._killer.daemon = True
+            self._killer = SYSTEM.timer(KILL_AFTER, self._kill_group)
             self._killer.start()
         self._mention(Order(token=run.job.token, abort=run.attempt.aborted))
 

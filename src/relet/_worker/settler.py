@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .._core.job import Lease, Outcome, Raised, Released, Snoozed, State, Succeeded
+from .._core.job import AttemptOutcome, Lease, Outcome, Raised, Released, Snoozed, State, Succeeded
 from .._core.text import one_line
 from .._store.flows import lease
 from .._store.query import Notify
@@ -34,14 +34,14 @@ Item = tuple[Execution, Outcome]
 EndEvent = type[Ended | Cancelled | Paused]
 
 #: What statistics call the end of an attempt.
-COUNTED: dict[EndEvent, str] = {
-    SucceededEvent: "succeeded",
-    FailedEvent: "failed",
-    RetriedEvent: "retried",
-    SnoozedEvent: "snoozed",
-    ReleasedEvent: "released",
-    Cancelled: "cancelled",
-    Paused: "paused",
+COUNTED: dict[EndEvent, AttemptOutcome] = {
+    SucceededEvent: AttemptOutcome.SUCCEEDED,
+    FailedEvent: AttemptOutcome.FAILED,
+    RetriedEvent: AttemptOutcome.RETRIED,
+    SnoozedEvent: AttemptOutcome.SNOOZED,
+    ReleasedEvent: AttemptOutcome.RELEASED,
+    Cancelled: AttemptOutcome.CANCELLED,
+    Paused: AttemptOutcome.PAUSED,
 }
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import select
 import signal
 import socket
-import time
 from collections.abc import Iterator
+
+from .._system import SYSTEM
 
 STOPS = (signal.SIGTERM, signal.SIGINT)
 
@@ -30,8 +31,8 @@ class SignalPipe:
         """Wait until something arrives, or for so many seconds; those that say stop, if not just said before."""
         if select.select([self._heard], [], [], seconds)[0]:
             for number in self._heard.recv(64):
-                if number in STOPS and time.monotonic() - self._counted >= self._at_once:
-                    self._counted = time.monotonic()
+                if number in STOPS and SYSTEM.monotonic() - self._counted >= self._at_once:
+                    self._counted = SYSTEM.monotonic()
                     yield signal.Signals(number)
 
     def ignore(self) -> None:

@@ -7,9 +7,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 
+from .._system import SYSTEM
 from .signals import SignalPipe
 
 log = logging.getLogger("relet.worker")
@@ -40,8 +40,8 @@ class Member:
         """Replace a process that has ended: at once if it was healthy, later and later if not."""
         if self._process is not None:
             self._note_end(self._process)
-        if self._process is None and time.monotonic() >= self._start_at:
-            self._started = time.monotonic()
+        if self._process is None and SYSTEM.monotonic() >= self._start_at:
+            self._started = SYSTEM.monotonic()
             # In a group of its own: a Ctrl-C at the terminal reaches it through us, once.
             self._process = subprocess.Popen(  # noqa: S603
                 [sys.executable, "-m", "relet", *sys.argv[1:], "--leash", str(self._leash)],
@@ -68,12 +68,12 @@ class Member:
         if code is None:
             return
         self._process = None
-        lived = time.monotonic() - self._started
+        lived = SYSTEM.monotonic() - self._started
         if code == DONE_ITS_SHARE or lived > HEALTHY_AFTER:
             self._pause, wait = FIRST_PAUSE, 0.0
         else:
             wait, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE)
-        self._start_at = time.monotonic() + wait
+        self._start_at = SYSTEM.monotonic() + wait
         level = logging.INFO if code == DONE_ITS_SHARE else logging.WARNING
         text = "worker process %d (%d) ended with %d; the next starts in %g s"
         log.log(level, text, self._number, process.pid, code, wait)

@@ -138,7 +138,7 @@ DEEDS: dict[str, Deed] = {
     ),
     "complete": Deed(
         "/jobs/{paused}", "Complete", ["it ends succeeded, with the result below"], {"result": '"1.webp"'},
-        lambda shop: (shop.state("paused"), shop.job("paused").result) == ("succeeded", '"1.webp"'),
+        lambda shop: (shop.state("paused"), shop.job("paused").result_json) == ("succeeded", '"1.webp"'),
         "has succeeded", "complete",
     ),
     "delete": Deed(
@@ -240,7 +240,7 @@ def test_a_job_is_enqueued_from_a_form_that_says_what_is_wrong(script: bool, sho
     box.locator("[name=target]").fill("account/9")
     assert "is enqueued" in say_yes(tab.page, box)
     (job,) = shop.client.jobs(task="charge", target="account/9").jobs
-    assert (job.priority, json.loads(job.payload)) == (9, {"account": "acct-7", "cents": 500})
+    assert (job.priority, json.loads(job.payload_json)) == (9, {"account": "acct-7", "cents": 500})
     assert tab.page.url.endswith(f"/jobs/{job.id}")
     assert shop.done()[0] == ("web:operator", "enqueue")
 

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..._core.job import State
+from ..._core.job import AttemptOutcome, State
 from ..._core.views import by_state, counted_at
 from .. import output
 from ..queues import limits_of
@@ -65,7 +65,7 @@ def _totals(seen: Snapshot) -> Text:
 
 def _rates(seen: Snapshot) -> Text:
     text = Text()
-    for how in ("succeeded", "failed", "retried", "lost"):
+    for how in (one for one in AttemptOutcome if one.is_common):
         rate = seen.rates.get(how, 0.0)
         text.append(_rate(rate), style=f"bold {output.STYLES[how]}" if rate else "dim")
         text.append(f"/s {how}   ")

@@ -5,7 +5,6 @@ Each check is a short transaction with a timeout; none takes a lock that anybody
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from functools import partial
@@ -17,6 +16,7 @@ from psycopg import errors as pg
 from psycopg.pq import ExecStatus
 
 from ..._core.finding import Finding
+from ..._system import SYSTEM
 from ...errors import StoreError
 from ..flows import doctor
 from ..postgres import OwnConnection, PostgresStore
@@ -75,11 +75,11 @@ class _Examination:
 
     def _connect(self) -> psycopg.Connection[Any]:
         """To the server that programs would find; if there is none that takes writes, to any."""
-        began = time.monotonic()
+        began = SYSTEM.monotonic()
         try:
             return self._server.open()
         except StoreError:
-            if time.monotonic() - began < CONNECT_WITHIN / 2:  # a server said no: one that is away is not asked again
+            if SYSTEM.monotonic() - began < CONNECT_WITHIN / 2:  # a server said no: one that is away is not asked again
                 with suppress(StoreError):
                     return self._server.open(target_session_attrs="any")
             raise
@@ -153,11 +153,11 @@ class _Examination:
 def _answer(raw: psycopg.Connection[Any], seconds: float) -> int | None:
     """The server process that answers; None if none does in time. A pooler may keep a statement waiting for long."""
     conn, pid = raw.pgconn, None
-    give_up = time.monotonic() + seconds
+    give_up = SYSTEM.monotonic() + seconds
     try:
         conn.send_query(b"select pg_backend_pid()")
         while conn.is_busy():
-            if not select([conn.socket], [], [], max(give_up - time.monotonic(), 0))[0]:
+            if not select([conn.socket], [], [], max(give_up - SYSTEM.monotonic(), 0))[0]:
                 return None
             conn.consume_input()
         while result := conn.get_result():
@@ -173,7 +173,7 @@ def _version(found: list[doctor.Version]) -> Flow[list[Finding]]:
     return common.schema(found[0], "postgres")
 
 
-def clock(here: Callable[[], float] = time.time) -> Flow[list[Finding]]:
+def clock(here: Callable[[], float] = SYSTEM.time) -> Flow[list[Finding]]:
     """The quickest of a few answers is the most exact."""
     asked = []
     for _ in range(3):

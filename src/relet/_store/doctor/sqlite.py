@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..._core.finding import Finding, size
+from ..._system import SYSTEM
 from .. import sqlite as store_sqlite
 from ..flows import doctor
 from ..query import Flow, read
@@ -97,12 +97,12 @@ def _connect(path: str) -> sqlite3.Connection:
 
 def _run(raw: sqlite3.Connection, store: SQLiteStore, flow: Callable[[], Flow[R]]) -> R:
     """Nothing is locked but for others who would checkpoint; what takes too long is interrupted."""
-    give_up = time.monotonic() + SECONDS_FOR_A_CHECK
-    raw.set_progress_handler(lambda: time.monotonic() > give_up, INSTRUCTIONS_BETWEEN)
+    give_up = SYSTEM.monotonic() + SECONDS_FOR_A_CHECK
+    raw.set_progress_handler(lambda: SYSTEM.monotonic() > give_up, INSTRUCTIONS_BETWEEN)
     try:
         return drive(flow(), SQLiteAdapter(raw, store.quoted, store.clock))[0]
     except sqlite3.OperationalError as error:
-        if time.monotonic() > give_up:
+        if SYSTEM.monotonic() > give_up:
             raise TimeoutError(f"it took longer than {SECONDS_FOR_A_CHECK:g} s") from error
         raise
     finally:
@@ -117,7 +117,7 @@ def _of_file(store: SQLiteStore, path: str) -> Iterator[Check]:
         yield from ()
         whole, used = _wal(Path(f"{path}-wal"))
         if used >= judge_file.WAL_GROWN:
-            time.sleep(A_WHILE)
+            SYSTEM.sleep(A_WHILE)
         return judge_file.wal(whole, used, _wal(Path(f"{path}-wal"))[1])
 
     yield Check("journal", pages)

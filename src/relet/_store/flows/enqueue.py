@@ -82,8 +82,8 @@ def _insert_one(draft: Draft[Any]) -> Flow[list[Job[Any]]]:
     policy = draft.policy
     ((created, notified),) = yield write(
         "enqueue/insert_one", id=draft.id, queue=draft.queue, task=draft.task, priority=draft.priority, key=draft.key,
-        payload=draft.payload, max_attempts=policy.max_attempts, policy=mapping.policy_text(policy), lease=policy.lease,
-        context=draft.context,
+        payload=draft.payload_json, max_attempts=policy.max_attempts, policy=mapping.policy_text(policy),
+        lease=policy.lease, context=draft.context,
     )  # fmt: skip
     if notified:
         yield Notify("queued", sent=True)
@@ -119,7 +119,7 @@ def _insert_some_plain(drafts: Batch, awaited: Container[str]) -> Flow[list[Job[
     ((created, notified),) = yield write(
         "enqueue/insert_plain", queues=queues, tasks=tasks, priorities=priorities, max_attempts=attempts,
         policies=policies, leases=leases, watched=watched, kinds=numbers,
-        ids=[draft.id for draft in drafts], payloads=[draft.payload for draft in drafts],
+        ids=[draft.id for draft in drafts], payloads=[draft.payload_json for draft in drafts],
         keys=_unless_none([draft.key for draft in drafts]), contexts=_unless_none([draft.context for draft in drafts]),
         uniques=_unless_none([draft.unique for draft in drafts]),
         targets=targets,

@@ -12,7 +12,7 @@ import msgspec
 
 from ..._core.backoff import Backoff
 from ..._core.job import DEFAULT_POLICY, Claimed, Draft, Job, Policy, Progress, State, Wait, utc
-from ..._core.machine import Change, Running
+from ..._core.machine import OUTCOMES, Change, Running
 from ..fragments import job_fields
 from ..query import Row
 
@@ -125,7 +125,7 @@ def draft_row(draft: Draft[Any], place: Place, waits: int) -> DraftRow:
     policy = draft.policy
     chain, position, watched = place
     return DraftRow(
-        draft.id, draft.task, draft.queue, draft.priority, draft.payload, draft.run_at, draft.delay, draft.target,
+        draft.id, draft.task, draft.queue, draft.priority, draft.payload_json, draft.run_at, draft.delay, draft.target,
         draft.key, policy.max_attempts, policy_text(policy), policy.lease, draft.unique, draft.unique_for is not None,
         chain, position, waits, watched, draft.context,
     )  # fmt: skip
@@ -185,7 +185,7 @@ def new_job(draft: Draft[Any], place: Place, row: Row) -> Job[Any]:
         queue=draft.queue,
         state=State.QUEUED if wait is None else State(state),
         priority=draft.priority,
-        payload=draft.payload,
+        payload_json=draft.payload_json,
         attempt=0,
         max_attempts=draft.policy.max_attempts,
         losses=0,
@@ -206,7 +206,7 @@ def new_plain_job(draft: Draft[Any], created: datetime) -> Job[Any]:
     """A job just enqueued that waits for nothing, or for its target."""
     state, wait = (State.QUEUED, None) if draft.target is None else (State.PENDING, Wait.TARGET)
     return Job(
-        draft.id, draft.task, draft.queue, state, draft.priority, draft.payload, 0, draft.policy.max_attempts, 0,
+        draft.id, draft.task, draft.queue, state, draft.priority, draft.payload_json, 0, draft.policy.max_attempts, 0,
         0, draft.id, 0, created, created, wait=wait, target=draft.target, unique=draft.unique, key=draft.key,
         context=draft.context,
     )  # fmt: skip
@@ -283,10 +283,6 @@ def clean(error: str | None) -> str | None:
     if len(error) > LONGEST_ERROR:  # what was raised stands first, where it was raised last
         error = f"{error[:2000]}\n[...]\n{error[2000 - LONGEST_ERROR :]}"
     return error.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
-
-
-#: How the history words the verb that ended an attempt.
-OUTCOMES = {"retry": "retried", "snooze": "snoozed", "fail": "failed", "release": "released", "reap": "lost"}
 
 
 def names(text: str | None) -> frozenset[str]:

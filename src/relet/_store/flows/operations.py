@@ -77,7 +77,7 @@ def _answer_of(operation: Operation) -> Flow[Any]:
     answer = _decoder.decode(outcome)
     if answer.schedule is not None:
         named = yield from schedules.schedules(answer.schedule.name)
-        return structs.replace(answer.schedule, payload=named[0].payload) if named else answer.schedule
+        return structs.replace(answer.schedule, payload_json=named[0].payload_json) if named else answer.schedule
     if answer.jobs is None:
         return answer.value
     found = yield read("inspect/get", ids=as_json([job.id for job in answer.jobs]))
@@ -93,16 +93,16 @@ def _without_content(result: Any) -> _Answer:
         case [Job(), *_]:
             return _Answer(jobs=[_bare(job) for job in result], many=True)
         case ScheduleInfo():
-            return _Answer(schedule=structs.replace(result, payload="null"))
+            return _Answer(schedule=structs.replace(result, payload_json="null"))
     return _Answer(value=result)
 
 
 def _bare(job: Job[Any]) -> Job[Any]:
-    return structs.replace(job, payload="null", result=None, error=None, progress=None, context=None)
+    return structs.replace(job, payload_json="null", result_json=None, error=None, progress=None, context=None)
 
 
 def _with_content(job: Job[Any], now: Job[Any] | None) -> Job[Any]:
     if now is None:
         return job
-    content = {"payload": now.payload, "error": now.error, "progress": now.progress, "context": now.context}
-    return structs.replace(job, **content, result=now.result if now.state is job.state else None)
+    content = {"payload_json": now.payload_json, "error": now.error, "progress": now.progress, "context": now.context}
+    return structs.replace(job, **content, result_json=now.result_json if now.state is job.state else None)

@@ -29,7 +29,7 @@ def newest(drafts: Sequence[Draft[Any]]) -> Sequence[Draft[Any]]:
     for draft in drafts:
         latest = last.get(draft.unique)
         if latest is not None and draft.unique not in seen and latest.id != draft.id and latest.task == draft.task:
-            draft = structs.replace(draft, payload=latest.payload, run_at=latest.run_at, delay=latest.delay)
+            draft = structs.replace(draft, payload_json=latest.payload_json, run_at=latest.run_at, delay=latest.delay)
         seen.add(draft.unique)
         merged.append(draft)
     return merged
@@ -100,5 +100,5 @@ def _after(holder: str, draft: Draft[Any]) -> Draft[Any]:
 
 def _row(id: str, draft: Draft[Any]) -> dict[str, Any]:
     timed = draft.replace is True and (draft.run_at is not None or draft.delay is not None)
-    said = {"payload": draft.payload, "context": draft.context, "run_at": draft.run_at, "delay": draft.delay}
+    said = {"payload": draft.payload_json, "context": draft.context, "run_at": draft.run_at, "delay": draft.delay}
     return {"id": id, **said, "timed": timed}

@@ -253,6 +253,6 @@ def _info(row: Row) -> ScheduleInfo:
         return ScheduleInfo(name, task, *unknown, *now, problem=f"it {_UNREADABLE}: {error}")  # type: ignore[arg-type]
     draft = definition.draft
     return ScheduleInfo(
-        name, task, draft.queue, draft.payload, definition.cron, definition.every, definition.timezone,
+        name, task, draft.queue, draft.payload_json, definition.cron, definition.every, definition.timezone,
         definition.missed, definition.overlap, *now,
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._core.machine import TRANSITIONS
+from ..._core.verbs import VERBS
 from ..problems import Fault, invalid
 from . import requests, responses
 from .endpoint import Call, at
@@ -20,7 +20,7 @@ def bulk(call: Call, _: None, body: requests.BulkIn) -> responses.BulkOut:
     asked = which(body.filter, "body.filter")
     if not asked:
         raise invalid([Fault("body.filter", "say which jobs, by state, queue, task, target, worker, error or time")])
-    allowed = {**asked, "state": asked.get("state") or sorted(TRANSITIONS[body.action].sources)}
+    allowed = {**asked, "state": asked.get("state") or sorted(VERBS[body.action].sources)}
     matching = call.client.count(most=body.most + 1, **allowed)  # type: ignore[arg-type]
     if body.preview:
         return responses.BulkOut(min(matching, body.most), 0, 0, matching > body.most, True)

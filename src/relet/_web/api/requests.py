@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from ..._core import validate
 from ..._core.job import OnBlockerFailure, OnExpired, OnFailure, State
 from ..._core.schedule import Missed, Overlap
+from ..._core.verbs import BulkVerb
 
 MOST_IN_BATCH = 1000
 MOST_IN_PAGE = 200
@@ -121,7 +122,7 @@ class Filter(Struct, kw_only=True, forbid_unknown_fields=True):
 class BulkIn(Struct, kw_only=True, forbid_unknown_fields=True):
     """Something to be done to all jobs that a filter lets through, up to `most` of them, newest first."""
 
-    action: Literal["cancel", "pause", "resume", "run_now", "delete"]
+    action: BulkVerb
     filter: Filter
     most: Annotated[int, Meta(ge=1, le=MOST_IN_BULK)] = MOST_IN_BULK
     preview: bool = False

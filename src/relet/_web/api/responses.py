@@ -319,7 +319,7 @@ def jobs_out(jobs: Iterable[Job[Any]], redact: Redact) -> list[JobOut]:
 
 def _job_fields(job: Job[Any], redact: Redact) -> dict[str, Any]:
     job = shown(job, redact)
-    texts = {name: raw(getattr(job, name)) for name in ("payload", "result", "context")}
+    texts = {"payload": raw(job.payload_json), "result": raw(job.result_json), "context": raw(job.context)}
     return {name: getattr(job, name) for name in _SAME} | texts
 
 
@@ -336,7 +336,7 @@ def job_view(
     return JobView(
         **_job_fields(job, redact),
         attempts=shown(attempts, redact),
-        blockers=[BlockerOut(one.chain, one.state, raw(one.result), one.task) for one in blockers],
+        blockers=[BlockerOut(one.chain, one.state, raw(one.result_json), one.task) for one in blockers],
         dependents=jobs_out(dependents, redact),
         explain=shown(explain, redact),
     )
@@ -344,7 +344,7 @@ def job_view(
 
 def chain_out(chain: Chain, redact: Redact) -> ChainOut:
     """A chain."""
-    return ChainOut(chain.id, chain.state, raw(shown(chain, redact).result), jobs_out(chain, redact))
+    return ChainOut(chain.id, chain.state, raw(shown(chain, redact).result_json), jobs_out(chain, redact))
 
 
 def target_info_out(info: TargetInfo, redact: Redact) -> TargetInfoOut:
@@ -364,7 +364,7 @@ def _holder(job: Job[Any] | None, redact: Redact) -> JobOut | None:
 def schedule_out(info: ScheduleInfo, redact: Redact) -> ScheduleOut:
     """A schedule."""
     same = {name: getattr(info, name) for name in ScheduleOut.__struct_fields__ if name != "payload"}
-    return ScheduleOut(**same, payload=raw(shown(info, redact).payload))
+    return ScheduleOut(**same, payload=raw(shown(info, redact).payload_json))
 
 
 def ticks_out(ticks: Iterable[Tick]) -> Ticks:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from ..._core.job import Job
+from ..._core.verbs import BulkVerb
 from ...errors import InvalidInput, ReletError
 from . import filters
-from .confirm import MOST_AT_ONCE, MOST_SELECTED, bulk_action, confirm, local
+from .confirm import MOST_AT_ONCE, MOST_SELECTED, bulk_verb, confirm, local
 from .context import NotThere, Page, View
 from .formatting import many, one_line
 
@@ -89,22 +90,22 @@ def _delete(view: View, form: Form) -> Outcome | str:
 
 
 def _bulk(view: View, form: Form) -> str:
-    action = bulk_action(_one(form, "action"))
+    verb = bulk_verb(_one(form, "action"))
     chosen = list(form.get("job") or [])[:MOST_SELECTED]
     rest = False
     if chosen:
-        done, refused = _each(getattr(view.client, action), chosen)
+        done, refused = _each(getattr(view.client, verb.name), chosen)
     else:
         given = filters.given({name: _one(form, name) for name in form})
         if not given:
             raise InvalidInput("no job is selected: choose some, or filter the list first")
-        bulk = view.client.bulk(action, **filters.arguments(given), most=MOST_AT_ONCE, seconds=LONGEST)
+        bulk = view.client.bulk(
+            cast(BulkVerb, verb.name), **filters.arguments(given), most=MOST_AT_ONCE, seconds=LONGEST
+        )
         done, refused, rest = bulk.done, bulk.refused, bulk.next is not None
-    past = {"cancel": "cancelled, or asked to stop", "pause": "paused, or asked to stop", "resume": "resumed",
-            "run_now": "due now", "delete": "deleted"}[action]  # fmt: skip
     left = f" {many(refused, 'job was', 'jobs were')} left alone: their state did not allow it." if refused else ""
     again = " There are more: do it again for the rest." if rest else ""
-    return f"{many(done, 'job')}: {past}.{left}{again}"
+    return f"{many(done, 'job')}: {verb.done}.{left}{again}"
 
 
 def _each(verb: Callable[[str], object], chosen: Sequence[str]) -> tuple[int, int]:

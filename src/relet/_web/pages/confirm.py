@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..._client.audit import Action
 from ..._core.job import Job, State
 from ..._core.schedule import ScheduleInfo
+from ..._core.verbs import BULK, Verb
 from ...errors import InvalidInput
 from . import filters
 from .context import NotThere, Page, View
@@ -21,29 +21,12 @@ from .queues import limits
 MOST_AT_ONCE = 10_000  # jobs that one bulk action changes
 MOST_SELECTED = 200
 
-BULK: dict[Action, tuple[str, str]] = {
-    "cancel": (
-        "Cancel",
-        "Those that wait, are paused or have failed end cancelled at once; those that run are asked to stop. None of "
-        "them can be resumed.",
-    ),
-    "pause": ("Pause", "Those that wait are held back until they are resumed; those that run are asked to stop."),
-    "resume": ("Resume", "Paused and failed ones go on, with their attempts anew."),
-    "run_now": ("Run", "Those that wait for their time, or for a retry, are due at once."),
-    "delete": (
-        "Delete",
-        "They and their history are removed for good. Those that run are told to stop, and nothing that they return is "
-        "recorded.",
-    ),
-}
 
-
-def bulk_action(word: str) -> Action:
-    """An action for many, by its word, or NotThere."""
-    for action in BULK:
-        if action == word:
-            return action
-    raise NotThere(f"There is no action {one_line(word, 40)} for many jobs.")
+def bulk_verb(name: str) -> Verb:
+    """A verb for many jobs, by its name, or NotThere."""
+    if name not in BULK:
+        raise NotThere(f"There is no action {one_line(name, 40)} for many jobs.")
+    return BULK[name]
 
 
 @dataclass(frozen=True)
@@ -161,27 +144,25 @@ def _delete(view: View) -> Question:
 
 
 def _bulk(view: View) -> Question:
-    action = bulk_action(view.query.get("action", ""))
-    word, what = BULK[action]
+    verb = bulk_verb(view.query.get("action", ""))
     chosen = list(view.several.get("job") or ([view.query["job"]] if "job" in view.query else []))[:MOST_SELECTED]
     if chosen:
-        fields: dict[str, list[str]] = {"action": [action], "job": chosen}
-        what_of = f"{word} {many(len(chosen), 'job')}"
-        return Question(f"{what_of}?", [what, LEFT_ALONE], what_of, action in DANGER, fields)
+        fields: dict[str, list[str]] = {"action": [verb.name], "job": chosen}
+        what_of = f"{verb.label} {many(len(chosen), 'job')}"
+        return Question(f"{what_of}?", [verb.note, LEFT_ALONE], what_of, verb.destroys, fields)
     given = filters.given(view.query)
     if not given:
         raise InvalidInput("no job is selected: choose some, or filter the list first")
     total = view.client.count(**filters.arguments(given), most=MOST_AT_ONCE + 1)
-    says = [f"All {filters.in_words(given)}: {capped(total)} just now. {what}", LEFT_ALONE]
+    says = [f"All {filters.in_words(given)}: {capped(total)} just now. {verb.note}", LEFT_ALONE]
     if total > MOST_AT_ONCE:
         says.append(f"The first {number(MOST_AT_ONCE)} are done now; do it again for the rest.")
-    fields = {"action": [str(action)], **{name: [value] for name, value in given.items()}}
-    what_of = f"{word} {capped(total)} {'job' if total == 1 else 'jobs'}"
-    return Question(f"{what_of}?", says, what_of, action in DANGER, fields)
+    fields = {"action": [verb.name], **{name: [value] for name, value in given.items()}}
+    what_of = f"{verb.label} {capped(total)} {'job' if total == 1 else 'jobs'}"
+    return Question(f"{what_of}?", says, what_of, verb.destroys, fields)
 
 
 LEFT_ALONE = "Those whose state does not allow it by then are left alone."
-DANGER = ("cancel", "delete")
 
 
 def _queue(view: View) -> str:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from markupsafe import Markup
 
+from ..._core.job import AttemptOutcome
 from ..._core.stats import Histogram, StatPoint
 from .charts import Chart, Series, draw
 from .context import View
@@ -32,7 +33,6 @@ RANGES = (
     Range("7d", "week", 7 * 86400, 7200),
     Range("30d", "month", 30 * 86400, 12 * 3600),
 )
-ENDS = ("succeeded", "failed", "retried", "lost", "snoozed", "released", "cancelled", "paused")
 WAITING = ("queued", "pending", "running")
 
 
@@ -120,7 +120,7 @@ def draw_all(found: Sequence[Step], which: Range) -> list[Figure]:
 
 
 def _throughput(found: Sequence[Step], which: Range) -> Figure:
-    names = [name for name in ENDS if name in ENDS[:4] or any(step.counts.get(name) for step in found)]
+    names = [name for name in AttemptOutcome if name.is_common or any(step.counts.get(name) for step in found)]
     kinds = {"lost": "failed", "snoozed": "pending", "released": "pending"}
     series = [
         Series(name, [float(step.counts.get(name, 0)) for step in found], kinds.get(name, name)) for name in names

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..._core.ids import parse_id
-from ..._core.job import AttemptRecord, Job, State, Wait
+from ..._core.job import AttemptRecord, Job, State
+from ..._core.verbs import VERBS, Verb
 from ...errors import InvalidInput, JobNotFound
 from . import timeline
 from .context import NotThere, Page, View
@@ -32,8 +33,8 @@ def job(view: View, id: str) -> Page:
         "chain": chain,
         "blockers": blockers[:MOST_SHOWN],
         "blockers_left": max(len(blockers) - MOST_SHOWN, 0),
-        "payload": pretty(view.redact(found.payload)),
-        "result": None if found.result is None else pretty(view.redact(found.result)),
+        "payload": pretty(view.redact(found.payload_json)),
+        "result": None if found.result_json is None else pretty(view.redact(found.result_json)),
         "carried": None if found.context is None else pretty(view.redact(found.context)),
         "dependents": dependents,
         "joined": bool(chain or blockers or dependents),
@@ -52,21 +53,9 @@ def get(view: View, id: str) -> Job[Any]:
     return found
 
 
-def actions(found: Job[Any]) -> list[tuple[str, str, bool]]:
-    """What can be done with a job as it is: word, action, whether something is lost by it."""
-    state, offered = found.state, []
-    if state in (State.PAUSED, State.FAILED):
-        offered.append(("Resume", "resume", False))
-    if state is State.PENDING and found.wait is Wait.TIME:
-        offered.append(("Run now", "run-now", False))
-    if state in (State.PENDING, State.QUEUED, State.RUNNING) and found.request is None:
-        offered.append(("Pause", "pause", False))
-    if not state.over:
-        offered.append(("Complete", "complete", False))
-    if not state.over and found.request != "cancel":
-        offered.append(("Cancel", "cancel", True))
-    offered.append(("Delete", "delete", True))
-    return offered
+def actions(found: Job[Any]) -> list[Verb]:
+    """What can be done with a job as it is."""
+    return [verb for verb in VERBS.values() if verb.allows(found)]
 
 
 def life(found: Job[Any], attempts: list[AttemptRecord], now: float) -> timeline.Life:

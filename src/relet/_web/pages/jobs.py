@@ -7,6 +7,7 @@ from typing import Any
 
 from ..._core.ids import id_time
 from ..._core.job import State
+from ..._core.verbs import BULK, Verb
 from ..._core.views import QueueInfo, by_state, counted_at
 from ...errors import InvalidInput
 from . import filters
@@ -48,6 +49,8 @@ def jobs(view: View) -> Page:
         "at_least": any(one.at_least for one in queues),
         "queue_names": sorted({one.queue for one in queues if one.queue != "*"}),
         "task_names": sorted(view.tasks),
+        "verbs": list(BULK.values()),
+        "verbs_for_all": _verbs_for(given),
     }
     return Page("Jobs", "jobs.html", context, status=400 if problem else 200)
 
@@ -56,6 +59,12 @@ def _cheap(given: dict[str, str]) -> bool:
     """Whether counting is worth its time: what is over may be millions, and is not acted on in bulk."""
     states = set(given.get("state", "").split(","))
     return bool(states) and states <= {"pending", "queued", "running", "paused", "failed"}
+
+
+def _verbs_for(given: dict[str, str]) -> list[Verb]:
+    """What can be done with jobs in the states that are asked for."""
+    states = set(given.get("state", "").split(","))
+    return [verb for verb in BULK.values() if states & verb.sources]
 
 
 def _tabs(queues: list[QueueInfo]) -> list[tuple[str, int | None]]:

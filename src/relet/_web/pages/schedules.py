@@ -37,7 +37,7 @@ def schedule(view: View, name: str) -> Page:
         "ticks": ticks,
         "jobs": jobs,
         "rhythm": rhythm,
-        "payload": pretty(view.redact(found.payload)),
+        "payload": pretty(view.redact(found.payload_json)),
         "upcoming": upcoming(found),
     }
     return Page(f"Schedule {name}", "schedule.html", context)

@@ -1,0 +1,105 @@
+"""What a person can do to a job. The client, the HTTP API, the command line, the dashboard and the audit trail read it.
+
+Which states allow a verb is in `machine.TRANSITIONS`; here is what else there is to know of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from .job import Job, State, Wait
+from .machine import TRANSITIONS
+
+#: Verbs that can be applied to all jobs of a filter.
+BulkVerb = Literal["cancel", "pause", "resume", "run_now", "delete"]
+
+
+class Verb(Struct, frozen=True, kw_only=True):
+    """`done`: what it did to a job, and what it asked of a running one. `note`: what happens, for a confirmation."""
+
+    name: str  # the method of the client
+    label: str
+    done: str
+    note: str
+    event: str  # in `relet.events`
+    in_bulk: bool = True
+    destroys: bool = False  # something is lost
+    has_chain: bool = False  # may be applied to the chain of a job
+
+    @property
+    def word(self) -> str:
+        """On the command line and in paths."""
+        return self.name.replace("_", "-")
+
+    @property
+    def sources(self) -> frozenset[State]:
+        """The states that allow it."""
+        return TRANSITIONS[self.name].sources
+
+    def allows(self, job: Job[Any]) -> bool:
+        """Whether it would have an effect on a job as it is now."""
+        if job.state not in self.sources:
+            return False
+        if self.name == "run_now":
+            return job.wait is Wait.TIME
+        return self.name not in ("pause", "cancel") or job.request not in (self.name, "cancel")
+
+
+VERBS = {
+    verb.name: verb
+    for verb in (
+        Verb(
+            name="resume",
+            label="Resume",
+            done="resumed",
+            event="Resumed",
+            note="Paused and failed jobs run again, and all their attempts are restored.",
+        ),
+        Verb(
+            name="run_now",
+            label="Run now",
+            done="due now",
+            event="MadeDue",
+            note="Jobs that wait for their time, or for a retry, are due at once.",
+        ),
+        Verb(
+            name="pause",
+            label="Pause",
+            done="paused, or asked to stop",
+            event="Paused",
+            note="Waiting jobs do not run until they are resumed. Running jobs are asked to stop.",
+        ),
+        Verb(
+            name="complete",
+            label="Complete",
+            done="completed",
+            event="Completed",
+            note="The job succeeds without running any further. A running handler is told to stop.",
+            in_bulk=False,
+            has_chain=True,
+        ),
+        Verb(
+            name="cancel",
+            label="Cancel",
+            done="cancelled, or asked to stop",
+            event="Cancelled",
+            note="Waiting, paused and failed jobs are cancelled at once. Running jobs are asked to stop, and end "
+            "cancelled. A cancelled job cannot be resumed.",
+            destroys=True,
+            has_chain=True,
+        ),
+        Verb(
+            name="delete",
+            label="Delete",
+            done="deleted",
+            event="Deleted",
+            note="The jobs and their history are removed for good. Running handlers are told to stop, and nothing that "
+            "they return is recorded.",
+            destroys=True,
+            has_chain=True,
+        ),
+    )
+}
+BULK = {name: verb for name, verb in VERBS.items() if verb.in_bulk}
