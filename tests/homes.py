@@ -134,7 +134,7 @@ def _count(connection: Any, table: str) -> int:
 
 def claim(app: App, want: int = 1, *, queue: str = "default", worker: str = "w1") -> list[Claimed]:
     """Take jobs, as a worker does."""
-    found = app.store().run(
+    found = app._store().run(
         lease.claim,
         worker,
         str(uuid.uuid4()),
@@ -149,7 +149,7 @@ def claim(app: App, want: int = 1, *, queue: str = "default", worker: str = "w1"
 
 def settle(app: App, job: Claimed, outcome: Outcome) -> None:
     """End an attempt, as a worker does."""
-    (settled,) = app.store().run(lease.settle, [(job.lease, outcome)], random.random)
+    (settled,) = app._store().run(lease.settle, [(job.lease, outcome)], random.random)
     assert settled.state is not None, "the lease was lost"
 
 
@@ -165,14 +165,14 @@ def promote_all(app: App) -> list[str]:
     """Let go what is free, as upkeep does."""
     promoted: list[str] = []
     while True:
-        step = app.store().run(promote.promote)
+        step = app._store().run(promote.promote)
         promoted += step.promoted
         if not step.more:
             return promoted
 
 
 def beat(app: App) -> None:
-    app.store().run(maintenance.record_pulse, grace=0.0)
+    app._store().run(maintenance.record_pulse, grace=0.0)
 
 
 def ids(jobs: list[Job[Any]]) -> list[str]:

@@ -135,7 +135,7 @@ def test_a_full_file_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
     def work(text: str) -> None: ...
 
     work.enqueue("there before")
-    store = app.store()
+    store = app._store()
     assert isinstance(store, SQLiteStore)
     assert store._writer is not None
     (pages,) = store._writer.execute("pragma page_count").fetchone()
@@ -191,7 +191,7 @@ def test_a_write_that_the_system_refuses_is_told(tmp_path: Path) -> None:
 import resource, sys
 from relet import App
 from relet.errors import StoreError
-from relet.store import store
+from relet._store import store
 store.RETRY_SECONDS = 0.2
 app = App("sqlite:///{tmp_path / "shop.db"}")
 @app.task

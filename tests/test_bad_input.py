@@ -316,7 +316,7 @@ def test_bad_input_gets_a_clear_error_and_stores_nothing(furnished: App, family:
 
 def check(furnished: App, family: dict[str, Row]) -> None:
     """Each entry is refused, in the words given, and leaves no trace."""
-    before = inventory(furnished.store())
+    before = inventory(furnished._store())
     wrong: list[str] = []
     for name, (bad, kind, says) in family.items():
         try:
@@ -326,7 +326,7 @@ def check(furnished: App, family: dict[str, Row]) -> None:
             assert len(str(caught.value)) < 1000, "a message, not the payload"
         except BaseException as problem:
             wrong.append(f"{name}: {type(problem).__name__}: {str(problem).strip()[:300]}")
-        if (after := inventory(furnished.store())) != before:
+        if (after := inventory(furnished._store())) != before:
             wrong.append(f"{name}: something was stored: {before} -> {after}")
             before = after
     assert not wrong, "\n".join(["", *wrong])

@@ -96,7 +96,7 @@ def test_no_password_is_shown_whatever_is_wrong(
     assert all(errors[1:]), "every use says that something is wrong"
     assert CANARY not in caplog.text
     if errors[0] is None:
-        assert CANARY not in repr(App(url)) + repr(App(url).store())
+        assert CANARY not in repr(App(url)) + repr(App(url)._store())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -126,7 +126,7 @@ def test_a_wrong_password_is_told_at_once() -> None:
 
 def test_a_password_is_not_shown_by_the_listening_thread(caplog: pytest.LogCaptureFixture) -> None:
     with refusing("no, {password} is not it") as port:
-        store = App(f"postgresql://ada:{CANARY}@127.0.0.1:{port}/shop").store()
+        store = App(f"postgresql://ada:{CANARY}@127.0.0.1:{port}/shop")._store()
         with store.notifier.subscribe("done") as sleeper:
             assert not sleeper.wait(0.3)
         store.close()
@@ -180,12 +180,12 @@ def test_a_database_that_only_reads_says_so(pg_home: Home, any_session: bool) ->
         @app.task
         def work() -> None: ...
 
-        before = inventory(pg_home.app().store())
+        before = inventory(pg_home.app()._store())
         for use in (work.enqueue, lambda: work.using(unique="k").enqueue(), app.client.migrate):
             with pytest.raises(StoreUnavailable, match="read-only"):
                 use()
         app.close()
-        assert inventory(pg_home.app().store()) == before
+        assert inventory(pg_home.app()._store()) == before
 
 
 def test_a_role_without_rights_is_told_so(pg_home: Home) -> None:
@@ -212,7 +212,7 @@ def test_a_full_disk_of_the_server_is_told_and_nothing_is_stored(pg_home: Home) 
     def work() -> None: ...
 
     work.enqueue()
-    before = inventory(app.store())
+    before = inventory(app._store())
     with psycopg.connect(pg_home.url) as connection:
         connection.execute(
             f"create function {pg_home.schema}.no_room() returns trigger language plpgsql as $$ begin"
@@ -226,7 +226,7 @@ def test_a_full_disk_of_the_server_is_told_and_nothing_is_stored(pg_home: Home) 
         for use in (work.enqueue, lambda: work.using(unique="k", target="t").enqueue()):
             with pytest.raises(StoreUnavailable, match="No space left on device"):
                 use()
-        assert inventory(app.store()) == before
+        assert inventory(app._store()) == before
     finally:
         with psycopg.connect(pg_home.url) as connection:
             connection.execute(f"drop function {pg_home.schema}.no_room cascade".encode())
@@ -236,7 +236,7 @@ def test_a_full_disk_of_the_server_is_told_and_nothing_is_stored(pg_home: Home) 
 
 def test_an_app_that_waited_for_its_database_in_vain_works_once_it_is_there(pg_home: Home) -> None:
     app = pg_home.app()
-    server = app.store()._server  # type: ignore[attr-defined]
+    server = app._store()._server  # type: ignore[attr-defined]
     good, server.url = server.url, "postgresql://127.0.0.1:1/nothing"
     with pytest.raises(StoreUnavailable):
         app.client.count()

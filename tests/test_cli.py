@@ -28,7 +28,7 @@ TEXT_LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} (DEBUG|INFO|WARNI
 #: Runs command lines in forks of itself: a Python that has everything imported already, which is much quicker.
 FORKS = """
 import json, os, sys
-from relet.cli import main
+from relet._cli import main
 for line in sys.stdin:
     place, *arguments = json.loads(line)
     if os.fork() == 0:

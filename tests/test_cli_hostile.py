@@ -45,7 +45,7 @@ def evil_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CliSho
         client.complete(done, EVIL)
         running = client.enqueue(shop.charge.draft(EVIL))
         (claimed,) = claim(shop.app, queue="billing", worker=PRINTABLE_EVIL)
-        shop.app.store().run(lease.progress, {claimed.lease: Progress(1, 2, EVIL)})
+        shop.app._store().run(lease.progress, {claimed.lease: Progress(1, 2, EVIL)})
         client.schedules.put(PRINTABLE_EVIL, shop.charge.draft(EVIL), every=60)
         last = client.enqueue(shop.sweep.using(after=[done, failed]).draft())
         client.limit_queue("billing", rate=5, per=60, key=PRINTABLE_EVIL)

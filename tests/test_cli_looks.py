@@ -54,7 +54,7 @@ def test_jobs_are_listed_with_their_progress(typed: CommandLine, shop: Path) -> 
     with app_at(shop) as (app, sweep):
         first, second = sweep.enqueue("mon"), sweep.using(delay=60).enqueue("tue")
         (running,) = claim(app)
-        app.store().run(lease.progress, {running.lease: Progress(4, 10, "rows")})
+        app._store().run(lease.progress, {running.lease: Progress(4, 10, "rows")})
     code, said = typed(shop, "jobs", "shop:app")
     lines = said.splitlines()
     assert code == 0

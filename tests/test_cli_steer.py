@@ -189,8 +189,8 @@ def test_the_question_is_answered_at_a_terminal(shop: CliShop) -> None:
 #: Sends itself Ctrl-C while the second step of a bulk action is being told of.
 INTERRUPTED = """
 import os, signal, sys
-from relet.cli import main, work
-bar = work.bar
+from relet._cli import main, progress
+bar = progress.bar
 def told(what, total):
     def advance(done):
         if done:
@@ -199,7 +199,7 @@ def told(what, total):
         def __enter__(self): return advance
         def __exit__(self, *why): return None
     return Bar()
-work.bar = told
+progress.bar = told
 main(sys.argv[1:])
 """
 

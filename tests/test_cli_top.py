@@ -100,7 +100,7 @@ def test_however_it_is_stopped_the_terminal_is_as_it_was(busy: CliShop, how: str
 #: Something goes wrong that nobody has thought of, once it is on the screen.
 BROKEN = """
 import sys
-from relet.cli import main
+from relet._cli import main
 from relet._cli.top.poller import Looker
 look = Looker.look
 def once(self, watched=None):

@@ -40,7 +40,7 @@ def test_queues_of_too_many_jobs_are_listed_with_the_age_of_their_numbers(
     monkeypatch.setattr(inspect, "MOST_COUNTED", 2)
     shop.many(3)
     assert "no worker has counted them lately" in queue_lines(shop.client.queues())
-    shop.app.store().run(stats.save_sample, shop.app.store().run(inspect.counted_queues))
+    shop.app._store().run(stats.save_sample, shop.app._store().run(inspect.counted_queues))
     assert re.search(r"counted .* ago", queue_lines(shop.client.queues()))
     monkeypatch.undo()
     assert queue_lines(shop.client.queues()) == ""
@@ -86,10 +86,10 @@ def test_who_did_it_is_in_the_audit_trail(typed: CommandLine, any_shop: CliShop)
 
 def test_workers_are_listed_and_shown_with_what_they_hold(typed: CommandLine, shop: CliShop) -> None:
     facts = WorkerFacts("box:1:a", "box", 1, ("billing", "mail"), 4, ("charge",), 30.0, "0.1.0")
-    shop.app.store().run(worker_reports.report, new_id(), facts, 1, False)
+    shop.app._store().run(worker_reports.report, new_id(), facts, 1, False)
     gone = WorkerFacts("old:2:b", "old", 2, None, 8, (), 30.0, "0.1.0")
-    with at(shop.app.store(), time.time() - 60):
-        shop.app.store().run(worker_reports.report, new_id(), gone, 0, False)
+    with at(shop.app._store(), time.time() - 60):
+        shop.app._store().run(worker_reports.report, new_id(), gone, 0, False)
     shop.many(1)
     (held,) = claim(shop.app, queue="billing", worker="box:1:a")
     heads, *lines = typed(shop.place, "workers", "shop:app")[1].splitlines()
@@ -138,10 +138,10 @@ def test_failures_are_grouped_and_found(typed: CommandLine, any_shop: CliShop) -
 def test_statistics_are_shown_over_time_and_in_all(typed: CommandLine, shop: CliShop) -> None:
     facts = WorkerFacts("box:1:a", "box", 1, None, 4, ("charge",), 30.0, "0.1.0")
     counts = [Count("billing", "succeeded", 7), Count("billing", "snoozed", 2), Count("billing", "runs", 9, 5)]
-    shop.app.store().run(worker_reports.report, new_id(), facts, 0, False, counts)
+    shop.app._store().run(worker_reports.report, new_id(), facts, 0, False, counts)
     heads, line = typed(shop.place, "stats", "shop:app")[1].splitlines()
-    assert heads.split()[:7] == ["FROM", "(UTC)", "QUEUE", "SUCCEEDED", "FAILED", "RETRIED", "SNOOZED"]
-    assert line.split()[2:8] == ["billing", "7", "0", "0", "2", "0"]
+    assert heads.split()[:7] == ["FROM", "(UTC)", "QUEUE", "SUCCEEDED", "FAILED", "RETRIED", "LOST"]
+    assert line.split()[2:8] == ["billing", "7", "0", "0", "0", "2"]
     heads, line = typed(shop.place, "stats", "shop:app", "--totals")[1].splitlines()
     assert line.split()[:2] == ["billing", "7"]
     assert "175ms" in line
@@ -281,7 +281,7 @@ def test_tables_are_drawn_on_a_terminal_and_plain_elsewhere(typed: CommandLine, 
 WITHOUT_RICH = """
 import sys
 sys.modules["rich"] = None
-from relet.cli import main
+from relet._cli import main
 main(sys.argv[1:])
 """
 

@@ -169,10 +169,10 @@ def test_drafts_that_make_no_sense_together_are_refused_as_a_whole(
 ) -> None:
     task = echo(app)
     task.enqueue("so that the tables are there")
-    before = inventory(app.store())
+    before = inventory(app._store())
     with pytest.raises(error, match=says):
         app.client.enqueue_many(make(task))
-    assert inventory(app.store()) == before
+    assert inventory(app._store()) == before
 
 
 # the same again

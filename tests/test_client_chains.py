@@ -137,7 +137,7 @@ def test_the_result_must_fit_the_task_that_the_chain_has_come_to(app: App, task:
 def test_a_chain_is_deleted_with_all_its_history(app: App, task: PlainTask[..., Any]) -> None:
     bystander = task.enqueue()
     app.client.pause(bystander)
-    before = inventory(app.store())
+    before = inventory(app._store())
     grown = grow(app, task, 3)
     fail(app, claim(app)[0])
     app.client.resume(grown[2])
@@ -145,7 +145,7 @@ def test_a_chain_is_deleted_with_all_its_history(app: App, task: PlainTask[..., 
     app.on(events.Deleted)(lambda event: deleted.append(event.job_id))
     app.client.delete(grown[1], chain=True)
     assert sorted(deleted) == sorted(grown)
-    after = inventory(app.store())
+    after = inventory(app._store())
     kept = {"nudges", "operations"}  # the answers to what was said hold nothing of the jobs but their names
     assert {name: after[name] for name in EMPTIED if name not in kept} == {
         name: before[name] for name in EMPTIED if name not in kept
@@ -157,11 +157,11 @@ def test_a_chain_is_deleted_with_all_its_history(app: App, task: PlainTask[..., 
 def test_a_chain_that_others_wait_for_is_not_deleted(app: App, task: PlainTask[..., Any]) -> None:
     grown = grow(app, task, 2)
     waiting = sorted(task.using(after=[grown[0]]).enqueue(n).id for n in range(5))
-    everything = inventory(app.store())
+    everything = inventory(app._store())
     with pytest.raises(HasDependents, match=f"{waiting[2]} and 2 more; .* say dependents=True") as caught:
         app.client.delete(grown[1], chain=True)
     assert (caught.value.chain, set(caught.value.ids)) == (grown[0], set(waiting))
-    assert inventory(app.store()) == everything
+    assert inventory(app._store()) == everything
     for one in waiting:
         app.client.cancel(one)
     app.client.delete(grown[1], chain=True)
@@ -198,10 +198,10 @@ def test_a_chain_that_has_succeeded_leaves_its_result_to_those_who_waited(app: A
 def test_the_owner_of_a_job_in_a_deleted_chain_loses_its_lease(app: App, task: PlainTask[..., Any]) -> None:
     grown = grow(app, task, 2)
     (held,) = claim(app)
-    with app.store().notifier.subscribe("request") as sleeper:
+    with app._store().notifier.subscribe("request") as sleeper:
         app.client.delete(grown[0], chain=True)
         assert sleeper.wait(5)
-    assert app.store().run(lease.pending_requests, [held.lease]).lost == [held.lease]
+    assert app._store().run(lease.pending_requests, [held.lease]).lost == [held.lease]
 
 
 def test_the_async_client_means_chains_as_well(app: App, task: PlainTask[..., Any]) -> None:

@@ -61,7 +61,7 @@ def test_one_that_is_refused_refuses_all(app: App, task: PlainTask[..., Any], wh
     drafts[where] = drafts[where + 1]
     with pytest.raises(InvalidInput, match="two drafts with the same id"):
         app.client.enqueue_many(drafts)
-    left = inventory(app.store())
+    left = inventory(app._store())
     assert left["jobs"] == left["keys"] == left["edges"] == 0
 
 

@@ -64,7 +64,7 @@ def test_tenants_are_strangers_to_each_other(app: App, home: Home) -> None:
         assert asyncio.run(app.aclient.tenant("acme").count()) == 3
         assert app.client.count() == 0
     finally:
-        acme.store.close()
+        acme._store.close()
         if home.is_postgres:
             drop(app, f"{home.schema}_acme")
 
@@ -89,13 +89,13 @@ def test_prune_removes_what_has_been_over_for_long_enough(app: App) -> None:
     gone = app.client.prune(keep_finished=0, keep_failed=0)
     assert (gone.finished, gone.failed) == (2, 1)
     assert app.client.count() == 2
-    assert inventory(app.store())["attempts"] == 0, "the history goes with the job"
+    assert inventory(app._store())["attempts"] == 0, "the history goes with the job"
 
 
 def test_prune_takes_as_many_steps_as_it_needs(app: App) -> None:
     task = echo(app)
     app.client.enqueue_many([task.draft(n) for n in range(2500)])
-    app.store().run(lease.settle, [(job.lease, Succeeded("null")) for job in claim(app, 2500)], random.random)
+    app._store().run(lease.settle, [(job.lease, Succeeded("null")) for job in claim(app, 2500)], random.random)
     time.sleep(0.01)
     assert app.client.prune(keep_finished=0).finished == 2500
     assert app.client.count() == 0

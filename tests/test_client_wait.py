@@ -17,7 +17,7 @@ import pytest
 
 from relet import App, JobCancelled, JobFailed, JobNotFound, State, WaitTimeout
 from relet._store.notify import SchemaNotifier
-from relet._store.postgres_pool import Server
+from relet._store.postgres_pool import PostgresPool
 from relet._store.sqlite import SQLiteStore
 from relet._tasks.task import PlainTask
 from tests.homes import Home, _any_schema, app, claim, fail, home, succeed  # noqa: F401
@@ -176,10 +176,10 @@ def test_polling_stands_behind_the_notification(
     def deaf(place: Any) -> Any:
         raise RuntimeError("nothing can be heard")
 
-    monkeypatch.setattr(Server, "listen", deaf)
+    monkeypatch.setattr(PostgresPool, "listen", deaf)
     monkeypatch.setattr(SQLiteStore, "listen", deaf)
     monkeypatch.setattr(SchemaNotifier, "publish", lambda wakes, kinds: None)
-    monkeypatch.setattr(type(app.store()), "notify", lambda store, wakes: None)
+    monkeypatch.setattr(type(app._store()), "notify", lambda store, wakes: None)
     job = task.enqueue()
     meanwhile(lambda: app.client.complete(job, "done"))
     began = time.monotonic()

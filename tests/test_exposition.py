@@ -16,10 +16,11 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from relet import App, Backoff
+from relet._core.job import AttemptOutcome
 from relet._core.stats import BOUNDS, Histogram, StatPoint
 from relet._core.views import QueueInfo
 from relet._core.worker import WorkerInfo
-from relet._web.metrics import OUTCOMES, content_type, exposition, wants_openmetrics
+from relet._web.metrics import content_type, exposition, wants_openmetrics
 from tests.pages import DOCS
 from tests.worker.working import over, working
 
@@ -97,8 +98,10 @@ def test_a_page_tells_what_the_client_told(openmetrics: bool) -> None:
     assert [value for (name, _), value in found.items() if name == "relet_queue_max_running"] == [8]
     counted = {labels: value for (name, labels), value in found.items() if "counted_timestamp" in name}
     assert counted == {frozenset({("queue", "mail")}): 1000.5}, "what was counted for this look needs no moment"
-    ended = {outcome: worth(found, "relet_attempts_total", queue="default", outcome=outcome) for outcome in OUTCOMES}
-    assert ended == dict.fromkeys(OUTCOMES, 0) | {"succeeded": 5, "lost": 2}
+    ended = {
+        outcome: worth(found, "relet_attempts_total", queue="default", outcome=outcome) for outcome in AttemptOutcome
+    }
+    assert ended == dict.fromkeys(AttemptOutcome, 0) | {"succeeded": 5, "lost": 2}
     assert worth(found, "relet_attempts_total", queue="mail", outcome="unheard_of") == 4
     assert worth(found, "relet_lease_losses_total", queue="default") == 2
     assert {state: worth(found, "relet_workers", state=state) for state in ("working", "stopping", "lost")} == {
@@ -183,8 +186,8 @@ def test_a_worker_and_its_jobs_are_told(tmp_path: Path, openmetrics: bool) -> No
             queues, workers = app.client.queues(), app.client.workers()
         page = exposition(app.client.totals(), queues, workers, version="1", openmetrics=openmetrics)
     found = samples(parsed(page, openmetrics=openmetrics))
-    ended = {outcome: worth(found, "relet_attempts_total", queue="mail", outcome=outcome) for outcome in OUTCOMES}
-    assert ended == dict.fromkeys(OUTCOMES, 0) | {"succeeded": 1, "retried": 1, "failed": 1}
+    ended = {one: worth(found, "relet_attempts_total", queue="mail", outcome=one) for one in AttemptOutcome}
+    assert ended == dict.fromkeys(AttemptOutcome, 0) | {"succeeded": 1, "retried": 1, "failed": 1}
     assert worth(found, "relet_jobs", queue="mail", state="pending") == 1
     assert worth(found, "relet_jobs", queue="mail", state="failed") == 1
     for name in ("wait", "start", "duration"):

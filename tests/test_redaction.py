@@ -50,7 +50,7 @@ def secret_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CliS
         client.complete(done, json.dumps({"token": SECRET, "where": URL}))
         running = client.enqueue(shop.charge.draft(NOTHING))
         (claimed,) = claim(shop.app, queue="billing")
-        shop.app.store().run(lease.progress, {claimed.lease: Progress(1, 2, f"reading {URL}")})
+        shop.app._store().run(lease.progress, {claimed.lease: Progress(1, 2, f"reading {URL}")})
         client.schedules.put("nightly", shop.charge.draft(NOTHING), every=3600)
         last = client.enqueue(shop.sweep.using(after=[done, failed]).draft())
         yield shop, {"FAILED": failed.id, "DONE": done.id, "RUNNING": running.id, "LAST": last.id}

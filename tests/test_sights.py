@@ -34,7 +34,7 @@ def shop(app: App) -> App:
             raise ValueError(f"account {-n} has only {-n}.50 left")
         return n
 
-    app.store().ready()
+    app._store().ready()
     return app
 
 
@@ -44,7 +44,7 @@ def work(app: App, n: int = 0, **options: Any) -> Job[Any]:
 
 def sample(app: App, now: float | None = None) -> bool:
     """Count the jobs as a worker does once in a minute."""
-    store = app.store()
+    store = app._store()
     with at(store, now):
         if not store.run(stats.claim_sample):
             return False
@@ -135,7 +135,7 @@ def test_a_target_shows_who_holds_it_and_who_stands_in_line(shop: App) -> None:
 def _promoted(app: App) -> bool:
     from relet._store.flows.promote import promote
 
-    app.store().run(promote)
+    app._store().run(promote)
     return True
 
 
@@ -175,7 +175,7 @@ def test_a_worker_is_seen_while_it_works_and_gone_once_it_has_stopped(shop: App)
 
 def test_a_worker_that_says_nothing_is_lost_and_forgotten_after_a_day(home: Home, shop: App) -> None:
     facts = WorkerFacts("w", "host", 1, None, 2, ("work",), 30.0, "1")
-    shop.store().run(worker_reports.report, new_id(), facts, 1, False)
+    shop._store().run(worker_reports.report, new_id(), facts, 1, False)
     assert [(one.lost, one.running) for one in shop.client.workers()] == [(False, 1)]
     ago = "seen_at - interval '20 seconds'" if home.is_postgres else "seen_at - 20"
     run_sql(home, shop, f"update {{t}}workers set seen_at = {ago}")
@@ -192,7 +192,7 @@ def test_explain_tells_what_is_missing_of_workers(shop: App) -> None:
 
     def there(queues: tuple[str, ...] | None, tasks: tuple[str, ...], running: int) -> str:
         facts = WorkerFacts("w", "host", 1, queues, 2, tasks, 30.0, "1")
-        shop.store().run(worker_reports.report, new_id(), facts, running, False)
+        shop._store().run(worker_reports.report, new_id(), facts, running, False)
         return shop.client.explain(job)[0]
 
     assert "none of the 1 workers that are there is a worker that serves queue default" in there(
@@ -210,7 +210,7 @@ def test_a_report_whose_answer_was_lost_is_said_again_and_counted_once(shop: App
     facts = WorkerFacts("w", "host", 1, None, 2, ("work",), 30.0, "1")
     first, second = new_id(), new_id()
     for id in (first, first, second, second):
-        shop.store().run(worker_reports.report, id, facts, 1, False, [Count("mail", "succeeded", 2)])
+        shop._store().run(worker_reports.report, id, facts, 1, False, [Count("mail", "succeeded", 2)])
     assert [one.counts for one in shop.client.totals()] == [{"succeeded": 4}]
 
 
@@ -240,7 +240,7 @@ def test_a_lost_attempt_is_counted_by_whoever_takes_it_back(shop: App) -> None:
 
 def test_one_of_many_workers_counts_the_jobs_of_a_minute(shop: App) -> None:
     work(shop)
-    store = shop.store()
+    store = shop._store()
     taken = [sample(shop, T0 + seconds) for seconds in (0, 59, 60)]
     assert taken == [True, False, True]
     with at(store, T0 + 120):
@@ -300,14 +300,14 @@ def test_counting_all_jobs_takes_no_lock_that_writers_wait_for(shop: App) -> Non
     """A sample is taken, counted and kept in three steps, and only the first and the last write."""
     assert traits_of(inspect.counted_queues).read_only
     work(shop)
-    assert shop.store().run(stats.claim_sample)
-    found = shop.store().run(inspect.counted_queues)
+    assert shop._store().run(stats.claim_sample)
+    found = shop._store().run(inspect.counted_queues)
     work(shop, queue="mail")
-    shop.store().run(stats.save_sample, found)
+    shop._store().run(stats.save_sample, found)
 
 
 def test_history_gets_coarser_with_age_and_loses_nothing_of_its_sums(shop: App) -> None:
-    store = shop.store()
+    store = shop._store()
     for minute in range(120):
         counts = [Count("q", "succeeded", 2), Count("q", "waits", 1, 3), Count("q", "gauge.queued", minute, peak=True)]
         with at(store, T0 + 60 * minute):
@@ -335,7 +335,7 @@ def test_history_gets_coarser_with_age_and_loses_nothing_of_its_sums(shop: App) 
 
 
 def test_all_queues_together_are_counted_beside_them(shop: App) -> None:
-    store = shop.store()
+    store = shop._store()
     shop.client.limit_queue(None, max_running=5)  # which makes it no queue
     for queue in ("mail", "billing"):
         work(shop, queue=queue)
@@ -402,7 +402,7 @@ def test_what_no_longer_allows_it_is_refused_and_the_rest_is_done(shop: App) -> 
 def test_bulk_wants_to_know_which_jobs(shop: App) -> None:
     with pytest.raises(InvalidInput, match="bulk needs a filter"):
         shop.client.bulk("delete")
-    with pytest.raises(InvalidInput, match="action must be one of"):
+    with pytest.raises(InvalidInput, match="verb must be one of"):
         shop.client.bulk("explode", queue="mail")  # type: ignore[arg-type]
 
 

@@ -39,7 +39,7 @@ def problems(path: str, tree: ast.AST) -> Iterator[tuple[int, str]]:
             and id(node) not in annotations
         ):
             names = [f"threading.{node.attr}"]
-        yield from ((node.lineno, name) for name in names if (path, name) not in ALLOWED)
+        yield from ((getattr(node, "lineno", 0), name) for name in names if (path, name) not in ALLOWED)
 
 
 def _annotations(node: ast.AST) -> Iterator[ast.AST]:

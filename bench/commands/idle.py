@@ -66,7 +66,7 @@ def claims(lab: Lab, fill: Callable[[Lab, PostgresPlace], None], env: dict[str, 
 def _claim_alone(lab: Lab, place: PostgresPlace, queues: list[str]) -> float:
     """Microseconds of CPU that one claim takes, the least of five loops: others may disturb, none can speed it up."""
     with client_app(place.url) as app:
-        store, scopes = app.store(), [Scope(queue, 1000) for queue in queues]
+        store, scopes = app._store(), [Scope(queue, 1000) for queue in queues]
 
         def loop(number: int) -> float:
             before = _backends(lab, place)

@@ -48,8 +48,8 @@ class App(TaskRegistry):
         self._stores: dict[str | None, Store] = {None: self._open(None, None)}
         self._lock = threading.Lock()
         self.schedules: dict[str, Definition] = {}  # as the code has them
-        self._client = Client(self, self.store)
-        self._aclient = AsyncClient(self, self.store)
+        self._client = Client(self, self._store)
+        self._aclient = AsyncClient(self, self._store)
 
     @property
     def client(self) -> Client:
@@ -93,7 +93,7 @@ class App(TaskRegistry):
 
         return add
 
-    def store(self, tenant: str | None = None) -> Store:
+    def _store(self, tenant: str | None = None) -> Store:
         """The store of the app, or of a tenant of it."""
         if tenant not in self._stores:
             store = self._open(validate.schema(tenant), self._stores[None])

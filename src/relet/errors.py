@@ -33,6 +33,38 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Literal
 
+__all__ = [
+    "AbortReason",
+    "Aborted",
+    "Fail",
+    "HasDependents",
+    "IdempotencyConflict",
+    "InvalidArguments",
+    "InvalidInput",
+    "InvalidPayload",
+    "InvalidTransition",
+    "JobCancelled",
+    "JobFailed",
+    "JobNotFound",
+    "KeyTaken",
+    "LeaseLost",
+    "QueryTimeout",
+    "ReletError",
+    "Retry",
+    "RowRejected",
+    "ScheduleNotFound",
+    "SchemaMismatch",
+    "SignalTimeout",
+    "Snooze",
+    "StoreBusy",
+    "StoreError",
+    "StoreRefused",
+    "StoreUnavailable",
+    "Suspended",
+    "UnknownTask",
+    "WaitTimeout",
+]
+
 AbortReason = Literal["lease_lost", "completed", "deleted", "cancelled", "paused", "timeout", "shutdown", "in_doubt"]
 
 

@@ -17,6 +17,37 @@ from msgspec import Struct
 from ._core.job import State
 from .errors import AbortReason, InvalidInput
 
+__all__ = [
+    "AttemptEvent",
+    "Cancelled",
+    "Claimed",
+    "Completed",
+    "Deleted",
+    "Ended",
+    "Enqueued",
+    "Event",
+    "Events",
+    "Failed",
+    "JobEvent",
+    "LeaseLost",
+    "MadeDue",
+    "Paused",
+    "Promoted",
+    "Reaped",
+    "Released",
+    "Renewed",
+    "Resumed",
+    "Retried",
+    "Snoozed",
+    "StoreDown",
+    "StoreUp",
+    "Succeeded",
+    "WorkerEvent",
+    "WorkerStarted",
+    "WorkerStopped",
+    "WorkerStopping",
+]
+
 log = logging.getLogger("relet.events")
 
 E = TypeVar("E", bound="Event")

@@ -97,7 +97,8 @@ class Reader:
             case BaseException():
                 return f"{type(value).__name__}: {self._plain(str(value))}"
             case msgspec.Struct():
-                return {"is": type(value).__name__, **self._plain(msgspec.structs.asdict(value))}
+                named = {name.removesuffix("_json"): one for name, one in msgspec.structs.asdict(value).items()}
+                return {"is": type(value).__name__, **self._plain(named)}
             case dict():
                 return {self._plain(key): self._plain(one) for key, one in value.items()}
             case list() | tuple() | set() | frozenset():

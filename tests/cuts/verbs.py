@@ -51,7 +51,7 @@ class Actor:
             self.client.enqueue(draft(name, id=self.named[name], **options))
 
     def claim(self, token: str, want: int = 1, queue: str = "default") -> list[tuple[str, int, int]]:
-        found = self.client.store.run(
+        found = self.client._store.run(
             lease.claim, f"worker {token[0]}", token, [Scope(queue, want)], [work.name],
             want=want, lease=300.0, random=_half,
         )  # fmt: skip
@@ -64,7 +64,7 @@ class Actor:
     def settle_leases(self, leases: Iterable[Lease], outcome: Outcome) -> Any:
         return [
             (one.id, one.state)
-            for one in self.client.store.run(lease.settle, [(lease, outcome) for lease in leases], _half)
+            for one in self.client._store.run(lease.settle, [(lease, outcome) for lease in leases], _half)
         ]
 
     def run_one(self, queue: str = "default") -> Any:

@@ -57,7 +57,7 @@ class Subject:
 
     def __init__(self, url: str, schema: str, seed: int) -> None:
         self.app, self.work = make(url, schema)
-        self.store = self.app.store()
+        self.store = self.app._store()
         self.dice = random.Random(seed)
         self.armed: type[BaseException] | None = None
         self.interrupted: Counter[str] = Counter()

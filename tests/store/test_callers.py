@@ -85,7 +85,7 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
         assert [job.wait for job in jobs] == [None, "target", None, None, "jobs", "time"]
 
     asyncio.run(main())
-    held = inventory(app.store())
+    held = inventory(app._store())
     assert (held["jobs"], held["keys"], held["edges"], held[OWN]) == (6, 2, 1, 1)
     assert held["nudges"] > 0
     payload = claim(app)[0].payload_json
@@ -93,7 +93,7 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
 
 
 def test_what_is_rolled_back_leaves_nothing(app: App, task: PlainTask[..., Any], way: Way, pg_home: Home) -> None:
-    before = inventory(app.store())
+    before = inventory(app._store())
 
     async def main() -> None:
         async with way(pg_home.url) as caller:
@@ -102,7 +102,7 @@ def test_what_is_rolled_back_leaves_nothing(app: App, task: PlainTask[..., Any],
             await caller.end(commit=False)
 
     asyncio.run(main())
-    assert inventory(app.store()) == before
+    assert inventory(app._store()) == before
 
 
 def test_the_clock_of_the_store_counts_in_the_callers_transaction(
@@ -114,7 +114,7 @@ def test_the_clock_of_the_store_counts_in_the_callers_transaction(
             await caller.end(commit=True)
             return jobs
 
-    with at(app.store(), LONG_AGO):
+    with at(app._store(), LONG_AGO):
         jobs = asyncio.run(main())
     assert [job.created_at.timestamp() for job in jobs] == [LONG_AGO, LONG_AGO]
     assert not task.using(unique="w", unique_for=60).enqueue(3).existing, "that window is over"
@@ -158,9 +158,9 @@ def complete_from_outside(app: App, task: PlainTask[..., Any], way: Callable[[],
     task.enqueue()
     (held,) = claim(app)
     job, other = task.enqueue(), task.enqueue()
-    before = inventory(app.store())
+    before = inventory(app._store())
     asyncio.run(main(commit=False))
-    assert inventory(app.store()) == before
+    assert inventory(app._store()) == before
     asyncio.run(main(commit=True))
     assert app.client.result(job, timeout=5) == 5
     assert [one.state for one in app.client.chain(other)] == [State.SUCCEEDED, State.QUEUED]
@@ -174,7 +174,7 @@ def test_jobs_are_completed_from_outside_when_the_caller_commits(
     """With their chains, and unless they run: whoever owns them would wait for the caller."""
     writes = f"insert into {pg_home.schema}.{OWN} values (1)"
     complete_from_outside(app, task, lambda: POSTGRES_WAYS[name](pg_home.url), writes)
-    assert inventory(app.store())[OWN] == 1
+    assert inventory(app._store())[OWN] == 1
 
 
 # transactions within transactions
@@ -190,7 +190,7 @@ def test_a_savepoint_that_is_rolled_back_takes_its_jobs_along(
             raise psycopg.Rollback
         more = task.using(connection=connection, unique="k").enqueue("kept, the key is free again")
     assert {job.id for job in app.client.jobs().jobs} == {kept.id, more.id}
-    assert inventory(app.store())["nudges"] == 0
+    assert inventory(app._store())["nudges"] == 0
 
 
 def test_a_savepoint_of_asyncpg_and_of_a_session_too(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:
@@ -215,7 +215,7 @@ def test_a_savepoint_of_asyncpg_and_of_a_session_too(app: App, task: PlainTask[.
         task.using(connection=session).enqueue("kept")
         session.commit()
     assert [job.payload_json for job in app.client.jobs().jobs] == [task.draft("kept").payload_json] * 2
-    assert inventory(app.store())["nudges"] == 0
+    assert inventory(app._store())["nudges"] == 0
 
 
 # what would commit each statement by itself is refused

@@ -107,7 +107,7 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
         assert app.client.count() == 0, "nobody sees them before the commit"
     assert [app.client.get(job) for job in jobs] == jobs
     assert [job.wait for job in jobs] == [None, "target", None, None, "jobs", "time"]
-    held = inventory(app.store())
+    held = inventory(app._store())
     assert (held["jobs"], held["keys"], held["edges"], held[OWN]) == (6, 2, 1, 1)
     assert held["nudges"] > 0
     payload = claim(app)[0].payload_json
@@ -117,18 +117,18 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
 def test_what_is_rolled_back_leaves_nothing(
     app: App, task: PlainTask[..., Any], way: Way, home: Home, own: str
 ) -> None:
-    before = inventory(app.store())
+    before = inventory(app._store())
     with pytest.raises(Undo), way(home) as raw:  # noqa: PT012
         app.client.enqueue_many(drafts_of_all_kinds(task), connection=raw)
         run(raw, f"insert into {own} values (1)")
         raise Undo
-    assert inventory(app.store()) == before
+    assert inventory(app._store()) == before
 
 
 def test_the_clock_of_the_store_counts_in_the_callers_transaction(
     app: App, task: PlainTask[..., Any], way: Way, home: Home
 ) -> None:
-    with at(app.store(), LONG_AGO), way(home) as raw:
+    with at(app._store(), LONG_AGO), way(home) as raw:
         job = task.using(connection=raw).enqueue(1)
     assert job.created_at.timestamp() == LONG_AGO
 
@@ -163,7 +163,7 @@ def test_an_inner_block_that_is_rolled_back_takes_its_jobs_along(
         with transaction.atomic():
             more = task.using(connection=django, unique="k").enqueue("kept, the key is free again")
     assert {job.id for job in app.client.jobs().jobs} == {kept.id, more.id}
-    assert inventory(app.store())["nudges"] == 0
+    assert inventory(app._store())["nudges"] == 0
     assert [job.id for job in claim(app, 5)] == [kept.id, more.id], "in order"
 
 
@@ -195,7 +195,7 @@ def test_what_fails_in_the_middle_is_not_committed_by_half(
     app: App, task: PlainTask[..., Any], django: Any, own: str, home: Home
 ) -> None:
     nudges = f"{home.schema}.nudges" if home.is_postgres else "relet_nudges"
-    before = inventory(app.store())
+    before = inventory(app._store())
     with transaction.atomic():
         run(django, f"insert into {own} values (1)")
         run(django, f"drop table {nudges}")
@@ -203,7 +203,7 @@ def test_what_fails_in_the_middle_is_not_committed_by_half(
             task.using(connection=django, target="t").enqueue()
         with pytest.raises(TransactionManagementError, match="until the end of the 'atomic' block"):
             task.using(connection=django).enqueue()
-    assert inventory(app.store()) == before
+    assert inventory(app._store()) == before
 
     with transaction.atomic():
         run(django, f"insert into {own} values (1)")
@@ -211,7 +211,7 @@ def test_what_fails_in_the_middle_is_not_committed_by_half(
             run(django, f"drop table {nudges}")
             task.using(connection=django, target="t").enqueue()
         task.using(connection=django, target="t").enqueue()
-    held = inventory(app.store())
+    held = inventory(app._store())
     assert (held["jobs"], held[OWN]) == (1, 1), "an inner block is undone alone, as always"
 
 
@@ -377,7 +377,7 @@ def test_a_database_without_the_schema(home: Home, tmp_path: Path) -> None:
                 work.using(connection=connection).enqueue()
                 work.using(connection=connection).enqueue()
                 transaction.set_rollback(not commit)
-            assert ("jobs" in inventory(fresh.store())) is commit
+            assert ("jobs" in inventory(fresh._store())) is commit
     assert fresh.client.count() == 2
     fresh.close()
 
@@ -400,7 +400,7 @@ def file(tmp_path: Path) -> Iterator[App]:
 
 def test_a_transaction_that_has_read_cannot_write_after_another_did_and_says_so(file: App) -> None:
     work = file.lookup("work")
-    where = file.store().where
+    where = file._store().where
     with known_as("default", database(where)), transaction.atomic():
         run(connection, "select count(*) from relet_jobs")
         connection.connection.execute("select count(*) from relet_jobs").fetchall()
@@ -414,7 +414,7 @@ def test_a_transaction_that_has_read_cannot_write_after_another_did_and_says_so(
 
 
 def test_somebody_else_who_writes_makes_it_busy_after_the_callers_own_timeout(file: App) -> None:
-    where = file.store().where
+    where = file._store().where
     with known_as("writer", database(where, transaction_mode="IMMEDIATE")), transaction.atomic(using="writer"):  # noqa: SIM117
         with known_as("default", database(where, timeout=0.1)), pytest.raises(StoreBusy, match="holds the lock"):
             with transaction.atomic():
@@ -426,7 +426,7 @@ def test_a_name_with_percent_signs_and_colons_survives_every_rendering(tmp_path:
     """Django renders texts for SQLite once more than for PostgreSQL."""
     app = with_work(App(f"sqlite:///{tmp_path}/100%s :now %(x)s.db"))
     app.client.migrate()
-    with known_as("default", database(app.store().where)), transaction.atomic():
+    with known_as("default", database(app._store().where)), transaction.atomic():
         job = app.lookup("work").using(connection=connection, unique="%s :now %(x)s %%").enqueue("%s :now %(x)s %% ''")
     assert app.client.get(job) == job
     app.close()

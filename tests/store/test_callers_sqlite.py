@@ -75,7 +75,7 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
         assert [app.client.get(job) for job in jobs] == jobs
 
     asyncio.run(main())
-    held = inventory(app.store())
+    held = inventory(app._store())
     assert (held["jobs"], held["keys"], held["edges"], held[OWN]) == (6, 2, 1, 1)
     assert held["nudges"] > 0
     payload = claim(app)[0].payload_json
@@ -83,7 +83,7 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
 
 
 def test_what_is_rolled_back_leaves_nothing(app: App, task: PlainTask[..., Any], way: Way, path: Path) -> None:
-    before = inventory(app.store())
+    before = inventory(app._store())
 
     async def main() -> None:
         async with way(f"sqlite:///{path}") as caller:
@@ -92,7 +92,7 @@ def test_what_is_rolled_back_leaves_nothing(app: App, task: PlainTask[..., Any],
             await caller.end(commit=False)
 
     asyncio.run(main())
-    assert inventory(app.store()) == before
+    assert inventory(app._store()) == before
 
 
 def test_the_clock_of_the_store_counts_in_the_callers_transaction(
@@ -104,7 +104,7 @@ def test_the_clock_of_the_store_counts_in_the_callers_transaction(
             await caller.end(commit=True)
             return jobs
 
-    with at(app.store(), LONG_AGO):
+    with at(app._store(), LONG_AGO):
         jobs = asyncio.run(main())
     assert [job.created_at.timestamp() for job in jobs] == [LONG_AGO]
 
@@ -134,7 +134,7 @@ def test_jobs_are_completed_from_outside_when_the_caller_commits(
     """With their chains, and unless they run: whoever owns them would wait for the caller."""
     writes = f"insert into {OWN} values (1)"
     complete_from_outside(app, task, lambda: SQLITE_WAYS[name](f"sqlite:///{path}"), writes)
-    assert inventory(app.store())[OWN] == 1
+    assert inventory(app._store())[OWN] == 1
 
 
 def test_the_callers_factories_are_as_they_were(app: App, task: PlainTask[..., Any], path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_savepoint_that_is_rolled_back_takes_its_jobs_along(app: App, task: Pl
         more = task.using(connection=connection, unique="k").enqueue("kept")
         connection.execute("commit")
     assert {job.id for job in app.client.jobs().jobs} == {kept.id, more.id}
-    assert inventory(app.store())["nudges"] == 0
+    assert inventory(app._store())["nudges"] == 0
     assert [job.id for job in claim(app, 5)] == [kept.id, more.id], "in order"
 
 
@@ -327,7 +327,7 @@ def test_somebody_else_who_writes_makes_it_busy_after_the_callers_own_timeout(
 def test_the_first_use_within_a_transaction_that_writes_does_not_wait_for_itself(path: Path) -> None:
     """The file holds no schema yet and the caller has the write lock: nobody but the caller could make one."""
     app = make_app(path)
-    app.store()._busy_for = 1.0  # type: ignore[attr-defined]
+    app._store()._busy_for = 1.0  # type: ignore[attr-defined]
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("pragma journal_mode = wal")
         connection.execute(f"create table {OWN} (n integer)")

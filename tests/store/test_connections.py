@@ -325,7 +325,7 @@ def child():
 signal.alarm(60)
 work.enqueue("before")
 asyncio.run(app.aclient.count())
-with app.store().notifier.subscribe("done"):  # so that somebody listens, too
+with app._store().notifier.subscribe("done"):  # so that somebody listens, too
     work.enqueue("before")
 {before}
 pid = os.fork()
@@ -335,11 +335,11 @@ if pid == 0:
     {leave}
 status = os.waitpid(pid, 0)[1]
 for _ in range(3):
-    looked(app.store())
+    looked(app._store())
 work.enqueue("after")
 jobs = app.client.count()
 app.close()
-print(status, jobs, looked(app.store()))
+print(status, jobs, looked(app._store()))
 app.close()
 """
 CHILDREN = {
@@ -374,7 +374,7 @@ def test_a_fork_in_the_middle_of_anothers_write_spoils_nothing(fork_home: Home, 
         pytest.skip("PostgreSQL has no single writer")
     child, jobs = CHILDREN[kind]
     before = (
-        "import threading; app.store()._writing.acquire(); threading.Timer(1.0, app.store()._writing.release).start()"
+        "import threading; app._store()._writing.acquire(); threading.Timer(1.0, app._store()._writing.release).start()"
     )
     run_fork(fork_home, child=child, leave="os._exit(0)", before=before, jobs=jobs)
 
@@ -457,7 +457,7 @@ def test_giving_up_on_a_call_does_not_wait_for_it(app: App) -> None:
     assert time.monotonic() - began < 2.5
     app.client.complete(job)
     give_up = time.monotonic() + 10
-    while app.store().notifier.asleep and time.monotonic() < give_up:  # the call goes on, until it finds that out
+    while app._store().notifier.asleep and time.monotonic() < give_up:  # the call goes on, until it finds that out
         time.sleep(0.01)
 
 

@@ -40,8 +40,8 @@ def test_leases_that_nobody_reaps_are_counted(home: Home) -> None:
             app.lookup("work").enqueue()
         jobs = claim(app, 3)
         the(app, "leases", "ok")
-        with at(app.store(), time.time() - 7230):
-            app.store().run(lease.renew, "w1", [job.lease for job in jobs], lease=30.0)
+        with at(app._store(), time.time() - 7230):
+            app._store().run(lease.renew, "w1", [job.lease for job in jobs], lease=30.0)
         finding = the(app, "leases", "warning")
         assert "3 running jobs have leases that ran out" in finding.text
         assert "2 h 0 min ago" in finding.text
@@ -53,14 +53,14 @@ WORKER = WorkerFacts("w1", "north", 42, None, 10, ("work",), 30.0, "1.0")
 @contextmanager
 def workers(app: App, *facts: WorkerFacts, now: float | None = None) -> Iterator[None]:
     """Workers that have said that they are there."""
-    with at(app.store(), now):
+    with at(app._store(), now):
         for one in facts:
-            app.store().run(worker_reports.report, new_id(), one, 3, False)
+            app._store().run(worker_reports.report, new_id(), one, 3, False)
     try:
         yield
     finally:
         for one in facts:
-            app.store().run(worker_reports.forget, one.name)
+            app._store().run(worker_reports.forget, one.name)
 
 
 def test_workers_that_fell_silent_are_named(home: Home) -> None:
@@ -111,9 +111,9 @@ def test_jobs_that_no_worker_can_run_are_named(home: Home) -> None:
 
 def change_version(app: App, to: int, oldest: int | None = None) -> None:
     """As if another release had migrated."""
-    stamp = "0" if app.store().dialect == "sqlite" else "statement_timestamp()"
-    name = f"{app.store().quoted}_migrations" if stamp == "0" else f"{app.store().quoted}.migrations"
-    with app.store().begin() as opened:
+    stamp = "0" if app._store().dialect == "sqlite" else "statement_timestamp()"
+    name = f"{app._store().quoted}_migrations" if stamp == "0" else f"{app._store().quoted}.migrations"
+    with app._store().begin() as opened:
         opened.raw.execute(f"delete from {name}")
         opened.raw.execute(
             f"insert into {name} (version, applied_at, oldest, release) values ({to}, {stamp}, {oldest or to}, '9.9.9')"
@@ -123,10 +123,10 @@ def change_version(app: App, to: int, oldest: int | None = None) -> None:
 def test_a_schema_of_another_release_is_looked_at_nevertheless(home: Home) -> None:
     with closing(make_app(home.url, home.schema)) as app:
         app.client.migrate()
-        newest = migrate.newest(app.store().dialect)
+        newest = migrate.newest(app._store().dialect)
         change_version(app, newest + 1)
         try:
-            app.store()._checked = False  # as in a program that starts now
+            app._store()._checked = False  # as in a program that starts now
             findings = app.client.doctor()
             (schema,) = [one for one in findings if one.check == "schema"]
             assert schema.level == "error"
@@ -135,14 +135,14 @@ def test_a_schema_of_another_release_is_looked_at_nevertheless(home: Home) -> No
             assert "upgrade relet" in schema.advice
             assert {"indexes", "pulse", "leases"} <= {one.check for one in findings}, "the rest is seen as well"
         finally:
-            app.store()._checked = True
+            app._store()._checked = True
             change_version(app, newest)
 
 
 def test_a_newer_schema_that_works_with_this_release_is_no_error(home: Home) -> None:
     with closing(make_app(home.url, home.schema)) as app:
         app.client.migrate()
-        newest = migrate.newest(app.store().dialect)
+        newest = migrate.newest(app._store().dialect)
         change_version(app, newest + 1, oldest=newest)
         try:
             schema = the(app, "schema", "info")
@@ -155,11 +155,11 @@ def test_a_newer_schema_that_works_with_this_release_is_no_error(home: Home) -> 
 def test_an_older_schema_is_held_against_what_its_own_version_made(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(make_app(home.url, home.schema)) as app:
         app.client.migrate()
-        dialect = app.store().dialect
+        dialect = app._store().dialect
         newest = migrate.newest(dialect)
         later = {**migrate.migrations(dialect), newest + 1: "create table {schema}.more (n integer)"}
         monkeypatch.setattr(migrate, "migrations", lambda _: later)
-        app.store()._checked = False
+        app._store()._checked = False
         findings = app.client.doctor()
         (schema,) = [one for one in findings if one.check == "schema"]
         assert (schema.level, f"at version {newest}, this release needs {newest + 1}" in schema.text) == ("error", True)

@@ -37,7 +37,7 @@ def test_after_an_interrupt_this_thread_others_and_other_processes_write(home: H
 def busy_store(path: Path, busy_for: float = 30.0) -> tuple[App, SQLiteStore]:
     app = App(f"sqlite:///{path}/relet.db")
     app.client.migrate()
-    store = app.store()
+    store = app._store()
     assert isinstance(store, SQLiteStore)
     store._busy_for = busy_for
     return app, store

@@ -392,7 +392,7 @@ def test_the_plans_on_sqlite_go_by_the_index_of_keys() -> None:
             asked = connection.execute(f"explain query plan {text.sql}", {**dict.fromkeys(text.names), **params})
             return [row[3] for row in asked.fetchall() if "jobs" in row[3]]
 
-        for shown in (plan("share_keys", most=200), plan("claim_shares", keys="[]", tasks="[]", most=5)):
+        for shown in (plan("limits/next_groups", most=200), plan("limits/claim_groups", keys="[]", tasks="[]", most=5)):
             searches = [one for one in shown if "jobs_share" in one]
             assert searches
             assert not [one for one in shown if one.startswith("SCAN")], shown

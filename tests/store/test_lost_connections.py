@@ -111,7 +111,7 @@ def test_connections_terminated_in_the_middle_leave_each_job_once(app: App, kill
         assert killing.result() > 3, "the test was over before it began"
     assert len(stored) == len(set(stored)) == 160
     assert app.client.count() == 160
-    held = inventory(app.store())
+    held = inventory(app._store())
     assert (held["jobs"], held["keys"]) == (160, 40)
 
 
@@ -147,7 +147,7 @@ def far(pg_home: Home, proxy: Proxy) -> Iterator[App]:
     app.close()
 
 
-INSERT = b"\0enqueue_one_"  # a prepared statement has the name of its file
+INSERT = b"\0enqueue/insert_one_"  # a prepared statement has the name of its file
 INSERT_OF_MANY_KINDS = b".jobs (id, state, wait, queue"
 COMMIT = b"commit\0"  # the whole statement: "read committed" stands in every begin
 CUTS = {
@@ -191,7 +191,7 @@ def test_a_job_that_ran_before_its_enqueue_was_repeated_does_not_run_again(
     assert job.state is State.SUCCEEDED
     assert claim(worker) == []
     assert far.client.count() == 1
-    held = inventory(far.store())
+    held = inventory(far._store())
     assert (held["jobs"], held["finished"], held["keys"]) == (0, 1, 0)
     worker.close()
 
@@ -200,7 +200,7 @@ def test_a_job_that_ran_before_its_enqueue_was_repeated_does_not_run_again(
 def test_an_enqueue_of_many_kinds_that_is_cut_off_is_stored_once(far: App, proxy: Proxy, where: str) -> None:
     work = far.lookup("work")
     first = work.enqueue("first")
-    before = inventory(far.store())
+    before = inventory(far._store())
     cut(proxy, where, INSERT_OF_MANY_KINDS)
     jobs = far.client.enqueue_many(
         [
@@ -211,7 +211,7 @@ def test_an_enqueue_of_many_kinds_that_is_cut_off_is_stored_once(far: App, proxy
         ]
     )
     assert proxy.cuts == 1
-    after = inventory(far.store())
+    after = inventory(far._store())
     grown = {table: after[table] - before[table] for table in after if after[table] != before[table]}
     assert grown == {"jobs": 4, "keys": 1, "edges": 1, "nudges": 2}
     assert [far.client.get(job).state for job in jobs] == ["queued", "pending", "pending", "queued"]  # type: ignore[union-attr]
@@ -241,7 +241,7 @@ def test_a_verb_that_is_cut_off_is_said_once(far: App, proxy: Proxy, verb: str, 
     assert proxy.cuts == 1
     assert answer.state is state
     assert far.client.get(job) == answer
-    assert inventory(far.store())["jobs"] + inventory(far.store())["finished"] == 1
+    assert inventory(far._store())["jobs"] + inventory(far._store())["finished"] == 1
 
 
 @pytest.mark.parametrize("where", ["commit not sent", "answer to the commit lost"])
@@ -395,7 +395,7 @@ def test_many_at_once_get_along_where_everything_is_serializable(pg_home: Home) 
 
 
 def test_the_pools_own_connection_is_good_after_a_failed_transaction(app: App) -> None:
-    store = app.store()
+    store = app._store()
     work = app.lookup("work")
     held = work.using(unique="k").enqueue()
     for _ in range(15):  # more often than there are connections

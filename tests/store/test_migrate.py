@@ -47,7 +47,7 @@ def version(app: App) -> int:
 
 def sql(app: App, statement: str) -> Any:
     """Run something on a connection of the test's own."""
-    store = app.store()
+    store = app._store()
     if store.dialect == "postgres":
         connection: Any = psycopg.connect(store._url)  # type: ignore[attr-defined]
         statement = statement.format(schema=f"{store.schema}.")  # type: ignore[attr-defined]
@@ -67,11 +67,11 @@ def sql(app: App, statement: str) -> Any:
 
 
 def test_a_fresh_store_is_migrated_once(app: App) -> None:
-    newest = migrate.newest(app.store().dialect)
+    newest = migrate.newest(app._store().dialect)
     assert app.client.migrate() == list(range(1, newest + 1))
-    before = inventory(app.store())
+    before = inventory(app._store())
     assert app.client.migrate() == []
-    assert inventory(app.store()) == before
+    assert inventory(app._store()) == before
     assert version(app) == newest
     app.lookup("work").enqueue()
     assert app.client.migrate() == []
@@ -109,24 +109,24 @@ def test_a_new_file_needs_no_migrate(sqlite_url: str) -> None:
 
 def test_a_newer_schema_is_refused(app: App, store_url: str, schema: str) -> None:
     app.client.migrate()
-    newest = migrate.newest(app.store().dialect)
-    stamp = "statement_timestamp()" if app.store().dialect == "postgres" else "0"
+    newest = migrate.newest(app._store().dialect)
+    stamp = "statement_timestamp()" if app._store().dialect == "postgres" else "0"
     sql(app, f"insert into {{schema}}migrations (version, applied_at) values ({newest + 1}, {stamp})")
-    app.store()._checked = False  # as in a program that starts now
+    app._store()._checked = False  # as in a program that starts now
     for use in (app.client.count, app.lookup("work").enqueue, app.client.migrate):
         with pytest.raises(
             SchemaMismatch, match=f"is at version {newest + 1}, this release knows {newest}: upgrade relet"
         ):
             use()  # type: ignore[operator]
-    assert inventory(app.store())["jobs"] == 0
+    assert inventory(app._store())["jobs"] == 0
 
 
 def add_version(app: App, version: int, oldest: int) -> None:
     """As if a later release had migrated."""
-    stamp = "statement_timestamp()" if app.store().dialect == "postgres" else "0"
+    stamp = "statement_timestamp()" if app._store().dialect == "postgres" else "0"
     row = f"{version}, {stamp}, {oldest}, '9.9.9'"
     sql(app, f"insert into {{schema}}migrations (version, applied_at, oldest, release) values ({row})")
-    app.store()._checked = False  # as in a program that starts now
+    app._store()._checked = False  # as in a program that starts now
 
 
 def test_every_migration_says_which_releases_work_with_it() -> None:
@@ -138,7 +138,7 @@ def test_every_migration_says_which_releases_work_with_it() -> None:
 
 def test_a_newer_schema_that_was_made_for_this_release_as_well_is_worked_with(app: App) -> None:
     app.client.migrate()
-    newest = migrate.newest(app.store().dialect)
+    newest = migrate.newest(app._store().dialect)
     add_version(app, newest + 1, oldest=newest)
     add_version(app, newest + 2, oldest=1)
     app.lookup("work").enqueue()
@@ -149,7 +149,7 @@ def test_a_newer_schema_that_was_made_for_this_release_as_well_is_worked_with(ap
 
 def test_what_any_migration_asks_of_a_release_counts(app: App) -> None:
     app.client.migrate()
-    newest = migrate.newest(app.store().dialect)
+    newest = migrate.newest(app._store().dialect)
     add_version(app, newest + 1, oldest=newest + 1)
     add_version(app, newest + 2, oldest=newest)
     for use in (app.client.count, app.lookup("work").enqueue, app.client.migrate):
@@ -162,27 +162,27 @@ def test_what_any_migration_asks_of_a_release_counts(app: App) -> None:
 def test_an_older_schema_is_refused_until_it_is_migrated(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     app.client.migrate()
     app.lookup("work").enqueue()
-    dialect = app.store().dialect
+    dialect = app._store().dialect
     newest = migrate.newest(dialect)
     later = {**migrate.migrations(dialect), newest + 1: "create table {schema}.more (n integer)"}
     if dialect == "sqlite":
         later[newest + 1] = "create table more (n integer); insert into more values (1); insert into more values (2)"
     monkeypatch.setattr(migrate, "migrations", lambda _: later)
-    app.store()._checked = False
+    app._store()._checked = False
     for use in (app.client.count, app.lookup("work").enqueue):
         with pytest.raises(
             SchemaMismatch, match=f"is at version {newest}, this release needs {newest + 1}: run app.client.migrate"
         ):
             use()  # type: ignore[operator]
     assert app.client.migrate() == [newest + 1]
-    assert "more" in inventory(app.store())
+    assert "more" in inventory(app._store())
     assert app.client.count() == 1
     assert app.client.migrate() == []
 
 
 def test_a_migration_that_fails_leaves_nothing_of_itself(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     app.client.migrate()
-    dialect = app.store().dialect
+    dialect = app._store().dialect
     newest = migrate.newest(dialect)
     prefix = "{schema}."
     broken = f"create table {prefix}more (n integer); create table {prefix}jobs (n integer)"
@@ -191,7 +191,7 @@ def test_a_migration_that_fails_leaves_nothing_of_itself(app: App, monkeypatch: 
         patch.setattr(migrate, "migrations", lambda _: later)
         with pytest.raises(StoreError, match="jobs"):
             app.client.migrate()
-    assert "more" not in inventory(app.store())
+    assert "more" not in inventory(app._store())
     assert version(app) == newest
     assert app.client.count() == 0
 

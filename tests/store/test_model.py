@@ -113,7 +113,7 @@ class History(RuleBasedStateMachine):
         window = wish.pop("unique_for")
         return Draft(
             id,
-            payload='{"a": 1}',
+            payload_json='{"a": 1}',
             after=tuple(named),
             fresh=fresh,
             unique_for=window if wish["unique"] else None,
@@ -333,7 +333,8 @@ def _answer(call: Callable[[], Any]) -> Any:
 
 
 def _job(job: Job[Any]) -> dict[str, Any]:
-    view = {name: getattr(job, name) for name in Job.__slots__ if name != "payload"}
+    view = {name: getattr(job, name) for name in Job.__slots__ if name != "payload_json"}
+    view["result"] = view.pop("result_json")
     return {name: _plain(value) for name, value in view.items()} | {"error": job.error is not None}
 
 

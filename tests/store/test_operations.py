@@ -89,7 +89,7 @@ def test_an_answer_holds_neither_payload_nor_result(app: App) -> None:
 
 
 def outcomes(app: App) -> list[str]:
-    store = app.store()
+    store = app._store()
     with store.begin() as opened:
         table = f"{store.quoted}_operations" if store.dialect == "sqlite" else f"{store.quoted}.operations"
         return [str(row[0]) for row in opened.raw.execute(f"select outcome from {table}").fetchall()]
@@ -159,7 +159,7 @@ def test_an_audited_change_is_noted_once(app: App) -> None:
 
 
 def test_old_answers_are_pruned_and_recent_ones_are_not(app: App) -> None:
-    store, job = app.store(), waiting(app)
+    store, job = app._store(), waiting(app)
     app.client.pause(job)
     keep = {"keep_finished": 1e6, "keep_failed": 1e6}
     clock = store.run(clock_of)

@@ -144,7 +144,7 @@ def test_what_may_pass_is_tried_again(pg_url: str, schema: str, state: str) -> N
 
 def test_sessions_are_bounded_on_the_server(pg_url: str, schema: str) -> None:
     app = app_at(pg_url, schema)
-    store = app.store()
+    store = app._store()
     assert isinstance(store, PostgresStore)
     keepalives = "tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count", "tcp_user_timeout"
     with store._pool.connection() as ours, store.begin() as handlers:

@@ -284,10 +284,10 @@ def load(store: PostgresStore) -> None:
             raw.execute(f"alter table {part} set (autovacuum_enabled = false)".encode())
 
 
-def claim(on: Explainer, want: int, *scopes: Scope, look: bool = True) -> list[Claimed]:
+def claim(on: Explainer, want: int, *scopes: Scope, check_flags: bool = True) -> list[Claimed]:
     token = str(uuid.uuid4())
     return on.run(
-        lease.claim, "w", token, scopes, ["race"], want=want, lease=30.0, random=lambda: 0.5, check_flags=look
+        lease.claim, "w", token, scopes, ["race"], want=want, lease=30.0, random=lambda: 0.5, check_flags=check_flags
     ).jobs
 
 

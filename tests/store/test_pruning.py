@@ -272,7 +272,7 @@ def test_a_partition_in_use_holds_up_nobody_when_a_role_that_is_not_the_owner_pr
     with role_of(pg_home, "make_partitions", "drop_partition") as role:
         monkeypatch.setenv("PGOPTIONS", f"-c role={role}")
         with closing(App(pg_home.url, schema=pg_home.schema)) as app:
-            assert app.store().drop_old(WEEK) == []
+            assert app._store().drop_old(WEEK) == []
         monkeypatch.delenv("PGOPTIONS")
     assert Background(lambda: pg.succeed(late)).result(5) is State.SUCCEEDED
     reader.roll_back()

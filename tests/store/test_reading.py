@@ -47,7 +47,7 @@ def test_the_store_ends_a_look_that_takes_longer_than_it_may(app: App, store_url
     for flow in (slow, two_looks):
         began = time.monotonic()
         with reading_until(began + 0.3), pytest.raises(QueryTimeout, match="ask for less"):
-            app.store().run(flow)
+            app._store().run(flow)
         assert time.monotonic() - began < 60
     if store_url.startswith("postgres"):
         with psycopg.connect(store_url) as raw:

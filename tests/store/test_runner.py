@@ -187,7 +187,7 @@ def test_an_error_of_the_flow_itself_comes_out(run: Any) -> None:
 def test_a_plain_enqueue_is_one_statement() -> None:
     flow = enqueue.enqueue([Draft(AN_ID, "t", "{}")])
     step = next(flow)
-    assert getattr(step, "name", step) == "enqueue", "no transaction, no look before"
+    assert getattr(step, "name", step) == "enqueue/insert", "no transaction, no look before"
     with pytest.raises(StopIteration) as end:
         flow.send([(AN_ID, "queued", None, 1.0, 1.0, False)])
     (job,) = end.value.value

@@ -165,13 +165,13 @@ def test_explain_names_the_paused_job_at_the_head_of_the_line(b: Bench) -> None:
 # What is looked up without a lock is looked at again under it.
 
 
-@pytest.mark.parametrize("moment", ["heads", "free", "promote"])
+@pytest.mark.parametrize("moment", ["promote/target_heads", "promote/lock_pending", "promote/promote"])
 def test_a_head_that_is_paused_while_promote_looks_keeps_its_place(pg: Bench, moment: str) -> None:
     head, second = pg.add(target="x"), pg.add(target="x")
     steps = pg.session().steps(promote.promote())
     steps.before(moment)
     pausing = Background(lambda: pg.run(control.pause, head))
-    if moment == "promote":  # it has the head locked
+    if moment == "promote/promote":  # it has the head locked
         assert pausing.blocked
         assert steps.finish().promoted == [head]
         assert pausing.result().holds
@@ -196,7 +196,7 @@ def test_a_head_whose_pause_is_not_yet_committed_is_decided_afterwards(pg: Bench
         assert (pg.state(head), pg.state(second)) == (State.PAUSED if commits else State.QUEUED, State.PENDING)
 
 
-@pytest.mark.parametrize("moment", ["heads", "free"])
+@pytest.mark.parametrize("moment", ["promote/target_heads", "promote/lock_pending"])
 def test_promote_does_not_overtake_a_replace_that_puts_the_head_off(pg: Bench, moment: str) -> None:
     head, second = pg.add(target="x", unique="k"), pg.add(target="x")
     steps = pg.session().steps(promote.promote())

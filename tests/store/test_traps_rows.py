@@ -88,7 +88,7 @@ def test_a_completion_that_rolled_back_leaves_the_job_as_it_was(pg: Bench) -> No
 
 STOPPED = """
 import os, signal, sys
-from relet.store import postgres
+from relet._store import postgres
 from relet._store.query import Query
 from tests.store.interleave import Bench, PostgresStore, promote
 bench = Bench(PostgresStore(sys.argv[1], schema=sys.argv[2]))
@@ -102,7 +102,7 @@ def stop_after(self, query):
         postgres.OwnConnection.execute = execute
     return rows
 postgres.OwnConnection.execute = stop_after
-print(len(bench.promote().promoted) if sys.argv[3] == "take_nudges" else len(bench.claim(1)), flush=True)
+print(len(bench.promote().promoted) if sys.argv[3] == "promote/take_nudges" else len(bench.claim(1)), flush=True)
 """
 
 

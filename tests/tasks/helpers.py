@@ -62,7 +62,7 @@ def job_of(draft: Draft[Any]) -> Job[Any]:
 
 def claimed(version: int = 3) -> Claimed:
     return Claimed(
-        id=AN_ID, token=ANOTHER_ID, version=version, task="charge", queue="default", payload="{}", priority=0,
+        id=AN_ID, token=ANOTHER_ID, version=version, task="charge", queue="default", payload_json="{}", priority=0,
         target=None, attempt=1, losses=0, policy=Policy(), chain=AN_ID, position=0, rank_and_seq=(0, 1), created_at=0.0,
         run_at=0.0, expires_at=30.0,
     )  # fmt: skip

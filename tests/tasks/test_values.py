@@ -366,8 +366,8 @@ def test_type_parameters_and_aliases_of_python_3_12_are_understood(app: App) -> 
 def test_pydantic_is_not_imported_for_those_who_do_not_use_it() -> None:
     source = """
 import sys
-from relet.tasks import Tasks
-class App(Tasks):
+from relet._tasks.task import TaskRegistry
+class App(TaskRegistry):
     client = aclient = None
 @App().task
 def keep(value: int): ...

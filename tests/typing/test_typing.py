@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import relet.tasks
+
+import relet
 
 HERE = Path(__file__).parent
-PACKAGES = Path(relet.tasks.__file__).parents[1]
+PACKAGES = Path(relet.__file__).parents[1]
 
 #: A line, and what mypy and pyright call that which is wrong with it.
 REFUSED = [
@@ -63,9 +64,9 @@ REFUSED = [
 ]
 HEADER = """\
 from consumer import app, charge, collect, counted, greet, refund, tidy
-from relet.attempt import Attempt
+from relet._attempts.attempt import Attempt
 from relet._core.job import Job
-from relet.tasks import Task
+from relet._tasks.task import Task
 
 async def lines(attempt: Attempt) -> None:
 """

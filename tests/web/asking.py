@@ -45,7 +45,7 @@ def shop(home: Home) -> Iterator[App]:
     def total(*numbers: int, **names: str) -> int:
         return sum(numbers)
 
-    app.store().ready()
+    app._store().ready()
     yield app
     app.close()
 

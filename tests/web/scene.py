@@ -96,8 +96,8 @@ class Stage:
     dice: random.Random
 
     def run(self, flow: Callable[..., Any], *args: Any, at: float | None = None, **kwargs: Any) -> Any:
-        with clocks.at(self.app.store(), at):
-            return self.app.store().run(flow, *args, **kwargs)
+        with clocks.at(self.app._store(), at):
+            return self.app._store().run(flow, *args, **kwargs)
 
     def draft(self, task: str, at: float, using: dict[str, Any] | None = None, **arguments: Any) -> Draft[Any]:
         """A draft whose id is of that moment."""

@@ -73,7 +73,7 @@ def filled(app: App) -> Iterator[App]:
     def total(*numbers: int, **names: str) -> int:
         return sum(numbers)
 
-    app.store().ready()
+    app._store().ready()
     jobs = [note.using(target=f"acct-{n % 2}", key="k").enqueue("ä", number=n) for n in range(4)]
     total.using(after=[jobs[0]], unique="one").enqueue(1, 2, a="b")
     promote_all(app)
@@ -115,7 +115,7 @@ def test_schemathesis_finds_nothing(app: App) -> None:
     web = create_app(app, operate={"schemathesis": TOKEN}, hosts=["testserver"])
     web._failures = Failures(count(step=3600).__next__)  # wrong tokens are tried, too: each is the first in an hour
     token = {"Authorization": f"Bearer {TOKEN}"}
-    on_sqlite = app.store().where.startswith("sqlite")  # bounds are checked before any store is asked: once is enough
+    on_sqlite = app._store().where.startswith("sqlite")  # bounds are checked before any store is asked: once is enough
     settings = config(coverage=on_sqlite)
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", web, config=settings, headers=token)
     found: list[str] = []

@@ -61,7 +61,7 @@ def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         for block in blocks(GUIDE):
             run_python(block, GUIDE, module, runner)
     app: App = module.__dict__["app"]
-    app.store().ready()
+    app._store().ready()
     yield module.__dict__["web"]
     app.close()
 

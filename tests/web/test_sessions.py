@@ -111,7 +111,7 @@ def test_signing_out_that_cannot_be_stored_is_not_said_to_be_done(app: App, monk
 
 
 def test_ended_sessions_are_forgotten_when_they_would_be_over_in_any_case(app: App, home: Home) -> None:
-    store = app.store()
+    store = app._store()
     with at(store, 1000.0):
         for number in range(5):
             store.run(web_sessions.end, f"mark {number}", 100.0)

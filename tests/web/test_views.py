@@ -236,7 +236,7 @@ def test_a_search_that_has_not_come_to_an_end_says_how_far_it_came(shop: App, mo
 
 def test_what_there_is_no_room_for_is_said_and_not_left_out(empty: App) -> None:
     facts = WorkerFacts("w:1:a", "w", 1, tuple(f"queue-{n}" for n in range(30)), 4, ("charge",), 30.0, "1")
-    empty.store().run(worker_reports.report, new_id(), facts, 0, False, [Count("mail", "succeeded", 12_345_678)])
+    empty._store().run(worker_reports.report, new_id(), facts, 0, False, [Count("mail", "succeeded", 12_345_678)])
     assert "and 18 more" in ask(empty, "/workers")[1]
     assert '<strong title="12,345,678">12.3M</strong>' in ask(empty, "/")[1]
 
@@ -308,6 +308,6 @@ def test_numbers_that_were_not_counted_for_this_page_say_of_when_they_are(
     assert "too many jobs" not in ask(empty, path)[1]
     monkeypatch.setattr(looks, "MOST_COUNTED", 2)
     assert "these numbers are of the newest jobs only" in ask(empty, path)[1]
-    empty.store().run(stats.save_sample, empty.store().run(looks.counted_queues))
+    empty._store().run(stats.save_sample, empty._store().run(looks.counted_queues))
     page = ask(empty, path)[1]
     assert "these numbers were counted <time" in " ".join(page.split())

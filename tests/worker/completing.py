@@ -216,7 +216,7 @@ def reap(stage: Stage, attempt: Attempt) -> None:
     past, now = ("now() - interval '1 hour'", "now()") if home.is_postgres else ("1", "unixepoch()")
 
     def taken() -> bool:
-        return bool(app.store().run(lease.pending_requests, [attempt.job.lease]).lost)
+        return bool(app._store().run(lease.pending_requests, [attempt.job.lease]).lost)
 
     for _ in range(10):
         run_sql(
@@ -225,7 +225,7 @@ def reap(stage: Stage, attempt: Attempt) -> None:
             f"update {{t}}jobs set expires_at = {past} where id = '{attempt.job.id}' and token = '{attempt.job.token}'"
             " and state = 'running'",
         )  # fmt: skip
-        app.store().run(lease.reap, random.random)
+        app._store().run(lease.reap, random.random)
         with suppress(AssertionError):
             until(taken, seconds=2.0)
             return

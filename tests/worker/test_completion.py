@@ -429,7 +429,7 @@ def test_an_error_that_was_swallowed_in_the_transaction_is_none_that_can_be_comm
         assert (job.state, job.attempt, stage.written(job)) == (State.SUCCEEDED, 2, ["attempt 2"])
         (reason, _) = stage.reasons(job)
         if way in FENCED:
-            assert "the error was swallowed: nothing of it was committed" in (reason or "")
+            assert "the error was swallowed: nothing was committed" in (reason or "")
         else:
             assert reason == ROLLED_BACK
 
@@ -448,7 +448,7 @@ def test_a_transaction_of_the_store_is_not_the_handlers_to_end(stage: Stage, how
 
     for _, job in stage.play(scene, FENCED):
         assert (job.state, job.attempt) == (State.SUCCEEDED, 2)
-        assert "was ended inside its block" in (stage.reasons(job)[0] or "")
+        assert "ended this transaction inside its block" in (stage.reasons(job)[0] or "")
 
 
 # What cannot be completed

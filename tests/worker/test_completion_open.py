@@ -289,7 +289,7 @@ def test_a_job_whose_day_has_no_partition_completes_and_pruning_goes_on_beside_i
         jobs = app.client.enqueue_many(old)
         for _ in IN_THREADS:
             assert holding.inside.acquire(timeout=PATIENCE)
-        pruned = pool.submit(app.store().drop_old, 7 * 86400.0)
+        pruned = pool.submit(app._store().drop_old, 7 * 86400.0)
         for _ in range(3):
             begun = time.monotonic()
             over(app, other.enqueue())

@@ -21,7 +21,7 @@ def have_it_reaped(home: Home, app: App, job: Job[Any]) -> None:
 
     def lost() -> bool:
         run_sql(home, app, run_out)
-        app.store().run(lease.reap, random.random)
+        app._store().run(lease.reap, random.random)
         found = app.client.get(job)
         return found is not None and found.losses == 1
 
@@ -43,7 +43,7 @@ def test_an_attempt_whose_renewals_do_not_get_through_is_in_doubt_and_still_ours
         except Aborted as aborted:
             seen.append((aborted.reason, attempt.aborted, time.monotonic() >= attempt.deadline))
         go_on.wait(20)
-        attempt.check()  # the store is back: no doubt is left
+        attempt.check()  # Reached the database again: no doubt is left
         return "ours all the time"
 
     never_reap(two_homes, app)

@@ -77,7 +77,7 @@ def relet_threads() -> list[str]:
 def test_until_idle_waits_for_what_is_due_however_long_it_takes_to_be_let_go(
     app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance, "LOOK_GAP", 0.8)  # as on a machine that has much else to do
+    monkeypatch.setattr(maintenance, "CHECK_GAP", 0.8)  # as on a machine that has much else to do
 
     @app.task(backoff=Backoff(base=0, max=0))
     def second_time_lucky(attempt: Attempt) -> int:
@@ -94,13 +94,13 @@ def test_until_idle_waits_for_what_is_due_however_long_it_takes_to_be_let_go(
 def test_a_worker_does_not_leave_while_an_outcome_is_on_its_way_to_the_settler(
     memory_app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app, verdict = memory_app, Execution.verdict
+    app, verdict = memory_app, Execution.final_outcome
 
     def slow(self: Execution, outcome: Outcome) -> Outcome | None:
         time.sleep(1.0)
         return verdict(self, outcome)
 
-    monkeypatch.setattr(Execution, "verdict", slow)
+    monkeypatch.setattr(Execution, "final_outcome", slow)
     begun = threading.Event()
 
     @app.task

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 
 from relet import App, Attempt, Backoff, JobNotFound, Snooze, State
-from relet.contrib.opentelemetry.metrics import Measures
+from relet.contrib.opentelemetry.instruments import Measures
 from tests.pages import DOCS
 from tests.worker.tracing import Watched, watching
 from tests.worker.working import over, take, until, working

@@ -23,7 +23,7 @@ def assert_undisturbed(workers: list[Program], cpu: float) -> None:
     """They live, have said what is the matter without repeating themselves, and have not spun."""
     for worker in workers:
         assert worker.runs, worker.log
-        away, back = worker.log.count("the store is away"), worker.log.count("the store is back")
+        away, back = worker.log.count("Lost connection to the database"), worker.log.count("Reached the database again")
         assert away == back
         assert 1 <= away <= 4, worker.log
         assert len(worker.lines) < 40, worker.log
@@ -35,7 +35,7 @@ def outage(server: PrivateServer, workers: list[Program], how: str, seconds: flo
     """Take the server away for so long; returns how many cores the workers kept busy meanwhile."""
     server.stop(how)
     for worker in workers:
-        worker.says("the store is away")
+        worker.says("Lost connection to the database")
     begin, used = time.monotonic(), sum(cpu_seconds(worker.pid) for worker in workers)
     time.sleep(seconds)
     busy = (sum(cpu_seconds(worker.pid) for worker in workers) - used) / (time.monotonic() - begin)
@@ -102,7 +102,7 @@ def test_a_worker_that_alone_is_cut_off_loses_its_jobs(pg_server: Server, tmp_pa
             proxy.dsn = NOWHERE
             proxy.cut_all()
             other.started(*jobs)
-            second.says("taken from a worker that is gone")
+            second.says("its worker is gone")
             proxy.dsn = pg_server.dsn
             for job in jobs:
                 cut_off.noted("LeaseLost", job.id)

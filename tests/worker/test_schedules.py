@@ -242,9 +242,9 @@ def test_what_nobody_can_follow_does_not_make_upkeep_spin(
         app.client.schedules.put("puzzle", here.draft(), every=0.1)
         until(lambda: app.client.schedules.ticks("puzzle"), "what was mended is followed at once", 3.0)
     assert stranger.client.schedules.ticks("unknown") == []
-    said = [one.getMessage() for one in caplog.records if "cannot be followed here" in one.getMessage()]
+    said = [one.getMessage() for one in caplog.records if "Cannot follow" in one.getMessage()]
     assert len(said) == 1
-    assert "schedule puzzle cannot be followed here: there is no time zone 'Mars/Crater'" in said[0]
+    assert "Cannot follow schedule puzzle: there is no time zone 'Mars/Crater'" in said[0]
     app.close()
     stranger.close()
 

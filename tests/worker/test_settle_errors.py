@@ -59,7 +59,7 @@ def test_a_value_that_the_database_rejects_fails_its_job_and_not_its_neighbours(
         ended = [pg_app.client.get(job) for job in jobs]
     assert [job.state for job in ended if job] == ["failed" if number == 7 else "succeeded" for number in range(20)]
     assert {job.attempt for job in ended if job} == {1}
-    assert "the store refused the outcome" in str(ended[7] and ended[7].error)
+    assert "the database rejected the outcome" in str(ended[7] and ended[7].error)
 
 
 def test_an_error_that_says_nothing_of_the_outcome_does_not_change_it(
@@ -70,7 +70,7 @@ def test_an_error_that_says_nothing_of_the_outcome_does_not_change_it(
     with failing(pg_home.url, pg_home.schema, "finished", "0A000", times=2), working(pg_app):
         task.enqueue("ada")
         assert over(pg_app) == [("greet", "succeeded", 1)]
-    assert "could not be settled and will be tried again" in caplog.text
+    assert "could not store its outcome, trying again" in caplog.text
 
 
 def test_an_outcome_waits_for_a_privilege_that_was_revoked(pg_server: Server, tmp_path: Path, schema: str) -> None:
@@ -108,7 +108,7 @@ def test_outcomes_that_wait_for_longer_than_a_lease_are_told_of(
     with working(pg_app, lease=1.0), psycopg.connect(pg_home.url) as other:
         other.execute(f'lock table "{pg_home.schema}".finished in share mode'.encode())
         task.enqueue("ada")
-        until(lambda: "1 outcomes have been waiting to be settled" in caplog.text, lambda: caplog.text)
+        until(lambda: "1 outcomes have been waiting to be stored" in caplog.text, lambda: caplog.text)
         other.rollback()
         assert over(pg_app) == [("greet", "succeeded", 1)]
 
@@ -149,7 +149,7 @@ def test_a_worker_whose_connections_hang_settles_what_it_has_and_goes_on(
 
 def test_a_success_survives_a_full_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     app = App(f"sqlite:///{tmp_path / 'relet.db'}")
-    store = app.store()
+    store = app._store()
     assert isinstance(store, SQLiteStore)
 
     def limit_pages(more: int) -> None:

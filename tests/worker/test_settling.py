@@ -37,7 +37,7 @@ REFUSING = {
 @contextmanager
 def refusing_some(home: Home, app: App) -> Iterator[None]:
     """The database will not have jobs of one target as finished."""
-    app.store().ready()
+    app._store().ready()
     run_sql(home, app, *REFUSING[home.is_postgres])
     try:
         yield
@@ -88,7 +88,7 @@ def test_one_outcome_that_the_database_refuses_does_not_hold_up_the_others(home:
     assert {one.state for one in found} == {State.SUCCEEDED}
     assert refused.state is State.FAILED
     assert refused.error is not None
-    assert refused.error.startswith("the store refused the outcome")
+    assert refused.error.startswith("the database rejected the outcome")
     assert "this one not" in refused.error
 
 

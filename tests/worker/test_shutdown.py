@@ -33,7 +33,7 @@ def reap_for(shop: Shop, seconds: float) -> None:
     give_up = time.monotonic() + seconds
     while time.monotonic() < give_up:
         homes.beat(shop.app)
-        assert shop.app.store().run(lease.reap, random.random) == []
+        assert shop.app._store().run(lease.reap, random.random) == []
         time.sleep(0.05)
 
 
@@ -189,7 +189,7 @@ def test_an_idle_worker_stops_with_the_database_down(fragile_shop: Shop, fragile
     workers = [fragile_shop.start(), fragile_shop.start()]
     fragile_server.stop()
     for worker, number in zip(workers, BOTH, strict=True):
-        worker.says("the store is away")
+        worker.says("Lost connection to the database")
         assert worker.send(number).code(SOON) == 0
 
 
@@ -199,7 +199,7 @@ def test_exit_does_not_hang_with_the_database_down(fragile_shop: Shop, fragile_s
     fragile_shop.started(*jobs)
     fragile_server.stop()
     for signals, worker in enumerate(workers, start=1):
-        worker.says("the store is away").send(signal.SIGTERM, times=signals)
+        worker.says("Lost connection to the database").send(signal.SIGTERM, times=signals)
     assert [worker.code(SOON) for worker in workers] == [3, 3, 128 + signal.SIGTERM]
     for worker in workers[:2]:
         assert "4 jobs could not be settled" in worker.log
@@ -212,7 +212,7 @@ def test_a_job_that_ended_while_the_database_was_down_is_recorded_during_the_dra
     worker = fragile_shop.start()
     fragile_shop.started(job)
     fragile_server.stop()
-    worker.says("the store is away").send(signal.SIGTERM).says("stopping")
+    worker.says("Lost connection to the database").send(signal.SIGTERM).says("stopping")
     fragile_shop.go()
     fragile_shop.noted("end", job.id)
     assert worker.runs

@@ -134,7 +134,7 @@ def test_a_worker_that_starts_looks_for_it_before_all_else(two_homes: Home, two_
 
     others = app.client.enqueue_many([innocent.draft() for _ in range(10)])
     job = quarantined(two_homes, app, suspect)
-    app.store().run(promote)
+    app._store().run(promote)
     with working(app, concurrency=3):
         (found,) = over(app, job)
         over(app, *others)

@@ -203,7 +203,7 @@ def test_what_a_step_raises_is_not_kept(app: App) -> None:
 
     with working(app):
         assert app.client.result(work.enqueue()) == 3
-    assert inventory(app.store())["steps"] == 1
+    assert inventory(app._store())["steps"] == 1
 
 
 def _wrong_type() -> int:
@@ -236,7 +236,7 @@ def test_a_result_that_cannot_be_kept_is_an_error_that_says_so_and_is_not_kept(m
         job = work.enqueue()
         error = error_of(app, job)
     assert re.search(says, error.splitlines()[0]), error
-    assert inventory(app.store())["steps"] == 0
+    assert inventory(app._store())["steps"] == 0
 
 
 # Whose it is
@@ -251,7 +251,7 @@ def test_a_zombies_step_is_refused_and_the_heirs_counts(app: App) -> None:
     (dead,) = take(app, seconds=0.01)
     zombie = _backed(app, dead)
     assert zombie.step("first", lambda: "in time") == "in time"
-    until(lambda: app.store().run(lease.reap, random.random))
+    until(lambda: app._store().run(lease.reap, random.random))
     with pytest.raises(LeaseLost):
         zombie.step("second", lambda: "too late")
     (heir,) = take(app, seconds=30.0)
@@ -263,7 +263,7 @@ def test_a_zombies_step_is_refused_and_the_heirs_counts(app: App) -> None:
     for suspends in (lambda: zombie.sleep("nap", 1), lambda: zombie.wait_for("word", timeout=1)):
         with pytest.raises(LeaseLost):
             suspends()
-    kept = app.store().run(completion.steps, job.id)
+    kept = app._store().run(completion.steps, job.id)
     assert {name: one.result for (_, name), one in kept.items()} == {"first": '"in time"', "second": '"the heir\'s"'}
 
 
@@ -273,22 +273,22 @@ def test_a_step_whose_answer_was_lost_is_repeated_and_finds_itself(app: App) -> 
 
     job = work.enqueue()
     (claimed,) = claim(app)
-    store, lost = app.store(), []
-    attempt_once = store.attempt
+    store, lost = app._store(), []
+    run_once = store.run_once
 
-    def losing(make: Any, **how: Any) -> Any:
-        answer = attempt_once(make, **how)
+    def losing(make: Any, *how: Any) -> Any:
+        answer = run_once(make, *how)
         if getattr(make, "func", None) is completion.keep and len(lost) < 2:
             lost.append(answer)
             raise Transient(StoreUnavailable("the answer was lost"), may_be_committed=True)
         return answer
 
-    store.attempt = losing  # type: ignore[method-assign]
+    store.run_once = losing  # type: ignore[method-assign]
     try:
         calls: list[int] = []
         assert _backed(app, claimed).step("once", lambda: calls.append(1) or 7) == 7
     finally:
-        store.attempt = attempt_once  # type: ignore[method-assign]
+        store.run_once = run_once  # type: ignore[method-assign]
     assert calls == [1]
     assert len(lost) == 2
     assert list(store.run(completion.steps, job.id).values()) == [Kept("7", 0)]
@@ -302,7 +302,7 @@ def test_what_was_kept_counts_when_it_is_kept_again(app: App) -> None:
 
     work.enqueue()
     (claimed,) = claim(app)
-    run = app.store().run
+    run = app._store().run
     assert run(completion.keep, claimed.lease, "step", "a", "1", None) == Kept("1", 0)
     assert run(completion.keep, claimed.lease, "step", "a", "2", None) == Kept("1", 0)
     assert run(completion.keep, claimed.lease, "sleep", "a", None, 60.0).left == pytest.approx(60, abs=1)
@@ -352,8 +352,8 @@ def test_steps_and_signals_go_with_the_job(app: App) -> None:
     assert _details(app) == (2, 2)
     app.client.delete(jobs[1])
     assert _details(app) == (1, 1)
-    with at(app.store(), time.time() + 3600):
-        app.store().run(maintenance.prune, keep_finished=60.0, keep_failed=60.0)
+    with at(app._store(), time.time() + 3600):
+        app._store().run(maintenance.prune, keep_finished=60.0, keep_failed=60.0)
     assert app.client.get(jobs[2]) is None
     assert _details(app) == (0, 0)
 
@@ -381,12 +381,12 @@ def test_a_handler_called_by_hand_runs_its_steps_and_keeps_nothing(memory_app: A
 
 
 def _details(app: App) -> tuple[int, int]:
-    found = inventory(app.store())
+    found = inventory(app._store())
     return found["steps"], found["signals"]
 
 
 def _backed(app: App, job: Claimed) -> Attempt:
     """As a worker makes it."""
     attempt = Attempt(job)
-    AttemptRuntime(app.store(), app.tasks[job.task], attempt)
+    AttemptRuntime(app._store(), app.tasks[job.task], attempt)
     return attempt

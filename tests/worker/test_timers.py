@@ -112,7 +112,7 @@ def test_after_stop_nothing_is_called(timers: Timers) -> None:
     called = []
     timers.at(soon(0.05), lambda: called.append("late"))
     timers.stop()
-    thread = timers._thread
+    thread = timers._loop._thread
     assert thread is not None
     thread.join(10)
     assert not thread.is_alive()

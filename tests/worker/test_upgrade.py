@@ -24,16 +24,15 @@ PATIENCE = 60.0
 NEWEST = migrate.newest("sqlite")
 SHOP = """
 import time
-from importlib.metadata import version
 from pathlib import Path
-from relet import App
+from relet import App, __version__
 
 app = App({url!r}, schema={schema!r})
 
 
 @app.task
 def release() -> str:
-    return version("relet")
+    return __version__
 
 
 @app.task
@@ -41,7 +40,7 @@ def hold(folder: str) -> str:
     Path(folder, "begun").touch()
     while not Path(folder, "go").exists():
         time.sleep(0.01)
-    return version("relet")
+    return __version__
 """
 
 
@@ -52,9 +51,7 @@ class Release:
         self.folder, self.version, self._shop = folder, version, shop
         package = Path(relet.__file__).parent
         shutil.copytree(package, folder / "relet")
-        about = folder / f"relet-{version}.dist-info"
-        about.mkdir()
-        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: relet\nVersion: {version}\n")
+        (folder / "relet" / "_version.py").write_text(f'__version__ = "{version}"\n')
         self.workers: list[subprocess.Popen[bytes]] = []
 
     def add_migration(self, oldest: int) -> None:

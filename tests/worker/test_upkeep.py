@@ -65,7 +65,7 @@ def lose(app: App, times: int) -> None:
         promote_all(app)
         (claimed,) = take(app, seconds=0.05, alone=number >= 2)
         assert claimed.losses == number
-        until(lambda: app.store().run(lease.reap, random.random))
+        until(lambda: app._store().run(lease.reap, random.random))
 
 
 def test_a_job_that_lost_two_workers_runs_alone(app: App) -> None:

@@ -40,7 +40,7 @@ def test_a_worker_stopped_for_three_leases_loses_its_jobs_tells_its_handlers_and
     gate.touch()
     zombie.signal(signal.SIGCONT)
     theatre.wait_for_note("end", "late", 2)
-    wait_until(lambda: "what the attempt came to is not recorded" in zombie.log, "a settle that is refused")
+    wait_until(lambda: "its outcome is not recorded" in zombie.log, "a settle that is refused")
     gate.unlink()
     assert theatre.wait_for_note("cancelled", "async").detail == "relet: lease_lost"
     wait_until(lambda: _reasons(theatre)[-1:] == ["lease_lost"], "the thread to hear of its loss")

@@ -231,38 +231,38 @@ def _kill_self() -> None:
     threading.Event().wait()
 
 
-def _dying(stage: str, attempt: Callable[..., Any]) -> Callable[..., Any]:
+def _dying(stage: str, run_once: Callable[..., Any]) -> Callable[..., Any]:
     """Kills the process: once a claim that brought something is committed, or before or after the first settle."""
 
-    def attempt_and_die(store: Any, make: Callable[[], Any], **how: Any) -> Any:
+    def run_and_die(store: Any, make: Callable[[], Any], *how: Any) -> Any:
         flow = _named(make)
         if stage == f"before-{flow}":
             _kill_self()
-        answer = attempt(store, make, **how)
+        answer = run_once(store, make, *how)
         if stage == f"after-{flow}" and (flow != "claim" or answer[0].jobs):
             _kill_self()
         return answer
 
-    return attempt_and_die
+    return run_and_die
 
 
-def _gated(gate: Path, attempt: Callable[..., Any]) -> Callable[..., Any]:
+def _gated(gate: Path, run_once: Callable[..., Any]) -> Callable[..., Any]:
     """Holds renewals up while there is a file of this name."""
 
-    def attempt_later(store: Any, make: Callable[[], Any], **how: Any) -> Any:
-        while _named(make) in ("renew", "heed") and gate.exists():
+    def run_later(store: Any, make: Callable[[], Any], *how: Any) -> Any:
+        while _named(make) in ("renew", "pending_requests") and gate.exists():
             time.sleep(BLINK)
-        return attempt(store, make, **how)
+        return run_once(store, make, *how)
 
-    return attempt_later
+    return run_later
 
 
 def _install() -> None:
     for kind in (SQLiteStore, PostgresStore):
         if "VICTIM_DIES" in os.environ:
-            kind.attempt = _dying(os.environ["VICTIM_DIES"], kind.attempt)  # type: ignore[method-assign]
+            kind.run_once = _dying(os.environ["VICTIM_DIES"], kind.run_once)  # type: ignore[method-assign]
         if "VICTIM_GATE" in os.environ:
-            kind.attempt = _gated(Path(os.environ["VICTIM_GATE"]), kind.attempt)  # type: ignore[method-assign]
+            kind.run_once = _gated(Path(os.environ["VICTIM_GATE"]), kind.run_once)  # type: ignore[method-assign]
 
 
 _install()

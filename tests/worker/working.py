@@ -121,7 +121,7 @@ def error_of(app: App, job: Job[Any]) -> str:
 def take(app: App, *, seconds: float, want: int = 1, queue: str = "default", alone: bool = False) -> list[Claimed]:
     """Claim jobs in the name of a worker that will never be heard of again."""
     name, token = "the-late-worker", str(uuid.uuid4())
-    found = app.store().run(
+    found = app._store().run(
         lease.claim, name, token, [Scope(queue, want)], sorted(app.tasks),
         want=want, lease=seconds, random=random.random, rescue=True, alone=alone,
     )  # fmt: skip
@@ -156,21 +156,21 @@ def run_sql(home: Home, app: App, *statements: str) -> None:
 
 
 def prefix(home: Home, app: App) -> str:
-    return f"{home.schema}." if home.is_postgres else f"{app.store().quoted}_"
+    return f"{home.schema}." if home.is_postgres else f"{app._store().quoted}_"
 
 
 def connect(home: Home, app: App, **options: Any) -> Any:
     """Another connection to the same place; `options` are for SQLite."""
     if home.is_postgres:
         return psycopg.connect(home.url)
-    store = app.store()
+    store = app._store()
     assert isinstance(store, SQLiteStore)
     return sqlite3.connect(store._memory or str(store.path), uri=bool(store._memory), timeout=PATIENCE, **options)
 
 
 def never_reap(home: Home, app: App) -> None:
     """Have the pulse say that nobody reaps for now."""
-    app.store().ready()
+    app._store().ready()
     later = "now() + interval '1 hour'" if home.is_postgres else f"{time.time() + 3600}"
     now = "now()" if home.is_postgres else f"{time.time()}"
     run_sql(home, app, f"update {{t}}pulse set touched_at = {now}, grace_until = {later}")

@@ -110,7 +110,7 @@ def _bulk(client: Client, options: argparse.Namespace, which: dict[str, Any]) ->
     if number == 0:
         return _said(options, number, 0, 0)
     jobs = "1 job" if number == 1 else f"{number:,} jobs"
-    question = f"{options.verb} {jobs} ({output.plain(asked)}) in {client.store.where}?"
+    question = f"{options.verb} {jobs} ({output.plain(asked)}) in {client.where}?"
     if not progress.confirmed(question, yes=options.yes):
         print("nothing was changed", file=sys.stderr)
         return 1

@@ -49,7 +49,7 @@ def load_app(given: str) -> App:
 
 
 @contextmanager
-def begin(options: argparse.Namespace) -> Iterator[tuple[App, Client]]:
+def opened(options: argparse.Namespace) -> Iterator[tuple[App, Client]]:
     """The app that was named, and a client of it whose changes are put down to whoever typed the command."""
     logs.configure("error", as_json=False)
     app = load_app(options.app)

@@ -31,10 +31,10 @@ def run(options: argparse.Namespace) -> int:
         with progress.bar("migrate", len(clients)) as advance:
             for client in clients:
                 applied = client.acting_as(who()).migrate()
-                found = client.store.applied()
-                place = {"store": client.store.where, "version": found.version, "oldest": found.oldest}
+                found = client._store.applied()
+                place = {"store": client.where, "version": found.version, "oldest": found.oldest}
                 done.append({**place, "applied": applied})
-                told.append(f"{client.store.where}: {client.store.outcome(applied)}")
+                told.append(f"{client.where}: {client._store.outcome(applied)}")
                 advance(len(done))
     finally:
         app.close()

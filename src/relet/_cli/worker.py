@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
             raise InvalidInput("--until-idle is for one process: not with --processes, --max-jobs or --max-rss")
         for tenant in worker.tenants:
             with suppress(StoreUnavailable, StoreBusy):  # the children wait for it
-                app.store(tenant).reach()  # what is wrong for good is told here, not by each of the children
+                app._store(tenant).reach()  # what is wrong for good is told here, not by each of the children
         app.close()
         return Supervisor(options.processes).run()
     return run_here(worker, signals or SignalPipe(), options.leash, until_idle=options.until_idle)

@@ -56,8 +56,12 @@ class AsyncClient:
         self._key = key
 
     @property
-    def store(self) -> Store:
-        return self._plain.store
+    def _store(self) -> Store:
+        return self._plain._store
+
+    @property
+    def where(self) -> str:
+        return self._plain.where
 
     def tenant(self, name: str) -> AsyncClient:
         return AsyncClient(self._tasks, self._store_of, name, self._who, self._key)
@@ -99,7 +103,7 @@ class AsyncClient:
 
     async def wait_many(self, jobs: Iterable[AnyJob], /, *, timeout: float = 60.0) -> list[Job[Any]]:
         ids, seconds = ids_of(jobs), validate.seconds("timeout", timeout)
-        return await await_for(self.store, ids, seconds)
+        return await await_for(self._store, ids, seconds)
 
     @overload
     async def result(self, job: Job[R], /, *, timeout: float = 60.0) -> R: ...
@@ -152,14 +156,14 @@ class AsyncClient:
             return await change_in_thread(self._plain.complete, job, result, continue_with=continue_with, chain=chain)
         job_id, text, said = self._plain._completion(job, result, continue_with, chain)
         await change_in_thread(self._plain._prepare_to_complete, job_id, chain)
-        return await _arun_on(self.store, connection, control.complete, job_id, text, **said, theirs=True)
+        return await _arun_on(self._store, connection, control.complete, job_id, text, **said, theirs=True)
 
     async def delete(self, job: AnyJob, /, *, chain: bool = False, dependents: bool = False) -> None:
         await change_in_thread(self._plain.delete, job, chain=chain, dependents=dependents)
 
     async def signal(self, job: AnyJob, name: str, value: Any = None, /, *, connection: Any = None) -> bool:
         if connection is not None:
-            return await _arun_on(self.store, connection, control.signal, *signal_of(self._tasks, job, name, value))
+            return await _arun_on(self._store, connection, control.signal, *signal_of(self._tasks, job, name, value))
         return await change_in_thread(self._plain.signal, job, name, value)
 
     async def bulk(

@@ -61,9 +61,13 @@ class Client(Inspection):
         self._key = key
 
     @property
-    def store(self) -> Store:
-        """Where the jobs live."""
+    def _store(self) -> Store:  # type: ignore[override]
         return self._store_of(self._tenant)
+
+    @property
+    def where(self) -> str:
+        """The URL of the database, without its password."""
+        return self._store.where
 
     def tenant(self, name: str) -> Client:
         """The client of a tenant: a schema, or file, of its own."""
@@ -125,7 +129,7 @@ class Client(Inspection):
 
         It asks for all of them at once: thousands cost little more than one.
         """
-        return wait_for(self.store, ids_of(jobs), validate.seconds("timeout", timeout))
+        return wait_for(self._store, ids_of(jobs), validate.seconds("timeout", timeout))
 
     @overload
     def result(self, job: Job[R], /, *, timeout: float = 60.0) -> R: ...
@@ -202,7 +206,7 @@ class Client(Inspection):
         job_id, text, said = self._completion(job, result, continue_with, chain)
         if connection is not None:
             self._prepare_to_complete(job_id, chain)
-            return _run_on(self.store, connection, control.complete, job_id, text, **said, theirs=True)
+            return _run_on(self._store, connection, control.complete, job_id, text, **said, theirs=True)
         return self._act("complete", job_id, control.complete, text, **said)
 
     def delete(self, job: AnyJob, /, *, chain: bool = False, dependents: bool = False) -> None:
@@ -229,7 +233,7 @@ class Client(Inspection):
         """
         told = signal_of(self._tasks, job, name, value)
         if connection is not None:
-            return _run_on(self.store, connection, control.signal, *told)
+            return _run_on(self._store, connection, control.signal, *told)
         return self._hand.change(AuditAction("signal", told[0], {"name": name}), control.signal, *told)
 
     def bulk(
@@ -299,7 +303,7 @@ class Client(Inspection):
         said = lifted | {name: value for name, value in given.items() if value is not None and value != "keep"}
         self._hand.change(AuditAction("limit_queue", limits["queue"], said), control.set_queue, **limits)
         if key is not None or fair:
-            while self.store.run(control.name_keyless, limits["queue"]):
+            while self._store.run(control.name_keyless, limits["queue"]):
                 pass  # in small steps: nobody waits for them
 
     def prune(
@@ -313,7 +317,7 @@ class Client(Inspection):
         validate.seconds("keep_finished", keep_finished)
         validate.seconds("keep_failed", keep_failed)
         said = AuditAction("prune", "jobs", {"keep_finished": keep_finished, "keep_failed": keep_failed})
-        return _prune(self.store, self._hand, said, keep_finished, keep_failed, on_step)
+        return _prune(self._store, self._hand, said, keep_finished, keep_failed, on_step)
 
     def doctor(self) -> list[Finding]:
         """Look at the store for what may hurt: each finding says what was seen, and what to do.
@@ -321,18 +325,18 @@ class Client(Inspection):
         It changes nothing, takes no lock that anybody waits for, and does not raise because of what it finds: what
         cannot be checked is a finding too.
         """
-        return examine(self.store)
+        return examine(self._store)
 
     def migrate(self) -> list[int]:
         """Bring the store's schema up to date; returns the versions applied. Safe when many do it at once."""
-        applied = self.store.migrate()
+        applied = self._store.migrate()
         if applied:
             self._hand.note(AuditAction("migrate", "schema", {"versions": applied}))
         return applied
 
     @property
     def _hand(self) -> AuditedStore:
-        return AuditedStore(self.store, self._who, self._key)
+        return AuditedStore(self._store, self._who, self._key)
 
     def _act(self, verb: str, job: AnyJob, flow: Callable[..., Flow[Job[Any]]], *args: Any, **options: Any) -> Job[Any]:
         """Apply a verb to one job, and emit its event."""
@@ -361,7 +365,7 @@ class Client(Inspection):
     def _prepare_to_complete(self, job_id: str, chain: bool) -> None:
         """See to it that a job which is old can end in a transaction that cannot be repeated."""
         with suppress(JobNotFound):  # of a transaction that is open, and then it is not old
-            self.store.prepare_to_finish(self.chain(job_id).last.id if chain else job_id)
+            self._store.prepare_to_finish(self.chain(job_id).last.id if chain else job_id)
 
     def _encode(self, result: Any) -> tuple[str | None, Callable[[str], object] | None]:
         """A result as it is stored, nothing for None; and what refuses it where its task's annotation would later."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, TypedDict, Unpack
@@ -45,17 +44,14 @@ class Which(TypedDict, total=False):
     created_to: datetime | None
 
 
-class Inspection(ABC):
-    """What there is to see in one store."""
+class Inspection:
+    """The part of the client that changes nothing."""
 
-    @property
-    @abstractmethod
-    def store(self) -> Store:
-        """Where the jobs live."""
+    _store: Store
 
     def get(self, job: AnyJob, /) -> Job[Any] | None:
         """A job as it is now; None if there is none."""
-        return self.store.run(inspect.get, id_of(job))
+        return self._store.run(inspect.get, id_of(job))
 
     def jobs(
         self, *, limit: int = 50, before: str | None = None, scan: int | None = None, **which: Unpack[Which]
@@ -70,7 +66,7 @@ class Inspection(ABC):
         limit = validate.whole("limit", limit, 1, 1000)
         scan = None if scan is None else validate.whole("scan", scan, 1, MOST_SCANNED)
         start = None if before is None else parse_id(before)
-        return self.store.run(search.jobs, where, limit=limit, before=start, scan=scan)
+        return self._store.run(search.jobs, where, limit=limit, before=start, scan=scan)
 
     def count(self, *, most: int | None = None, scan: int | None = None, **which: Unpack[Which]) -> int:
         """How many jobs there are, counted no further than `most`; with `scan`, among the newest so many.
@@ -80,51 +76,51 @@ class Inspection(ABC):
         where = filter_of(**which)
         most = None if most is None else validate.whole("most", most, 0, 2**31 - 1)
         scan = None if scan is None else validate.whole("scan", scan, 1, MOST_SCANNED)
-        return self.store.run(search.count, where, most=most, scan=scan)
+        return self._store.run(search.count, where, most=most, scan=scan)
 
     def explain(self, job: AnyJob, /) -> list[str]:
         """Why the job is not running, in sentences."""
-        return self.store.run(inspect.explain, id_of(job))
+        return self._store.run(inspect.explain, id_of(job))
 
     def attempts(self, job: AnyJob, /) -> list[AttemptRecord]:
         """Every attempt of a job, in order, the one that runs now included."""
-        return self.store.run(inspect.attempts, id_of(job))
+        return self._store.run(inspect.attempts, id_of(job))
 
     def chain(self, job: AnyJob, /) -> Chain:
         """The chain that a job belongs to: all its jobs in order, its state and its result."""
-        return self.store.run(inspect.chain, id_of(job))
+        return self._store.run(inspect.chain, id_of(job))
 
     def blockers(self, job: AnyJob, /) -> list[BlockerInfo]:
         """What a job waits or waited for, in the order given to `after`."""
-        return self.store.run(inspect.blockers, id_of(job))
+        return self._store.run(inspect.blockers, id_of(job))
 
     def dependents(self, job: AnyJob, /, *, limit: int = 50) -> list[Job[Any]]:
         """Jobs that wait for the chain of this one."""
         limit = validate.whole("limit", limit, 1, 1000)
-        return self.store.run(inspect.dependents, id_of(job), limit=limit)
+        return self._store.run(inspect.dependents, id_of(job), limit=limit)
 
     def queues(self) -> list[QueueInfo]:
         """Every queue that has live jobs, or of which something was said."""
-        return self.store.run(inspect.queues)
+        return self._store.run(inspect.queues)
 
     def targets(self, *, limit: int = 50, after: str | None = None) -> TargetPage:
         """A page of targets that are held or waited for, by name. Give `page.next` as `after` to get the next."""
         limit = validate.whole("limit", limit, 1, 1000)
         start = None if after is None else validate.key("after", after)
-        return self.store.run(targets.targets, limit=limit, after=start)
+        return self._store.run(targets.targets, limit=limit, after=start)
 
     def target(self, target: str, /, *, limit: int = 100) -> TargetView:
         """One target: the job that holds it, and those in line behind, in order."""
         limit = validate.whole("limit", limit, 1, 1000)
-        return self.store.run(targets.target, validate.key("target", target), limit=limit)
+        return self._store.run(targets.target, validate.key("target", target), limit=limit)
 
     def workers(self) -> list[WorkerInfo]:
         """Every worker that is there, or was lost within a day."""
-        return self.store.run(workers.workers)
+        return self._store.run(workers.workers)
 
     def failures(self, *, limit: int = 50) -> list[FailureGroup]:
         """Jobs that have failed, by task and error, the latest first. Numbers and ids in errors are left out."""
-        return self.store.run(failures.failures, limit=validate.whole("limit", limit, 1, 1000))
+        return self._store.run(failures.failures, limit=validate.whole("limit", limit, 1, 1000))
 
     def stats(
         self,
@@ -145,16 +141,16 @@ class Inspection(ABC):
         if step is not None and step not in STEPS:
             raise InvalidInput(f"step must be one of {', '.join(map(str, STEPS))} seconds, not {step!r}")
         name = None if queue is None else validate.key("queue", queue)
-        return self.store.run(stats.stats, begin, end, step=step, queue=name, only=only)
+        return self._store.run(stats.stats, begin, end, step=step, queue=name, only=only)
 
     def totals(self) -> list[StatPoint]:
         """All that was ever counted, one point for each queue: what never goes down, as monitoring wants it."""
-        return self.store.run(stats.totals)
+        return self._store.run(stats.totals)
 
     def audit(self, *, limit: int = 50, before: str | None = None) -> AuditPage:
         """Who did what, the latest first: what was done by clients that act for somebody (`acting_as`)."""
         limit = validate.whole("limit", limit, 1, 1000)
-        return self.store.run(audit.actions, limit=limit, before=None if before is None else parse_id(before))
+        return self._store.run(audit.actions, limit=limit, before=None if before is None else parse_id(before))
 
 
 def id_of(job: AnyJob) -> str:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._version import __version__
 from ..errors import SchemaMismatch, StoreBusy
-from .query import Dialect, in_schema, split, with_channels
+from .fragments import Dialect
+from .query import in_schema, split, with_channels
 
 if TYPE_CHECKING:
     import psycopg

@@ -95,7 +95,7 @@ class AsyncSubscription:
             self._loop.call_soon_threadsafe(self._event.set)
 
 
-AnySubscription = TypeVar("AnySleeper", Subscription, AsyncSubscription)
+AnySubscription = TypeVar("AnySubscription", Subscription, AsyncSubscription)
 
 
 class Notifier:

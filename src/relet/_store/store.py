@@ -13,10 +13,11 @@ from typing import Any, ParamSpec, TypeVar
 
 from .._threads import DaemonThreadPool
 from .flows import maintenance
+from .fragments import Dialect
 from .interrupts import leave
 from .migrate import Applied, outcome
 from .notify import SchemaNotifier
-from .query import Clock, Dialect, Flow, Notify, Query, Traits, traits_of
+from .query import Clock, Flow, Notify, Query, Traits, traits_of
 from .retry import RETRY_SECONDS, RetryFor, RetryPolicy, retry
 from .runner import AsyncConnection, Connection, adrive, drive
 

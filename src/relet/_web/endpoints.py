@@ -85,7 +85,7 @@ class Site:
         self.client = app.client if tenant is None else app.client.tenant(tenant)
         self.redact = app.redact if redact is None else redactor(redact)
         self._keys = keys
-        self._ended = EndedSessions(lambda: self.client.store)
+        self._ended = EndedSessions(lambda: self.client._store)
         self._threads = DaemonThreadPool("relet-web")
         self._rooms, self._live = Rooms(), Live()
         self._loop: asyncio.AbstractEventLoop | None = None

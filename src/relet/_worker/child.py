@@ -164,7 +164,7 @@ async def _on_own_loop(task: Task[..., Any], attempt: Attempt, store: Store, wit
 def _store_of(task: Task[..., Any], tenant: str | None) -> Store:
     """The store of the app that this process has imported."""
     assert isinstance(task.app, App)  # noqa: S101 - no other class makes tasks that a worker runs
-    return task.app.store(tenant)
+    return task.app._store(tenant)
 
 
 def find_task(module: str, name: str) -> Task[..., Any]:

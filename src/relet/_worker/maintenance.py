@@ -109,9 +109,10 @@ class Maintenance:
             changes = self._store.reap(lease.reap, self._system.random)
             more = len(changes) == lease.MAX_REAPED
             for change in changes:
-                fields = {"job_id": change.id, "tenant": self._context.tenant}
+                tenant = self._context.tenant
+                fields = {"job_id": change.id, "tenant": tenant}
                 log.warning("%s: its worker is gone; it is %s now", change.id, change.state, extra=fields)
-                self._events.tell(Reaped(**fields, state=change.state, error=change.error))
+                self._events.tell(Reaped(job_id=change.id, state=change.state, tenant=tenant, error=change.error))
                 self._context.meter.lost(change.queue)
 
     def promote(self) -> float | None:

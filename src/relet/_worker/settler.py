@@ -250,8 +250,8 @@ class Settler:
             outcome = Succeeded()
         if isinstance(outcome, Raised):
             level = logging.ERROR if state is State.FAILED else logging.WARNING
-            what = (job.task, job.id, job.attempt, state, one_line(outcome.error))
-            log.log(level, "%s %s: attempt %d, now %s: %s", *what, extra=fields)
+            error = one_line(outcome.error)
+            log.log(level, "%s %s: attempt %d, now %s: %s", job.task, job.id, job.attempt, state, error, extra=fields)
         elif log.isEnabledFor(logging.DEBUG):
             log.debug("%s %s: attempt %d, now %s", job.task, job.id, job.attempt, state, extra=fields)
         kind = _event(outcome, state)

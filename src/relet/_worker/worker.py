@@ -145,7 +145,7 @@ class Worker:
         finally:
             self.returned.set()
             for tenant in self._slots:
-                self._app.store(tenant).leave_loop()
+                self._app._store(tenant).leave_loop()
         if self._failure is not None:
             raise self._failure
 
@@ -220,7 +220,7 @@ class Worker:
         for session in self._sessions:
             session.start()
         slots = sum(session.slots for session in self._sessions)
-        about = (self.id, slots, len(self._app.tasks), self._app.store().where)
+        about = (self.id, slots, len(self._app.tasks), self._app._store().where)
         log.info("worker %s: %d slots, %d tasks, %s", *about, extra={"worker": self.id})
         self._app.events.tell(WorkerStarted(worker=self.id, slots=slots))
 
@@ -230,7 +230,7 @@ class Worker:
         store = heartbeat_store = None
         sessions = []
         for tenant, slots in self._slots.items():
-            handler_store = self._app.store(tenant)
+            handler_store = self._app._store(tenant)
             store = handler_store.beside(self._connections, like=store)
             silence = self._settings.lease / BEATS_PER_LEASE
             heartbeat_store = handler_store.beside(len(self._slots), like=heartbeat_store, patience=silence)

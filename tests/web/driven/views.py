@@ -62,7 +62,7 @@ VIEWS: dict[str, tuple[Address, str]] = {
 QUESTIONS: dict[str, tuple[Address, str]] = {
     "cancel": (_job("queued", "/confirm/cancel?job={}"), "It cannot be resumed."),
     "delete": (_job("failed", "/confirm/delete?job={}"), "removed for good"),
-    "bulk": (_at("/confirm/bulk?action=resume&state=failed"), "with their attempts anew"),
+    "bulk": (_at("/confirm/bulk?action=resume&state=failed"), "all their attempts are restored"),
     "limit queue": (_queue("/confirm/limit-queue?queue="), "an empty field lifts a limit"),
     "enqueue": (_at("/confirm/enqueue"), "Which task?"),
     "enqueue a task": (_at("/confirm/enqueue?task=charge"), "Arguments, as a JSON object"),

@@ -14,10 +14,10 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any
 
-from ... import QueueInfo, StatPoint, WorkerInfo
 from ..._client.client import Client
 from ..._core.job import Job
 from ...errors import ReletError
+from ...types import QueueInfo, StatPoint, WorkerInfo
 from .. import output
 from ..jobs import job_facts
 from ..queues import limits_of
@@ -80,7 +80,7 @@ class Looker:
         rates, queue_rates = self._rates()
         return Snapshot(
             datetime.now(UTC),
-            client.store.where,
+            client.where,
             client.queues(),
             client.workers(),
             client.jobs(state="running", limit=MOST_JOBS).jobs,

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from ..._core.finding import Finding
 from .. import migrate
 from ..flows import doctor, workers
-from ..query import Dialect, Flow, read
+from ..fragments import Dialect
+from ..query import Flow, read
 from . import judge, judge_work
 
 

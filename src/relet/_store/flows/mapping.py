@@ -133,12 +133,12 @@ def draft_row(draft: Draft[Any], place: Place, waits: int) -> DraftRow:
 
 def job(row: Row, *, existing: bool = False) -> Job[Any]:
     """A job from a row of a statement that returns `{job}`."""
-    values: list[Any] = list(row)
+    values: list[Any] = [*row, existing]
     for place, convert in _CONVERTED:
         value = values[place]
         if value is not None:
             values[place] = convert(value)
-    return Job(*values, existing)
+    return Job(*values)
 
 
 def _progress_of(text: str) -> Progress | None:

@@ -46,5 +46,5 @@ _memory = Memory()
 
 def shared(view: View, key: object, step: float, find: Callable[[], T]) -> T:
     """What charts with steps of that length are made of: found out for one, and shown to all who look."""
-    found: T = _memory.get(view.client.store, key, step * FRESH, find)
+    found: T = _memory.get(view.client._store, key, step * FRESH, find)
     return found

@@ -18,7 +18,7 @@ except ImportError as missing:
     raise ImportError("relet.contrib.opentelemetry needs opentelemetry-api: pip install 'relet[otel]'") from missing
 
 from ...app import App
-from .metrics import Measures
+from .instruments import Measures
 from .safely import Quiet
 from .tracing import Follower
 
@@ -45,7 +45,7 @@ def instrument(
     tracer = trace.get_tracer(SCOPE, known, tracer_provider, SCHEMA)
     meter = metrics.get_meter(SCOPE, known, meter_provider, SCHEMA)
     quiet = Quiet()
-    follower = Follower(tracer, Measures(meter), quiet, where=app.store().where)
+    follower = Follower(tracer, Measures(meter), quiet, where=app._store().where)
     follower.measures.listen(app.events, quiet)
     app.telemetry = follower
 

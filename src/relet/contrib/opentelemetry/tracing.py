@@ -24,7 +24,7 @@ from ..._attempts.attempt import Attempt
 from ..._core.job import Draft, Job, Outcome, Raised, Snoozed, Succeeded
 from ..._tasks.telemetry import Stored, Watch
 from . import attributes
-from .metrics import Measures
+from .instruments import Measures
 from .propagation import give, read, span_of, written
 from .safely import Quiet
 
