@@ -15,11 +15,11 @@ from tests.homes import _any_schema, app, home  # noqa: F401
 from tests.test_bad_input import UUID4, UUID7, Bad, Odd, Row, check, furnished, say, use, work  # noqa: F401
 
 ALLOWED = r"1 to 512 printable characters"
-GIVE_BOTH = "give rate and per"
+GIVE_BOTH = "pass rate and per"
 
 LIMITS: dict[str, Row] = {
     "nothing to set": (say("limit_queue", "q"), InvalidInput, "limit_queue needs something to set"),
-    "words for nothing": (say("limit_queue", "q", max_running="keep", rate="keep"), InvalidInput, "something to set"),
+    "words for nothing": (say("limit_queue", "q"), InvalidInput, "something to set"),
     "a rate without a time": (say("limit_queue", "q", rate=5), InvalidInput, GIVE_BOTH),
     "a time without a rate": (
         say("limit_queue", "q", per=5.0),
@@ -28,9 +28,9 @@ LIMITS: dict[str, Row] = {
     ),
     "a time without a rate, with a limit": (say("limit_queue", "q", max_running=1, per=5.0), InvalidInput, GIVE_BOTH),
     "a time with a rate to be lifted": (say("limit_queue", "q", rate=None, per=5.0), InvalidInput, GIVE_BOTH),
-    "a key without a rate": (say("limit_queue", "q", key="a", fair=True), InvalidInput, "a key is for a rate"),
-    "keys of all queues": (say("limit_queue", None, rate=5, per=1, key="a"), InvalidInput, "keys are a queue's own"),
-    "fairness of all queues": (say("limit_queue", None, fair=True), InvalidInput, "keys are a queue's own"),
+    "a key without a rate": (say("limit_queue", "q", key="a", fair=True), InvalidInput, "key is for a rate"),
+    "keys of all queues": (say("limit_queue", None, rate=5, per=1, key="a"), InvalidInput, "key and fair need a queue"),
+    "fairness of all queues": (say("limit_queue", None, fair=True), InvalidInput, "key and fair need a queue"),
     "negative rate": (say("limit_queue", "q", rate=-1, per=1), InvalidInput, "rate must be a whole number from 0"),
     "half a rate": (say("limit_queue", "q", rate=0.5, per=1), InvalidInput, "rate must be a whole number"),
     "rate of true": (say("limit_queue", "q", rate=True, per=1), InvalidInput, "rate must be a whole number"),

@@ -21,12 +21,12 @@ IDLE_FOR = 10.0  # seconds that a thread waits for its next call
 
 
 class DaemonThreadPool:
-    """As many threads as there are calls under way, or at most `most`: then calls wait in line, first come, first
-    served. Idle threads are used again, then end."""
+    """A thread for each call under way, up to `limit`: further calls queue. Idle threads are reused, and end after a
+    while."""
 
-    def __init__(self, name: str, most: int | None = None) -> None:
+    def __init__(self, name: str, limit: int | None = None) -> None:
         self._name = name
-        self._most = most
+        self._limit = limit
         self._start()
 
     def _start(self) -> None:
@@ -51,20 +51,20 @@ class DaemonThreadPool:
                 done = partial(_resolve, future, context.run(function, *args, **kwargs), None)
             except BaseException as error:
                 done = partial(_resolve, future, None, error)
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            with suppress(RuntimeError):  # the loop is closed: the result is not needed
                 loop.call_soon_threadsafe(done)
 
         self.submit(call)
         return await future
 
     def submit(self, call: Callable[[], None]) -> None:
-        """Call in a thread; whatever it raises must be dealt with inside. RuntimeError: no thread can be started, and
-        the call is not made."""
+        """Call in a thread. The call must handle its exceptions. RuntimeError: no thread can be started, and the call
+        is not made."""
         if self._pid != os.getpid():  # threads do not survive a fork
             self._start()
         with self._lock:
-            if self._idle > 0 or (self._most is not None and self._number >= self._most):
-                self._line_up(call)
+            if self._idle > 0 or (self._limit is not None and self._number >= self._limit):
+                self._queue(call)
                 return
             self._number += 1
         try:
@@ -73,11 +73,11 @@ class DaemonThreadPool:
         except BaseException as error:
             with self._lock:
                 self._number -= 1
-                if not isinstance(error, RuntimeError) or self._most is None or self._number <= 0:
+                if not isinstance(error, RuntimeError) or self._limit is None or self._number <= 0:
                     raise
-                self._line_up(call)  # those that there are will see to it
+                self._queue(call)  # a running thread makes it
 
-    def _line_up(self, call: Callable[[], None]) -> None:
+    def _queue(self, call: Callable[[], None]) -> None:
         self._idle -= 1
         self._calls.put(call)
 
@@ -109,7 +109,7 @@ def _resolve(future: asyncio.Future[Any], result: Any, error: BaseException | No
         future.set_exception(error)
 
 
-#: Behind the async client, whatever the number of its calls. Those that only look do not stand in line behind those
-#: that change something, and so may wait for somebody's lock: the one who holds it can still look.
-look_in_thread = DaemonThreadPool("relet-client", most=32).call
-change_in_thread = DaemonThreadPool("relet-client", most=32).call
+#: The threads of the async client, however many calls it makes. Calls that only read do not queue behind calls that
+#: write, which may wait for a lock: the program that holds the lock can still read.
+read_in_thread = DaemonThreadPool("relet-client", limit=32).call
+write_in_thread = DaemonThreadPool("relet-client", limit=32).call

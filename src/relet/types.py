@@ -1,7 +1,7 @@
 """What the client returns and handlers receive, for annotations."""
 
 from ._attempts.attempt import AsyncTransaction, Transaction
-from ._client.audit import BulkResult
+from ._client.bulk import BulkResult
 from ._core.finding import Finding
 from ._core.job import AttemptRecord, BlockerInfo, Chain
 from ._core.schedule import ScheduleInfo, Tick

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from relet._client import audit
+from relet._client import bulk
 from relet._store import retry
 from tests.cuts.outcomes import Outcome, Reader, is_explained
 from tests.cuts.stages import Kind, Plan, Stage
@@ -52,12 +52,12 @@ class Unexplained:
 @contextmanager
 def small_and_quick() -> Iterator[None]:
     """Bulk takes two jobs at a time; a try that failed is repeated at once."""
-    at_once, pause = audit.AT_ONCE, retry.backoff
-    audit.AT_ONCE, retry.backoff = 2, lambda failures, longest=1.0: 0.0  # type: ignore[assignment]
+    at_once, pause = bulk.AT_ONCE, retry.backoff
+    bulk.AT_ONCE, retry.backoff = 2, lambda failures, longest=1.0: 0.0  # type: ignore[assignment]
     try:
         yield
     finally:
-        audit.AT_ONCE, retry.backoff = at_once, pause
+        bulk.AT_ONCE, retry.backoff = at_once, pause
 
 
 def check(stage: Stage, verb: Verb, *, share: float = 1.0, seed: int = 0) -> tuple[int, list[Unexplained]]:

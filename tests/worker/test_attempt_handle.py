@@ -118,7 +118,7 @@ def test_progress_shows_while_the_job_runs(two_apps: App) -> None:
 def test_progress_that_is_no_number_is_refused_where_it_is_said(memory_app: App, done: Any) -> None:
     task = define(memory_app, "thread", lambda attempt: attempt.progress(done), max_attempts=1)
     with working(memory_app):
-        assert "InvalidInput: progress is told in numbers" in error_of(memory_app, task.enqueue()).splitlines()[0]
+        assert "InvalidInput: progress takes numbers" in error_of(memory_app, task.enqueue()).splitlines()[0]
 
 
 @both_kinds

@@ -449,7 +449,7 @@ def test_the_garbage_collector_leaves_out_what_was_there_before_while_a_worker_r
 
     assert gc.get_freeze_count() == 0
     with working(memory_app):
-        assert memory_app.client.result(count.enqueue(), timeout=20) > 1000
+        until(lambda: memory_app.client.result(count.enqueue(), timeout=20) > 1000, lambda: "the heap is not frozen")
     assert gc.get_freeze_count() == 0
 
 

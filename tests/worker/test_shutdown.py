@@ -58,7 +58,7 @@ def test_one_signal_lets_running_jobs_end_under_their_leases(shop: Shop) -> None
     running = [job for task in HOLDING for job in shop.enqueue(task, number=2)]
     shop.started(*running)
     for worker, number in zip(workers, BOTH, strict=True):
-        worker.send(number).says("stopping")
+        worker.send(number).says("Stopping: ")
     late = shop.one("quick")
     reap_for(shop, 5.0)  # longer than the lease
     assert shop.job(late).state == "queued"  # no more claims
@@ -78,7 +78,7 @@ def test_what_was_taken_in_advance_goes_back_uncounted(shop: Shop) -> None:
     )
     shop.started(jobs[0])
     assert shop.client.count(state="running") > 1, "nothing was taken in advance, so that this shows nothing"
-    worker.send(signal.SIGTERM).says("stopping")
+    worker.send(signal.SIGTERM).says("Stopping: ")
     shop.over("succeeded", "queued", "running")
     shop.go()
     assert worker.code() == 0
@@ -126,7 +126,7 @@ def test_signals_that_come_together_count_once(shop: Shop) -> None:
     shop.started(job)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
         worker.process.send_signal(number)
-    worker.says("have 300 s to end")
+    worker.says("waiting up to 300 s")
     shop.go()
     assert worker.code() == 0
     assert worker.log.count("relet.worker: SIG") == 1
@@ -139,7 +139,7 @@ def test_a_worker_that_has_stopped_exits_in_good_order_whatever_signals_come_lat
     for started, number in enumerate(BOTH, start=1):
         worker = shop.run("worker", "shop:app", "--processes", str(processes))
         shop.noted("WorkerStarted", times=started * processes)
-        worker.send(number).says(": stopped", times=processes)
+        worker.send(number).says("relet.worker: Stopped", times=processes)
         if processes > 1:
             gone(*worker.children)
         while worker.runs:
@@ -212,7 +212,7 @@ def test_a_job_that_ended_while_the_database_was_down_is_recorded_during_the_dra
     worker = fragile_shop.start()
     fragile_shop.started(job)
     fragile_server.stop()
-    worker.says("Lost connection to the database").send(signal.SIGTERM).says("stopping")
+    worker.says("Lost connection to the database").send(signal.SIGTERM).says("Stopping: ")
     fragile_shop.go()
     fragile_shop.noted("end", job.id)
     assert worker.runs

@@ -219,7 +219,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "not a number": (lambda: float("nan"), r"step 'it' of work: nan is not JSON"),
     "too large": (lambda: "x" * 300_000, r"step 'it' of work: .*the limit is 262,144"),
     "not what it says": (_wrong_type, r"step 'it' of work: does not fit int"),
-    "a coroutine function": (_coroutine, r"step 'it' of work is a coroutine function: say `await attempt\.astep"),
+    "a coroutine function": (_coroutine, r"step 'it' of work is a coroutine function: write `await attempt\.astep"),
 }
 
 
@@ -326,8 +326,10 @@ def test_a_step_within_a_transaction_of_the_store_is_refused_before_it_is_done(a
             await attempt.asleep("within", 1.0)
 
     with working(app):
-        assert "step 'within' of work: steps, sleeps and waits are kept by themselves" in error_of(app, work.enqueue())
-        assert "have them before attempt.transaction()" in error_of(app, awork.enqueue())
+        assert "step 'within' of work: steps, sleeps and waits have their own transactions" in error_of(
+            app, work.enqueue()
+        )
+        assert "use them before attempt.transaction()" in error_of(app, awork.enqueue())
     assert calls == []
 
 

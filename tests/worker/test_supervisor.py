@@ -30,7 +30,7 @@ def test_two_processes_share_the_work_and_stop_together(shop: Shop) -> None:
     jobs = shop.enqueue("hold", number=2)
     shop.started(*jobs)
     assert runners(shop) == set(program.children)
-    program.send(signal.SIGTERM).says("stopping", times=2)
+    program.send(signal.SIGTERM).says("Stopping: ", times=2)
     assert program.runs
     shop.go()
     assert program.code() == 0
@@ -90,7 +90,7 @@ def test_a_ctrl_c_at_the_terminal_reaches_each_process_once(shop: Shop) -> None:
     jobs = [shop.one("hold"), shop.one("hold_in_process")]
     shop.started(*jobs)
     os.killpg(program.pid, signal.SIGINT)  # what a terminal does
-    program.says("have 300 s to end", times=2)
+    program.says("waiting up to 300 s", times=2)
     shop.go()
     assert program.code() == 0
     assert program.log.count("SIGTERM (1)") == 2
@@ -103,7 +103,7 @@ def test_further_signals_are_passed_on(shop: Shop, signals: int) -> None:
     program = pair(shop)
     jobs = [shop.one("stuck"), shop.one("block_the_loop")]
     shop.started(*jobs)
-    program.send(signal.SIGTERM).says("have 300 s to end", times=2)
+    program.send(signal.SIGTERM).says("waiting up to 300 s", times=2)
     program.send(signal.SIGTERM).says("SIGTERM (2)", times=3)  # twice from them
     if signals == 3:
         program.send(signal.SIGTERM)
@@ -128,7 +128,7 @@ def test_a_process_that_has_grown_too_large_is_replaced_and_nothing_is_lost(shop
     program = shop.run("worker", "shop:app", "--max-rss", "200", "--poll-interval", "0.1")
     job = shop.one("hoard", 200)
     shop.started(job)
-    program.says("MiB are in use: stopping").says("the next starts in 0 s")
+    program.says("max_rss is reached").says("the next starts in 0 s")
     after = shop.one("quick")
     shop.over("succeeded")
     first, second = shop.notes("start", job.id), shop.notes("start", after.id)

@@ -1,4 +1,4 @@
-"""A handler's handle on the attempt that it runs in, for those that ask: `def charge(attempt: Attempt, ...)`."""
+"""What a handler can do with its attempt, if it takes one: `def charge(attempt: Attempt, ...)`."""
 
 from __future__ import annotations
 
@@ -14,51 +14,52 @@ from msgspec import Struct
 from .._core import validate
 from .._core.job import BlockerInfo, Claimed, Draft, Job, Progress, State
 from ..errors import Aborted, AbortReason, InvalidInput, JobCancelled, JobFailed
+from .completion import NONE, Completion
 
 T = TypeVar("T")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 P = ParamSpec("P")
 
-#: The attempt that runs here: what log records are marked with.
+#: The attempt that runs in this thread or async task. Log records carry its fields.
 current: ContextVar[Attempt | None] = ContextVar("relet_attempt", default=None)
 
 
 class Transaction(Protocol):
-    """A transaction of the store, for the handler's own writes. It is fenced: a zombie's cannot be committed."""
+    """A transaction of the store for the handler's writes. It cannot be committed after the lease was lost."""
 
     @property
     def connection(self) -> Any:
-        """The connection, psycopg's or sqlite3's, for statements of your own. The block commits, or rolls back."""
+        """The connection, psycopg's or sqlite3's, for your statements. The block commits or rolls back."""
 
     def enqueue(self, draft: Draft[R], /) -> Job[R]:
-        """Store a job along with the rest."""
+        """Enqueue a job in this transaction."""
 
     def enqueue_many(self, drafts: Iterable[Draft[R]], /) -> list[Job[R]]:
-        """Store jobs along with the rest."""
+        """Enqueue jobs in this transaction."""
 
     def succeed(self, result: T, /) -> T:
-        """Complete this job along with the rest, or go on with `attempt.continue_with(draft)`. Returns the result."""
+        """Complete this job, or continue its chain with `attempt.continue_with(draft)`. Returns the result."""
 
 
 class AsyncTransaction(Protocol):
-    """The same for async handlers. On SQLite the connection is sqlite3's all the same."""
+    """The same for async handlers. On SQLite the connection is a plain sqlite3 one."""
 
     @property
     def connection(self) -> Any:
-        """The connection, psycopg's AsyncConnection or sqlite3's, for statements of your own."""
+        """The connection, psycopg's AsyncConnection or sqlite3's, for your statements."""
 
     async def enqueue(self, draft: Draft[R], /) -> Job[R]:
-        """Store a job along with the rest."""
+        """Enqueue a job in this transaction."""
 
     async def enqueue_many(self, drafts: Iterable[Draft[R]], /) -> list[Job[R]]:
-        """Store jobs along with the rest."""
+        """Enqueue jobs in this transaction."""
 
     async def succeed(self, result: T, /) -> T:
-        """Complete this job along with the rest, or go on with `attempt.continue_with(draft)`. Returns the result."""
+        """Complete this job, or continue its chain with `attempt.continue_with(draft)`. Returns the result."""
 
 
-class Opening(Protocol):
+class TransactionContext(Protocol):
     """What `attempt.transaction()` returns: for `with` and for `async with`."""
 
     def __enter__(self) -> Transaction: ...
@@ -75,7 +76,7 @@ class Opening(Protocol):
 
 
 class Typed(Protocol[R_co]):
-    """What is needed of a task to read its results."""
+    """What an attempt needs of a task to convert its results."""
 
     @property
     def name(self) -> str: ...
@@ -84,11 +85,11 @@ class Typed(Protocol[R_co]):
 
 
 class Runtime(Protocol):
-    """What stands behind an attempt that a worker runs: the store, in the name of one lease."""
+    """What an attempt does with the store (`runtime.AttemptRuntime`)."""
 
     def load_blockers(self) -> None: ...
 
-    def transaction(self) -> Opening: ...
+    def transaction(self) -> TransactionContext: ...
 
     def leave_transactions(self) -> None: ...
 
@@ -110,7 +111,7 @@ class Runtime(Protocol):
 
 
 class NoRuntime:
-    """Nobody: the handler was called by hand. What can be done without a store is done."""
+    """The handler was called without a worker. Steps run; whatever needs a store is refused."""
 
     def step(self, name: str, call: Callable[[], R], function: Callable[..., Any]) -> R:
         return call()
@@ -122,90 +123,90 @@ class NoRuntime:
         return
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise InvalidInput(f"attempt.{name} needs a worker that runs the attempt; this one was made by hand")
+        raise InvalidInput(f"attempt.{name} needs a worker that runs the attempt; this one was created by hand")
 
 
-def _to_nobody(said: Progress) -> None:
-    """Who is called outside a worker has nobody to report to."""
+def _ignore_progress(progress: Progress) -> None:
+    """Outside a worker, progress is not stored."""
 
 
 class Attempt(Struct, eq=False):
     """One run of a job, as its handler sees it."""
 
     job: Claimed
-    deadline: float = math.inf  # by time.monotonic(): until then the lease is certainly ours; every renewal moves it
-    aborted: AbortReason | None = None  # why nothing that the handler returns will be recorded any more
+    deadline: float = math.inf  # time.monotonic() until which the lease is certainly ours; renewals extend it
+    aborted: AbortReason | None = None  # why the handler's result will not be recorded
     tenant: str | None = None
-    worker: str = ""  # the name of the one that runs it
-    _report: Callable[[Progress], None] = _to_nobody
-    _backing: Runtime = cast("Runtime", NoRuntime())
+    worker: str = ""  # the id of the worker that runs it
+    _report: Callable[[Progress], None] = _ignore_progress
+    _runtime: Runtime = cast("Runtime", NoRuntime())
     _blockers: Sequence[BlockerInfo] = ()
     _cancelled: bool = False  # CancelledError has left the handler
-    _error: BaseException | None = None  # what the handler raised, for those who watch
-    _completed: str | None = None  # with which result, in a transaction of the handler's own
+    _error: BaseException | None = None  # what the handler raised, for telemetry
+    _completion: Completion = NONE  # in a transaction of the handler
 
     def __repr__(self) -> str:
         return f"<attempt {self.job.attempt} of {self.job.task} {self.job.id}>"
 
     @property
     def version(self) -> int:
-        """Counts the claims of this job and only grows: a fencing number to send along with writes elsewhere."""
+        """Counts the claims of this job and only grows: a fencing token to send with writes to other systems."""
         return self.job.version
 
     def check(self) -> None:
-        """Raise `Aborted` if this attempt is over, or if nobody can tell whether the lease is still ours."""
+        """Raise `Aborted` if this attempt was aborted, or if its lease may have been lost."""
         self._check_aborted()
         if time.monotonic() >= self.deadline:
             raise Aborted("in_doubt")
 
     def progress(self, done: float, total: float | None = None, note: str | None = None) -> None:
-        """Say how far the work has come, for people to see. Cheap: about once a second the latest word is stored."""
+        """Report progress for people to see. Cheap: the worker stores the latest report about once a second."""
         for value in (done,) if total is None else (done, total):
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                raise InvalidInput(f"progress is told in numbers, as in progress(3, 10), not {value!r}")
+                raise InvalidInput(f"progress takes numbers, as in progress(3, 10), not {value!r}")
         self._report(Progress(done, total, None if note is None else validate.key("note", note)))
 
     # How it ends
 
     def continue_with(self, draft: Draft[T]) -> T:
-        """Return this from the handler: the job succeeds, and the draft goes on with its chain in the same statement.
+        """Return this from the handler: the job succeeds, and the draft becomes the next job of its chain, atomically.
 
-        The chain's result is that of its last job, so the handler is typed as if it had returned that.
+        The result of a chain is that of its last job, so the handler is typed as if it had returned that.
         """
         if not isinstance(draft, Draft):
             raise InvalidInput(f"continue_with takes a draft (task.draft(...)), not {type(draft).__name__}")
         return cast(T, Continuation(draft))
 
-    def transaction(self) -> Opening:
+    def transaction(self) -> TransactionContext:
         """A transaction of the store: `with attempt.transaction() as tx`, or `async with`.
 
-        What is written with `tx.connection`, `tx.enqueue` and `tx.succeed` is committed together at the end of the
-        block, or not at all; not if the lease was lost: then `LeaseLost` is raised.
+        Everything written with `tx.connection`, `tx.enqueue` and `tx.succeed` is committed together at the end of the
+        block, or not at all. If the lease was lost, `LeaseLost` is raised and nothing is committed.
         """
         self._check_aborted()
-        return self._backing.transaction()
+        return self._runtime.transaction()
 
     def succeed(self, result: T, *, connection: Any) -> T:
-        """Complete the job in your own transaction: the job has succeeded when you commit, and only then.
+        """Complete the job in your own transaction: the job has succeeded once you commit.
 
-        `connection` is psycopg's, SQLAlchemy's, Django's or sqlite3's, with a transaction open on it. `LeaseLost` is
-        raised if the job is no longer ours: let it pass, so that all is rolled back. Returns the result, so that it can
-        be returned; `attempt.continue_with(draft)` may be given in its place.
+        `connection` is psycopg's, SQLAlchemy's, Django's or sqlite3's, with a transaction open on it. If the lease was
+        lost, `LeaseLost` is raised: let it propagate, so that your transaction is rolled back. Returns the result, so
+        that the handler can return it. Pass `attempt.continue_with(draft)` to continue the chain.
         """
         self._check_aborted()
-        self._backing.succeed(result, connection)
+        self._runtime.succeed(result, connection)
         return result
 
     async def asucceed(self, result: T, *, connection: Any) -> T:
         """As `succeed`, on an async connection: psycopg's, asyncpg's or SQLAlchemy's."""
         self._check_aborted()
-        await self._backing.asucceed(result, connection)
+        await self._runtime.asucceed(result, connection)
         return result
 
     # What it waited for
 
     def blocker(self, task: Typed[R]) -> R:
-        """The result of the job of this task that the job waited for (`after`), if there was one such job."""
+        """The result of the one job of this task that the job waited for (`after`)."""
         found = [one for one in self._blockers if one.task == task.name]
         if len(found) != 1:
             raise InvalidInput(
@@ -217,47 +218,47 @@ class Attempt(Struct, eq=False):
         return task.decode_result(one.result_json or "null")
 
     def blockers(self, task: Typed[R]) -> list[R]:
-        """The results of all jobs of this task that the job waited for, in the order given; of those that succeeded."""
+        """The results of all jobs of this task that the job waited for and that succeeded, in the order of `after`."""
         found = [one for one in self._blockers if one.task == task.name and one.state == State.SUCCEEDED]
         return [task.decode_result(one.result_json or "null") for one in found]
 
     # What is done once, over all attempts
 
     def step(self, name: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the function and keep what it returned: a later attempt gets that, and does not call it again.
+        """Call the function and keep its result: a later attempt gets the kept result and does not call it again.
 
-        The name stands for the step within this job. The result must be JSON; it is converted by the function's return
-        annotation. What the function raises is not kept.
+        The name identifies the step within this job. The result must be JSON; it is converted by the return annotation
+        of the function. An exception is not kept.
         """
-        return self._backing.step(validate.key("a step's name", name), lambda: function(*args, **kwargs), function)
+        return self._runtime.step(validate.key("a step's name", name), lambda: function(*args, **kwargs), function)
 
     async def astep(self, name: str, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """As `step`, for a coroutine function."""
         name = validate.key("a step's name", name)
-        return await self._backing.astep(name, lambda: function(*args, **kwargs), function)
+        return await self._runtime.astep(name, lambda: function(*args, **kwargs), function)
 
     def sleep(self, name: str, seconds: float) -> None:
-        """Wait without holding a slot: the handler ends here, and is called again from its start when the time is over.
+        """Wait without a slot: the handler ends here, and is called again from its start when the time is over.
 
-        What comes before belongs into steps, so that it is not done twice.
+        Put the work before it into steps, so that it is not done twice.
         """
-        self._backing.sleep(validate.key("a sleep's name", name), validate.seconds("sleep", seconds))
+        self._runtime.sleep(validate.key("a sleep's name", name), validate.seconds("sleep", seconds))
 
     async def asleep(self, name: str, seconds: float) -> None:
         """As `sleep`, for async handlers."""
-        await self._backing.asleep(validate.key("a sleep's name", name), validate.seconds("sleep", seconds))
+        await self._runtime.asleep(validate.key("a sleep's name", name), validate.seconds("sleep", seconds))
 
     @overload
     def wait_for(self, name: str, /, *, timeout: float | None = None) -> Any: ...
     @overload
     def wait_for(self, name: str, kind: type[R], /, *, timeout: float | None = None) -> R: ...
     def wait_for(self, name: str, kind: Any = Any, /, *, timeout: float | None = None) -> Any:
-        """Wait for `client.signal(job, name, value)` without holding a slot; returns the value, as `kind` if given.
+        """Wait for `client.signal(job, name, value)` without a slot. Returns the value, converted to `kind`.
 
-        Like `sleep`, it ends the handler, which is called again when the signal has come, or after `timeout` seconds:
+        Like `sleep`, it ends the handler, which is called again when the signal was sent, or after `timeout` seconds:
         then `SignalTimeout` is raised here.
         """
-        return self._backing.wait_for(validate.key("a signal's name", name), kind, _timeout(timeout))
+        return self._runtime.wait_for(validate.key("a signal's name", name), kind, _timeout(timeout))
 
     @overload
     async def await_for(self, name: str, /, *, timeout: float | None = None) -> Any: ...
@@ -265,7 +266,7 @@ class Attempt(Struct, eq=False):
     async def await_for(self, name: str, kind: type[R], /, *, timeout: float | None = None) -> R: ...
     async def await_for(self, name: str, kind: Any = Any, /, *, timeout: float | None = None) -> Any:
         """As `wait_for`, for async handlers."""
-        return await self._backing.await_for(validate.key("a signal's name", name), kind, _timeout(timeout))
+        return await self._runtime.await_for(validate.key("a signal's name", name), kind, _timeout(timeout))
 
     def _check_aborted(self) -> None:
         if self.aborted is not None:
@@ -273,10 +274,10 @@ class Attempt(Struct, eq=False):
 
 
 class Continuation(Struct, frozen=True):
-    """What `continue_with` really returns. Whoever runs the handler looks for it; users never see it."""
+    """What `continue_with` really returns. The worker recognises it; users never see it."""
 
     draft: Draft[Any]
 
 
-def _timeout(given: float | None) -> float | None:
-    return None if given is None else validate.seconds("timeout", given)
+def _timeout(seconds: float | None) -> float | None:
+    return None if seconds is None else validate.seconds("timeout", seconds)

@@ -124,7 +124,7 @@ def code_of(worker: Worker) -> int:
     """How it ended."""
     if worker.left_behind:
         return LEFT_BEHIND
-    return DONE_ITS_SHARE if worker.has_done_its_share else 0
+    return DONE_ITS_SHARE if worker.reached_limit else 0
 
 
 def _obey(signals: SignalPipe, worker: Worker) -> None:

@@ -1,9 +1,9 @@
 """The client for async code: the same names, signatures and docs as `Client`.
 
-It runs the sync one in threads: so it works from any event loop, after a fork, under pytest and in Django's threads,
-and has no pool to leak. There are at most 64 of them; calls beyond that stand in line. Who waits for jobs takes a
-thread only for each look: no number of waits holds up other calls. Enqueueing on an async connection of the caller's
-runs right there, in the caller's loop.
+It runs the synchronous client in threads: so it works from any event loop, after a fork, under pytest and in Django's
+threads, and has no pool to leak. There are at most 64 threads; further calls queue. Waiting for jobs takes a thread
+only for each read, so any number of waits does not hold up other calls. A flow on an async connection of the caller
+runs in the caller's event loop.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ from datetime import datetime
 from typing import Any, Literal, TypeVar, Unpack, overload
 from uuid import UUID
 
+from msgspec import UNSET, UnsetType
+
 from .._core import validate
 from .._core.finding import Finding
 from .._core.job import AttemptRecord, BlockerInfo, Chain, Draft, Job
 from .._core.stats import StatPoint
+from .._core.validate import Seconds
 from .._core.verbs import BulkVerb
 from .._core.views import AuditPage, FailureGroup, Page, QueueInfo, TargetPage, TargetView
 from .._core.worker import WorkerInfo
@@ -26,9 +29,10 @@ from .._store.query import Flow
 from .._store.store import Store
 from .._tasks.drafts import storing
 from .._tasks.task import TaskRegistry
-from .._threads import change_in_thread, look_in_thread
+from .._threads import read_in_thread, write_in_thread
 from ..errors import JobCancelled, JobFailed
-from .audit import BulkResult, IdempotencyKey
+from .audit import IdempotencyKey
+from .bulk import BulkResult
 from .client import DAY, Client, signal_of
 from .inspection import AnyJob, Inspection, Which, id_of, ids_of
 from .schedules import AsyncSchedules
@@ -52,7 +56,7 @@ class AsyncClient:
         self._tasks = tasks
         self._store_of = store
         self._tenant = tenant
-        self._who = who
+        self._actor = who
         self._key = key
 
     @property
@@ -64,14 +68,14 @@ class AsyncClient:
         return self._plain.where
 
     def tenant(self, name: str) -> AsyncClient:
-        return AsyncClient(self._tasks, self._store_of, name, self._who, self._key)
+        return AsyncClient(self._tasks, self._store_of, name, self._actor, self._key)
 
     def acting_as(self, who: str) -> AsyncClient:
         return AsyncClient(self._tasks, self._store_of, self._tenant, validate.key("who", who), self._key)
 
     def idempotent(self, key: str, /, *, request: str | None = None) -> AsyncClient:
-        given = IdempotencyKey(validate.key("key", key), request)
-        return AsyncClient(self._tasks, self._store_of, self._tenant, self._who, given)
+        checked = IdempotencyKey(validate.key("key", key), request)
+        return AsyncClient(self._tasks, self._store_of, self._tenant, self._actor, checked)
 
     async def enqueue(self, draft: Draft[R], /, *, connection: Any = None, tenant: str | None = None) -> Job[R]:
         return (await self.enqueue_many([draft], connection=connection, tenant=tenant))[0]
@@ -85,62 +89,62 @@ class AsyncClient:
                 jobs = await _arun_on(store, connection, enqueue.enqueue, batch.drafts)
                 batch.stored(jobs)
                 return jobs
-        return await change_in_thread(self._plain.enqueue_many, drafts, tenant=tenant)
+        return await write_in_thread(self._plain.enqueue_many, drafts, tenant=tenant)
 
     async def get(self, job: AnyJob, /) -> Job[Any] | None:
-        return await look_in_thread(self._plain.get, job)
+        return await read_in_thread(self._plain.get, job)
 
     async def jobs(
         self, *, limit: int = 50, before: str | None = None, scan: int | None = None, **which: Unpack[Which]
     ) -> Page:
-        return await look_in_thread(self._plain.jobs, limit=limit, before=before, scan=scan, **which)
+        return await read_in_thread(self._plain.jobs, limit=limit, before=before, scan=scan, **which)
 
     async def count(self, *, most: int | None = None, scan: int | None = None, **which: Unpack[Which]) -> int:
-        return await look_in_thread(self._plain.count, most=most, scan=scan, **which)
+        return await read_in_thread(self._plain.count, most=most, scan=scan, **which)
 
-    async def wait(self, job: AnyJob, /, *, timeout: float = 60.0) -> Job[Any]:
+    async def wait(self, job: AnyJob, /, *, timeout: Seconds = 60.0) -> Job[Any]:
         return (await self.wait_many([job], timeout=timeout))[0]
 
-    async def wait_many(self, jobs: Iterable[AnyJob], /, *, timeout: float = 60.0) -> list[Job[Any]]:
+    async def wait_many(self, jobs: Iterable[AnyJob], /, *, timeout: Seconds = 60.0) -> list[Job[Any]]:
         ids, seconds = ids_of(jobs), validate.seconds("timeout", timeout)
         return await await_for(self._store, ids, seconds)
 
     @overload
-    async def result(self, job: Job[R], /, *, timeout: float = 60.0) -> R: ...
+    async def result(self, job: Job[R], /, *, timeout: Seconds = 60.0) -> R: ...
     @overload
-    async def result(self, job: str | UUID, /, *, timeout: float = 60.0) -> Any: ...
-    async def result(self, job: AnyJob, /, *, timeout: float = 60.0) -> Any:
+    async def result(self, job: str | UUID, /, *, timeout: Seconds = 60.0) -> Any: ...
+    async def result(self, job: AnyJob, /, *, timeout: Seconds = 60.0) -> Any:
         return (await self.results([id_of(job)], timeout=timeout))[0]
 
     @overload
     async def results(
-        self, jobs: Iterable[Job[R]], /, *, timeout: float = 60.0, return_exceptions: Literal[False] = False
+        self, jobs: Iterable[Job[R]], /, *, timeout: Seconds = 60.0, return_exceptions: Literal[False] = False
     ) -> list[R]: ...
     @overload
     async def results(
-        self, jobs: Iterable[Job[R]], /, *, timeout: float = 60.0, return_exceptions: bool
+        self, jobs: Iterable[Job[R]], /, *, timeout: Seconds = 60.0, return_exceptions: bool
     ) -> list[R | JobFailed | JobCancelled]: ...
     @overload
     async def results(
-        self, jobs: Iterable[AnyJob], /, *, timeout: float = 60.0, return_exceptions: bool = False
+        self, jobs: Iterable[AnyJob], /, *, timeout: Seconds = 60.0, return_exceptions: bool = False
     ) -> list[Any]: ...
     async def results(
-        self, jobs: Iterable[AnyJob], /, *, timeout: float = 60.0, return_exceptions: bool = False
+        self, jobs: Iterable[AnyJob], /, *, timeout: Seconds = 60.0, return_exceptions: bool = False
     ) -> list[Any]:
         lasts = await self.wait_many(jobs, timeout=timeout)
-        return await look_in_thread(self._plain._ends, lasts, return_exceptions)
+        return await read_in_thread(self._plain._ends, lasts, return_exceptions)
 
     async def cancel(self, job: AnyJob, /, *, chain: bool = False) -> Job[Any]:
-        return await change_in_thread(self._plain.cancel, job, chain=chain)
+        return await write_in_thread(self._plain.cancel, job, chain=chain)
 
     async def pause(self, job: AnyJob, /) -> Job[Any]:
-        return await change_in_thread(self._plain.pause, job)
+        return await write_in_thread(self._plain.pause, job)
 
     async def resume(self, job: AnyJob, /) -> Job[Any]:
-        return await change_in_thread(self._plain.resume, job)
+        return await write_in_thread(self._plain.resume, job)
 
     async def run_now(self, job: AnyJob, /) -> Job[Any]:
-        return await change_in_thread(self._plain.run_now, job)
+        return await write_in_thread(self._plain.run_now, job)
 
     async def complete(
         self,
@@ -153,18 +157,18 @@ class AsyncClient:
         connection: Any = None,
     ) -> Job[Any]:
         if connection is None:
-            return await change_in_thread(self._plain.complete, job, result, continue_with=continue_with, chain=chain)
-        job_id, text, said = self._plain._completion(job, result, continue_with, chain)
-        await change_in_thread(self._plain._prepare_to_complete, job_id, chain)
-        return await _arun_on(self._store, connection, control.complete, job_id, text, **said, theirs=True)
+            return await write_in_thread(self._plain.complete, job, result, continue_with=continue_with, chain=chain)
+        job_id, text, options = self._plain._completion(job, result, continue_with, chain)
+        await write_in_thread(self._plain._prepare_to_complete, job_id, chain)
+        return await _arun_on(self._store, connection, control.complete, job_id, text, **options, theirs=True)
 
     async def delete(self, job: AnyJob, /, *, chain: bool = False, dependents: bool = False) -> None:
-        await change_in_thread(self._plain.delete, job, chain=chain, dependents=dependents)
+        await write_in_thread(self._plain.delete, job, chain=chain, dependents=dependents)
 
     async def signal(self, job: AnyJob, name: str, value: Any = None, /, *, connection: Any = None) -> bool:
         if connection is not None:
             return await _arun_on(self._store, connection, control.signal, *signal_of(self._tasks, job, name, value))
-        return await change_in_thread(self._plain.signal, job, name, value)
+        return await write_in_thread(self._plain.signal, job, name, value)
 
     async def bulk(
         self,
@@ -172,47 +176,47 @@ class AsyncClient:
         /,
         *,
         most: int | None = None,
-        seconds: float | None = None,
+        seconds: Seconds | None = None,
         before: str | None = None,
         on_step: Callable[[BulkResult], object] | None = None,
         **which: Unpack[Which],
     ) -> BulkResult:
         limits: dict[str, Any] = {"most": most, "seconds": seconds, "before": before, "on_step": on_step}
-        return await change_in_thread(self._plain.bulk, verb, **limits, **which)
+        return await write_in_thread(self._plain.bulk, verb, **limits, **which)
 
     @property
     def schedules(self) -> AsyncSchedules:
         return AsyncSchedules(self._plain.schedules)
 
     async def explain(self, job: AnyJob, /) -> list[str]:
-        return await look_in_thread(self._plain.explain, job)
+        return await read_in_thread(self._plain.explain, job)
 
     async def attempts(self, job: AnyJob, /) -> list[AttemptRecord]:
-        return await look_in_thread(self._plain.attempts, job)
+        return await read_in_thread(self._plain.attempts, job)
 
     async def chain(self, job: AnyJob, /) -> Chain:
-        return await look_in_thread(self._plain.chain, job)
+        return await read_in_thread(self._plain.chain, job)
 
     async def blockers(self, job: AnyJob, /) -> list[BlockerInfo]:
-        return await look_in_thread(self._plain.blockers, job)
+        return await read_in_thread(self._plain.blockers, job)
 
     async def dependents(self, job: AnyJob, /, *, limit: int = 50) -> list[Job[Any]]:
-        return await look_in_thread(self._plain.dependents, job, limit=limit)
+        return await read_in_thread(self._plain.dependents, job, limit=limit)
 
     async def queues(self) -> list[QueueInfo]:
-        return await look_in_thread(self._plain.queues)
+        return await read_in_thread(self._plain.queues)
 
     async def targets(self, *, limit: int = 50, after: str | None = None) -> TargetPage:
-        return await look_in_thread(self._plain.targets, limit=limit, after=after)
+        return await read_in_thread(self._plain.targets, limit=limit, after=after)
 
     async def target(self, target: str, /, *, limit: int = 100) -> TargetView:
-        return await look_in_thread(self._plain.target, target, limit=limit)
+        return await read_in_thread(self._plain.target, target, limit=limit)
 
     async def workers(self) -> list[WorkerInfo]:
-        return await look_in_thread(self._plain.workers)
+        return await read_in_thread(self._plain.workers)
 
     async def failures(self, *, limit: int = 50) -> list[FailureGroup]:
-        return await look_in_thread(self._plain.failures, limit=limit)
+        return await read_in_thread(self._plain.failures, limit=limit)
 
     async def stats(
         self,
@@ -223,59 +227,59 @@ class AsyncClient:
         queue: str | None = None,
         only: str | None = None,
     ) -> list[StatPoint]:
-        return await look_in_thread(self._plain.stats, since=since, until=until, step=step, queue=queue, only=only)
+        return await read_in_thread(self._plain.stats, since=since, until=until, step=step, queue=queue, only=only)
 
     async def totals(self) -> list[StatPoint]:
-        return await look_in_thread(self._plain.totals)
+        return await read_in_thread(self._plain.totals)
 
     async def audit(self, *, limit: int = 50, before: str | None = None) -> AuditPage:
-        return await look_in_thread(self._plain.audit, limit=limit, before=before)
+        return await read_in_thread(self._plain.audit, limit=limit, before=before)
 
     async def pause_queue(self, queue: str, /) -> None:
-        await change_in_thread(self._plain.pause_queue, queue)
+        await write_in_thread(self._plain.pause_queue, queue)
 
     async def resume_queue(self, queue: str, /) -> None:
-        await change_in_thread(self._plain.resume_queue, queue)
+        await write_in_thread(self._plain.resume_queue, queue)
 
     async def limit_queue(
         self,
         queue: str | None,
         /,
         *,
-        max_running: int | Literal["keep"] | None = "keep",
-        rate: int | Literal["keep"] | None = "keep",
-        per: float | None = None,
+        max_running: int | UnsetType | None = UNSET,
+        rate: int | UnsetType | None = UNSET,
+        per: Seconds | None = None,
         key: str | None = None,
         fair: bool | None = None,
     ) -> None:
         limits: dict[str, Any] = {"max_running": max_running, "rate": rate, "per": per, "key": key, "fair": fair}
-        await change_in_thread(self._plain.limit_queue, queue, **limits)
+        await write_in_thread(self._plain.limit_queue, queue, **limits)
 
     async def prune(
         self,
         *,
-        keep_finished: float = 7 * DAY,
-        keep_failed: float = 30 * DAY,
+        keep_finished: Seconds = 7 * DAY,
+        keep_failed: Seconds = 30 * DAY,
         on_step: Callable[[Pruned], object] | None = None,
     ) -> Pruned:
-        return await change_in_thread(
+        return await write_in_thread(
             self._plain.prune, keep_finished=keep_finished, keep_failed=keep_failed, on_step=on_step
         )
 
     async def doctor(self) -> list[Finding]:
-        return await look_in_thread(self._plain.doctor)
+        return await read_in_thread(self._plain.doctor)
 
     async def migrate(self) -> list[int]:
-        return await change_in_thread(self._plain.migrate)
+        return await write_in_thread(self._plain.migrate)
 
 
 for _name, _method in {**vars(Inspection), **vars(Client)}.items():
     if not _name.startswith("_"):
-        getattr(AsyncClient, _name).__doc__ = _method.__doc__  # said once
+        getattr(AsyncClient, _name).__doc__ = _method.__doc__  # written once
 
 
 async def _arun_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -> R:
-    """Run a flow in the caller's transaction. What that takes is imported with its first use."""
+    """Run a flow in the caller's transaction. The adapters are imported with the first use."""
     from .._store.adapters.drivers import arun_on
 
     return await arun_on(store, connection, flow, *args, **kwargs)

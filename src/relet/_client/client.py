@@ -1,6 +1,6 @@
-"""What a program says to its jobs. `AsyncClient` (in `_client/async_client.py`) has the same names and signatures.
+"""What a program does with its jobs. `AsyncClient` has the same names and signatures.
 
-Each method checks what it is given and runs one flow.
+Each method checks its arguments and runs one flow.
 """
 
 from __future__ import annotations
@@ -8,10 +8,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Literal, ParamSpec, TypeVar, Unpack, cast, overload
 from uuid import UUID
 
-from msgspec import structs
+from msgspec import UNSET, UnsetType, structs
 
 from .. import events
 from .._core import payload, validate
@@ -19,18 +20,22 @@ from .._core.filters import Filter
 from .._core.finding import Finding
 from .._core.ids import parse_id
 from .._core.job import Draft, Job, State
+from .._core.validate import Seconds
 from .._core.verbs import BULK, VERBS, BulkVerb
 from .._store.doctor import examine
-from .._store.flows import chains, control, enqueue, maintenance, stats
+from .._store.flows import chains, control, enqueue, maintenance
 from .._store.flows.maintenance import Pruned
+from .._store.pruning import PruneRound
 from .._store.query import Flow
 from .._store.store import Store
 from .._tasks.codec import plain_value, refuse_what_no_annotation_restores
 from .._tasks.drafts import check_drafts, storing
 from .._tasks.task import TaskRegistry
 from ..errors import InvalidInput, JobCancelled, JobFailed, JobNotFound, StoreRefused
-from .audit import AuditAction, AuditedStore, BulkResult, IdempotencyKey, bulk
+from .audit import AuditAction, AuditedStore, IdempotencyKey
+from .bulk import Bulk, BulkResult
 from .inspection import AnyJob, Inspection, Which, filter_of, id_of, ids_of
+from .limits import QueueLimits
 from .schedules import Schedules
 from .wait import wait_for
 
@@ -44,7 +49,7 @@ log = logging.getLogger("relet.store")
 
 
 class Client(Inspection):
-    """The jobs of one store, for plain code. Safe to use from any thread, and after a fork."""
+    """The jobs of one store, for synchronous code. Safe to use from any thread, and after a fork."""
 
     def __init__(
         self,
@@ -57,7 +62,7 @@ class Client(Inspection):
         self._tasks = tasks
         self._store_of = store
         self._tenant = tenant
-        self._who = who
+        self._actor = who
         self._key = key
 
     @property
@@ -70,26 +75,27 @@ class Client(Inspection):
         return self._store.where
 
     def tenant(self, name: str) -> Client:
-        """The client of a tenant: a schema, or file, of its own."""
-        return Client(self._tasks, self._store_of, name, self._who, self._key)
+        """The client of a tenant, which has its own schema or SQLite file."""
+        return Client(self._tasks, self._store_of, name, self._actor, self._key)
 
     def acting_as(self, who: str) -> Client:
-        """A client that acts for somebody: whatever it changes is noted with that name (`audit`)."""
+        """A client that acts for an operator: `audit` lists its changes under that name."""
         return Client(self._tasks, self._store_of, self._tenant, validate.key("who", who), self._key)
 
     def idempotent(self, key: str, /, *, request: str | None = None) -> Client:
-        """A client for one change: made again under the same key within a day, it has no further effect, and the
-        answer is the first one's. With `request`, a key that was used for another request raises IdempotencyConflict.
+        """A client for one change. Repeated under the same key within a day, the change has no further effect, and
+        returns what the first call returned. With `request`, a key that was used for another request raises
+        IdempotencyConflict.
 
-        Every change is safe against a lost answer without this: a key is for callers that repeat it by themselves.
+        A change is safe against a lost reply without this. A key is for callers that repeat the call themselves.
         """
-        given = IdempotencyKey(validate.key("key", key), request)
-        return Client(self._tasks, self._store_of, self._tenant, self._who, given)
+        checked = IdempotencyKey(validate.key("key", key), request)
+        return Client(self._tasks, self._store_of, self._tenant, self._actor, checked)
 
     def enqueue(self, draft: Draft[R], /, *, connection: Any = None, tenant: str | None = None) -> Job[R]:
-        """Store a draft as a job. With `connection`, in your transaction: it is there when you commit.
+        """Store a draft as a job. With `connection`, in your transaction: the job exists once you commit.
 
-        What comes back may be a job that was there already, under the same id or unique key: then `existing` is true.
+        If a job with the same id or unique key exists, that job is returned, with `existing` set.
         """
         return self.enqueue_many([draft], connection=connection, tenant=tenant)[0]
 
@@ -98,8 +104,8 @@ class Client(Inspection):
     ) -> list[Job[R]]:
         """Store drafts, all or none, and return their jobs in the same order. They may name each other in `after`.
 
-        All of it is one transaction, sent in parts. In memory are the drafts and the jobs, about half a KiB for each
-        beside its payload, and one part: a hundred thousand at once are fine.
+        All of them are one transaction, sent in parts. A job takes about half a KiB of memory beside its payload, so a
+        hundred thousand at once are fine.
         """
         store = self._store_of(self._tenant if tenant is None else tenant)
         with storing(self._tasks.telemetry, drafts) as batch:
@@ -116,48 +122,48 @@ class Client(Inspection):
 
     def _insert(self, store: Store, drafts: list[Draft[R]]) -> list[Job[R]]:
         action = AuditAction("enqueue", drafts[0].id, {"task": drafts[0].task, "jobs": len(drafts)})
-        audited = AuditedStore(store, self._who, self._key)
+        audited = AuditedStore(store, self._actor, self._key)
         run = audited.change if any(draft.replace for draft in drafts) else audited.insert
         return run(action, enqueue.enqueue_directly, drafts)
 
-    def wait(self, job: AnyJob, /, *, timeout: float = 60.0) -> Job[Any]:
-        """Wait until the job's chain is over, or has failed; returns the last job of the chain."""
+    def wait(self, job: AnyJob, /, *, timeout: Seconds = 60.0) -> Job[Any]:
+        """Wait until the job's chain has ended or failed. Returns the last job of the chain."""
         return self.wait_many([job], timeout=timeout)[0]
 
-    def wait_many(self, jobs: Iterable[AnyJob], /, *, timeout: float = 60.0) -> list[Job[Any]]:
-        """Wait until the chains of all these jobs are over, or have failed; the last job of each, in the same order.
+    def wait_many(self, jobs: Iterable[AnyJob], /, *, timeout: Seconds = 60.0) -> list[Job[Any]]:
+        """Wait until the chains of all these jobs have ended or failed. Returns the last job of each, in order.
 
-        It asks for all of them at once: thousands cost little more than one.
+        One statement reads all of them, so thousands cost little more than one.
         """
         return wait_for(self._store, ids_of(jobs), validate.seconds("timeout", timeout))
 
     @overload
-    def result(self, job: Job[R], /, *, timeout: float = 60.0) -> R: ...
+    def result(self, job: Job[R], /, *, timeout: Seconds = 60.0) -> R: ...
     @overload
-    def result(self, job: str | UUID, /, *, timeout: float = 60.0) -> Any: ...
-    def result(self, job: AnyJob, /, *, timeout: float = 60.0) -> Any:
+    def result(self, job: str | UUID, /, *, timeout: Seconds = 60.0) -> Any: ...
+    def result(self, job: AnyJob, /, *, timeout: Seconds = 60.0) -> Any:
         """Wait for the job's chain and return its result, or raise JobFailed, JobCancelled or WaitTimeout."""
         return self.results([id_of(job)], timeout=timeout)[0]
 
     @overload
     def results(
-        self, jobs: Iterable[Job[R]], /, *, timeout: float = 60.0, return_exceptions: Literal[False] = False
+        self, jobs: Iterable[Job[R]], /, *, timeout: Seconds = 60.0, return_exceptions: Literal[False] = False
     ) -> list[R]: ...
     @overload
     def results(
-        self, jobs: Iterable[Job[R]], /, *, timeout: float = 60.0, return_exceptions: bool
+        self, jobs: Iterable[Job[R]], /, *, timeout: Seconds = 60.0, return_exceptions: bool
     ) -> list[R | JobFailed | JobCancelled]: ...
     @overload
     def results(
-        self, jobs: Iterable[AnyJob], /, *, timeout: float = 60.0, return_exceptions: bool = False
+        self, jobs: Iterable[AnyJob], /, *, timeout: Seconds = 60.0, return_exceptions: bool = False
     ) -> list[Any]: ...
     def results(
-        self, jobs: Iterable[AnyJob], /, *, timeout: float = 60.0, return_exceptions: bool = False
+        self, jobs: Iterable[AnyJob], /, *, timeout: Seconds = 60.0, return_exceptions: bool = False
     ) -> list[Any]:
         """Wait for the chains of all these jobs and return their results, in the same order.
 
-        If some did not succeed, the JobFailed or JobCancelled of the first of them is raised, or, with
-        `return_exceptions`, each stands in the place of its result. WaitTimeout is raised either way.
+        If some did not succeed, the JobFailed or JobCancelled of the first of them is raised. With `return_exceptions`,
+        each exception is returned in place of the result. WaitTimeout is raised either way.
         """
         return self._ends(self.wait_many(jobs, timeout=timeout), return_exceptions)
 
@@ -170,22 +176,22 @@ class Client(Inspection):
         return ends
 
     def cancel(self, job: AnyJob, /, *, chain: bool = False) -> Job[Any]:
-        """End a job. A running one is asked to end: it is cancelled as soon as its attempt is over.
+        """Cancel a job. A running handler is asked to stop: the job is cancelled as soon as its attempt ends.
 
-        With `chain`, that job of its chain which is not over yet. Returns the job that was meant.
+        With `chain`, the job of its chain that has not ended. Returns the job that was changed.
         """
         return self._act("cancel", job, control.cancel, chain=chain)
 
     def pause(self, job: AnyJob, /) -> Job[Any]:
-        """Hold a job back until it is resumed. A running one is asked to stop."""
+        """Pause a job until it is resumed. A running handler is asked to stop."""
         return self._act("pause", job, control.pause)
 
     def resume(self, job: AnyJob, /) -> Job[Any]:
-        """Let a paused or failed job go on, with its attempts anew."""
+        """Run a paused or failed job again, with all its attempts restored."""
         return self._act("resume", job, control.resume)
 
     def run_now(self, job: AnyJob, /) -> Job[Any]:
-        """Make a job that waits for its time, or for a retry, due at once."""
+        """Make a job that waits for its time, or for a retry, due now."""
         return self._act("run_now", job, control.run_now)
 
     def complete(
@@ -198,26 +204,26 @@ class Client(Inspection):
         chain: bool = False,
         connection: Any = None,
     ) -> Job[Any]:
-        """Succeed a job from outside, with this result, or by going on with another job of its chain.
+        """Complete a job with this result without running it, or continue its chain with another job.
 
-        With `chain`, that job of its chain which is not over yet. With `connection`, in your transaction: it has
-        succeeded when you commit; not one that runs. Returns the job that was meant.
+        With `chain`, the job of its chain that has not ended. With `connection`, in your transaction: the job has
+        succeeded once you commit. A running job cannot be completed that way. Returns the job that was changed.
         """
-        job_id, text, said = self._completion(job, result, continue_with, chain)
+        job_id, text, options = self._completion(job, result, continue_with, chain)
         if connection is not None:
             self._prepare_to_complete(job_id, chain)
-            return _run_on(self._store, connection, control.complete, job_id, text, **said, theirs=True)
-        return self._act("complete", job_id, control.complete, text, **said)
+            return _run_on(self._store, connection, control.complete, job_id, text, **options, theirs=True)
+        return self._act("complete", job_id, control.complete, text, **options)
 
     def delete(self, job: AnyJob, /, *, chain: bool = False, dependents: bool = False) -> None:
-        """Remove a job and its history, whatever its state.
+        """Delete a job and its history, whatever its state.
 
-        With `chain`, all jobs of its chain. While jobs of other chains wait for it this raises HasDependents; with
-        `dependents` their chains are removed as well, and those of all that wait for them.
+        With `chain`, all jobs of its chain; HasDependents is raised while jobs of other chains depend on it. With
+        `dependents`, their chains are deleted as well, and those that depend on them.
         """
         job_id = id_of(job)
         if dependents and not chain:
-            raise InvalidInput("dependents wait for chains: say delete(job, chain=True, dependents=True)")
+            raise InvalidInput("dependents wait for chains: call delete(job, chain=True, dependents=True)")
         if chain:
             gone = self._change("delete", chains.delete_chain, job_id, dependents=dependents)
         elif self._change("delete", control.delete, job_id):
@@ -228,13 +234,13 @@ class Client(Inspection):
             self._tasks.events.tell(events.Deleted(job_id=id, state=None, tenant=self._tenant))
 
     def signal(self, job: AnyJob, name: str, value: Any = None, /, *, connection: Any = None) -> bool:
-        """Tell a job something that its handler waits for, or will (`attempt.wait_for`). With `connection`, in your
-        transaction. False: it was told something under this name before, and that stays.
+        """Send a job a signal that its handler waits for, or will wait for (`attempt.wait_for`). With `connection`, in
+        your transaction. False: a signal of this name was sent before, and its value is kept.
         """
-        told = signal_of(self._tasks, job, name, value)
+        signal = signal_of(self._tasks, job, name, value)
         if connection is not None:
-            return _run_on(self._store, connection, control.signal, *told)
-        return self._hand.change(AuditAction("signal", told[0], {"name": name}), control.signal, *told)
+            return _run_on(self._store, connection, control.signal, *signal)
+        return self._audited.change(AuditAction("signal", signal[0], {"name": name}), control.signal, *signal)
 
     def bulk(
         self,
@@ -242,41 +248,43 @@ class Client(Inspection):
         /,
         *,
         most: int | None = None,
-        seconds: float | None = None,
+        seconds: Seconds | None = None,
         before: str | None = None,
         on_step: Callable[[BulkResult], object] | None = None,
         **which: Unpack[Which],
     ) -> BulkResult:
-        """Do something to all jobs that a filter lets through: cancel, pause, resume, run_now or delete.
+        """Apply a verb to all jobs that match: cancel, pause, resume, run_now or delete.
 
-        The filters are those of `jobs`, and at least one is needed; without `state` it is done to jobs in any state
-        that allows it. In small steps, newest first, up to `most` jobs and `seconds`; `on_step` is told how far it has
-        come. What cannot be done to a job any more is counted as refused. If it ended early, give `next` as `before`.
+        The filters are those of `jobs`, and at least one is needed. Without `state`, all states that allow the verb
+        match. It works in small transactions, newest job first, up to `most` jobs and `seconds`, and calls `on_step`
+        after each. Jobs that no longer allow the verb count as refused. If it stopped early, pass `next` as `before`.
         """
         verb = cast(BulkVerb, validate.choice("verb", verb, tuple(BULK)))
         where = filter_of(**which)
         if where == Filter():
-            raise InvalidInput("bulk needs a filter: say which jobs, by state, queue, task, target, worker or error")
+            raise InvalidInput(
+                "bulk needs a filter: state, queue, task, target, worker, error, created_from or created_to"
+            )
         left = None if most is None else validate.whole("most", most, 0, 2**31 - 1)
         where = where if where.states else structs.replace(where, states=tuple(sorted(VERBS[verb].sources)))
         limit = None if seconds is None else validate.seconds("seconds", seconds)
         start = None if before is None else parse_id(before)
-        return bulk(self._hand, verb, where, which, left, limit, start, on_step)
+        return Bulk(verb, where, which, left, limit, on_step).run(self._audited, start)
 
     @property
     def schedules(self) -> Schedules:
-        """What is enqueued on a clock."""
-        return Schedules(lambda: self._hand)
+        """The schedules of this store."""
+        return Schedules(self._audited)
 
     def pause_queue(self, queue: str, /) -> None:
-        """Let no worker claim from a queue; what runs goes on."""
-        self._hand.change(
+        """Stop claims from a queue. Running jobs go on."""
+        self._audited.change(
             AuditAction("pause_queue", str(queue)), control.set_queue, validate.name("queue", queue), paused=True
         )
 
     def resume_queue(self, queue: str, /) -> None:
-        """Let workers claim from a queue again."""
-        self._hand.change(
+        """Allow claims from a queue again."""
+        self._audited.change(
             AuditAction("resume_queue", str(queue)), control.set_queue, validate.name("queue", queue), paused=False
         )
 
@@ -285,58 +293,70 @@ class Client(Inspection):
         queue: str | None,
         /,
         *,
-        max_running: int | Literal["keep"] | None = "keep",
-        rate: int | Literal["keep"] | None = "keep",
-        per: float | None = None,
+        max_running: int | UnsetType | None = UNSET,
+        rate: int | UnsetType | None = UNSET,
+        per: Seconds | None = None,
         key: str | None = None,
         fair: bool | None = None,
     ) -> None:
-        """Limit a queue (None: all queues together). What is not given stays as it is; None lifts a limit.
+        """Limit a queue (None: all queues together). Limits that are not passed stay as they are; None removes one.
 
-        `max_running`: at most so many jobs run at once. `rate` and `per`: at most so many start within any `per`
-        seconds; with `key`, of those that were enqueued with this key, and with `key="*"` of each key by itself.
-        `fair`: keys are served in turn, whatever the order in which their jobs came.
+        `max_running`: how many jobs may run at once. `rate` and `per`: how many jobs may start within any `per`
+        seconds; with `key`, of those enqueued with this key, and with `key="*"` of each key separately. `fair`: keys
+        take turns, whatever the order in which their jobs were enqueued.
         """
-        limits = _limits(queue, max_running, rate, per, key, fair)
-        given = {"max_running": max_running, "rate": rate, "per": per, "key": key, "fair": fair}
-        lifted = {name: None for name in ("max_running", "rate") if given[name] is None}
-        said = lifted | {name: value for name, value in given.items() if value is not None and value != "keep"}
-        self._hand.change(AuditAction("limit_queue", limits["queue"], said), control.set_queue, **limits)
+        limits = QueueLimits(queue=queue, max_running=max_running, rate=rate, per=per, key=key, fair=fair)
+        arguments = limits.checked()
+        action = AuditAction("limit_queue", arguments["queue"], limits.details())
+        self._audited.change(action, control.set_queue, **arguments)
         if key is not None or fair:
-            while self._store.run(control.name_keyless, limits["queue"]):
-                pass  # in small steps: nobody waits for them
+            while self._store.run(control.name_keyless, arguments["queue"]):
+                pass  # in small transactions, for which no claim waits
 
     def prune(
         self,
         *,
-        keep_finished: float = 7 * DAY,
-        keep_failed: float = 30 * DAY,
+        keep_finished: Seconds = 7 * DAY,
+        keep_failed: Seconds = 30 * DAY,
         on_step: Callable[[Pruned], object] | None = None,
     ) -> Pruned:
-        """Remove jobs that have been over for longer than this, in small steps; `on_step` is told how far it is."""
-        validate.seconds("keep_finished", keep_finished)
-        validate.seconds("keep_failed", keep_failed)
-        said = AuditAction("prune", "jobs", {"keep_finished": keep_finished, "keep_failed": keep_failed})
-        return _prune(self._store, self._hand, said, keep_finished, keep_failed, on_step)
+        """Delete jobs that ended longer ago than this, in small transactions. `on_step` is called after each."""
+        keep_finished = validate.seconds("keep_finished", keep_finished)
+        keep_failed = validate.seconds("keep_failed", keep_failed)
+        action = AuditAction("prune", "jobs", {"keep_finished": keep_finished, "keep_failed": keep_failed})
+        self._audited.note(action)  # before: pruning takes many transactions, and may be interrupted between two
+        self._make_partitions()
+        run = partial(self._audited.step, action)
+        prune = PruneRound(self._store, run, keep_finished, keep_failed)
+        for so_far in prune.steps():
+            if on_step is not None:
+                on_step(so_far)
+        return prune.total
+
+    def _make_partitions(self) -> None:
+        try:
+            self._store.run(maintenance.make_partitions)
+        except StoreRefused as error:  # pruning needs fewer permissions
+            log.warning("No permission to make partitions for the days ahead: %s", error)
 
     def doctor(self) -> list[Finding]:
-        """Look at the store for what may hurt: each finding says what was seen, and what to do.
+        """Check the store for problems. Each finding says what was found and what to do.
 
-        It changes nothing, takes no lock that anybody waits for, and does not raise because of what it finds: what
-        cannot be checked is a finding too.
+        It changes nothing, takes no lock that others wait for, and does not raise for a problem: a check that fails is
+        a finding too.
         """
         return examine(self._store)
 
     def migrate(self) -> list[int]:
-        """Bring the store's schema up to date; returns the versions applied. Safe when many do it at once."""
+        """Bring the schema up to date. Returns the versions applied. Safe when several processes call it at once."""
         applied = self._store.migrate()
         if applied:
-            self._hand.note(AuditAction("migrate", "schema", {"versions": applied}))
+            self._audited.note(AuditAction("migrate", "schema", {"versions": applied}))
         return applied
 
     @property
-    def _hand(self) -> AuditedStore:
-        return AuditedStore(self._store, self._who, self._key)
+    def _audited(self) -> AuditedStore:
+        return AuditedStore(self._store, self._actor, self._key)
 
     def _act(self, verb: str, job: AnyJob, flow: Callable[..., Flow[Job[Any]]], *args: Any, **options: Any) -> Job[Any]:
         """Apply a verb to one job, and emit its event."""
@@ -344,10 +364,10 @@ class Client(Inspection):
         return self._emit(getattr(events, VERBS[verb].event), changed)
 
     def _change(self, verb: str, flow: Callable[..., Flow[T]], job_id: str, *args: Any, **options: Any) -> T:
-        return self._hand.change(AuditAction(verb, job_id), flow, job_id, *args, **options)
+        return self._audited.change(AuditAction(verb, job_id), flow, job_id, *args, **options)
 
     def _emit(self, kind: type[events.JobEvent], job: Job[Any], tenant: str | None = None) -> Job[Any]:
-        """Tell those who listen what was committed, and pass the job on."""
+        """Emit an event about a change that was committed. Returns the job."""
         if self._tasks.events.wanted(kind):
             tenant = self._tenant if tenant is None else tenant
             self._tasks.events.tell(kind(job_id=job.id, state=job.state, task=job.task, queue=job.queue, tenant=tenant))
@@ -356,19 +376,19 @@ class Client(Inspection):
     def _completion(
         self, job: AnyJob, result: Any, continue_with: Draft[Any] | None, chain: bool
     ) -> tuple[str, str | None, dict[str, Any]]:
-        """What `complete` was given, checked, as the flow wants it."""
+        """The arguments of `complete`, checked: id, result and the options of the flow."""
         if continue_with is not None:
             check_drafts([continue_with])
         text, fits = self._encode(result)
         return id_of(job), text, {"continue_with": continue_with, "chain": chain, "fits": fits}
 
     def _prepare_to_complete(self, job_id: str, chain: bool) -> None:
-        """See to it that a job which is old can end in a transaction that cannot be repeated."""
-        with suppress(JobNotFound):  # of a transaction that is open, and then it is not old
+        """Make sure that an old job can end in a transaction that cannot be repeated."""
+        with suppress(JobNotFound):  # it is in a transaction that is still open, so it is not old
             self._store.prepare_to_finish(self.chain(job_id).last.id if chain else job_id)
 
     def _encode(self, result: Any) -> tuple[str | None, Callable[[str], object] | None]:
-        """A result as it is stored, nothing for None; and what refuses it where its task's annotation would later."""
+        """A result as it is stored, nothing for None; and a check of it against the annotation of its task."""
         if result is None:
             return None, None
         text = payload.encode(result, path="result", limit=self._tasks.payload_limit, hook=plain_value)
@@ -381,7 +401,7 @@ class Client(Inspection):
         return text, fits
 
     def _end(self, job: Job[Any]) -> Any:
-        """What came of a job: its result by the annotation of its task, if this app knows it; or the error."""
+        """The result of a job, converted by the annotation of its task if this app has the task; or its error."""
         if job.state is State.FAILED:
             return JobFailed(job.id, job.error)
         if job.state is State.CANCELLED:
@@ -393,75 +413,15 @@ class Client(Inspection):
 
 
 def signal_of(tasks: TaskRegistry, job: AnyJob, name: str, value: Any) -> tuple[str, str, str]:
-    """A signal, checked, as it is stored."""
+    """A signal as it is stored: job, name and value, checked."""
     name = validate.key("a signal's name", name)
     text = payload.encode(value, path=f"signal {name!r}", limit=tasks.payload_limit, hook=plain_value)
     refuse_what_no_annotation_restores(value, text, f"signal {name!r}")
     return id_of(job), name, text
 
 
-def _limits(
-    queue: str | None,
-    max_running: int | Literal["keep"] | None,
-    rate: int | Literal["keep"] | None,
-    per: float | None,
-    key: str | None,
-    fair: bool | None,
-) -> dict[str, Any]:
-    """What `limit_queue` was given, checked, as `set_queue` wants it."""
-    if max_running == "keep" and rate == "keep" and fair is None:
-        raise InvalidInput("limit_queue needs something to set: max_running, rate with per, or fair")
-    if (rate in ("keep", None) and per is not None) or (rate not in ("keep", None) and per is None):
-        raise InvalidInput("a rate is so many jobs in so many seconds: give rate and per, as in rate=100, per=60")
-    if rate == "keep" and key is not None:
-        raise InvalidInput("a key is for a rate: give rate and per as well")
-    if queue is None and (key is not None or fair is not None):
-        raise InvalidInput("keys are a queue's own: name the queue")
-    if fair is not None and not isinstance(fair, bool):
-        raise InvalidInput(f"fair must be True or False, not {fair!r}")
-    given: dict[str, Any] = {"queue": "*" if queue is None else validate.name("queue", queue), "fair": fair}
-    if max_running != "keep":
-        given["max_running"] = None if max_running is None else validate.whole("max_running", max_running, 0, 1_000_000)
-    if rate != "keep":
-        number = None if rate is None else validate.whole("rate", rate, 0, 1_000_000)
-        seconds = 1.0 if per is None else validate.seconds("per", per, least=0.001)
-        given["rate"] = ("" if key is None else validate.key("key", key), number, seconds)
-    return given
-
-
-def _prune(
-    store: Store,
-    hand: AuditedStore,
-    said: AuditAction,
-    keep_finished: float,
-    keep_failed: float,
-    on_step: Callable[[Pruned], object] | None,
-) -> Pruned:
-    finished = failed = keys = 0
-    hand.note(said)  # before anything is gone: it takes many transactions, and may be ended between two of them
-    try:
-        store.run(maintenance.make_partitions)
-    except StoreRefused as error:  # pruning needs fewer rights
-        log.warning("partitions for the days to come cannot be made here: %s", error)
-    store.run(stats.roll_up)
-    dropped = store.drop_old(keep_finished)
-    beyond: str | None = ""
-    while beyond is not None:
-        stale, beyond = hand.step(said, maintenance.prune_stale_keys, beyond, most=store.prune_at_once)
-        keys += stale
-    ages = {"keep_finished": keep_finished, "keep_failed": keep_failed}
-    while True:
-        *removed, more = hand.step(said, maintenance.prune_counted, **ages, most=store.prune_at_once)
-        finished, failed, keys = finished + removed[0], failed + removed[1], keys + removed[2]
-        so_far = Pruned(finished, failed, keys, tuple(dropped), more)
-        if on_step is not None:
-            on_step(so_far)
-        if not more:
-            return so_far
-
-
 def _run_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -> R:
-    """Run a flow in the caller's transaction. What that takes is imported with its first use."""
+    """Run a flow in the caller's transaction. The adapters are imported with the first use."""
     from .._store.adapters.drivers import run_on
 
     return run_on(store, connection, flow, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""What a program can see of its jobs, queues, targets and workers: the part of the client that changes nothing."""
+"""The part of the client that reads: jobs, queues, targets, workers, statistics and the audit trail."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ MOST_SCANNED = 10_000_000
 
 
 class Which(TypedDict, total=False):
-    """Which jobs. What is not given does not restrict.
+    """Which jobs; see `_core/filters.py`. A filter that is not passed matches every job.
 
-    `error`: a text that the error contains, whether in capitals or not; of jobs that are not over. `created_from` and
-    `created_to` go by the moment that a job was stored; the time in its id must not be more than a day from it.
+    `error`: text that the error contains, ignoring case; only of jobs that have not ended. `created_from` and
+    `created_to` compare the time at which a job was stored; the time in its id must be within a day of it.
     """
 
     state: AnyState | Sequence[AnyState] | None
@@ -50,17 +50,17 @@ class Inspection:
     _store: Store
 
     def get(self, job: AnyJob, /) -> Job[Any] | None:
-        """A job as it is now; None if there is none."""
+        """A job as it is now; None if it does not exist."""
         return self._store.run(inspect.get, id_of(job))
 
     def jobs(
         self, *, limit: int = 50, before: str | None = None, scan: int | None = None, **which: Unpack[Which]
     ) -> Page:
-        """A page of jobs, newest first. Give `page.next` as `before` to get the one after it.
+        """A page of jobs, newest first. Pass `page.next` as `before` to get the next page.
 
-        Filters: `state` (one or some), `queue`, `task`, `target`, `worker`, `error` (a text in it), `created_from`,
-        `created_to`. With `scan`, no more than so many jobs are looked at: the page may then be short, or empty,
-        though there are more; `page.next` says where to go on.
+        Filters: `state` (one or several), `queue`, `task`, `target`, `worker`, `error` (text in it), `created_from`,
+        `created_to`. With `scan`, at most so many jobs are read: the page may then be short or empty although more jobs
+        match; `page.next` continues.
         """
         where = filter_of(**which)
         limit = validate.whole("limit", limit, 1, 1000)
@@ -69,10 +69,7 @@ class Inspection:
         return self._store.run(search.jobs, where, limit=limit, before=start, scan=scan)
 
     def count(self, *, most: int | None = None, scan: int | None = None, **which: Unpack[Which]) -> int:
-        """How many jobs there are, counted no further than `most`; with `scan`, among the newest so many.
-
-        The filters are those of `jobs`.
-        """
+        """How many jobs match, counted up to `most`; with `scan`, among the newest so many. Filters as in `jobs`."""
         where = filter_of(**which)
         most = None if most is None else validate.whole("most", most, 0, 2**31 - 1)
         scan = None if scan is None else validate.whole("scan", scan, 1, MOST_SCANNED)
@@ -83,15 +80,15 @@ class Inspection:
         return self._store.run(inspect.explain, id_of(job))
 
     def attempts(self, job: AnyJob, /) -> list[AttemptRecord]:
-        """Every attempt of a job, in order, the one that runs now included."""
+        """Every attempt of a job in order, including the running one."""
         return self._store.run(inspect.attempts, id_of(job))
 
     def chain(self, job: AnyJob, /) -> Chain:
-        """The chain that a job belongs to: all its jobs in order, its state and its result."""
+        """The chain of a job: all its jobs in order, its state and its result."""
         return self._store.run(inspect.chain, id_of(job))
 
     def blockers(self, job: AnyJob, /) -> list[BlockerInfo]:
-        """What a job waits or waited for, in the order given to `after`."""
+        """What a job waits or waited for, in the order of `after`."""
         return self._store.run(inspect.blockers, id_of(job))
 
     def dependents(self, job: AnyJob, /, *, limit: int = 50) -> list[Job[Any]]:
@@ -100,26 +97,26 @@ class Inspection:
         return self._store.run(inspect.dependents, id_of(job), limit=limit)
 
     def queues(self) -> list[QueueInfo]:
-        """Every queue that has live jobs, or of which something was said."""
+        """Every queue that has live jobs or settings."""
         return self._store.run(inspect.queues)
 
     def targets(self, *, limit: int = 50, after: str | None = None) -> TargetPage:
-        """A page of targets that are held or waited for, by name. Give `page.next` as `after` to get the next."""
+        """A page of targets that have a holder or waiting jobs, by name. Pass `page.next` as `after` to continue."""
         limit = validate.whole("limit", limit, 1, 1000)
         start = None if after is None else validate.key("after", after)
         return self._store.run(targets.targets, limit=limit, after=start)
 
     def target(self, target: str, /, *, limit: int = 100) -> TargetView:
-        """One target: the job that holds it, and those in line behind, in order."""
+        """One target: the job that holds it, and the jobs that wait for it, in order."""
         limit = validate.whole("limit", limit, 1, 1000)
         return self._store.run(targets.target, validate.key("target", target), limit=limit)
 
     def workers(self) -> list[WorkerInfo]:
-        """Every worker that is there, or was lost within a day."""
+        """Every live worker, and those lost within the last day."""
         return self._store.run(workers.workers)
 
     def failures(self, *, limit: int = 50) -> list[FailureGroup]:
-        """Jobs that have failed, by task and error, the latest first. Numbers and ids in errors are left out."""
+        """Failed jobs, grouped by task and error without its numbers and ids, the latest group first."""
         return self._store.run(failures.failures, limit=validate.whole("limit", limit, 1, 1000))
 
     def stats(
@@ -131,10 +128,11 @@ class Inspection:
         queue: str | None = None,
         only: str | None = None,
     ) -> list[StatPoint]:
-        """What happened, by step and queue: attempts ended, times taken, jobs there. Empty steps are left out.
+        """Statistics by step and queue: how attempts ended, how long they took, how many jobs there were.
 
-        Queue "*" stands for all of them together. `only`: nothing but this count, such as "succeeded"; it is quicker.
-        Steps of 60 seconds are kept for 3 hours, of 600 for 3 days, of 3600 for 8, of 21600 for 400. None: what suits.
+        Empty steps are left out. Queue "*" is all queues together. `only`: just this count, such as "succeeded", which
+        is quicker. Steps of 60 seconds are kept for 3 hours, of 600 for 3 days, of 3600 for 8 days, of 21600 for 400
+        days. None: the shortest step that covers the time.
         """
         begin = validate.moment("since", since)
         end = None if until is None else validate.moment("until", until)
@@ -144,11 +142,11 @@ class Inspection:
         return self._store.run(stats.stats, begin, end, step=step, queue=name, only=only)
 
     def totals(self) -> list[StatPoint]:
-        """All that was ever counted, one point for each queue: what never goes down, as monitoring wants it."""
+        """Counters since the store was created, one point for each queue: they never decrease, as monitoring wants."""
         return self._store.run(stats.totals)
 
     def audit(self, *, limit: int = 50, before: str | None = None) -> AuditPage:
-        """Who did what, the latest first: what was done by clients that act for somebody (`acting_as`)."""
+        """Changes by clients that act for an operator (`acting_as`), the latest first."""
         limit = validate.whole("limit", limit, 1, 1000)
         return self._store.run(audit.actions, limit=limit, before=None if before is None else parse_id(before))
 
@@ -159,7 +157,7 @@ def id_of(job: AnyJob) -> str:
 
 
 def ids_of(jobs: Iterable[AnyJob]) -> list[str]:
-    """The ids of jobs that are to be waited for, checked."""
+    """The ids of several jobs, checked."""
     if isinstance(jobs, Job | str | UUID):
         raise InvalidInput("wait_many and results take jobs in a list; wait and result take one")
     return [id_of(job) for job in jobs]

@@ -1,8 +1,7 @@
-"""Schedules as a program speaks of them: `client.schedules`."""
+"""Schedules of one store: `client.schedules`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from .._core import validate
@@ -10,23 +9,23 @@ from .._core.job import Draft, Job
 from .._core.schedule import Missed, Overlap, ScheduleInfo, Tick, define
 from .._store.flows import schedules
 from .._tasks.task import new_id
-from .._threads import change_in_thread, look_in_thread
+from .._threads import read_in_thread, write_in_thread
 from .audit import AuditAction, AuditedStore
 
 
 class Schedules:
-    """What is enqueued on a clock, in one store. `app.schedule` declares schedules in code; here they are changed."""
+    """Reads and changes the schedules of one store. `app.schedule` declares schedules in code."""
 
-    def __init__(self, hand: Callable[[], AuditedStore]) -> None:
-        self._hand = hand
+    def __init__(self, store: AuditedStore) -> None:
+        self._store = store
 
     def all(self) -> list[ScheduleInfo]:
         """All schedules, by name."""
-        return self._hand().look(schedules.schedules)
+        return self._store.read(schedules.schedules)
 
     def get(self, name: str, /) -> ScheduleInfo | None:
         """One schedule as it is now; None if there is none."""
-        found = self._hand().look(schedules.schedules, _name(name))
+        found = self._store.read(schedules.schedules, _name(name))
         return found[0] if found else None
 
     def put(
@@ -43,31 +42,30 @@ class Schedules:
     ) -> ScheduleInfo:
         """Add a schedule, or change the one of that name: `put("nightly", sweep.draft(), "0 3 * * *")`.
 
-        Workers follow it from now on. If code declares it, too, what is said here stays until the code says something
-        else than before.
+        Workers follow it from now on. If code declares it too, this change stays until the declaration changes.
         """
         definition = define(draft, cron, every, timezone, missed, overlap)
-        return self._hand().change(_said("put", name), schedules.put, _name(name), definition)
+        return self._store.change(_action("put", name), schedules.put, _name(name), definition)
 
     def pause(self, name: str, /) -> ScheduleInfo:
-        """Let it not tick until it is resumed."""
-        return self._hand().change(_said("pause", name), schedules.pause, _name(name))
+        """Stop its ticks until it is resumed."""
+        return self._store.change(_action("pause", name), schedules.pause, _name(name))
 
     def resume(self, name: str, /) -> ScheduleInfo:
-        """Let it tick again, from the next tick on."""
-        return self._hand().change(_said("resume", name), schedules.resume, _name(name))
+        """Start its ticks again, with the next one."""
+        return self._store.change(_action("resume", name), schedules.resume, _name(name))
 
     def run_now(self, name: str, /) -> Job[Any]:
-        """Enqueue its job now, beside its ticks."""
-        return self._hand().change(_said("run_now", name), schedules.run_now, _name(name), new_id())
+        """Enqueue its job now, in addition to its ticks."""
+        return self._store.change(_action("run_now", name), schedules.run_now, _name(name), new_id())
 
     def remove(self, name: str, /) -> None:
-        """Forget it. Its jobs stay. One that code declares comes back when a worker starts."""
-        self._hand().change(_said("remove", name), schedules.remove, _name(name))
+        """Delete it. Its jobs stay. A schedule that code declares is stored again when a worker starts."""
+        self._store.change(_action("remove", name), schedules.remove, _name(name))
 
     def ticks(self, name: str, /, *, limit: int = 50) -> list[Tick]:
-        """Its latest ticks, the latest first."""
-        return self._hand().look(schedules.ticks, _name(name), limit=validate.whole("limit", limit, 1, 1000))
+        """Its ticks, the latest first."""
+        return self._store.read(schedules.ticks, _name(name), limit=validate.whole("limit", limit, 1, 1000))
 
 
 class AsyncSchedules:
@@ -77,10 +75,10 @@ class AsyncSchedules:
         self._plain = plain
 
     async def all(self) -> list[ScheduleInfo]:
-        return await look_in_thread(self._plain.all)
+        return await read_in_thread(self._plain.all)
 
     async def get(self, name: str, /) -> ScheduleInfo | None:
-        return await look_in_thread(self._plain.get, name)
+        return await read_in_thread(self._plain.get, name)
 
     async def put(
         self,
@@ -94,34 +92,34 @@ class AsyncSchedules:
         missed: Missed = "once",
         overlap: Overlap = "allow",
     ) -> ScheduleInfo:
-        return await change_in_thread(
+        return await write_in_thread(
             self._plain.put, name, draft, cron, every=every, timezone=timezone, missed=missed, overlap=overlap
         )
 
     async def pause(self, name: str, /) -> ScheduleInfo:
-        return await change_in_thread(self._plain.pause, name)
+        return await write_in_thread(self._plain.pause, name)
 
     async def resume(self, name: str, /) -> ScheduleInfo:
-        return await change_in_thread(self._plain.resume, name)
+        return await write_in_thread(self._plain.resume, name)
 
     async def run_now(self, name: str, /) -> Job[Any]:
-        return await change_in_thread(self._plain.run_now, name)
+        return await write_in_thread(self._plain.run_now, name)
 
     async def remove(self, name: str, /) -> None:
-        await change_in_thread(self._plain.remove, name)
+        await write_in_thread(self._plain.remove, name)
 
     async def ticks(self, name: str, /, *, limit: int = 50) -> list[Tick]:
-        return await look_in_thread(self._plain.ticks, name, limit=limit)
+        return await read_in_thread(self._plain.ticks, name, limit=limit)
 
 
 for _method in vars(Schedules).values():
     if callable(_method) and not _method.__name__.startswith("_"):
-        getattr(AsyncSchedules, _method.__name__).__doc__ = _method.__doc__  # said once
+        getattr(AsyncSchedules, _method.__name__).__doc__ = _method.__doc__  # written once
 
 
 def _name(name: str) -> str:
     return validate.key("the name of a schedule", name)
 
 
-def _said(verb: str, name: str) -> AuditAction:
+def _action(verb: str, name: str) -> AuditAction:
     return AuditAction(f"{verb}_schedule", _name(name))

@@ -1,4 +1,4 @@
-"""Waiting for chains: look, sleep until something has ended, look again. Polling stands behind the notification."""
+"""Waiting for chains: read their states, wait until something has ended, read again. Polling backs notifications up."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core.job import Job
-from .._store.flows import control
-from .._store.flows import inspect as look
+from .._store.flows import control, inspect
 from .._store.store import Store
-from .._threads import change_in_thread, look_in_thread
+from .._threads import read_in_thread, write_in_thread
 from ..errors import JobNotFound, WaitTimeout
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
-LONG_LOOK = 0.01  # beyond it the store is given as much rest as it was given work, however often we are woken
+LONG_READ = 0.01  # seconds; a longer read is followed by a rest of the same length, however often notifications come
 
 
 class Chains:
-    """The chains of some jobs, until all of them are over or have failed.
+    """The chains of some jobs, until all of them have ended or failed.
 
-    One look for all of them; those that have ended are not asked for again.
+    One statement reads all of them; those that have ended are not read again.
     """
 
     def __init__(self, store: Store, ids: Sequence[str], timeout: float) -> None:
@@ -34,14 +33,14 @@ class Chains:
         self._pause = FIRST_PAUSE
 
     def watch(self) -> None:
-        """Ask to be told of their end."""
+        """Have the end of each chain notify."""
         self._chains = self._store.run(control.watch, self._ids)
         self._left = list(dict.fromkeys(self._chains.values()))
 
-    def look(self) -> list[Job[Any]] | None:
-        """The last jobs of the chains, in the order of the jobs; None while some are not over."""
+    def read(self) -> list[Job[Any]] | None:
+        """The last job of each chain, in the order of the jobs; None while some have not ended."""
         chains = self._chains
-        ends = self._store.run(look.ends, self._left)
+        ends = self._store.run(inspect.ends, self._left)
         if ends.gone:
             raise JobNotFound(*(id for id in self._ids if chains[id] in ends.gone))
         self._ended |= ends.ended
@@ -53,49 +52,50 @@ class Chains:
             raise WaitTimeout(missing, self._timeout, len(chains))
         return None
 
-    def rest(self, looked_for: float) -> float:
-        """How many seconds to sleep in any case after a look that took so long."""
-        return max(min(looked_for, self._give_up - time.monotonic()), 0.0) if looked_for > LONG_LOOK else 0.0
+    def rest(self, seconds_read: float) -> float:
+        """How many seconds to rest after a read that took so long."""
+        left = self._give_up - time.monotonic()
+        return max(min(seconds_read, left), 0.0) if seconds_read > LONG_READ else 0.0
 
     def pause(self) -> float:
-        """How many seconds to sleep unless woken."""
+        """How many seconds to wait for a notification."""
         pause, self._pause = self._pause, min(self._pause * 1.5, LONGEST_PAUSE)
         return min(pause, max(self._give_up - time.monotonic(), 0.0))
 
 
 def wait_for(store: Store, ids: Sequence[str], timeout: float) -> list[Job[Any]]:
-    """The last jobs of the chains that these belong to, once all of them are over or have failed."""
+    """The last jobs of the chains that these jobs belong to, once all of them have ended or failed."""
     if not ids:
         return []
     chains = Chains(store, ids, timeout)
-    with store.notifier.subscribe("done") as sleeper:
+    with store.notifier.subscribe("done") as subscription:
         chains.watch()
         while True:
-            sleeper.clear()
+            subscription.clear()
             began = time.monotonic()
-            ends = chains.look()
+            ends = chains.read()
             if ends is not None:
                 return ends
             if rest := chains.rest(time.monotonic() - began):
                 time.sleep(rest)
-            sleeper.wait(chains.pause())
+            subscription.wait(chains.pause())
 
 
 async def await_for(store: Store, ids: Sequence[str], timeout: float) -> list[Job[Any]]:
-    """The same for async code. It has a thread only while it looks: those who wait are in nobody's way."""
+    """The same for async code. A wait takes a thread only for each read, so that any number of waits is possible."""
     import asyncio
 
     if not ids:
         return []
     chains = Chains(store, ids, timeout)
-    with store.notifier.subscribe_async("done") as sleeper:
-        await change_in_thread(chains.watch)
+    with store.notifier.subscribe_async("done") as subscription:
+        await write_in_thread(chains.watch)
         while True:
-            sleeper.clear()
+            subscription.clear()
             began = time.monotonic()
-            ends = await look_in_thread(chains.look)
+            ends = await read_in_thread(chains.read)
             if ends is not None:
                 return ends
             if rest := chains.rest(time.monotonic() - began):
                 await asyncio.sleep(rest)
-            await sleeper.wait(chains.pause())
+            await subscription.wait(chains.pause())

@@ -1,4 +1,4 @@
-"""Sessions of the web that were signed out, kept in the store: it outlives a restart, and all processes share it."""
+"""Sessions of the dashboard that were signed out. The store keeps them, so that all processes and restarts know."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from .._store.store import Store
 
 
 class EndedSessions:
-    """What is kept of them: a hash of each, which opens nothing."""
+    """Sessions by their hash, which cannot be used to sign in."""
 
     def __init__(self, store: Callable[[], Store]) -> None:
         self._store = store
 
     def add(self, mark: str, seconds: float) -> None:
-        """This one has ended, which is to be known for so long."""
+        """Keep the hash of a session until the session would have expired."""
         self._store().run(web_sessions.end, mark, seconds)
 
     def has(self, mark: str) -> bool:
-        """Whether this one was signed out."""
         return self._store().run(web_sessions.has_ended, mark)

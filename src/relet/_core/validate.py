@@ -1,10 +1,10 @@
-"""What names, numbers and moments may look like. Each check returns the value that is to be stored."""
+"""Checks of names, numbers, durations and times. Each returns the value that is stored."""
 
 from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from ..errors import InvalidInput
 
@@ -13,29 +13,28 @@ SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,47}", re.ASCII)
 MOST_SECONDS = 10 * 366 * 86400.0  # ten years
 YEAR_2100 = 4_102_444_800.0
 
+Seconds = float | timedelta  # a duration, as callers pass it
+
 
 def name(kind: str, value: object) -> str:
     """A queue's or task's name: letters, digits and _ . : / @ + -, at most 128 of them."""
     if isinstance(value, str) and NAME.fullmatch(value):
         return value
-    shown = repr(value)
-    raise InvalidInput(f"{kind} must be 1 to 128 letters, digits or _ . : / @ + -, not {shown[:80]}")
+    raise InvalidInput(f"{kind} must be 1 to 128 letters, digits or _ . : / @ + -, not {value!r:.80}")
 
 
 def key(kind: str, value: object) -> str:
     """A target or unique key: any printable text of 1 to 512 characters that both stores can hold."""
     if isinstance(value, str) and 1 <= len(value) <= 512 and value.isprintable():
         return value  # isprintable is false for control characters and lone surrogates
-    shown = repr(value)
-    raise InvalidInput(f"{kind} must be 1 to 512 printable characters, not {shown[:80]}")
+    raise InvalidInput(f"{kind} must be 1 to 512 printable characters, not {value!r:.80}")
 
 
 def schema(value: object) -> str:
-    """The name of a PostgreSQL schema; it is quoted wherever it is used all the same."""
+    """The name of a PostgreSQL schema. It is quoted wherever it is used, even so."""
     if isinstance(value, str) and SCHEMA.fullmatch(value):
         return value
-    shown = repr(value)
-    raise InvalidInput(f"a schema is named by 1 to 48 of a-z 0-9 _, not starting with a digit, not {shown[:80]}")
+    raise InvalidInput(f"a schema is named by 1 to 48 of a-z 0-9 _, not starting with a digit, not {value!r:.80}")
 
 
 def whole(kind: str, value: object, low: int, high: int) -> int:
@@ -46,14 +45,16 @@ def whole(kind: str, value: object, low: int, high: int) -> int:
 
 
 def seconds(kind: str, value: object, *, least: float = 0.0, most: float = MOST_SECONDS) -> float:
-    """A duration in seconds."""
+    """A duration in seconds, from a number or a timedelta."""
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
     if isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most:
         return float(value)
     raise InvalidInput(f"{kind} must be seconds from {least:g} to {most:g}, not {value!r}")
 
 
 def moment(kind: str, value: object) -> float:
-    """A moment as seconds since 1970, from an aware datetime."""
+    """A time as seconds since 1970, from an aware datetime."""
     if not isinstance(value, datetime):
         raise InvalidInput(f"{kind} must be a datetime with a timezone, not {value!r}")
     if value.tzinfo is None or value.utcoffset() is None:

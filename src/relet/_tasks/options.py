@@ -1,4 +1,4 @@
-"""What `@app.task(...)` and `task.using(...)` take, each option checked where it is written."""
+"""The options of `@app.task(...)` and `task.using(...)`, each checked where it is written."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from .._core import validate
 from .._core.backoff import Backoff
 from .._core.ids import parse_id
 from .._core.job import Draft, Job, OnBlockerFailure, OnExpired, OnFailure, Policy, Replace
+from .._core.validate import Seconds
 from ..errors import InvalidInput
 
 OnDoubt = Literal["continue", "abort"]
@@ -28,8 +29,8 @@ class TaskOptions(TypedDict, total=False):
     priority: int
     max_attempts: int
     backoff: Backoff
-    lease: float | None  # None: the worker's
-    timeout: float | None
+    lease: Seconds | None  # None: the worker's
+    timeout: Seconds | None
     process: bool
     on_expired: OnExpired
     on_doubt: OnDoubt
@@ -39,16 +40,16 @@ class TaskOptions(TypedDict, total=False):
 
 
 class Options(TypedDict, total=False):
-    """What one job may have of its own: `task.using(target="acct-7", delay=60)`. None stands for "not given"."""
+    """The options of one job: `task.using(target="acct-7", delay=60)`. None is the same as leaving an option out."""
 
     queue: str
     priority: int
     run_at: datetime | None
-    delay: float | None
+    delay: Seconds | None
     target: str | None
     key: str | None
     unique: str | None
-    unique_for: float | None
+    unique_for: Seconds | None
     replace: Replace
     after: Sequence[Reference] | None
     id: str | UUID | None
@@ -56,7 +57,7 @@ class Options(TypedDict, total=False):
     tenant: str | None
     max_attempts: int
     backoff: Backoff
-    timeout: float | None  # None: no timeout, whatever the task says
+    timeout: Seconds | None  # None: no timeout, even if the task has one
     on_expired: OnExpired
     on_failure: OnFailure
     on_blocker_failure: OnBlockerFailure
@@ -69,8 +70,8 @@ def _word(kind: str, allowed: Any) -> Check:
     return lambda value: validate.choice(kind, value, get_args(allowed))
 
 
-def _seconds(kind: str, least: float, most: float = validate.MOST_SECONDS) -> Check:
-    return lambda value: validate.seconds(kind, value, least=least, most=most)
+def _seconds(kind: str, least: float, longest: float = validate.MOST_SECONDS) -> Check:
+    return lambda value: validate.seconds(kind, value, least=least, most=longest)
 
 
 def _or_none(check: Check) -> Check:
@@ -109,7 +110,7 @@ def _replace(value: object) -> Replace:
     raise InvalidInput(f'replace must be True, False or "payload", not {value!r}')
 
 
-def _given(value: Any) -> Any:
+def _unchecked(value: Any) -> Any:
     return value
 
 
@@ -143,38 +144,58 @@ _JOB: dict[str, Check] = {
     "replace": _replace,
     "after": _after,
     "id": parse_id,
-    "connection": _given,  # whether it is one, and of which colour, is for the client to find out
+    "connection": _unchecked,  # the client finds out which driver it belongs to
     "tenant": lambda value: validate.key("tenant", value),
+}
+#: What to write in place of options that other queues have.
+OF_OTHER_QUEUES = {
+    "autoretry_for": "every exception is retried up to max_attempts; raise Fail to stop",
+    "countdown": "use delay=, in seconds",
+    "depends_on": "use after=[job, ...]",
+    "eta": "use run_at=, a datetime with a timezone",
+    "expires": "cancel the job with client.cancel, or check its age in the handler",
+    "job_id": "use id=, a UUIDv7 as new_id() makes them",
+    "max_retries": "use max_attempts=, which counts the first attempt: retries + 1",
+    "queue_name": "use queue=",
+    "retries": "use max_attempts=, which counts the first attempt: retries + 1",
+    "retry_delay": "use backoff=Backoff(base=..., max=...)",
+    "run_after": "use run_at=, a datetime with a timezone, or delay=, in seconds",
+    "schedule_at": "use run_at=, a datetime with a timezone",
+    "schedule_in": "use delay=, in seconds",
+    "task_id": "use id=, a UUIDv7 as new_id() makes them",
+    "time_limit": "use timeout=, in seconds",
 }
 POLICY_OPTIONS = frozenset(field.name for field in structs.fields(Policy))
 
 
 def check_task(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a task, checked; those not given are not in it."""
+    """The options of a task that were passed, checked."""
     return _checked("@app.task", options, _TASK)
 
 
 def check_job(task: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a job, checked, one by one and against each other; those not given are not in it."""
-    given = {name: value for name, value in options.items() if value is not None or name in _ANY_LEVEL}
-    checked = _checked(f"{task}.using()", given, _JOB)
+    """The options of a job that were passed, checked one by one and against each other."""
+    passed = {name: value for name, value in options.items() if value is not None or name in _ANY_LEVEL}
+    checked = _checked(f"{task}.using()", passed, _JOB)
     if not checked.get("delay"):
         checked.pop("delay", None)  # a delay of 0 is none
     if "delay" in checked and "run_at" in checked:
-        raise InvalidInput(f"{task}.using(): run_at says when and delay says in how long; give one of them")
+        raise InvalidInput(f"{task}.using(): run_at says when and delay says in how long; pass one of them")
     if "unique_for" in checked and "unique" not in checked:
-        raise InvalidInput(f"{task}.using(): unique_for is the window of a unique key; give unique as well")
+        raise InvalidInput(f"{task}.using(): unique_for is the window of a unique key; pass unique as well")
     if checked.get("replace") and "unique" not in checked:
-        raise InvalidInput(f"{task}.using(): replace is for the job that has the unique key; give unique as well")
+        raise InvalidInput(f"{task}.using(): replace is for the job that has the unique key; pass unique as well")
     if checked.get("replace") and checked.get("after"):
-        raise InvalidInput(f"{task}.using(): replace and after do not go together: what waits for jobs is not replaced")
+        raise InvalidInput(
+            f"{task}.using(): replace and after cannot be combined: a job that waits for other jobs is not replaced"
+        )
     if checked.get("id") in checked.get("after", ()):
         raise InvalidInput(f"{task}.using(): a job cannot wait for itself")
     return checked
 
 
 def policy_from(base: Policy, checked: Mapping[str, Any]) -> Policy:
-    """A policy with those of the checked options that belong to it."""
+    """A policy with the checked options that belong to it."""
     changes = {name: value for name, value in checked.items() if name in POLICY_OPTIONS}
     return structs.replace(base, **changes) if changes else base
 
@@ -182,7 +203,9 @@ def policy_from(base: Policy, checked: Mapping[str, Any]) -> Policy:
 def _checked(where: str, options: Mapping[str, Any], checks: Mapping[str, Check]) -> dict[str, Any]:
     unknown = sorted(options.keys() - checks.keys())
     if unknown:
-        raise InvalidInput(f"{where} has no option {', '.join(unknown)}; there are {', '.join(sorted(checks))}")
+        hints = [f"{name}: {OF_OTHER_QUEUES[name]}" for name in unknown if name in OF_OTHER_QUEUES]
+        advice = "; ".join(hints) or f"there are {', '.join(sorted(checks))}"
+        raise InvalidInput(f"{where} has no option {', '.join(unknown)}; {advice}")
     try:
         return {name: checks[name](value) for name, value in options.items()}
     except InvalidInput as error:

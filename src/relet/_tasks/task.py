@@ -1,4 +1,4 @@
-"""Tasks: the functions that jobs run. Here a call becomes a draft, which is where the life of a job begins.
+"""Tasks: the functions that jobs run. Here a call becomes a draft.
 
 `@app.task` turns a function into a `Task`. Calling it calls the function; `enqueue`, `aenqueue` and `draft` take the
 same arguments, apart from the `Attempt`, and type checkers know it. `using` gives options for one job and keeps the

@@ -80,12 +80,12 @@ class Execution(Struct, eq=False):
     @property
     def may_have_open_completion(self) -> bool:
         """Whether the handler may have a transaction open in which it completes the job. Settling must not wait."""
-        return not self.has_ended or self.attempt._completed is not None
+        return not self.has_ended or self.attempt._completion.is_unconfirmed
 
     def final_outcome(self, outcome: Outcome) -> Outcome | None:
         """What to settle: what the handler came to, unless it was aborted before. None: the job is lost."""
         match self.attempt.aborted:
-            case None if isinstance(outcome, Succeeded) and self.attempt._completed is not None:
+            case None if isinstance(outcome, Succeeded) and self.attempt._completion.is_unconfirmed:
                 return Raised(ROLLED_BACK)  # unless it turns out that the handler's transaction was committed
             case None:
                 return outcome

@@ -134,7 +134,7 @@ class Heartbeat:
         """A job that its handler has completed in an open transaction cannot be renewed, nor can it be reaped."""
         for lease in renewal.locked:
             execution = self._leases.get(lease)
-            if execution is not None and execution.attempt._completed is not None:
+            if execution is not None and execution.attempt._completion.is_unconfirmed:
                 execution.attempt.deadline = sent + execution.lease_seconds
 
     def _release_orphans(self, leases: Sequence[Lease], in_flight: set[str]) -> None:

@@ -46,7 +46,7 @@ def _plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middlew
     try:
         args, kwargs = ends.arguments_of(task, attempt)
         if attempt.job.blockers and task.takes_attempt:
-            attempt._backing.load_blockers()
+            attempt._runtime.load_blockers()
         if not middlewares:
             _check_deadline(attempt)
             value = task.__wrapped__(*args, **kwargs)
@@ -60,7 +60,7 @@ def _plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middlew
     except BaseException as error:  # SystemExit, too: it is the handler's, not ours
         return _ended_by(error, task, attempt)
     finally:
-        attempt._backing.leave_transactions()
+        attempt._runtime.leave_transactions()
     return ends.of_value(task, attempt, value)
 
 
@@ -105,7 +105,7 @@ async def _async(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[M
     try:
         args, kwargs = ends.arguments_of(task, attempt)
         if attempt.job.blockers and task.takes_attempt:
-            await _call(attempt._backing.load_blockers)
+            await _call(attempt._runtime.load_blockers)
         if not middlewares:
             _check_deadline(attempt)
             value = await task.__wrapped__(*args, **kwargs)

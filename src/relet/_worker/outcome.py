@@ -50,7 +50,7 @@ def arguments_of(task: Task[..., Any], attempt: Attempt) -> tuple[tuple[Any, ...
 
 def of_value(task: Task[..., Any], attempt: Attempt, value: object) -> Outcome:
     """The handler returned. A result that cannot be stored fails the job: it would be no better the next time."""
-    if attempt._completed is not None:
+    if attempt._completion.is_unconfirmed:
         _compare(task, attempt, value)
         return Succeeded()
     if value is None and task.signature.may_return_none:
@@ -71,7 +71,7 @@ def _compare(task: Task[..., Any], attempt: Attempt, value: object) -> None:
     if value is None:
         return
     try:
-        same = attempt._completed == ("" if isinstance(value, Continuation) else task.encode_result(value))
+        same = attempt._completion.result == ("" if isinstance(value, Continuation) else task.encode_result(value))
     except Exception:
         same = False
     if not same:

@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 
 from .. import logs
+from .._attempts.completion import Completion
 from .._core.job import Outcome, Raised
 from .._system import SYSTEM
 from .._tasks.task import Task
@@ -133,7 +134,7 @@ class ChildProcess:
                 if answer.begun:
                     self._began(run)
                 if answer.completing:
-                    attempt._completed = attempt._completed or ""
+                    attempt._completion = Completion(attempt._completion.result or "")
                 if answer.progress is not None:
                     attempt._report(answer.progress)
                 if answer.kind is not None:

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
+from .._attempts.completion import NONE as NOT_COMPLETED
 from .._core.job import Outcome, Released
 from .context import WorkerContext
 from .execution import Execution
@@ -117,7 +118,7 @@ class Slots:
 
     def _hand_over(self, execution: Execution, outcome: Outcome) -> None:
         attempt = execution.attempt
-        if attempt.aborted is None and attempt._completed is None:  # the usual case
+        if attempt.aborted is None and attempt._completion is NOT_COMPLETED:  # the usual case
             self._settler.put(execution, outcome)
             return
         final = execution.final_outcome(outcome)

@@ -20,6 +20,7 @@ from functools import partial
 
 from .._core import validate
 from .._core.job import Released, Snoozed
+from .._core.validate import Seconds
 from .._system import SYSTEM, Event, System
 from ..app import App
 from ..errors import AbortReason, InvalidInput
@@ -41,14 +42,15 @@ from .timers import Timers
 log = logging.getLogger("relet.worker")
 
 DAY = 86400.0
-ABORT_PATIENCE = 1.0  # seconds that an aborted handler has to end before its job is settled without it
-HURRY = 0.3  # the same after a second signal
-JOIN_FOR = 1.0  # seconds that threads have to end
-FLUSH_FOR = 2.0  # seconds that the last settles have
+ABORT_TIMEOUT = 1.0  # seconds that an aborted handler has to end before its job is settled without it
+HURRIED_ABORT_TIMEOUT = 0.3  # the same after a second signal
+JOIN_TIMEOUT = 1.0  # seconds that threads have to end
+FLUSH_TIMEOUT = 2.0  # seconds that the last settles have
 MAX_CONNECTIONS = 30
 CHILD_STARTS_WITHIN = 30.0  # seconds that do not count against a timeout
-IDLE_FOR = 0.2  # seconds: what is that near counts as now
-IDLE_WITHIN = 5.0  # seconds: then what is due and cannot be had, as somebody has it locked, is not waited for
+IDLE_FOR = 0.2  # seconds: a job that is due within them counts as due now
+IDLE_WITHIN = 5.0  # seconds to wait for due jobs that are locked
+NAMED_AT_STOP = 5  # running jobs that the log names when the worker stops
 MIB = 1024 * 1024
 
 
@@ -70,23 +72,25 @@ class Worker:
         *,
         queues: Queues | None = None,
         concurrency: int = 10,
-        lease: float = 30.0,
-        shutdown_timeout: float = 300.0,
-        poll_interval: float = 1.0,
-        rest: float = 0.0,
+        lease: Seconds = 30.0,
+        shutdown_timeout: Seconds = 300.0,
+        poll_interval: Seconds = 1.0,
+        rest: Seconds = 0.0,
         tenants: Mapping[str, int] | None = None,
         max_jobs: int | None = None,
         max_rss: int | None = None,
-        keep_finished: float = 7 * DAY,
-        keep_failed: float = 30 * DAY,
+        keep_finished: Seconds = 7 * DAY,
+        keep_failed: Seconds = 30 * DAY,
         name: str | None = None,
     ) -> None:
         if not app.tasks:
-            raise InvalidInput("this app has no tasks, so that a worker has nothing to do; are their modules imported?")
+            raise InvalidInput(
+                "this app has no tasks, so a worker has nothing to do; import the modules that define them"
+            )
         for task in app.tasks.values():
             check_importable(task)
         self.name = validate.key("name", name or socket.gethostname())
-        self.id = ""  # by which the store knows it: made when it runs, so that no two are alike
+        self.id = ""  # its name in the store: made when it runs, so that no two workers share one
         self._app = app
         self._shutdown_timeout = validate.seconds("shutdown_timeout", shutdown_timeout)
         self._max_jobs = None if max_jobs is None else validate.whole("max_jobs", max_jobs, 1, 2**62)
@@ -116,23 +120,23 @@ class Worker:
         self._stops = 0
         self._stopping = self._system.event()
         self._hurrying = self._system.event()
-        self.finished = self._system.event()  # everything is settled, or given up
+        self.finished = self._system.event()  # every job is settled or given up
         self.returned = self._system.event()  # and the event loop has noticed
-        self.has_done_its_share = False  # it stops because of max_jobs or max_rss, and may be replaced
-        self.left_behind = 0  # jobs that could not be settled or given back in the end
+        self.reached_limit = False  # it stops because of max_jobs or max_rss, and may be replaced
+        self.left_behind = 0  # jobs that could be neither settled nor released
         self._failure: BaseException | None = None
         self._on_loop: OnLoop | None = None
         self._in_threads = InThreads(self._begin, app.middlewares)
         self._in_processes = InProcesses(self._begin, began=self._limit_time)
 
     async def run(self, *, until_idle: bool = False) -> None:
-        """Work until `stop` was called and everything is in order. Async handlers run on this event loop.
+        """Work until `stop` was called and every job is settled. Async handlers run on this event loop.
 
-        `until_idle` stops by itself once nothing is left that could run now; jobs whose time is ahead are not waited
-        for. Good for tests, and for work that a scheduler starts.
+        With `until_idle` the worker stops once no job is left that could run now; it does not wait for jobs that are
+        due later. Useful in tests, and for work that a scheduler starts.
         """
         if self._on_loop is not None:
-            raise InvalidInput("a worker runs once; make another")
+            raise InvalidInput("a worker runs once; create another one")
         loop = asyncio.get_running_loop()
         over = asyncio.Event()
         self.id = f"{self.name}:{os.getpid()}:{secrets.token_hex(4)}"
@@ -140,8 +144,7 @@ class Worker:
         on_end = partial(loop.call_soon_threadsafe, over.set)
         self._system.spawn("worker", partial(self._live, on_end, until_idle))
         try:
-            with frozen_heap():
-                await self._wait_for(over)
+            await self._wait_for(over)
         finally:
             self.returned.set()
             for tenant in self._slots:
@@ -150,7 +153,7 @@ class Worker:
             raise self._failure
 
     async def _wait_for(self, over: asyncio.Event) -> None:
-        """Who cancels this wants the worker to end at once, and in order."""
+        """Cancelling the task stops the worker at once, but in order."""
         try:
             await over.wait()
         except asyncio.CancelledError:
@@ -160,7 +163,7 @@ class Worker:
             raise
 
     def stop(self) -> None:
-        """Take no more jobs, let those that run come to their end within the grace. Said again: give them up now."""
+        """Claim no more, and let running jobs end within `shutdown_timeout`. Called again: release them now."""
         self._stops += 1
         self._stopping.set()
         if self._stops > 1:
@@ -168,23 +171,21 @@ class Worker:
 
     @property
     def tenants(self) -> list[str | None]:
-        """Whose jobs it runs; None stands for the app's own store."""
+        """The tenants whose jobs it runs; None is the store of the app itself."""
         return list(self._slots)
 
     @property
     def is_stuck(self) -> bool:
-        """Whether handlers go on although they were told to stop."""
+        """Whether handlers still run although they were aborted."""
         return any(session.running for session in self._sessions)
 
     def _live(self, on_end: Callable[[], object], until_idle: bool) -> None:
         """The life of the worker, in a thread that no handler can block."""
         try:
             self._start()
-            while not self._stopping.wait(IDLE_FOR / 4 if until_idle else 1.0):
-                self._check_memory()
-                if until_idle and self._is_idle():
-                    break
-            self._drain()
+            with frozen_heap():
+                self._supervise(until_idle)
+                self._drain()
         except BaseException as error:
             self._failure = error
         finally:
@@ -192,22 +193,29 @@ class Worker:
                 self._close()
             finally:
                 self.finished.set()
-                with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                with suppress(RuntimeError):  # the event loop is closed, so `run` is gone
                     on_end()
 
+    def _supervise(self, until_idle: bool) -> None:
+        """Wait until the worker is stopped, or has reached a limit."""
+        while not self._stopping.wait(IDLE_FOR / 4 if until_idle else 1.0):
+            self._check_memory()
+            if until_idle and self._is_idle():
+                return
+
     def _is_idle(self) -> bool:
-        """Nothing was found for a while; and, as a while is nothing on a busy machine, the store says so too."""
+        """Claims have found nothing for a while, and the store confirms it: a busy machine may just be slow."""
         sessions = self._sessions
         if not all(session.has_been_idle_for(IDLE_FOR) for session in sessions):
             return False
         return all(self._has_nothing_left(session) for session in sessions)
 
     def _has_nothing_left(self, session: StoreSession) -> bool:
-        """What is due but locked is waited for for a while; expired leases for as long as the grace lasts, too."""
-        patience = IDLE_WITHIN
+        """Wait a while for jobs that are due but locked; for expired leases, also for the grace after an outage."""
+        wait = IDLE_WITHIN
         if session.maintenance.has_expired_leases(self._stopping):
-            patience += max(self._settings.lease / BEATS_PER_LEASE, MIN_GRACE)
-        return session.has_been_idle_for(patience) or session.has_nothing_left(self._stopping)
+            wait += max(self._settings.lease / BEATS_PER_LEASE, MIN_GRACE)
+        return session.has_been_idle_for(wait) or session.has_nothing_left(self._stopping)
 
     def _start(self) -> None:
         quarantine = Quarantine(self._system)
@@ -221,7 +229,7 @@ class Worker:
             session.start()
         slots = sum(session.slots for session in self._sessions)
         about = (self.id, slots, len(self._app.tasks), self._app._store().where)
-        log.info("worker %s: %d slots, %d tasks, %s", *about, extra={"worker": self.id})
+        log.info("Worker %s started: %d slots, %d tasks, %s", *about, extra={"worker": self.id})
         self._app.events.tell(WorkerStarted(worker=self.id, slots=slots))
 
     def _open_sessions(self, quarantine: Quarantine) -> list[StoreSession]:
@@ -250,11 +258,11 @@ class Worker:
         return min((producers + 5) * len(self._slots), MAX_CONNECTIONS)
 
     def _begin(self, run: Execution, here: object = None) -> bool:
-        """A run has got a slot: start it where it belongs. True if that is where we are: then whoever calls does."""
+        """Start an execution that has a slot. True if its executor is `here`: then the caller starts it."""
         self._started += 1
         if self._max_jobs is not None and self._started >= self._max_jobs and not self._stopping.is_set():
-            log.info("%d jobs were started: stopping, as told by max_jobs", self._started)
-            self.has_done_its_share = True
+            log.info("Stopping: max_jobs is reached (%d jobs started)", self._started)
+            self.reached_limit = True
             self._stopping.set()
         task = run.task
         if run.job.policy.timeout is not None:
@@ -267,68 +275,76 @@ class Worker:
             return True
         try:
             executor.start(run)
-        except Exception as error:  # no more threads to be had, or the event loop is closed
-            log.error("%s %s could not be started: %s", task.name, run.job.id, error, extra=run.log_fields)
+        except Exception as error:  # no thread can be started, or the event loop is closed
+            log.error("Could not start %s %s: %s", task.name, run.job.id, error, extra=run.log_fields)
             following = run.slots.ended(run, Snoozed(1.0))
             if following is not None:
                 self._begin(following)
         return False
 
     def _limit_time(self, run: Execution, more: float = 0.0) -> None:
-        """From now on it has so much time, and no more."""
+        """Start the timeout of an execution, if it has one."""
         timeout = run.job.policy.timeout
         if timeout is not None:
             moment = self._now() + timeout + more
             run.timers = (*run.timers, self._timers.at(moment, partial(self._end, run, "timeout")))
 
     def _end(self, run: Execution, reason: AbortReason) -> float | None:
-        """Abort a run; called again a little later, settle it if it has not ended. Its slot it keeps until it does."""
+        """Abort an execution. Called again later, settle it if it has not ended. It keeps its slot until then."""
         if run.abort(reason):
             log.warning("%s %s: aborted (%s)", run.task.name, run.job.id, reason, extra=run.log_fields)
-            # It is no longer renewed, so that the lease must not run out before.
-            return self._now() + min(ABORT_PATIENCE, run.lease_seconds / BEATS_PER_LEASE)
+            # It is no longer renewed, so it must be settled before the lease expires.
+            return self._now() + min(ABORT_TIMEOUT, run.lease_seconds / BEATS_PER_LEASE)
         if not run.has_ended and not run.is_settling:
             run.slots.settle(run, Released())
         return None
 
     def _end_in_doubt(self, run: Execution) -> float | None:
-        """Nobody can tell whether the lease is still ours, and the task wants to know."""
+        """The lease may be lost, and the task aborts in that case."""
         if self._now() < run.attempt.deadline:
             return run.attempt.deadline  # it was renewed
         return self._end(run, "in_doubt")
 
     def _check_memory(self) -> None:
         if self._max_rss is not None and (used := resident_bytes() // MIB) > self._max_rss:
-            log.info("%d MiB are in use: stopping, as told by max_rss", used)
-            self.has_done_its_share = True
+            log.info("Stopping: max_rss is reached (%d MiB in use)", used)
+            self.reached_limit = True
             self._stopping.set()
 
     def _drain(self) -> None:
-        """No more claims. What runs has the grace to end, then a moment to notice that it is over."""
+        """Claim no more. Running jobs have `shutdown_timeout` to end, then they are aborted and released."""
         self._app.events.tell(WorkerStopping(worker=self.id))
         for session in self._sessions:
             session.drain()
-        running = sum(session.running for session in self._sessions)
-        said = (self.id, running, self._shutdown_timeout)
-        log.info("worker %s: stopping; %d jobs are running and have %g s to end", *said, extra={"worker": self.id})
+        self._log_stopping()
         self._wait_for_claims()
         self._wait_until_empty(self._shutdown_timeout, self._hurrying)
         runs = [run for session in self._sessions for run in session.executions() if not run.is_settling]
         for run in runs:
             run.abort("shutdown")
-        self._wait_until_empty(HURRY if self._hurrying.is_set() else ABORT_PATIENCE)
+        self._wait_until_empty(HURRIED_ABORT_TIMEOUT if self._hurrying.is_set() else ABORT_TIMEOUT)
         for run in runs:
             if not run.has_ended and not run.is_settling:
-                log.warning("%s %s: given back, as it does not end", run.task.name, run.job.id, extra=run.log_fields)
+                log.warning("%s %s: released, because it does not end", run.task.name, run.job.id, extra=run.log_fields)
                 run.slots.settle(run, Released())
-        self._wait_until_empty(FLUSH_FOR)
+        self._wait_until_empty(FLUSH_TIMEOUT)
         self.left_behind = sum(len(session.executions()) for session in self._sessions)
         if self.left_behind:
-            log.error("%d jobs could not be settled: their leases will run out", self.left_behind)
+            log.error("%d jobs could not be settled: their leases will expire", self.left_behind)
+
+    def _log_stopping(self) -> None:
+        running = [one for session in self._sessions for one in session.executions() if one.started_at]
+        named = ", ".join(f"{one.job.task} {one.job.id[-6:]}" for one in running[:NAMED_AT_STOP])
+        more = ", ..." if len(running) > NAMED_AT_STOP else ""
+        if running:
+            text = "Stopping: %d jobs still running (%s%s), waiting up to %g s. Stop again to give them back now."
+            log.info(text, len(running), named, more, self._shutdown_timeout, extra={"worker": self.id})
+        else:
+            log.info("Stopping: no jobs are running", extra={"worker": self.id})
 
     def _wait_for_claims(self) -> None:
-        """What is claimed at this moment goes back; should the answer not come, it is given up."""
-        give_up = self._now() + FLUSH_FOR
+        """Wait for the replies to claims under way: those jobs are released. If a reply does not come, stop waiting."""
+        give_up = self._now() + FLUSH_TIMEOUT
         while any(session.is_claiming for session in self._sessions) and self._now() < give_up:
             self._system.sleep(0.005)
 
@@ -342,11 +358,11 @@ class Worker:
     def _close(self) -> None:
         for session in self._sessions:
             session.stop()
-        give_up = self._now() + JOIN_FOR
+        give_up = self._now() + JOIN_TIMEOUT
         for session in self._sessions:
             session.close(give_up)
         self._timers.stop()
         self._in_processes.close()
         if self._failure is None:
-            log.info("worker %s: stopped", self.id, extra={"worker": self.id})
+            log.info("Stopped", extra={"worker": self.id})
             self._app.events.tell(WorkerStopped(worker=self.id))

@@ -1,0 +1,116 @@
+"""What a handler does once over all its attempts: steps, sleeps and waits for signals. The store keeps them."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Any, TypeVar, cast
+
+from .._core import payload, validate
+from .._store.flows import completion as flows
+from .._store.flows.completion import Kept
+from .._store.store import Store
+from .._tasks.codec import converter, plain_value, refuse_what_changes, result_converter
+from .._tasks.task import Task
+from .._threads import DaemonThreadPool
+from ..errors import InvalidInput, LeaseLost, SignalTimeout, Suspended
+from .attempt import Attempt
+
+R = TypeVar("R")
+
+call_in_thread = DaemonThreadPool("relet-handler").call
+
+
+class Steps:
+    """The kept steps of one job, as one attempt uses them. `is_blocked`: a transaction of the handler is open, for
+    which a new step would wait."""
+
+    def __init__(self, store: Store, task: Task[..., Any], attempt: Attempt, is_blocked: Callable[[], bool]) -> None:
+        self._store = store
+        self._task = task
+        self._attempt = attempt
+        self._lease = attempt.job.lease
+        self._is_blocked = is_blocked
+        self._kept: dict[tuple[str, str], Kept] | None = None  # by kind and name
+        self._read_at = 0.0  # when those were read, on the monotonic clock
+        self._waits: Counter[str] = Counter()  # how often this attempt has waited, by name
+
+    def step(self, name: str, call: Callable[[], R], function: Callable[..., Any]) -> R:
+        """The kept result, or call and keep."""
+        kept = self._find("step", name) or self._keep("step", name, self._text(name, call(), function))
+        return cast(R, self._result(name, kept.result, function))
+
+    async def astep(self, name: str, call: Callable[[], Awaitable[R]], function: Callable[..., Any]) -> R:
+        kept = await call_in_thread(self._find, "step", name)
+        if kept is None:
+            text = self._text(name, await call(), function)
+            kept = await call_in_thread(self._keep, "step", name, text)
+        return cast(R, self._result(name, kept.result, function))
+
+    def sleep(self, name: str, seconds: float) -> None:
+        """Return if the time is over, else suspend the attempt until then."""
+        kept = self._find("sleep", name) or self._keep("sleep", name, seconds=seconds)
+        if (left := self._left(kept)) > 0:
+            raise Suspended(left)
+
+    def wait_for(self, name: str, kind: Any, timeout: float | None) -> Any:
+        """The value of a signal that was sent, else suspend the attempt until it is, or until the timeout."""
+        missed = SignalTimeout(self._lease.id, name, timeout or 0.0)
+        self._waits[name] += 1
+        this = name if self._waits[name] == 1 else f"{name}\x1f{self._waits[name]}"  # a handler may wait again
+        if self._find("missed", this):
+            raise missed
+        value = self._store.run(flows.signal_of, self._lease.id, name)
+        if value is not None:
+            return converter(kind)(value, f"signal {name!r} of job {self._lease.id}")
+        if timeout is None:
+            raise Suspended(validate.MOST_SECONDS, name)
+        wait = self._find("wait", this) or self._keep("wait", this, seconds=timeout)
+        if (left := self._left(wait)) > 0:
+            raise Suspended(left, name)
+        self._keep("missed", this)  # a signal that is sent later does not count: every attempt sees the same
+        raise missed
+
+    def _find(self, kind: str, name: str) -> Kept | None:
+        if self._kept is None:  # the first attempt has none
+            self._kept = self._store.run(flows.steps, self._lease.id) if self._attempt.version > 1 else {}
+            self._read_at = time.monotonic()
+        found = self._kept.get((kind, name))
+        if found is None and self._is_blocked():
+            raise InvalidInput(
+                f"{kind} {name!r} of {self._task.name}: steps, sleeps and waits have their own transactions, and would "
+                "wait for the one that is open here; use them before attempt.transaction() and attempt.succeed()"
+            )
+        return found
+
+    def _keep(self, kind: str, name: str, text: str | None = None, seconds: float | None = None) -> Kept:
+        kept = self._store.run(flows.keep, self._lease, kind, name, text, seconds)
+        if kept is None:
+            raise LeaseLost(self._lease.id, "keep a step of")
+        assert self._kept is not None  # noqa: S101
+        self._kept[kind, name] = kept._replace(left=kept.left + time.monotonic() - self._read_at)
+        return self._kept[kind, name]
+
+    def _left(self, kept: Kept) -> float:
+        """Seconds of a wait that are left now. The store's figure counts from when all steps were read."""
+        return kept.left - (time.monotonic() - self._read_at)
+
+    def _result(self, name: str, text: str | None, function: Callable[..., Any]) -> Any:
+        """The result as it is read from the store, the first time as well: every attempt sees the same."""
+        while isinstance(function, partial):
+            function = function.func
+        return result_converter(function)(text or "null", self._label(name))
+
+    def _text(self, name: str, value: object, function: Callable[..., Any]) -> str:
+        """What is kept. A value that the next attempt could not read is refused: it would fail every time."""
+        if isinstance(value, Coroutine):
+            value.close()
+            raise InvalidInput(f"{self._label(name)} is a coroutine function: write `await attempt.astep(...)`")
+        text = payload.encode(value, path=self._label(name), limit=self._task.app.payload_limit, hook=plain_value)
+        refuse_what_changes(value, self._result(name, text, function), self._label(name))
+        return text
+
+    def _label(self, name: str) -> str:
+        return f"step {name!r} of {self._task.name}"

@@ -1,0 +1,65 @@
+"""The limits of a queue, as `client.limit_queue` takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, Struct, UnsetType
+
+from .._core import validate
+from .._core.validate import Seconds
+from ..errors import InvalidInput
+
+
+class QueueLimits(Struct, frozen=True, kw_only=True):
+    """What to change: UNSET stays as it is, None removes a limit."""
+
+    queue: str | None
+    max_running: int | UnsetType | None = UNSET
+    rate: int | UnsetType | None = UNSET
+    per: Seconds | None = None
+    key: str | None = None
+    fair: bool | None = None
+
+    def checked(self) -> dict[str, Any]:
+        """The arguments of the flow `set_queue`."""
+        self._check()
+        queue = "*" if self.queue is None else validate.name("queue", self.queue)
+        arguments: dict[str, Any] = {"queue": queue, "fair": self.fair}
+        if self.max_running is not UNSET:
+            number = self.max_running
+            arguments["max_running"] = None if number is None else _number("max_running", number)
+        if self.rate is not UNSET:
+            number = None if self.rate is None else _number("rate", self.rate)
+            seconds = 1.0 if self.per is None else validate.seconds("per", self.per, least=0.001)
+            arguments["rate"] = ("" if self.key is None else validate.key("key", self.key), number, seconds)
+        return arguments
+
+    def details(self) -> dict[str, Any]:
+        """For the audit trail: what was set, and None for what was removed."""
+        values = {
+            "max_running": self.max_running,
+            "rate": self.rate,
+            "per": self.per,
+            "key": self.key,
+            "fair": self.fair,
+        }
+        removed = {name: None for name in ("max_running", "rate") if values[name] is None}
+        return removed | {name: value for name, value in values.items() if value is not None and value is not UNSET}
+
+    def _check(self) -> None:
+        if self.max_running is UNSET and self.rate is UNSET and self.fair is None:
+            raise InvalidInput("limit_queue needs something to set: max_running, rate with per, or fair")
+        has_rate = self.rate is not UNSET and self.rate is not None
+        if has_rate != (self.per is not None):
+            raise InvalidInput("a rate is so many jobs in so many seconds: pass rate and per, as in rate=100, per=60")
+        if self.rate is UNSET and self.key is not None:
+            raise InvalidInput("key is for a rate: pass rate and per as well")
+        if self.queue is None and (self.key is not None or self.fair is not None):
+            raise InvalidInput("key and fair need a queue; rates for all queues together have no keys")
+        if self.fair is not None and not isinstance(self.fair, bool):
+            raise InvalidInput(f"fair must be True or False, not {self.fair!r}")
+
+
+def _number(name: str, value: Any) -> int:
+    return validate.whole(name, value, 0, 1_000_000)
