@@ -20,15 +20,15 @@ PATIENCE = 20.0
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\x1b\][^\x07]*\x07")
 HOME = "\x1b[H"
 ALTERNATE, ORDINARY = "\x1b[?1049h", "\x1b[?1049l"
-CURSOR_HIDDEN, CURSOR_SHOWN = "\x1b[?25l", "\x1b[?25h"
+CURSOR_HIDDEN, CURSOR_VISIBLE = "\x1b[?25l", "\x1b[?25h"
 
 
 class OnTerminal:
-    """`relet ...` on a terminal of its own, which it controls: Ctrl-C reaches it as it would from a keyboard."""
+    """`relet ...` on a new controlling terminal: Ctrl-C reaches it as it would from a keyboard."""
 
     def __init__(
         self,
-        place: Path,
+        folder: Path,
         *arguments: str,
         size: tuple[int, int] = (80, 24),
         program: tuple[str, ...] = ("-m", "relet"),
@@ -40,13 +40,13 @@ class OnTerminal:
         name = os.ttyname(self._slave)
         # The shell leads a new session, so that the terminal which it opens first becomes the session's own.
         start = f'exec "$@" <{name} >{name} 2>&1'
-        given = {name: value for name, value in os.environ.items() if name not in ("RELET_URL", "NO_COLOR")}
+        environment = {name: value for name, value in os.environ.items() if name not in ("RELET_URL", "NO_COLOR")}
         self.process = subprocess.Popen(
             ["/bin/sh", "-c", start, "sh", sys.executable, *program, *arguments],
-            cwd=place,
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             start_new_session=True,
-            env={**given, "TERM": "xterm-256color"},
+            env={**environment, "TERM": "xterm-256color"},
         )
 
     def __enter__(self) -> OnTerminal:

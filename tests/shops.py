@@ -36,10 +36,10 @@ def pair(left: object, right: object = None) -> None: ...
 class CliShop:
     """A directory with an app."""
 
-    def __init__(self, place: Path, url: str, schema: str = "relet") -> None:
-        self.place = place
+    def __init__(self, folder: Path, url: str, schema: str = "relet") -> None:
+        self.folder = folder
         text = SHOP.format(url=url, schema=schema)
-        (place / "shop.py").write_text(text)
+        (folder / "shop.py").write_text(text)
         namespace: dict[str, Any] = {"__name__": "shop"}
         exec(text, namespace)  # noqa: S102 - it is the text above
         self.app: App = namespace["app"]
@@ -61,8 +61,8 @@ class CliShop:
 
 
 @contextmanager
-def a_cli_shop(place: Path, url: str, schema: str = "relet") -> Iterator[CliShop]:
-    shop = CliShop(place, url, schema)
+def a_cli_shop(folder: Path, url: str, schema: str = "relet") -> Iterator[CliShop]:
+    shop = CliShop(folder, url, schema)
     try:
         shop.client.migrate()
         yield shop
@@ -80,8 +80,8 @@ def shop(tmp_path: Path) -> Iterator[CliShop]:
 @pytest.fixture(scope="module")
 def still_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CliShop]:
     """A shop in which nothing is done: it has one job, that is queued, for the tests of a module."""
-    place = tmp_path_factory.mktemp("still")
-    with a_cli_shop(place, f"sqlite:///{place / 'jobs.db'}") as made:
+    folder = tmp_path_factory.mktemp("still")
+    with a_cli_shop(folder, f"sqlite:///{folder / 'jobs.db'}") as made:
         made.many(1)
         yield made
         assert [str(job.state) for job in made.client.jobs().jobs] == ["queued"], "something was done"

@@ -301,7 +301,7 @@ def test_relet_bench_takes_an_app_and_prints_a_table(tmp_path: Path, monkeypatch
         (["mysql://db"], 2, "starts with sqlite:// or postgresql://"),
         (["--jobs", "1"], 2, "--jobs must be a whole number from 100"),
         (["--processes", "0"], 2, "--processes must be a whole number from 1"),
-        (["nowhere:app"], 1, "there is no module 'nowhere'"),
+        (["nowhere:app"], 1, "Cannot find module 'nowhere'."),
         (["sqlite:////no/such/folder/x.db"], 1, "Cannot make a scratch folder in /no/such/folder"),
         (["postgresql://reader:secret@127.0.0.1:1/db"], 1, "cannot connect to postgresql://reader@127.0.0.1:1/db"),
     ],

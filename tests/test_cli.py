@@ -1,4 +1,4 @@
-"""What the command line says, and the codes that it exits with."""
+"""Output and exit codes of the command line."""
 
 # ruff: noqa: F811 (fixtures are imported, and asked for by their names)
 
@@ -30,12 +30,12 @@ FORKS = """
 import json, os, sys
 from relet._cli import main
 for line in sys.stdin:
-    place, *arguments = json.loads(line)
+    folder, *arguments = json.loads(line)
     if os.fork() == 0:
-        os.chdir(place)
-        said = os.open("said", os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+        os.chdir(folder)
+        printed = os.open("said", os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
         piped = os.open("piped" if os.path.exists("piped") else os.devnull, os.O_RDONLY)
-        os.dup2(piped, 0), os.dup2(said, 1), os.dup2(said, 2)
+        os.dup2(piped, 0), os.dup2(printed, 1), os.dup2(printed, 2)
         sys.stdin = open(0)
         sys.argv = ["relet", *arguments]
         main(arguments)
@@ -44,25 +44,25 @@ for line in sys.stdin:
 
 
 class CommandLine:
-    """What is typed, and what comes of it."""
+    """Runs commands, and returns their exit codes and output."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
-    def __call__(self, place: Path, *arguments: str) -> tuple[int, str]:
-        """The exit code, and all that was said."""
+    def __call__(self, folder: Path, *arguments: str) -> tuple[int, str]:
+        """The exit code, and the output."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        print(json.dumps([str(place), *arguments]), file=self._process.stdin, flush=True)
-        return int(self._process.stdout.readline()), (place / "said").read_text()
+        print(json.dumps([str(folder), *arguments]), file=self._process.stdin, flush=True)
+        return int(self._process.stdout.readline()), (folder / "said").read_text()
 
-    def refusal(self, place: Path, *arguments: str, codes: tuple[int, ...] = (1, 2)) -> str:
-        """The sentence after which it gave up; what was logged before that is not looked at."""
-        code, said = self(place, *arguments)
-        lines = [line for line in said.splitlines() if not TEXT_LINE.fullmatch(line)]
-        assert code in codes, said
-        assert lines[0].startswith("relet: "), said
-        assert all(line.startswith("\t") for line in lines[1:]), said  # the database's own words may go on
+    def refusal(self, folder: Path, *arguments: str, codes: tuple[int, ...] = (1, 2)) -> str:
+        """The error message of a command that fails; log lines before it are ignored."""
+        code, printed = self(folder, *arguments)
+        lines = [line for line in printed.splitlines() if not TEXT_LINE.fullmatch(line)]
+        assert code in codes, printed
+        assert lines[0].startswith("relet: "), printed
+        assert all(line.startswith("\t") for line in lines[1:]), printed  # the message of the database may continue
         return lines[0]
 
 
@@ -83,39 +83,39 @@ def typed() -> Iterator[CommandLine]:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with an app at which programs look without doing anything there."""
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with an app that the tests do not change."""
     made = tmp_path_factory.mktemp("shop")
     write_app(made, "sqlite:///relet.db")
     return made
 
 
-def write_app(place: Path, url: str, schema: str = "relet") -> None:
-    (place / "shop.py").write_text(APP.format(url=url, schema=schema))
+def write_app(folder: Path, url: str, schema: str = "relet") -> None:
+    (folder / "shop.py").write_text(APP.format(url=url, schema=schema))
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("name", "printed"),
     [
-        ("nosuch:app", "there is no module 'nosuch' to import; the working directory is"),
-        ("shop:ap", "module shop has no ap; did you mean shop:app?"),
-        ("shop:HERE", "shop:HERE is PosixPath, not a relet App; there is shop:app"),
-        ("shop.py", "an app is named as module:attribute, as in shop:app, not 'shop.py'"),
-        ("./shop.py:app", "as in shop:app, not './shop.py:app'"),
-        ("", "as in shop:app, not ''"),
+        ("nosuch:app", "Cannot find module 'nosuch'. Python searches the working directory first, which is /"),
+        ("shop:ap", "Module shop has no ap. Did you mean shop:app?"),
+        ("shop:HERE", "shop:HERE is of type PosixPath, not a relet App. Available: shop:app."),
+        ("shop.py", "Name the app as module:attribute, such as shop:app, not 'shop.py'."),
+        ("./shop.py:app", "such as shop:app, not './shop.py:app'."),
+        ("", "such as shop:app, not ''."),
     ],
 )
-def test_an_app_that_is_not_there_is_explained(typed: CommandLine, place: Path, given: str, said: str) -> None:
-    assert said in typed.refusal(place, "worker", given)
+def test_an_app_that_is_not_there_is_explained(typed: CommandLine, folder: Path, name: str, printed: str) -> None:
+    assert printed in typed.refusal(folder, "worker", name)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "printed"),
     [
-        ("import nosuchlibrary", r"importing broken failed: ModuleNotFoundError: .*nosuchlibrary.* \(.*broken.py:1\)"),
-        ("\n1 / 0", r"importing broken failed: ZeroDivisionError: division by zero \(.*broken.py:2\)"),
-        ("def f(:", r"importing broken failed: SyntaxError: .*broken.py"),
-        ("import sys\nsys.exit(7)", r"importing broken failed: SystemExit: 7 \(.*broken.py:2\)"),
+        ("import nosuchlibrary", r"Importing broken failed: ModuleNotFoundError: .*nosuchlibrary.* \(.*broken.py:1\)"),
+        ("\n1 / 0", r"Importing broken failed: ZeroDivisionError: division by zero \(.*broken.py:2\)"),
+        ("def f(:", r"Importing broken failed: SyntaxError: .*broken.py"),
+        ("import sys\nsys.exit(7)", r"Importing broken failed: SystemExit: 7 \(.*broken.py:2\)"),
         (
             "from relet import App\napp = App()\n@app.task(name='a')\ndef one() -> None: ...\n"
             "@app.task(name='a')\ndef two() -> None: ...\n",
@@ -125,23 +125,23 @@ def test_an_app_that_is_not_there_is_explained(typed: CommandLine, place: Path, 
         ("from relet import App\napp = App('mysql://x')", "starts with sqlite:// or postgresql://"),
     ],
 )
-def test_a_module_that_is_wrong_is_explained(typed: CommandLine, tmp_path: Path, text: str, said: str) -> None:
+def test_a_module_that_is_wrong_is_explained(typed: CommandLine, tmp_path: Path, text: str, printed: str) -> None:
     (tmp_path / "broken.py").write_text(text)
-    assert re.search(said, typed.refusal(tmp_path, "worker", "broken:app"))
+    assert re.search(printed, typed.refusal(tmp_path, "worker", "broken:app"))
 
 
-def test_a_module_that_a_package_lacks_is_named(typed: CommandLine, place: Path) -> None:
-    (place / "parts").mkdir()
-    assert "there is no module 'parts.jobs' to import" in typed.refusal(place, "worker", "parts.jobs:app")
+def test_a_module_that_a_package_lacks_is_named(typed: CommandLine, folder: Path) -> None:
+    (folder / "parts").mkdir()
+    assert "Cannot find module 'parts.jobs'." in typed.refusal(folder, "worker", "parts.jobs:app")
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "printed"),
     [
-        (("-q", "billing=many"), "--queue billing=many: the slots must be a number, as in --queue billing=4"),
+        (("-q", "billing=many"), "--queue billing=many: slots must be a number, such as --queue billing=4"),
         (("-q", "billing=0"), "the slots of queue billing must be a whole number from 1 to 10000, not 0"),
         (("-q", "two words"), "queue must be 1 to 128 letters"),
-        (("--tenant", "acme"), "--tenant acme: say how many slots it gets, as in --tenant acme=4"),
+        (("--tenant", "acme"), "--tenant acme needs a number of slots, such as --tenant acme=4"),
         (("--tenant", "Acme!=2"), "named by 1 to 48 of a-z 0-9 _"),
         (("-c", "0"), "concurrency must be a whole number from 1 to 10000, not 0"),
         (("--processes", "0"), "--processes must be from 1 to 1000, not 0"),
@@ -151,20 +151,20 @@ def test_a_module_that_a_package_lacks_is_named(typed: CommandLine, place: Path)
     ],
 )
 def test_an_argument_that_makes_no_sense_is_explained(
-    typed: CommandLine, place: Path, options: tuple[str, ...], said: str
+    typed: CommandLine, folder: Path, options: tuple[str, ...], printed: str
 ) -> None:
-    assert said in typed.refusal(place, "worker", "shop:app", *options)
+    assert printed in typed.refusal(folder, "worker", "shop:app", *options)
 
 
 @pytest.mark.parametrize("options", [("-q", "billing=many"), ("--tenant", "acme"), ("-c", "0"), ("--processes", "0")])
 def test_wrong_arguments_exit_with_the_code_that_help_says(
-    typed: CommandLine, place: Path, options: tuple[str, ...]
+    typed: CommandLine, folder: Path, options: tuple[str, ...]
 ) -> None:
-    assert typed(place, "worker", "shop:app", *options)[0] == 2
+    assert typed(folder, "worker", "shop:app", *options)[0] == 2
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "printed"),
     [
         (("worker", "shop:app", "-c", "ten"), "argument -c/--concurrency: invalid int value: 'ten'"),
         (("worker",), "the following arguments are required: app"),
@@ -173,37 +173,37 @@ def test_wrong_arguments_exit_with_the_code_that_help_says(
     ],
 )
 def test_arguments_that_cannot_be_parsed_show_the_usage(
-    typed: CommandLine, place: Path, arguments: tuple[str, ...], said: str
+    typed: CommandLine, folder: Path, arguments: tuple[str, ...], printed: str
 ) -> None:
-    code, all_said = typed(place, *arguments)
+    code, all_printed = typed(folder, *arguments)
     assert code == 2
-    assert all_said.startswith("usage: relet")
-    assert said in all_said.splitlines()[-1]
+    assert all_printed.startswith("usage: relet")
+    assert printed in all_printed.splitlines()[-1]
 
 
-def test_version_and_help(typed: CommandLine, place: Path) -> None:
-    assert typed(place, "--version") == (0, f"relet {version('relet')}\n")
-    code, said = typed(place, "--help")
-    assert (code, "worker" in said, "migrate" in said) == (0, True, True)
-    code, said = typed(place, "worker", "--help")
+def test_version_and_help(typed: CommandLine, folder: Path) -> None:
+    assert typed(folder, "--version") == (0, f"relet {version('relet')}\n")
+    code, printed = typed(folder, "--help")
+    assert (code, "worker" in printed, "migrate" in printed) == (0, True, True)
+    code, printed = typed(folder, "worker", "--help")
     assert code == 0
     options = ("--queue", "--concurrency", "--processes", "--tenant", "--max-jobs", "--log-format", "exit codes")
-    assert [word for word in options if word not in said] == []
-    assert "--leash" not in said
+    assert [word for word in options if word not in printed] == []
+    assert "--leash" not in printed
 
 
 @pytest.mark.parametrize("command", ["jobs", "migrate", "prune"])
-def test_a_database_that_cannot_be_reached_is_told_at_once_and_without_the_password(
+def test_an_unreachable_database_is_reported_at_once_and_without_the_password(
     typed: CommandLine, tmp_path: Path, command: str
 ) -> None:
     write_app(tmp_path, "postgresql://ada:swordfish@127.0.0.1:1/jobs")
-    said = typed.refusal(tmp_path, command, "shop:app")
-    assert "cannot connect to postgresql://ada" in said
-    assert "127.0.0.1:1/jobs" in said
+    printed = typed.refusal(tmp_path, command, "shop:app")
+    assert "cannot connect to postgresql://ada" in printed
+    assert "127.0.0.1:1/jobs" in printed
     assert "swordfish" not in (tmp_path / "said").read_text()
 
 
-def test_a_password_that_is_refused_is_not_shown(typed: CommandLine, tmp_path: Path) -> None:
+def test_a_password_that_is_refused_is_not_printed(typed: CommandLine, tmp_path: Path) -> None:
     with refusing("password authentication failed for ada: {password} is wrong") as port:
         write_app(tmp_path, f"postgresql://ada:swordfish@127.0.0.1:{port}/jobs")
         assert "is wrong" in typed.refusal(tmp_path, "worker", "shop:app")
@@ -213,9 +213,9 @@ def test_a_password_that_is_refused_is_not_shown(typed: CommandLine, tmp_path: P
 def test_a_worker_that_could_not_start_does_not_say_that_it_stopped(typed: CommandLine, tmp_path: Path) -> None:
     with refusing("password authentication failed") as port:
         write_app(tmp_path, f"postgresql://ada:swordfish@127.0.0.1:{port}/jobs")
-        code, said = typed(tmp_path, "worker", "shop:app")
+        code, printed = typed(tmp_path, "worker", "shop:app")
     assert code == 1
-    assert "stopped" not in said
+    assert "stopped" not in printed
     assert not (tmp_path / "notes").exists()  # where WorkerStarted and WorkerStopped are noted
 
 
@@ -225,12 +225,12 @@ def test_a_missing_migration_names_the_command_and_that_command_works(
 ) -> None:
     shop = Shop(tmp_path, pg_server.dsn, schema)
     try:
-        said = typed.refusal(tmp_path, "worker", "shop:app", *options)
-        command = re.search(r"relet (migrate shop:app(?: --tenant acme)?)", said)
-        assert command is not None, said
+        printed = typed.refusal(tmp_path, "worker", "shop:app", *options)
+        command = re.search(r"relet (migrate shop:app(?: --tenant acme)?)", printed)
+        assert command is not None, printed
         assert re.fullmatch(r"\S+: applied 1.*\n", typed(tmp_path, *command[1].split())[1])
-        code, said = typed(tmp_path, *command[1].split())
-        assert (code, "is up to date" in said) == (0, True)
+        code, printed = typed(tmp_path, *command[1].split())
+        assert (code, "is up to date" in printed) == (0, True)
         shop.start(*options, ready=False)
         shop.noted("WorkerStarted")
     finally:
@@ -245,9 +245,9 @@ def test_a_schema_that_is_too_new_says_to_upgrade(typed: CommandLine, tmp_path: 
     with closing(sqlite3.connect(tmp_path / "relet.db")) as connection, connection:
         connection.execute("insert into relet_migrations (version, applied_at) values (999, 0)")
     for command in ("worker", "migrate"):
-        said = typed.refusal(tmp_path, command, "shop:app")
-        assert "is at version 999" in said
-        assert "upgrade relet" in said
+        printed = typed.refusal(tmp_path, command, "shop:app")
+        assert "is at version 999" in printed
+        assert "upgrade relet" in printed
 
 
 def test_logs_are_lines_to_read(shop: Shop) -> None:

@@ -15,15 +15,15 @@ COMMANDS = commands_of(build())
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
     (tmp_path / "shop.py").write_text("from relet import App\napp = App()\n")
     (tmp_path / "other.py").write_text("print('no app here')\n")
     return tmp_path
 
 
-def completed_by_bash(place: Path, line: str) -> list[str]:
+def completed_by_bash(folder: Path, line: str) -> list[str]:
     """What bash would offer at the end of this line; it is asked as it asks itself when tab is pressed."""
-    (place / "relet.bash").write_text(bash(COMMANDS))
+    (folder / "relet.bash").write_text(bash(COMMANDS))
     program = """
         source ./relet.bash || exit 1
         complete -p relet >&2 || exit 1
@@ -31,7 +31,7 @@ def completed_by_bash(place: Path, line: str) -> list[str]:
         _relet relet; printf '%s\\n' "${COMPREPLY[@]}"
     """
     ran = subprocess.run(
-        ["bash", "--norc", "-c", program, "bash", line], cwd=place, capture_output=True, text=True, timeout=20
+        ["bash", "--norc", "-c", program, "bash", line], cwd=folder, capture_output=True, text=True, timeout=20
     )
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr == "complete -F _relet relet\n"
@@ -56,15 +56,15 @@ def completed_by_bash(place: Path, line: str) -> list[str]:
         ("relet nosuch ", []),
     ],
 )
-def test_bash_completes(place: Path, line: str, offered: list[str]) -> None:
-    assert completed_by_bash(place, line) == offered
+def test_bash_completes(folder: Path, line: str, offered: list[str]) -> None:
+    assert completed_by_bash(folder, line) == offered
 
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
-def test_zsh_takes_its_script(place: Path) -> None:
-    (place / "_relet").write_text(zsh(COMMANDS))
+def test_zsh_takes_its_script(folder: Path) -> None:
+    (folder / "_relet").write_text(zsh(COMMANDS))
     program = "autoload -Uz compinit && compinit -D -u && source ./_relet && print -r -- $_comps[relet]"
-    ran = subprocess.run(["zsh", "-f", "-c", program], cwd=place, capture_output=True, text=True, timeout=20)
+    ran = subprocess.run(["zsh", "-f", "-c", program], cwd=folder, capture_output=True, text=True, timeout=20)
     assert (ran.stdout, ran.stderr) == ("_relet\n", "")
 
 
@@ -78,11 +78,11 @@ def test_zsh_takes_its_script(place: Path) -> None:
         ("relet jobs shop:app --state ca", ["cancelled"]),
     ],
 )
-def test_fish_completes(place: Path, line: str, offered: list[str]) -> None:
-    (place / "relet.fish").write_text(fish(COMMANDS))
+def test_fish_completes(folder: Path, line: str, offered: list[str]) -> None:
+    (folder / "relet.fish").write_text(fish(COMMANDS))
     program = "source ./relet.fish; complete -C $argv[1]"
     ran = subprocess.run(
-        ["fish", "--no-config", "-c", program, line], cwd=place, capture_output=True, text=True, timeout=20
+        ["fish", "--no-config", "-c", program, line], cwd=folder, capture_output=True, text=True, timeout=20
     )
     assert ([each.partition("\t")[0] for each in ran.stdout.splitlines()], ran.stderr) == (offered, "")
 

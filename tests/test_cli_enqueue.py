@@ -1,4 +1,4 @@
-"""`relet enqueue`: arguments from words, JSON and files; options; and what is said of mistakes."""
+"""`relet enqueue`: arguments from flags, JSON and files; options; and error messages."""
 
 # ruff: noqa: F811 (fixtures are imported, and asked for by their names)
 
@@ -15,9 +15,11 @@ from tests.test_cli import CommandLine, typed  # noqa: F401
 
 
 def test_a_job_is_enqueued_and_its_id_printed(typed: CommandLine, any_shop: CliShop) -> None:
-    code, said = typed(any_shop.place, "enqueue", "shop:app", "charge", "--arg", "account=acct-7", "--arg", "cents=900")
+    code, printed = typed(
+        any_shop.folder, "enqueue", "shop:app", "charge", "--arg", "account=acct-7", "--arg", "cents=900"
+    )
     assert code == 0
-    job = any_shop.client.get(said.strip())
+    job = any_shop.client.get(printed.strip())
     assert job is not None
     assert (job.task, job.queue, json.loads(job.payload_json)) == (
         "charge",
@@ -27,7 +29,7 @@ def test_a_job_is_enqueued_and_its_id_printed(typed: CommandLine, any_shop: CliS
 
 
 @pytest.mark.parametrize(
-    ("given", "stored"),
+    ("argument", "stored"),
     [
         ("left=Ada", {"left": "Ada"}),
         ("left=7", {"left": 7}),
@@ -38,23 +40,23 @@ def test_a_job_is_enqueued_and_its_id_printed(typed: CommandLine, any_shop: CliS
         ('left={"a": [1]}', {"left": {"a": [1]}}),
     ],
 )
-def test_an_argument_is_json_or_else_text(typed: CommandLine, shop: CliShop, given: str, stored: object) -> None:
-    code, said = typed(shop.place, "enqueue", "shop:app", "pair", "--arg", given, "--json")
+def test_an_argument_is_json_or_else_text(typed: CommandLine, shop: CliShop, argument: str, stored: object) -> None:
+    code, printed = typed(shop.folder, "enqueue", "shop:app", "pair", "--arg", argument, "--json")
     assert code == 0
-    (job,) = json.loads(said)["jobs"]
+    (job,) = json.loads(printed)["jobs"]
     assert json.loads(job["payload"]) == stored
 
 
-def test_all_options_of_a_job_can_be_given(typed: CommandLine, shop: CliShop) -> None:
+def test_all_options_of_a_job_can_be_set(typed: CommandLine, shop: CliShop) -> None:
     first = shop.many(1)[0]
     job_id = new_id()
-    code, said = typed(
-        shop.place, "enqueue", "shop:app", "charge", "--payload", '{"account": "a"}', "--queue", "mail",
+    code, printed = typed(
+        shop.folder, "enqueue", "shop:app", "charge", "--payload", '{"account": "a"}', "--queue", "mail",
         "--priority", "7", "--delay", "2h", "--target", "acct", "--key", "acme", "--unique", "inv-9",
         "--unique-for", "1d", "--max-attempts", "9", "--timeout", "30", "--id", job_id, "--on-expired", "fail",
         "--backoff", "2s,5m", "--on-failure", "continue", "--on-blocker-failure", "run", "--after", first.id,
     )  # fmt: skip
-    assert (code, said) == (0, f"{job_id}\n")
+    assert (code, printed) == (0, f"{job_id}\n")
     job = shop.client.get(job_id)
     assert job is not None
     assert (job.queue, job.priority, job.target, job.key, job.unique) == ("mail", 7, "acct", "acme", "inv-9")
@@ -66,19 +68,19 @@ def test_all_options_of_a_job_can_be_given(typed: CommandLine, shop: CliShop) ->
 def test_a_job_that_waits_is_replaced(typed: CommandLine, shop: CliShop) -> None:
     (there,) = shop.many(1, unique="inv-9", delay=3600)
     again = ("enqueue", "shop:app", "charge", "--arg", "account=new", "--unique", "inv-9", "--replace")
-    assert there.id in typed(shop.place, *again, "payload", "--delay", "1")[1]
+    assert there.id in typed(shop.folder, *again, "payload", "--delay", "1")[1]
     job = shop.client.get(there)
     assert job is not None
     assert (json.loads(job.payload_json)["account"], job.run_at) == ("new", there.run_at)
-    assert typed(shop.place, *again, "all", "--delay", "1")[0] == 0
+    assert typed(shop.folder, *again, "all", "--delay", "1")[0] == 0
     job = shop.client.get(there)
     assert job is not None
     assert job.run_at < there.run_at
 
 
 def test_a_moment_to_run_at_is_understood(typed: CommandLine, shop: CliShop) -> None:
-    _, said = typed(shop.place, "enqueue", "shop:app", "sweep", "--run-at", "2031-05-01T09:30+02:00")
-    job = shop.client.get(said.strip())
+    _, printed = typed(shop.folder, "enqueue", "shop:app", "sweep", "--run-at", "2031-05-01T09:30+02:00")
+    job = shop.client.get(printed.strip())
     assert job is not None
     assert job.run_at == datetime(2031, 5, 1, 7, 30, tzinfo=UTC)
 
@@ -91,41 +93,41 @@ def test_a_moment_to_run_at_is_understood(typed: CommandLine, shop: CliShop) -> 
     ],
 )
 def test_a_file_makes_many_jobs(typed: CommandLine, shop: CliShop, text: str) -> None:
-    (shop.place / "piped").write_text(text)
-    code, said = typed(shop.place, "enqueue", "shop:app", "charge", "--file", "-")
+    (shop.folder / "piped").write_text(text)
+    code, printed = typed(shop.folder, "enqueue", "shop:app", "charge", "--file", "-")
     assert code == 0
-    jobs = [shop.client.get(line) for line in said.splitlines()]
+    jobs = [shop.client.get(line) for line in printed.splitlines()]
     assert [json.loads(job.payload_json)["account"] for job in jobs if job] == ["a", "b"]
 
 
 def test_a_file_is_all_or_nothing(typed: CommandLine, shop: CliShop) -> None:
-    (shop.place / "jobs.jsonl").write_text('{"account": "a"}\n{"account": 5}\n')
-    assert "Expected `str`" in typed.refusal(shop.place, "enqueue", "shop:app", "charge", "--file", "jobs.jsonl")
+    (shop.folder / "jobs.jsonl").write_text('{"account": "a"}\n{"account": 5}\n')
+    assert "Expected `str`" in typed.refusal(shop.folder, "enqueue", "shop:app", "charge", "--file", "jobs.jsonl")
     assert shop.client.count() == 0
 
 
-def test_a_job_that_was_there_already_is_said_beside_its_id(typed: CommandLine, shop: CliShop) -> None:
+def test_a_job_that_was_there_already_is_reported_beside_its_id(typed: CommandLine, shop: CliShop) -> None:
     (there,) = shop.many(1, unique="inv-9")
-    code, said = typed(shop.place, "enqueue", "shop:app", "charge", "--arg", "account=x", "--unique", "inv-9")
+    code, printed = typed(shop.folder, "enqueue", "shop:app", "charge", "--arg", "account=x", "--unique", "inv-9")
     assert code == 0
-    assert sorted(said.splitlines()) == [there.id, f"relet: job {there.id} was there already; it is queued"]
+    assert sorted(printed.splitlines()) == [there.id, f"relet: Job {there.id} already exists; it is queued."]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "printed"),
     [
         (("chrge",), "no task is named 'chrge'; did you mean charge?"),
         (("zzz",), "no task is named 'zzz'; there are charge, pair, sweep"),
         (("charge",), "charge() missing a required argument: 'account'"),
-        (("charge", "--arg", "account=7"), """Expected `str`, got `int`; for text say --arg 'account="7"'"""),
+        (("charge", "--arg", "account=7"), """Expected `str`, got `int`; to pass text, use --arg 'account="7"'"""),
         (("charge", "--arg", "account=a", "--arg", "acount=a"), "got an unexpected keyword argument 'acount'"),
         (("charge", "--arg", "self=a"), "self"),
-        (("charge", "--arg", "account"), "--arg is a name and a value, as in --arg account=acct-7, not 'account'"),
+        (("charge", "--arg", "account"), "--arg needs NAME=VALUE, such as --arg account=acct-7, not 'account'."),
         (("pair", "--arg", 'left={"a"'), '--arg left is not JSON (Input data was truncated): {"a"'),
-        (("charge", "--payload", "[1]"), "--payload: the arguments go by their names, as in"),
+        (("charge", "--payload", "[1]"), "--payload: needs a JSON object of arguments, such as"),
         (("charge", "--payload", "{"), "--payload is not JSON"),
-        (("charge", "--arg", "account=a", "--payload", "{}"), "in one way, not by --arg and --payload"),
-        (("charge", "--file", "nosuch.json"), "cannot read nosuch.json: No such file or directory"),
+        (("charge", "--arg", "account=a", "--payload", "{}"), "Use only one of --arg and --payload."),
+        (("charge", "--file", "nosuch.json"), "Cannot read nosuch.json: No such file or directory"),
         (("charge", "--file", "-"), "- is not JSON"),
         (("sweep", "--delay", "5", "--run-at", "2031-01-01"), "run_at says when and delay says in how long"),
         (("sweep", "--priority", "1000"), "priority must be a whole number from -100 to 100, not 1000"),
@@ -133,23 +135,23 @@ def test_a_job_that_was_there_already_is_said_beside_its_id(typed: CommandLine, 
     ],
 )
 def test_what_cannot_be_enqueued_is_explained(
-    typed: CommandLine, still_shop: CliShop, arguments: tuple[str, ...], said: str
+    typed: CommandLine, still_shop: CliShop, arguments: tuple[str, ...], printed: str
 ) -> None:
-    assert said in typed.refusal(still_shop.place, "enqueue", "shop:app", *arguments, codes=(2,))
+    assert printed in typed.refusal(still_shop.folder, "enqueue", "shop:app", *arguments, codes=(2,))
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "said"),
+    ("option", "value", "printed"),
     [
-        ("--delay", "soon", "'soon' is no duration: say seconds, or 90s, 15m, 2h, 7d"),
-        ("--run-at", "noon", "'noon' is no moment"),
+        ("--delay", "soon", "invalid duration 'soon': use seconds or a unit, such as 90, 15m, 2h, 7d"),
+        ("--run-at", "noon", "invalid time 'noon': use a duration"),
         ("--on-expired", "explode", "invalid choice: 'explode'"),
-        ("--backoff", "1s,", "'' is no duration"),
+        ("--backoff", "1s,", "invalid duration ''"),
     ],
 )
 def test_options_that_cannot_be_parsed_show_the_usage(
-    typed: CommandLine, still_shop: CliShop, option: str, value: str, said: str
+    typed: CommandLine, still_shop: CliShop, option: str, value: str, printed: str
 ) -> None:
-    code, all_said = typed(still_shop.place, "enqueue", "shop:app", "sweep", option, value)
+    code, all_printed = typed(still_shop.folder, "enqueue", "shop:app", "sweep", option, value)
     assert code == 2
-    assert said in all_said.splitlines()[-1]
+    assert printed in all_printed.splitlines()[-1]

@@ -1,4 +1,4 @@
-"""Text from jobs is shown as text: nothing in it reaches a terminal as a command, or rich as markup."""
+"""Text from jobs is printed as text: nothing in it reaches a terminal as a command, or rich as markup."""
 
 # ruff: noqa: F811 (fixtures are imported, and asked for by their names)
 
@@ -33,8 +33,8 @@ COMMANDS = (
 @pytest.fixture(scope="module")
 def evil_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CliShop, dict[str, str]]]:
     """A shop whose jobs say something that they should not in every field that is free."""
-    place = tmp_path_factory.mktemp("evil")
-    with a_cli_shop(place, f"sqlite:///{place / 'jobs.db'}") as shop:
+    folder = tmp_path_factory.mktemp("evil")
+    with a_cli_shop(folder, f"sqlite:///{folder / 'jobs.db'}") as shop:
         client = shop.client.acting_as(PRINTABLE_EVIL)
         using = shop.charge.using(target=PRINTABLE_EVIL, key=PRINTABLE_EVIL, unique=PRINTABLE_EVIL)
         failed = client.enqueue(using.draft(EVIL))
@@ -63,21 +63,21 @@ def test_nothing_that_a_terminal_obeys_is_printed(
     typed: CommandLine, evil_shop: tuple[CliShop, dict[str, str]], command: tuple[str, ...]
 ) -> None:
     shop, ids = evil_shop
-    _, said = typed(shop.place, *(ids.get(word, word) for word in command))
-    assert said.strip()
-    assert is_harmless(said)
+    _, printed = typed(shop.folder, *(ids.get(word, word) for word in command))
+    assert printed.strip()
+    assert is_harmless(printed)
 
 
-def test_markup_is_shown_as_it_is(typed: CommandLine, evil_shop: tuple[CliShop, dict[str, str]]) -> None:
+def test_markup_is_printed_as_it_is(typed: CommandLine, evil_shop: tuple[CliShop, dict[str, str]]) -> None:
     shop, ids = evil_shop
-    assert "[bold red]loud[/] [/nosuch]" in typed(shop.place, "jobs", "shop:app", ids["JOB"])[1]
-    assert PRINTABLE_EVIL in typed(shop.place, "targets", "shop:app")[1]
+    assert "[bold red]loud[/] [/nosuch]" in typed(shop.folder, "jobs", "shop:app", ids["JOB"])[1]
+    assert PRINTABLE_EVIL in typed(shop.folder, "targets", "shop:app")[1]
 
 
 def test_json_is_left_as_it_is(typed: CommandLine, evil_shop: tuple[CliShop, dict[str, str]]) -> None:
     shop, ids = evil_shop
-    shown = json.loads(typed(shop.place, "jobs", "shop:app", ids["JOB"], "--json")[1])
-    assert shown["job"]["error"].splitlines()[0] == EVIL.splitlines()[0]
+    document = json.loads(typed(shop.folder, "jobs", "shop:app", ids["JOB"], "--json")[1])
+    assert document["job"]["error"].splitlines()[0] == EVIL.splitlines()[0]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_what_rich_draws_is_harmless_as_well(
     evil_shop: tuple[CliShop, dict[str, str]], command: tuple[str, ...]
 ) -> None:
     shop, _ = evil_shop
-    with OnTerminal(shop.place, *command, size=(200, 40)) as terminal:
+    with OnTerminal(shop.folder, *command, size=(200, 40)) as terminal:
         if command[0] == "top":
             terminal.shows("FAILED 1", "[bold red]loud[/]")
             terminal.press("q")

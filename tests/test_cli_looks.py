@@ -1,4 +1,4 @@
-"""`relet jobs` and `relet schedules`: what they show, to people and to programs."""
+"""`relet jobs` and `relet schedules`: what they print, for people and for programs."""
 
 # ruff: noqa: F811 (fixtures are imported, and asked for by their names)
 
@@ -31,10 +31,10 @@ def sweep(day: str = "mon") -> None: ...
 
 
 @contextmanager
-def app_at(place: Path) -> Iterator[tuple[App, Any]]:
+def app_at(folder: Path) -> Iterator[tuple[App, Any]]:
     """The app of the program, from here."""
     here = os.getcwd()
-    os.chdir(place)
+    os.chdir(folder)
     namespace: dict[str, Any] = {}
     try:
         exec(SHOP, namespace)  # noqa: S102 - it is the text above
@@ -55,46 +55,48 @@ def test_jobs_are_listed_with_their_progress(typed: CommandLine, shop: Path) -> 
         first, second = sweep.enqueue("mon"), sweep.using(delay=60).enqueue("tue")
         (running,) = claim(app)
         app._store().run(lease.progress, {running.lease: Progress(4, 10, "rows")})
-    code, said = typed(shop, "jobs", "shop:app")
-    lines = said.splitlines()
+    code, printed = typed(shop, "jobs", "shop:app")
+    lines = printed.splitlines()
     assert code == 0
     assert lines[0].split() == ["ID", "TASK", "QUEUE", "STATE", "ATTEMPT", "CREATED", "(UTC)", "PROGRESS"]
     assert lines[1].startswith(second.id)
     assert "pending (time)" in lines[1]
     assert lines[2].startswith(first.id)
     assert lines[2].endswith("40% (4/10) rows")
-    code, said = typed(shop, "jobs", "shop:app", "--state", "running", "--json")
-    (job,) = json.loads(said)["jobs"]
+    code, printed = typed(shop, "jobs", "shop:app", "--state", "running", "--json")
+    (job,) = json.loads(printed)["jobs"]
     assert (job["id"], job["progress"]) == (first.id, {"done": 4, "total": 10, "note": "rows"})
 
 
 def test_a_long_list_says_how_to_go_on(typed: CommandLine, shop: Path) -> None:
     with app_at(shop) as (app, sweep):
         app.client.enqueue_many(sweep.draft(str(n)) for n in range(3))
-    _, said = typed(shop, "jobs", "shop:app", "--limit", "2")
-    *_, more = said.splitlines()
+    _, printed = typed(shop, "jobs", "shop:app", "--limit", "2")
+    *_, more = printed.splitlines()
     assert more.startswith("more: --before ")
-    _, said = typed(shop, "jobs", "shop:app", *more.removeprefix("more: ").split())
-    assert len(said.splitlines()) == 2
+    _, printed = typed(shop, "jobs", "shop:app", *more.removeprefix("more: ").split())
+    assert len(printed.splitlines()) == 2
 
 
-def test_one_job_is_shown_in_detail_and_moves_no_cursor(typed: CommandLine, shop: Path) -> None:
+def test_one_job_is_printed_in_detail_and_moves_no_cursor(typed: CommandLine, shop: Path) -> None:
     with app_at(shop) as (app, sweep):
         job = sweep.enqueue("\x1b[2Jgone")
         (running,) = claim(app)
         fail(app, running, "ValueError: \x1b[31mred\x1b[0m\nsecond line")
-    code, said = typed(shop, "jobs", "shop:app", job.id)
+    code, printed = typed(shop, "jobs", "shop:app", job.id)
     assert code == 0
-    assert "\x1b" not in said
-    assert "it has failed after 1 of 4 attempts: ValueError: \ufffd[31mred" in said
-    assert said.splitlines()[-2:] == ["ValueError: \ufffd[31mred\ufffd[0m", "second line"], "all of the error, at last"
-    _, said = typed(shop, "jobs", "shop:app", job.id, "--json")
-    shown = json.loads(said)
-    assert shown["job"]["id"] == job.id
-    assert [one["outcome"] for one in shown["attempts"]] == ["failed"]
+    assert "\x1b" not in printed
+    assert "it has failed after 1 of 4 attempts: ValueError: \ufffd[31mred" in printed
+    assert printed.splitlines()[-2:] == ["ValueError: \ufffd[31mred\ufffd[0m", "second line"], (
+        "all of the error, at last"
+    )
+    _, printed = typed(shop, "jobs", "shop:app", job.id, "--json")
+    document = json.loads(printed)
+    assert document["job"]["id"] == job.id
+    assert [one["outcome"] for one in document["attempts"]] == ["failed"]
 
 
-def test_a_job_that_is_not_there_is_said(typed: CommandLine, shop: Path) -> None:
+def test_a_job_that_does_not_exist_is_reported(typed: CommandLine, shop: Path) -> None:
     unknown = "0192f3a0-7c1e-7b3a-9d1f-2f6f5a1c0de1"
     assert f"no such job: {unknown}" in typed.refusal(shop, "jobs", "shop:app", unknown)
     assert "nonsense" in typed.refusal(shop, "jobs", "shop:app", "nonsense")
@@ -105,9 +107,9 @@ def test_schedules_are_listed_and_steered(typed: CommandLine, shop: Path) -> Non
     with app_at(shop) as (app, sweep):
         app.client.schedules.put("hourly", sweep.draft("tue"), every=3600, missed="all")
         app.client.schedules.put("nightly", sweep.draft(), "30 3 * * *", timezone="Europe/Berlin", overlap="skip")
-    code, said = typed(shop, "schedules", "shop:app")
+    code, printed = typed(shop, "schedules", "shop:app")
     assert code == 0
-    heads, hourly, nightly = said.splitlines()
+    heads, hourly, nightly = printed.splitlines()
     assert heads.split()[:4] == ["NAME", "WHEN", "ZONE", "TASK"]
     assert hourly.startswith("hourly   every 3600 s")
     assert nightly.split()[:2] == ["nightly", "30"]
@@ -115,13 +117,15 @@ def test_schedules_are_listed_and_steered(typed: CommandLine, shop: Path) -> Non
     assert "paused" in typed(shop, "schedules", "shop:app")[1].splitlines()[2]
     assert typed(shop, "schedules", "shop:app", "run", "nightly")[1].startswith("<job ")
     assert "paused" not in typed(shop, "schedules", "shop:app", "resume", "nightly")[1]
-    assert typed(shop, "schedules", "shop:app", "remove", "hourly") == (0, "removed hourly\n")
+    assert typed(shop, "schedules", "shop:app", "remove", "hourly") == (0, "Removed schedule hourly.\n")
     (left,) = json.loads(typed(shop, "schedules", "shop:app", "--json")[1])["schedules"]
     assert (left["name"], left["timezone"]) == ("nightly", "Europe/Berlin")
     assert typed(shop, "schedules", "shop:app", "show", "nightly")[1].splitlines()[0].split() == ["name", "nightly"]
 
 
-def test_what_cannot_be_done_with_a_schedule_is_said(typed: CommandLine, shop: Path) -> None:
+def test_what_cannot_be_done_with_a_schedule_is_reported(typed: CommandLine, shop: Path) -> None:
     assert "no such schedule: daily" in typed.refusal(shop, "schedules", "shop:app", "pause", "daily")
     assert "no such schedule: daily" in typed.refusal(shop, "schedules", "shop:app", "show", "daily")
-    assert "pause which?" in typed.refusal(shop, "schedules", "shop:app", "pause")
+    assert "pause needs a schedule name. List schedules: relet schedules shop:app" in typed.refusal(
+        shop, "schedules", "shop:app", "pause"
+    )

@@ -40,10 +40,10 @@ def test_all_commands_of_the_page_do_what_they_should(typed: CommandLine, tmp_pa
             continue
         values = (line["values"] or "").split()
         (tmp_path / "piped").write_text("".join((line["form"] or "").replace("\\n", "\n") % value for value in values))
-        code, said = typed(tmp_path, *words)
-        assert code == 0 or words[0] == "doctor", f"relet {' '.join(words)}\n{said}"
+        code, printed = typed(tmp_path, *words)
+        assert code == 0 or words[0] == "doctor", f"relet {' '.join(words)}\n{printed}"
         if line["name"]:
-            known[line["name"]] = said.strip()
+            known[line["name"]] = printed.strip()
 
 
 @pytest.mark.parametrize("command", commands_of(build()), ids=lambda command: command.name)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from relet._cli import output
-from relet._cli.queues import counted as queue_lines
+from relet._cli.queues import count_note
 from relet._core.worker import WorkerFacts
 from relet._store.flows import inspect, stats, worker_reports
 from relet._store.flows.stats import Count
@@ -30,8 +30,8 @@ from tests.shops import CliShop, _schema_of_shops, any_shop, shop, still_shop  #
 from tests.test_cli import CommandLine, typed  # noqa: F401
 
 
-def as_json(said: str) -> Any:
-    return json.loads(said)
+def as_json(printed: str) -> Any:
+    return json.loads(printed)
 
 
 def test_queues_of_too_many_jobs_are_listed_with_the_age_of_their_numbers(
@@ -39,114 +39,116 @@ def test_queues_of_too_many_jobs_are_listed_with_the_age_of_their_numbers(
 ) -> None:
     monkeypatch.setattr(inspect, "MOST_COUNTED", 2)
     shop.many(3)
-    assert "no worker has counted them lately" in queue_lines(shop.client.queues())
+    assert "no worker has counted them lately" in count_note(shop.client.queues())
     shop.app._store().run(stats.save_sample, shop.app._store().run(inspect.counted_queues))
-    assert re.search(r"counted .* ago", queue_lines(shop.client.queues()))
+    assert re.search(r"counted .* ago", count_note(shop.client.queues()))
     monkeypatch.undo()
-    assert queue_lines(shop.client.queues()) == ""
-    assert as_json(typed(shop.place, "queues", "shop:app", "--json")[1])["queues"][0]["counted_at"] is None
+    assert count_note(shop.client.queues()) == ""
+    assert as_json(typed(shop.folder, "queues", "shop:app", "--json")[1])["queues"][0]["counted_at"] is None
 
 
 def test_queues_are_listed_paused_and_limited(typed: CommandLine, any_shop: CliShop) -> None:
     shop = any_shop
     shop.many(3)
-    heads, line = typed(shop.place, "queues", "shop:app")[1].splitlines()
+    heads, line = typed(shop.folder, "queues", "shop:app")[1].splitlines()
     assert heads.split()[:5] == ["QUEUE", "PAUSED", "PENDING", "QUEUED", "RUNNING"]
     assert line.split()[:4] == ["billing", "0", "3", "0"]
-    assert typed(shop.place, "queues", "shop:app", "pause", "billing", "mail")[0] == 0
+    assert typed(shop.folder, "queues", "shop:app", "pause", "billing", "mail")[0] == 0
     assert [(one.queue, one.paused) for one in shop.client.queues()] == [("billing", True), ("mail", True)]
-    assert typed(shop.place, "queues", "shop:app", "resume", "mail")[1].splitlines()[1].split()[:2] == ["mail", "0"]
+    assert typed(shop.folder, "queues", "shop:app", "resume", "mail")[1].splitlines()[1].split()[:2] == ["mail", "0"]
     limits = ("--max-running", "4", "--rate", "100", "--per", "1m", "--key", "*", "--fair")
-    code, said = typed(shop.place, "queues", "shop:app", "limit", "billing", *limits)
+    code, printed = typed(shop.folder, "queues", "shop:app", "limit", "billing", *limits)
     assert code == 0
-    assert said.splitlines()[1].endswith("4 at once, 100 in 60 s of each key, fair")
-    assert typed(shop.place, "queues", "shop:app", "limit", "billing", "--max-running", "none", "--no-fair")[0] == 0
-    (billing, _) = as_json(typed(shop.place, "queues", "shop:app", "--json")[1])["queues"]
+    assert printed.splitlines()[1].endswith("4 at once, 100 in 60 s of each key, fair")
+    assert typed(shop.folder, "queues", "shop:app", "limit", "billing", "--max-running", "none", "--no-fair")[0] == 0
+    (billing, _) = as_json(typed(shop.folder, "queues", "shop:app", "--json")[1])["queues"]
     assert (billing["max_running"], billing["fair"], billing["rates"][0]["rate"]) == (None, False, 100)
-    assert typed(shop.place, "queues", "shop:app", "limit", "*", "--max-running", "9")[0] == 0
-    assert "all queues" in typed(shop.place, "queues", "shop:app")[1]
+    assert typed(shop.folder, "queues", "shop:app", "limit", "*", "--max-running", "9")[0] == 0
+    assert "all queues" in typed(shop.folder, "queues", "shop:app")[1]
 
 
 def test_who_did_it_is_in_the_audit_trail(typed: CommandLine, any_shop: CliShop) -> None:
     (job,) = any_shop.many(1)
-    typed(any_shop.place, "queues", "shop:app", "pause", "billing")
-    typed(any_shop.place, "jobs", "shop:app", "cancel", job.id)
-    typed(any_shop.place, "schedules", "shop:app", "put", "nightly", "sweep", "--cron", "0 3 * * *")
-    code, said = typed(any_shop.place, "audit", "shop:app", "--limit", "2")
+    typed(any_shop.folder, "queues", "shop:app", "pause", "billing")
+    typed(any_shop.folder, "jobs", "shop:app", "cancel", job.id)
+    typed(any_shop.folder, "schedules", "shop:app", "put", "nightly", "sweep", "--cron", "0 3 * * *")
+    code, printed = typed(any_shop.folder, "audit", "shop:app", "--limit", "2")
     assert code == 0
-    heads, latest, before, more = said.splitlines()
+    heads, latest, before, more = printed.splitlines()
     assert heads.split() == ["AT", "(UTC)", "WHO", "WHAT", "SUBJECT", "DETAIL"]
     assert latest.split()[3:] == ["put_schedule", "nightly"]
     assert before.split()[3:] == ["cancel", job.id]
     assert before.split()[2].startswith("cli:")
     assert "@" in before.split()[2]
-    _, said = typed(any_shop.place, "audit", "shop:app", *more.removeprefix("more: ").split(), "--json")
-    assert [entry["what"] for entry in as_json(said)["entries"]] == ["pause_queue"]
+    _, printed = typed(any_shop.folder, "audit", "shop:app", *more.removeprefix("more: ").split(), "--json")
+    assert [entry["what"] for entry in as_json(printed)["entries"]] == ["pause_queue"]
 
 
-def test_workers_are_listed_and_shown_with_what_they_hold(typed: CommandLine, shop: CliShop) -> None:
+def test_workers_are_listed_and_printed_with_their_jobs(typed: CommandLine, shop: CliShop) -> None:
     facts = WorkerFacts("box:1:a", "box", 1, ("billing", "mail"), 4, ("charge",), 30.0, "0.1.0")
     shop.app._store().run(worker_reports.report, new_id(), facts, 1, False)
     gone = WorkerFacts("old:2:b", "old", 2, None, 8, (), 30.0, "0.1.0")
     with at(shop.app._store(), time.time() - 60):
         shop.app._store().run(worker_reports.report, new_id(), gone, 0, False)
     shop.many(1)
-    (held,) = claim(shop.app, queue="billing", worker="box:1:a")
-    heads, *lines = typed(shop.place, "workers", "shop:app")[1].splitlines()
+    (running,) = claim(shop.app, queue="billing", worker="box:1:a")
+    heads, *lines = typed(shop.folder, "workers", "shop:app")[1].splitlines()
     assert heads.split()[:4] == ["WORKER", "STATE", "RUNNING", "SLOTS"]
     assert [line.split()[:5] for line in lines] == [
         ["box:1:a", "running", "1", "4", "billing,"],
         ["old:2:b", "lost", "0", "8", "all"],
     ]
-    code, said = typed(shop.place, "workers", "shop:app", "box:1:a")
+    code, printed = typed(shop.folder, "workers", "shop:app", "box:1:a")
     assert code == 0
-    assert "1 of 4 in use" in said
-    assert said.splitlines()[-1].startswith(held.id)
-    shown = as_json(typed(shop.place, "workers", "shop:app", "box:1:a", "--json")[1])
-    assert (shown["worker"]["host"], [job["id"] for job in shown["jobs"]]) == ("box", [held.id])
-    assert "no such worker: nosuch" in typed.refusal(shop.place, "workers", "shop:app", "nosuch", codes=(1,))
-    assert typed(shop.place, "jobs", "shop:app", "--worker", "box:1:a")[1].splitlines()[1].startswith(held.id)
+    assert "1 of 4 in use" in printed
+    assert printed.splitlines()[-1].startswith(running.id)
+    document = as_json(typed(shop.folder, "workers", "shop:app", "box:1:a", "--json")[1])
+    assert (document["worker"]["host"], [job["id"] for job in document["jobs"]]) == ("box", [running.id])
+    assert "No such worker: nosuch. List workers: relet workers shop:app" in typed.refusal(
+        shop.folder, "workers", "shop:app", "nosuch", codes=(1,)
+    )
+    assert typed(shop.folder, "jobs", "shop:app", "--worker", "box:1:a")[1].splitlines()[1].startswith(running.id)
 
 
-def test_targets_are_listed_and_the_line_of_one_is_shown(typed: CommandLine, shop: CliShop) -> None:
+def test_targets_are_listed_and_the_line_of_one_is_printed(typed: CommandLine, shop: CliShop) -> None:
     first, *others = shop.many(3, target="acct-7")
     shop.many(1, target="acct-8")
     promote_all(shop.app)
-    _, line, more = typed(shop.place, "targets", "shop:app", "--limit", "1")[1].splitlines()
+    _, line, more = typed(shop.folder, "targets", "shop:app", "--limit", "1")[1].splitlines()
     assert line.split() == ["acct-7", first.id, "charge", "queued", "2"]
-    _, line = typed(shop.place, "targets", "shop:app", *more.removeprefix("more: ").split())[1].splitlines()
+    _, line = typed(shop.folder, "targets", "shop:app", *more.removeprefix("more: ").split())[1].splitlines()
     assert line.startswith("acct-8")
-    _, said = typed(shop.place, "targets", "shop:app", "acct-7")
-    assert said.splitlines()[1].split() == ["held", "by", first.id, "charge", "queued"]
-    assert [row.split()[0] for row in said.splitlines()[5:]] == [job.id for job in others]
-    assert as_json(typed(shop.place, "targets", "shop:app", "acct-7", "--json")[1])["waiting"] == 2
+    _, printed = typed(shop.folder, "targets", "shop:app", "acct-7")
+    assert printed.splitlines()[1].split() == ["held", "by", first.id, "charge", "queued"]
+    assert [row.split()[0] for row in printed.splitlines()[5:]] == [job.id for job in others]
+    assert as_json(typed(shop.folder, "targets", "shop:app", "acct-7", "--json")[1])["waiting"] == 2
 
 
 def test_failures_are_grouped_and_found(typed: CommandLine, any_shop: CliShop) -> None:
     any_shop.many(3)
     any_shop.failed(2, "ValueError: account 17 is empty\nand more")
     any_shop.failed(1, "KeyError: 'x'")
-    _, *lines = typed(any_shop.place, "failures", "shop:app")[1].splitlines()
+    _, *lines = typed(any_shop.folder, "failures", "shop:app")[1].splitlines()
     assert sorted(line.split()[0] for line in lines) == ["1", "2"]
-    groups = as_json(typed(any_shop.place, "failures", "shop:app", "--json")[1])["failures"]
+    groups = as_json(typed(any_shop.folder, "failures", "shop:app", "--json")[1])["failures"]
     (group,) = (one for one in groups if one["number"] == 2)
-    found = as_json(typed(any_shop.place, "jobs", "shop:app", "--error", group["search"], "--json")[1])
+    found = as_json(typed(any_shop.folder, "jobs", "shop:app", "--error", group["search"], "--json")[1])
     assert len(found["jobs"]) == 2
     assert group["example"] in {job["id"] for job in found["jobs"]}
 
 
-def test_statistics_are_shown_over_time_and_in_all(typed: CommandLine, shop: CliShop) -> None:
+def test_statistics_are_printed_over_time_and_in_all(typed: CommandLine, shop: CliShop) -> None:
     facts = WorkerFacts("box:1:a", "box", 1, None, 4, ("charge",), 30.0, "0.1.0")
     counts = [Count("billing", "succeeded", 7), Count("billing", "snoozed", 2), Count("billing", "runs", 9, 5)]
     shop.app._store().run(worker_reports.report, new_id(), facts, 0, False, counts)
-    heads, line = typed(shop.place, "stats", "shop:app")[1].splitlines()
+    heads, line = typed(shop.folder, "stats", "shop:app")[1].splitlines()
     assert heads.split()[:7] == ["FROM", "(UTC)", "QUEUE", "SUCCEEDED", "FAILED", "RETRIED", "LOST"]
     assert line.split()[2:8] == ["billing", "7", "0", "0", "0", "2"]
-    heads, line = typed(shop.place, "stats", "shop:app", "--totals")[1].splitlines()
+    heads, line = typed(shop.folder, "stats", "shop:app", "--totals")[1].splitlines()
     assert line.split()[:2] == ["billing", "7"]
     assert "175ms" in line
-    assert len(typed(shop.place, "stats", "shop:app", "--queue", "mail", "--since", "3d")[1].splitlines()) == 1
-    (point,) = as_json(typed(shop.place, "stats", "shop:app", "--step", "10m", "--json")[1])["stats"]
+    assert len(typed(shop.folder, "stats", "shop:app", "--queue", "mail", "--since", "3d")[1].splitlines()) == 1
+    (point,) = as_json(typed(shop.folder, "stats", "shop:app", "--step", "10m", "--json")[1])["stats"]
     assert (point["step"], point["counts"]["succeeded"]) == (600, 7)
 
 
@@ -155,7 +157,7 @@ def test_jobs_are_found_by_all_filters(typed: CommandLine, shop: CliShop) -> Non
     other = shop.sweep.enqueue()
 
     def found(*filters: str) -> list[str]:
-        return [job["id"] for job in as_json(typed(shop.place, "jobs", "shop:app", *filters, "--json")[1])["jobs"]]
+        return [job["id"] for job in as_json(typed(shop.folder, "jobs", "shop:app", *filters, "--json")[1])["jobs"]]
 
     newest_first = sorted([one.id, two.id], reverse=True)
     assert found("--queue", "mail") == newest_first
@@ -169,81 +171,86 @@ def test_jobs_are_found_by_all_filters(typed: CommandLine, shop: CliShop) -> Non
 def test_it_is_explained_why_a_job_does_not_run(typed: CommandLine, shop: CliShop) -> None:
     (job,) = shop.many(1)
     shop.client.pause_queue("billing")
-    code, said = typed(shop.place, "explain", "shop:app", job.id)
+    code, printed = typed(shop.folder, "explain", "shop:app", job.id)
     assert code == 0
-    assert "queue billing is paused" in said
-    assert as_json(typed(shop.place, "explain", "shop:app", job.id, "--json")[1])["explain"] == said.splitlines()
-    assert typed(shop.place, "jobs", "shop:app", "explain", job.id)[1] == said
+    assert "queue billing is paused" in printed
+    assert as_json(typed(shop.folder, "explain", "shop:app", job.id, "--json")[1])["explain"] == printed.splitlines()
+    assert typed(shop.folder, "jobs", "shop:app", "explain", job.id)[1] == printed
 
 
 def test_what_has_been_over_for_long_is_pruned(typed: CommandLine, any_shop: CliShop) -> None:
     jobs = any_shop.many(3)
     for job in jobs[:2]:
         any_shop.client.cancel(job)
-    assert typed(any_shop.place, "prune", "shop:app")[1] == "removed 0 jobs that were over and 0 that had failed\n"
-    _, said = typed(any_shop.place, "prune", "shop:app", "--keep-finished", "0")
-    assert said.startswith("removed 2 jobs that were over")
+    assert typed(any_shop.folder, "prune", "shop:app")[1] == "Removed 0 finished and 0 failed jobs.\n"
+    _, printed = typed(any_shop.folder, "prune", "shop:app", "--keep-finished", "0")
+    assert printed.startswith("Removed 2 finished and 0 failed jobs")
     assert any_shop.client.count() == 1
     assert [one.what for one in any_shop.client.audit(limit=2).entries] == ["prune", "prune"]
 
 
 def test_the_doctor_shows_what_it_finds_and_exits_by_it(typed: CommandLine, shop: CliShop) -> None:
-    code, said = typed(shop.place, "doctor", "shop:app")
-    assert code == 0, said
-    assert said.split()[:3] == ["LEVEL", "CHECK", "FINDING"]
-    assert re.search(r"^ok +schema +version 1", said, re.M)
-    with closing(sqlite3.connect(shop.place / "jobs.db")) as connection, connection:
+    code, printed = typed(shop.folder, "doctor", "shop:app")
+    assert code == 0, printed
+    assert printed.split()[:3] == ["LEVEL", "CHECK", "FINDING"]
+    assert re.search(r"^ok +schema +version 1", printed, re.M)
+    with closing(sqlite3.connect(shop.folder / "jobs.db")) as connection, connection:
         connection.execute("insert into relet_migrations (version, applied_at) values (999, 0)")
-    code, said = typed(shop.place, "doctor", "shop:app")
+    code, printed = typed(shop.folder, "doctor", "shop:app")
     assert code == 1
-    _, worst, advice, *_ = said.splitlines()
+    _, worst, advice, *_ = printed.splitlines()
     assert worst.split()[:2] == ["error", "schema"]
     assert advice.strip().startswith("-> ")
-    code, said = typed(shop.place, "doctor", "shop:app", "--json")
-    assert (code, {one["level"] for one in as_json(said)["findings"]} >= {"error", "ok"}) == (1, True)
+    code, printed = typed(shop.folder, "doctor", "shop:app", "--json")
+    assert (code, {one["level"] for one in as_json(printed)["findings"]} >= {"error", "ok"}) == (1, True)
 
 
 def test_schedules_are_put(typed: CommandLine, shop: CliShop) -> None:
     put = ("schedules", "shop:app", "put", "nightly", "charge")
-    code, said = typed(shop.place, *put, "--cron", "30 3 * * *", "--timezone", "Europe/Berlin", "--arg", "account=a")
-    assert (code, "nightly" in said) == (0, True)
+    code, printed = typed(
+        shop.folder, *put, "--cron", "30 3 * * *", "--timezone", "Europe/Berlin", "--arg", "account=a"
+    )
+    assert (code, "nightly" in printed) == (0, True)
     (one,) = shop.client.schedules.all()
     assert (one.cron, one.timezone, one.payload_json) == ("30 3 * * *", "Europe/Berlin", '{"account":"a"}')
-    assert typed(shop.place, *put, "--every", "15m", "--payload", '{"account": "b"}', "--missed", "skip")[0] == 0
+    assert typed(shop.folder, *put, "--every", "15m", "--payload", '{"account": "b"}', "--missed", "skip")[0] == 0
     (one,) = shop.client.schedules.all()
     assert (one.every, one.missed, one.payload_json) == (900.0, "skip", '{"account":"b"}')
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "printed"),
     [
-        (("queues", "shop:app", "frobnicate"), "'frobnicate' is not one of list, pause, resume, limit"),
-        (("queues", "shop:app", "pause"), "pause which queue? `relet queues shop:app` lists them"),
+        (("queues", "shop:app", "frobnicate"), "Unknown verb 'frobnicate': use one of list, pause, resume, limit."),
+        (("queues", "shop:app", "pause"), "pause needs a queue name. List queues: relet queues shop:app"),
         (("queues", "shop:app", "limit", "billing"), "limit_queue needs something to set"),
         (("queues", "shop:app", "limit", "billing", "--rate", "5"), "a rate is so many jobs in so many seconds"),
-        (("queues", "shop:app", "pause", "billing", "--fair"), "--fair goes with limit, not with pause"),
+        (("queues", "shop:app", "pause", "billing", "--fair"), "--fair works only with limit, not with pause."),
         (("queues", "shop:app", "pause", "two words"), "queue must be 1 to 128 letters"),
-        (("schedules", "shop:app", "frobnicate"), "'frobnicate' is not one of list, show, put, pause"),
-        (("schedules", "shop:app", "put", "nightly"), "put takes a name and a task"),
-        (("schedules", "shop:app", "pause", "a", "b"), "pause takes no more words: b"),
+        (("schedules", "shop:app", "frobnicate"), "Unknown verb 'frobnicate': use one of list, show, put, pause"),
+        (
+            ("schedules", "shop:app", "put", "nightly"),
+            "put needs a name and a task. List schedules: relet schedules shop:app",
+        ),
+        (("schedules", "shop:app", "pause", "a", "b"), "pause does not take these arguments: b"),
         (("schedules", "shop:app", "put", "nightly", "sweep", "--cron", "99 * * * *"), "99"),
         (("jobs", "shop:app", "--limit", "0"), "limit must be a whole number from 1 to 1000, not 0"),
         (("prune", "shop:app", "--keep-finished", "9999999999"), "keep_finished must be seconds"),
     ],
 )
 def test_what_cannot_be_done_is_explained(
-    typed: CommandLine, still_shop: CliShop, words: tuple[str, ...], said: str
+    typed: CommandLine, still_shop: CliShop, words: tuple[str, ...], printed: str
 ) -> None:
-    assert said in typed.refusal(still_shop.place, *words, codes=(2,))
+    assert printed in typed.refusal(still_shop.folder, *words, codes=(2,))
 
 
 def test_a_tenants_jobs_are_a_tenants(typed: CommandLine, shop: CliShop) -> None:
-    assert typed(shop.place, "migrate", "shop:app", "--tenant", "acme", "--json")[0] == 0
-    code, said = typed(shop.place, "enqueue", "shop:app", "sweep", "--tenant", "acme")
+    assert typed(shop.folder, "migrate", "shop:app", "--tenant", "acme", "--json")[0] == 0
+    code, printed = typed(shop.folder, "enqueue", "shop:app", "sweep", "--tenant", "acme")
     assert code == 0
-    assert said.strip() in typed(shop.place, "jobs", "shop:app", "--tenant", "acme")[1]
-    assert said.strip() not in typed(shop.place, "jobs", "shop:app")[1]
-    done = [line.split()[3] for line in typed(shop.place, "audit", "shop:app", "--tenant", "acme")[1].splitlines()[1:]]
+    assert printed.strip() in typed(shop.folder, "jobs", "shop:app", "--tenant", "acme")[1]
+    assert printed.strip() not in typed(shop.folder, "jobs", "shop:app")[1]
+    done = [line.split()[3] for line in typed(shop.folder, "audit", "shop:app", "--tenant", "acme")[1].splitlines()[1:]]
     assert done == ["enqueue", "migrate"]
 
 
@@ -251,27 +258,27 @@ def test_a_reader_that_goes_away_is_no_error(shop: CliShop) -> None:
     reading, writing = os.pipe()
     os.close(reading)  # `relet jobs shop:app | head`, where head has had enough
     command = [sys.executable, "-m", "relet", "jobs", "shop:app"]
-    ran = subprocess.run(command, cwd=shop.place, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60)
+    ran = subprocess.run(command, cwd=shop.folder, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60)
     os.close(writing)
     assert (ran.returncode, ran.stderr) == (128 + signal.SIGPIPE, "")
 
 
 @pytest.mark.parametrize(
-    ("seconds", "shown"),
+    ("seconds", "formatted"),
     [
         (None, ""), (0, "0s"), (0.25, "250ms"), (1.234, "1.2s"), (59.4, "59s"), (61, "1m 01s"), (3599, "59m 59s"),
         (3600, "1h 00m"), (90061, "1d 01h"), (-5, "-5.0s"),
     ],
 )  # fmt: skip
-def test_durations_can_be_taken_in_at_a_glance(seconds: float | None, shown: str) -> None:
-    assert output.seconds(seconds) == shown
+def test_durations_can_be_taken_in_at_a_glance(seconds: float | None, formatted: str) -> None:
+    assert output.seconds(seconds) == formatted
 
 
 def test_tables_are_drawn_on_a_terminal_and_plain_elsewhere(typed: CommandLine, shop: CliShop) -> None:
     shop.many(1)
-    plain = typed(shop.place, "jobs", "shop:app")[1]
+    plain = typed(shop.folder, "jobs", "shop:app")[1]
     assert "\x1b" not in plain
-    with OnTerminal(shop.place, "jobs", "shop:app", size=(120, 24)) as terminal:
+    with OnTerminal(shop.folder, "jobs", "shop:app", size=(120, 24)) as terminal:
         assert terminal.code() == 0
         assert "\x1b[34mqueued" in terminal.all_drawn
         assert "─" in terminal.page
@@ -288,13 +295,13 @@ main(sys.argv[1:])
 
 def test_without_rich_everything_but_top_works_on_a_terminal(shop: CliShop) -> None:
     (job,) = shop.many(1)
-    with OnTerminal(shop.place, "jobs", "shop:app", program=("-c", WITHOUT_RICH)) as terminal:
+    with OnTerminal(shop.folder, "jobs", "shop:app", program=("-c", WITHOUT_RICH)) as terminal:
         assert terminal.code() == 0
         assert job.id in terminal.page
         assert "\x1b" not in terminal.all_drawn
-    with OnTerminal(shop.place, "jobs", "shop:app", "cancel", "--all", "-y", program=("-c", WITHOUT_RICH)) as terminal:
+    with OnTerminal(shop.folder, "jobs", "shop:app", "cancel", "--all", "-y", program=("-c", WITHOUT_RICH)) as terminal:
         assert terminal.code() == 0
         assert "cancel 1 job 1 of 1" in terminal.page
-    with OnTerminal(shop.place, "top", "shop:app", program=("-c", WITHOUT_RICH)) as terminal:
+    with OnTerminal(shop.folder, "top", "shop:app", program=("-c", WITHOUT_RICH)) as terminal:
         assert terminal.code() == 1
         assert "pip install 'relet[cli]'" in terminal.page

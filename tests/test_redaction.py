@@ -12,7 +12,7 @@ import pytest
 
 from relet import App
 from relet._core.job import Progress
-from relet._core.redact import HIDDEN, redactor, shown
+from relet._core.redact import HIDDEN, redacted, redactor
 from relet._store.flows import lease
 from tests.homes import claim, fail, promote_all
 from tests.shops import CliShop, a_cli_shop
@@ -38,8 +38,8 @@ COMMANDS = (
 @pytest.fixture(scope="module")
 def secret_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CliShop, dict[str, str]]]:
     """A shop whose jobs know a password, and tell it wherever they can."""
-    place = tmp_path_factory.mktemp("secrets")
-    with a_cli_shop(place, f"sqlite:///{place / 'jobs.db'}") as shop:
+    folder = tmp_path_factory.mktemp("secrets")
+    with a_cli_shop(folder, f"sqlite:///{folder / 'jobs.db'}") as shop:
         client = shop.client.acting_as("ada")
         failed = client.enqueue(shop.charge.using(target="acct-7").draft(NOTHING))
         promote_all(shop.app)
@@ -62,11 +62,11 @@ def test_no_command_shows_what_the_dashboard_hides(
 ) -> None:
     shop, ids = secret_shop
     verb, *rest = (ids.get(word, word) for word in command)
-    code, said = typed(shop.place, verb, "shop:app", *rest)
-    assert code in (0, 1), said
-    assert SECRET not in said
+    code, printed = typed(shop.folder, verb, "shop:app", *rest)
+    assert code in (0, 1), printed
+    assert SECRET not in printed
     if "--json" in command:
-        json.loads(said)
+        json.loads(printed)
 
 
 def test_the_dashboard_and_its_api_show_none_of_it(secret_shop: tuple[CliShop, dict[str, str]]) -> None:
@@ -99,7 +99,7 @@ def test_the_keys_are_a_setting_of_the_app() -> None:
     @app.task
     def pay(salary: int) -> None: ...
 
-    job = shown(app.client.enqueue(pay.draft(5)), app.redact)
+    job = redacted(app.client.enqueue(pay.draft(5)), app.redact)
     assert json.loads(job.payload_json) == {"salary": HIDDEN}
     app.close()
 

@@ -1,8 +1,8 @@
-"""What has happened, for those who want to know: `@app.on(events.Failed)`.
+"""Events, for listeners: `@app.on(events.Failed)`.
 
-An event is told after the commit, in the process that brought it about, on the thread where it happened: listeners are
-to be quick. A listener that fails is logged and hurts nobody. Whoever listens to a class hears its subclasses as well:
-`app.on(events.JobEvent)` hears everything that happens to jobs.
+Relet calls listeners after the commit, in the process that made the change, on the thread that made it: listeners must
+be quick. An exception of a listener is logged and has no other effect. A listener of a class also receives its
+subclasses: `app.on(events.JobEvent)` receives everything that happens to jobs.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ Listener = Callable[[E], object]
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """Anything that happened."""
+    """The base of all events."""
 
 
 class JobEvent(Event, frozen=True, kw_only=True):
-    """Something happened to a job. What the one who did it does not know is None."""
+    """Something happened to a job. Fields that the emitting code does not know are None."""
 
     job_id: str
-    state: State | None  # where the job is now; None: it is gone
+    state: State | None  # the state now; None: the job no longer exists
     task: str | None = None
     queue: str | None = None
     tenant: str | None = None
@@ -77,19 +77,19 @@ class AttemptEvent(JobEvent, frozen=True, kw_only=True):
 
 
 class Enqueued(JobEvent, frozen=True):
-    """A job was stored. Not told of jobs that were enqueued on a caller's connection: the caller commits those."""
+    """A job was stored. Not emitted for jobs that were enqueued on a caller's connection: the caller commits those."""
 
 
 class Promoted(JobEvent, frozen=True):
-    """A job that waited may be claimed now."""
+    """A pending job became queued: workers may claim it."""
 
 
 class Claimed(AttemptEvent, frozen=True):
-    """A worker has taken the job."""
+    """A worker claimed the job."""
 
 
 class Renewed(AttemptEvent, frozen=True):
-    """The lease was renewed."""
+    """The worker renewed the lease."""
 
 
 class Ended(AttemptEvent, frozen=True, kw_only=True):
@@ -100,15 +100,15 @@ class Ended(AttemptEvent, frozen=True, kw_only=True):
 
 
 class Succeeded(Ended, frozen=True):
-    """The handler returned, and that is recorded."""
+    """The handler returned, and the store recorded it."""
 
 
 class Retried(Ended, frozen=True):
-    """The attempt failed; the job will be tried again."""
+    """The attempt failed; the job will be retried."""
 
 
 class Snoozed(Ended, frozen=True):
-    """The handler asked to be run again later."""
+    """The handler asked to run again later."""
 
 
 class Failed(Ended, frozen=True):
@@ -116,41 +116,41 @@ class Failed(Ended, frozen=True):
 
 
 class Released(Ended, frozen=True):
-    """The job was given back: nobody ran it to its end."""
+    """The worker gave the job back before its handler ended."""
 
 
 class Cancelled(JobEvent, frozen=True):
-    """The job was cancelled, or, while `state` is running, its worker was asked to."""
+    """The job was cancelled; or, if `state` is running, its worker was asked to cancel it."""
 
 
 class Paused(JobEvent, frozen=True):
-    """The job was paused, or, while `state` is running, its worker was asked to."""
+    """The job was paused; or, if `state` is running, its worker was asked to pause it."""
 
 
 class Resumed(JobEvent, frozen=True):
-    """A paused or failed job goes on."""
+    """A paused or failed job was resumed."""
 
 
 class MadeDue(JobEvent, frozen=True):
-    """A job that waited for its time is due now (`run_now`)."""
+    """A job that waited for its time was made due (`run_now`)."""
 
 
 class Completed(JobEvent, frozen=True):
-    """The job was completed from outside."""
+    """The job was completed from outside its handler."""
 
 
 class Deleted(JobEvent, frozen=True):
-    """The job is gone."""
+    """The job was deleted."""
 
 
 class Reaped(JobEvent, frozen=True, kw_only=True):
-    """The lease of a worker that died ran out, and the job was taken from it."""
+    """The lease of a dead worker expired, and the job was taken from it."""
 
     error: str | None = None
 
 
 class LeaseLost(AttemptEvent, frozen=True, kw_only=True):
-    """This worker no longer owns the job: nothing that its attempt says is recorded."""
+    """This worker no longer owns the job: the store records nothing more of its attempt."""
 
     reason: AbortReason = "lease_lost"
 
@@ -162,13 +162,13 @@ class WorkerEvent(Event, frozen=True, kw_only=True):
 
 
 class WorkerStarted(WorkerEvent, frozen=True, kw_only=True):
-    """The worker takes jobs from now on."""
+    """The worker started to claim jobs."""
 
-    slots: int = 0  # how many at a time
+    slots: int = 0  # how many jobs it runs at a time
 
 
 class WorkerStopping(WorkerEvent, frozen=True):
-    """The worker takes no more jobs; those that run may go on for a while."""
+    """The worker stopped claiming; running jobs may continue until the shutdown timeout."""
 
 
 class WorkerStopped(WorkerEvent, frozen=True):
@@ -176,55 +176,55 @@ class WorkerStopped(WorkerEvent, frozen=True):
 
 
 class StoreDown(WorkerEvent, frozen=True, kw_only=True):
-    """The worker cannot reach its store. It goes on trying."""
+    """The worker cannot reach its store. It keeps trying."""
 
     error: str
     tenant: str | None = None
 
 
 class StoreUp(WorkerEvent, frozen=True, kw_only=True):
-    """The store is back."""
+    """The worker can reach its store again."""
 
-    seconds: float  # how long it was away
+    seconds: float  # how long the store was unreachable
     tenant: str | None = None
 
 
 class Events:
-    """Who listens to what."""
+    """The listeners of an app, by event class."""
 
     def __init__(self) -> None:
         self._listeners: dict[type[Event], list[Listener[Any]]] = {}
-        self._heard_by: dict[type[Event], tuple[Listener[Any], ...]] = {}
+        self._listeners_by_class: dict[type[Event], tuple[Listener[Any], ...]] = {}
 
     def add(self, kind: type[E], listener: Listener[E]) -> None:
         """Call the listener with every event of this kind."""
         if not (isinstance(kind, type) and issubclass(kind, Event)):
             raise InvalidInput(f"app.on takes an event, such as relet.events.Failed, not {kind!r}")
         if inspect.iscoroutinefunction(listener) or not callable(listener):
-            raise InvalidInput(f"a listener is a plain function that takes the event, not {listener!r}")
+            raise InvalidInput(f"A listener must be a plain function that takes the event, not {listener!r}")
         self._listeners.setdefault(kind, []).append(listener)
-        self._heard_by = {}
+        self._listeners_by_class = {}
 
     def remove(self, kind: type[E], listener: Listener[E]) -> None:
-        """Call the listener no more."""
+        """Stop calling the listener."""
         self._listeners[kind].remove(listener)
-        self._heard_by = {}
+        self._listeners_by_class = {}
 
     def wanted(self, kind: type[Event]) -> bool:
-        """Whether anybody listens: an event that nobody hears need not be made."""
-        return bool(self._who_hears(kind))
+        """True if this class has a listener. Without one, callers need not make the event."""
+        return bool(self._listeners_of(kind))
 
     def tell(self, event: Event) -> None:
-        """Call everybody who listens to such an event."""
-        for listener in self._who_hears(type(event)):
+        """Call the listeners of the event's class and its base classes."""
+        for listener in self._listeners_of(type(event)):
             try:
                 listener(event)
-            except BaseException:  # SystemExit, too: it is the listener's, not ours
-                log.exception("a listener failed on %r", event)
+            except BaseException:  # even SystemExit: a listener must not end the worker
+                log.exception("A listener failed on %r", event)
 
-    def _who_hears(self, kind: type[Event]) -> tuple[Listener[Any], ...]:
-        found = self._heard_by.get(kind)
+    def _listeners_of(self, kind: type[Event]) -> tuple[Listener[Any], ...]:
+        found = self._listeners_by_class.get(kind)
         if found is None:
-            found = tuple(each for one in kind.__mro__ for each in self._listeners.get(one, ()))
-            self._heard_by[kind] = found
+            found = tuple(listener for base in kind.__mro__ for listener in self._listeners.get(base, ()))
+            self._listeners_by_class[kind] = found
         return found

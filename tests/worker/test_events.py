@@ -1,4 +1,4 @@
-"""Events: one for each thing that happens, told after the commit."""
+"""Events: one for each change, emitted after the commit."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from tests.worker.working import over, take, until, until_state, working, writes
 
 
 class Heard:
-    """All that was told, and where each job was in the store at that moment."""
+    """All events, with the state of each job in the store when its event came."""
 
     def __init__(self, app: App) -> None:
         self.app = app
         self.all: list[events.Event] = []
         self.found: dict[str, list[tuple[str, State | None, State | None]]] = defaultdict(list)
         app.on(events.Event)(self.all.append)
-        app.on(events.JobEvent)(self._look)
+        app.on(events.JobEvent)(self._note)
 
-    def _look(self, event: events.JobEvent) -> None:
+    def _note(self, event: events.JobEvent) -> None:
         if isinstance(event, events.LeaseLost):
-            return  # the job is somebody else's
+            return  # another worker owns the job now
         job = self.app.client.get(event.job_id)
         self.found[event.job_id].append((type(event).__name__, event.state, job.state if job else None))
 
@@ -45,7 +45,7 @@ EVERYTHING_BUT_OUTAGES = {
 }  # fmt: skip
 
 
-def test_one_of_each_kind_is_told_when_the_store_can_show_it(app: App) -> None:
+def test_one_of_each_kind_is_emitted_when_the_store_can_show_it(app: App) -> None:
     heard = Heard(app)
     running: dict[str, threading.Event] = defaultdict(threading.Event)
 
@@ -82,18 +82,18 @@ def test_one_of_each_kind_is_told_when_the_store_can_show_it(app: App) -> None:
         until(lambda: heard.of(events.Renewed))
         assert running["pause"].wait(20)
         until(lambda: "Retried" in heard.kinds and "Snoozed" in heard.kinds)
-    assert heard.kinds == EVERYTHING_BUT_OUTAGES, "and StoreDown is not told without cause"
+    assert heard.kinds == EVERYTHING_BUT_OUTAGES, "and StoreDown is not emitted without cause"
     assert [one.reason for one in sorted(heard.of(events.LeaseLost), key=lambda one: one.reason)] == [
         "completed",
         "deleted",
     ]
-    for told in heard.found.values():
-        for kind, said, found in told:
+    for noted in heard.found.values():
+        for kind, state, found in noted:
             # Others may have been quicker since: what was queued, runs; what ran, has ended. But never is it behind.
             if kind in ("Succeeded", "Failed", "Retried", "Snoozed", "Completed", "Deleted", "Reaped"):
-                assert found is said or kind == "Reaped", (kind, said, found)
-            if said in (State.CANCELLED, State.PAUSED):
-                assert found is not State.RUNNING or kind == "Paused", (kind, said, found)
+                assert found is state or kind == "Reaped", (kind, state, found)
+            if state in (State.CANCELLED, State.PAUSED):
+                assert found is not State.RUNNING or kind == "Paused", (kind, state, found)
     (fine,) = [one for one in heard.of(events.Succeeded) if one.job_id == jobs["fine"].id]
     assert (fine.task, fine.queue, fine.attempt, fine.version, fine.state) == ("work", "default", 1, 1, State.SUCCEEDED)
     assert fine.seconds >= 0
@@ -101,7 +101,7 @@ def test_one_of_each_kind_is_told_when_the_store_can_show_it(app: App) -> None:
     assert retried.error.startswith("ValueError: no")
 
 
-def test_what_happens_to_a_job_is_told_in_order(memory_app: App) -> None:
+def test_events_of_a_job_are_emitted_in_order(memory_app: App) -> None:
     heard: list[str] = []
     memory_app.on(events.JobEvent)(lambda event: heard.append(type(event).__name__))
 
@@ -112,11 +112,11 @@ def test_what_happens_to_a_job_is_told_in_order(memory_app: App) -> None:
 
     with working(memory_app, lease=30.0):
         job = work.enqueue()
-        until(lambda: "Retried" in heard)  # told by the settling thread, once the job can be claimed again
+        until(lambda: "Retried" in heard)  # emitted by the settling thread, once the job can be claimed again
         memory_app.client.run_now(job)
         over(memory_app, job)
-    heard.remove("Promoted")  # told by upkeep, and the lane may have claimed the job meanwhile
-    heard.remove("MadeDue")  # told by the caller, likewise
+    heard.remove("Promoted")  # emitted by maintenance, and the producer may have claimed the job meanwhile
+    heard.remove("MadeDue")  # emitted by the caller, likewise
     assert heard == ["Enqueued", "Claimed", "Retried", "Claimed", "Succeeded"]
 
 
@@ -137,7 +137,7 @@ def test_a_listener_that_fails_hurts_nobody(app: App, caplog: pytest.LogCaptureF
         jobs = [work.enqueue() for _ in range(5)]
         assert [app.client.result(job, timeout=20) for job in jobs] == ["done"] * 5
         until(lambda: len(heard) == 5)
-    assert "a listener failed" in caplog.text
+    assert "A listener failed" in caplog.text
 
 
 def test_whoever_listens_to_a_class_hears_its_subclasses(memory_app: App) -> None:

@@ -115,7 +115,7 @@ def test_what_the_worker_says_of_a_job_is_marked_likewise(memory_app: App, strea
     assert {line["worker"] for line in lines} == {worker.id}
 
 
-def test_what_is_given_as_extra_is_in_the_line_and_cannot_break_it(stream: io.StringIO) -> None:
+def test_extra_is_in_the_line_and_cannot_break_it(stream: io.StringIO) -> None:
     circle: list[object] = []
     circle.append(circle)
     logging.getLogger("users").info("mine", extra={"order": 7, "cents": {"a": [1]}, "place": io})

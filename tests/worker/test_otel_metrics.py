@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 
 from relet import App, Attempt, Backoff, JobNotFound, Snooze, State
-from relet.contrib.opentelemetry.instruments import Measures
+from relet.contrib.opentelemetry.instruments import Instruments
 from tests.pages import DOCS
 from tests.worker.tracing import Watched, watching
 from tests.worker.working import over, take, until, working
@@ -76,13 +76,13 @@ def test_attempts_are_counted_by_what_came_of_them(memory_app: App, watched: Wat
 
     with working(memory_app):
         over(memory_app, work.enqueue("snooze"), work.enqueue("fail"))
-        held = [work.enqueue("wait") for _ in range(2)]
-        until(lambda: all(memory_app.client.get(job).state is State.RUNNING for job in held))  # type: ignore[union-attr]
+        waiting = [work.enqueue("wait") for _ in range(2)]
+        until(lambda: all(memory_app.client.get(job).state is State.RUNNING for job in waiting))  # type: ignore[union-attr]
         until(lambda: watched.sums("relet.worker.slot.usage") == {(): 2})
         assert watched.sums("relet.worker.slot.limit") == {(): 10}
-        memory_app.client.cancel(held[0])
-        memory_app.client.delete(held[1])
-        over(memory_app, held[0])
+        memory_app.client.cancel(waiting[0])
+        memory_app.client.delete(waiting[1])
+        over(memory_app, waiting[0])
         until(lambda: watched.sums("relet.worker.slot.usage") == {(): 0})
         wanted = {("succeeded",): 1, ("snoozed",): 1, ("retried",): 1, ("failed",): 1, ("cancelled",): 1, ("lost",): 1}
         until(lambda: watched.sums("relet.attempts", "relet.outcome") == wanted)
@@ -122,7 +122,7 @@ def test_the_guide_names_all_of_them() -> None:
             return super().__getattribute__(name)
 
     names: list[str] = []
-    Measures(Names("guide"))
+    Instruments(Names("guide"))
     text = (DOCS / "guides" / "telemetry.md").read_text()
     assert len(names) == 10
     assert [name for name in names if f"`{name}`" not in text] == []
@@ -147,7 +147,7 @@ class EndsBroken(Broken):
 
 class BrokenExporter(SpanExporter):
     def export(self, spans: Any) -> SpanExportResult:
-        raise RuntimeError("nobody there")
+        raise RuntimeError("no collector")
 
 
 class BrokenPropagator:
@@ -175,8 +175,8 @@ def test_jobs_run_whatever_the_sdk_raises(
     memory_app: App, watched: Watched, broken: SpanProcessor, caplog: pytest.LogCaptureFixture
 ) -> None:
     watched.tracers.add_span_processor(broken)
-    said = run_some(memory_app, caplog)
-    assert bool(said) == isinstance(broken, Broken)  # what an exporter raises, the SDK says itself
+    messages = run_some(memory_app, caplog)
+    assert bool(messages) == isinstance(broken, Broken)  # what an exporter raises, the SDK says itself
 
 
 @pytest.mark.parametrize("broken", [BrokenPropagator(), OddPropagator()])
@@ -185,10 +185,10 @@ def test_jobs_run_whatever_the_propagator_raises(two_apps: App, broken: Any, cap
     propagate.set_global_textmap(broken)
     try:
         with watching(two_apps) as watched:
-            said = run_some(two_apps, caplog)
+            messages = run_some(two_apps, caplog)
     finally:
         propagate.set_global_textmap(before)
-    assert bool(said) == (type(broken) is BrokenPropagator)
+    assert bool(messages) == (type(broken) is BrokenPropagator)
     carried = {json.dumps({"traceparent": TRACEPARENT})} if type(broken) is OddPropagator else {None}
     assert {job.context for job in two_apps.client.jobs(limit=100).jobs} == carried
     assert len(watched.named("process default")) >= 21, "there are spans, if none that hang together"
@@ -203,15 +203,15 @@ def test_jobs_run_whatever_the_meters_raise(
 
         record = add
 
-    measures: Any = memory_app.telemetry.measures  # type: ignore[union-attr]
+    instruments: Any = memory_app.telemetry.instruments  # type: ignore[union-attr]
     for name in ("sent", "consumed", "operation", "process", "wait", "attempts", "losses", "reaps", "used", "slots"):
-        monkeypatch.setattr(measures, name, Broken())
+        monkeypatch.setattr(instruments, name, Broken())
     assert run_some(memory_app, caplog)
     assert len(watched.named("process default")) >= 21
 
 
 def run_some(app: App, caplog: pytest.LogCaptureFixture) -> list[str]:
-    """Jobs of every kind come to their ends, and of each kind of trouble one line is written."""
+    """Run jobs of every kind. Returns the messages of the telemetry, each of which was logged once."""
 
     @app.task
     def last() -> str:
@@ -235,7 +235,7 @@ def run_some(app: App, caplog: pytest.LogCaptureFixture) -> list[str]:
             many = app.client.enqueue_many([plain.draft(), on_loop.draft()])
             assert app.client.results([plain.enqueue(), on_loop.enqueue(), *many], timeout=20) == ["end"] * 4
             assert over(app, fails.enqueue())[0].error.startswith("ValueError: as it should")  # type: ignore[union-attr]
-    said = [record.getMessage() for record in caplog.records if record.name == "relet.telemetry"]
-    assert len(said) == len(set(said))
+    messages = [record.getMessage() for record in caplog.records if record.name == "relet.telemetry"]
+    assert len(messages) == len(set(messages))
     assert not [record for record in caplog.records if record.name == "relet.events"]
-    return said
+    return messages

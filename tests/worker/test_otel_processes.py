@@ -72,15 +72,15 @@ TRACE = "0af7651916cd43dd8448eb211c80319c"
 CONTEXT = json.dumps({"traceparent": f"00-{TRACE}-b7ad6b7169203331-01"})
 
 
-def run_worker(place: Path, url: str) -> tuple[str, dict[str, list[dict[str, Any]]]]:
-    """What it logged, and its spans by name."""
+def run_worker(folder: Path, url: str) -> tuple[str, dict[str, list[dict[str, Any]]]]:
+    """The log, and the spans by name."""
     command = [sys.executable, "-m", "relet", "worker", "shop:app", "--until-idle", "--log-format", "json"]
     ran = subprocess.run(
-        command, cwd=place, env={**os.environ, "RELET_URL": url}, capture_output=True, text=True, timeout=60
+        command, cwd=folder, env={**os.environ, "RELET_URL": url}, capture_output=True, text=True, timeout=60
     )
     assert ran.returncode == 0, ran.stderr
     spans: dict[str, list[dict[str, Any]]] = {}
-    for line in (place / "spans").read_text().splitlines():
+    for line in (folder / "spans").read_text().splitlines():
         span = json.loads(line)
         spans.setdefault(span["name"], []).append(span)
     return ran.stderr, spans

@@ -1,4 +1,4 @@
-"""Traces go on from whoever enqueues a job to the handler that runs it."""
+"""Traces continue from the caller that enqueues a job to the handler that runs it."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ def test_a_handler_runs_below_who_enqueued_its_job(two_apps: App, kind: str) -> 
     assert run.status.status_code is StatusCode.UNSET
     common = {"messaging.system": "relet", "messaging.destination.name": "mail", "messaging.message.id": job.id}
     common |= {"relet.task": "work", "relet.target": "acct-7"}
-    said = {name: value for name, value in (sent.attributes or {}).items() if not name.startswith("server.")}
-    assert said == common | {"messaging.operation.name": "enqueue", "messaging.operation.type": "send"}
-    said = {name: value for name, value in (run.attributes or {}).items() if not name.startswith("server.")}
-    assert said == common | {
+    values = {name: value for name, value in (sent.attributes or {}).items() if not name.startswith("server.")}
+    assert values == common | {"messaging.operation.name": "enqueue", "messaging.operation.type": "send"}
+    values = {name: value for name, value in (run.attributes or {}).items() if not name.startswith("server.")}
+    assert values == common | {
         "messaging.operation.name": "process",
         "messaging.operation.type": "process",
         "messaging.message.conversation_id": job.id,
@@ -89,7 +89,7 @@ def test_a_handler_runs_below_who_enqueued_its_job(two_apps: App, kind: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("where", "said"),
+    ("where", "attributes"),
     [
         ("postgresql://ada@db.example:5433/shop", {"server.address": "db.example", "server.port": 5433}),
         ("postgresql://db.example/shop", {"server.address": "db.example"}),
@@ -98,8 +98,8 @@ def test_a_handler_runs_below_who_enqueued_its_job(two_apps: App, kind: str) -> 
         ("sqlite:////srv/shop.db", {}),
     ],
 )
-def test_the_server_is_named_where_there_is_one(where: str, said: dict[str, Any]) -> None:
-    assert server(where) == said
+def test_the_server_is_named_where_there_is_one(where: str, attributes: dict[str, Any]) -> None:
+    assert server(where) == attributes
 
 
 def test_every_retry_hangs_below_the_same_producer(memory_app: App, watched: Watched) -> None:
@@ -112,14 +112,14 @@ def test_every_retry_hangs_below_the_same_producer(memory_app: App, watched: Wat
         over(memory_app, work.enqueue())
     runs = watched.named("process default", 3)
     assert {parent_of(run) for run in runs} == {id_of(watched.one("enqueue default"))}
-    told = [(dict(run.attributes or {}), run.status) for run in runs]
-    assert [(said["relet.attempt"], said["relet.outcome"]) for said, _ in told] == [
+    results = [(dict(run.attributes or {}), run.status) for run in runs]
+    assert [(values["relet.attempt"], values["relet.outcome"]) for values, _ in results] == [
         (1, "retried"),
         (2, "retried"),
         (3, "succeeded"),
     ]
-    assert [said.get("error.type") for said, _ in told] == ["ValueError", "ValueError", None]
-    assert [status.description for _, status in told] == ["ValueError: not yet, 1", "ValueError: not yet, 2", None]
+    assert [values.get("error.type") for values, _ in results] == ["ValueError", "ValueError", None]
+    assert [status.description for _, status in results] == ["ValueError: not yet, 1", "ValueError: not yet, 2", None]
     (event,) = runs[0].events
     assert (event.name, (event.attributes or {})["exception.message"]) == ("exception", "not yet, 1")
 
@@ -217,9 +217,9 @@ def test_a_job_that_was_there_already_is_the_one_that_the_span_names(memory_app:
     work = define(memory_app, "thread", lambda attempt: None)
     first, second = work.using(unique="k").enqueue(), work.using(unique="k").enqueue()
     assert second.existing
-    said = [dict(span.attributes or {}) for span in watched.named("enqueue default", 2)]
-    assert [one["messaging.message.id"] for one in said] == [first.id, first.id]
-    assert [one.get("relet.existing") for one in said] == [None, True]
+    values = [dict(span.attributes or {}) for span in watched.named("enqueue default", 2)]
+    assert [one["messaging.message.id"] for one in values] == [first.id, first.id]
+    assert [one.get("relet.existing") for one in values] == [None, True]
 
 
 def test_a_scheduled_job_begins_a_trace_of_its_own(memory_app: App, watched: Watched) -> None:
@@ -292,18 +292,18 @@ def test_a_span_says_what_came_of_the_attempt(memory_app: App, watched: Watched,
     with working(memory_app):
         over(memory_app, *[work.using(queue=queue).enqueue() for queue in ends])
         firsts = {queue: watched.named(f"process {queue}", 1)[0] for queue in ends}
-    told = {
+    results = {
         queue: ((span.attributes or {})["relet.outcome"], (span.attributes or {}).get("error.type"), span.status)
         for queue, span in firsts.items()
     }
-    assert {queue: one[:2] for queue, one in told.items()} == {
+    assert {queue: one[:2] for queue, one in results.items()} == {
         "failed": ("failed", "relet.errors.Fail"),
         "snoozed": ("snoozed", None),
         "retried": ("retried", "relet.errors.Retry"),
         "raised": ("retried", "LookupError"),
     }
-    assert told["snoozed"][2].status_code is StatusCode.UNSET
-    assert told["raised"][2].status_code is StatusCode.ERROR
+    assert results["snoozed"][2].status_code is StatusCode.UNSET
+    assert results["raised"][2].status_code is StatusCode.ERROR
     assert (firsts["snoozed"].attributes or {})["relet.delay"] == 0.0
 
 
@@ -346,8 +346,8 @@ def test_aborted_attempts_say_why(memory_app: App, watched: Watched, kind: str) 
         memory_app.client.delete(gone)
         over(memory_app, late, unwanted)
         spans = {queue: watched.one(f"process {queue}") for queue in ("late", "unwanted", "gone")}
-    said = {queue: dict(span.attributes or {}) for queue, span in spans.items()}
-    assert {queue: (one["relet.outcome"], one["relet.reason"]) for queue, one in said.items()} == {
+    values = {queue: dict(span.attributes or {}) for queue, span in spans.items()}
+    assert {queue: (one["relet.outcome"], one["relet.reason"]) for queue, one in values.items()} == {
         "late": ("failed", "timeout"),
         "unwanted": ("cancelled", "cancelled"),
         "gone": ("lost", "deleted"),
@@ -357,14 +357,14 @@ def test_aborted_attempts_say_why(memory_app: App, watched: Watched, kind: str) 
         StatusCode.UNSET,
         StatusCode.UNSET,
     ]
-    assert said["late"]["error.type"] == "timeout"
+    assert values["late"]["error.type"] == "timeout"
 
 
 def test_an_enqueue_that_fails_is_a_failed_span(memory_app: App, watched: Watched) -> None:
     work = define(memory_app, "thread", lambda attempt: None)
-    nobody = work.draft().id
+    unknown = work.draft().id
     with pytest.raises(Exception, match="no such job"):
-        work.using(after=[nobody]).enqueue()
+        work.using(after=[unknown]).enqueue()
     span = watched.one("enqueue default")
     assert span.status.status_code is StatusCode.ERROR
     assert "error.type" in (span.attributes or {})
@@ -402,7 +402,7 @@ def test_what_the_worker_says_of_a_job_has_its_trace(memory_app: App, caplog: py
     assert record.trace_id == "0af7651916cd43dd8448eb211c80319c"  # type: ignore[attr-defined]
 
 
-def test_whoever_lacks_the_package_is_told_what_to_install() -> None:
+def test_a_missing_package_is_named_with_how_to_install_it() -> None:
     script = "import sys; sys.modules['opentelemetry'] = None; import relet.contrib.opentelemetry"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert "pip install 'relet[otel]'" in ran.stderr

@@ -76,7 +76,7 @@ def test_processes_whose_supervisor_was_killed_drain(shop: Shop) -> None:
     jobs = shop.enqueue("hold", number=2)
     shop.started(*jobs)
     os.kill(program.pid, signal.SIGKILL)
-    program.says("the supervisor is gone: stopping", times=2)
+    program.says("The supervisor exited: stopping", times=2)
     late = shop.one("quick")
     assert all(map(lives, program.children))
     shop.go()

@@ -18,7 +18,7 @@ from tests.worker.working import until
 
 
 class Watched:
-    """What was traced and measured."""
+    """The spans and metrics of an instrumented app."""
 
     def __init__(self) -> None:
         self.exporter = InMemorySpanExporter()
@@ -44,13 +44,13 @@ class Watched:
         return found
 
     def points(self, name: str) -> list[Any]:
-        """The data points of a metric; all of them are here, whoever reads first."""
+        """The data points of a metric. Reading does not reset them."""
         data = self.reader.get_metrics_data()
         metrics = [m for r in data.resource_metrics for s in r.scope_metrics for m in s.metrics] if data else []
         return [point for metric in metrics if metric.name == name for point in metric.data.data_points]
 
     def sums(self, name: str, *attributes: str) -> dict[tuple[Any, ...], float]:
-        """What a metric comes to, by attributes: how much of a counter, how often of a histogram."""
+        """The sum of a counter, or the count of a histogram, by attributes."""
         found: dict[tuple[Any, ...], float] = {}
         for point in self.points(name):
             key = tuple(point.attributes.get(one) for one in attributes)

@@ -1,4 +1,4 @@
-"""The command line. `relet --help` tells what there is."""
+"""The command line. `relet --help` lists the commands."""
 
 from .main import main
 

@@ -1,4 +1,4 @@
-"""Arguments that many commands take, and what they mean."""
+"""Arguments that many commands share, and the parsers of their values."""
 
 from __future__ import annotations
 
@@ -21,48 +21,47 @@ FILTERS = ("state", "queue", "task", "target", "worker", "error", "since", "unti
 
 
 def add_app(parser: argparse.ArgumentParser, *, json: bool = True) -> None:
-    """What all commands that speak to a store take."""
-    parser.add_argument("app", metavar="APP", help="where the app is, as in shop:app")
-    parser.add_argument("--tenant", metavar="NAME", help="that tenant's")
+    """Add the arguments of every command that uses a store."""
+    parser.add_argument("app", metavar="APP", help="the app as module:attribute, such as shop:app")
+    parser.add_argument("--tenant", metavar="NAME", help="use the store of this tenant")
     if json:
-        parser.add_argument("--json", action="store_true", help="print JSON, one document")
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def add_words(parser: argparse.ArgumentParser, what: str, verbs: Iterable[str]) -> None:
-    """A verb and what it is said to; help tells more about them below."""
-    parser.add_argument("words", nargs="*", metavar=f"VERB {what}", help="what to do (default list); see below")
+    """Add a verb and its operands. The epilog of the parser explains them."""
+    parser.add_argument("words", nargs="*", metavar=f"VERB {what}", help="the action (default list); see below")
     parser.set_defaults(verbs=tuple(verbs))
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:
-    """Which jobs."""
-    add = parser.add_argument_group("which jobs").add_argument
-    add("--state", action="append", choices=[state.value for state in State], help="in this state; repeatable")
-    add("--queue", metavar="NAME", help="of this queue")
-    add("--task", metavar="NAME", help="of this task")
-    add("--target", metavar="NAME", help="of this target")
-    add("--worker", metavar="NAME", help="held, or ended, by this worker")
-    add("--error", metavar="TEXT", help="whose error contains this, upper or lower case the same; not those over")
-    add("--since", type=moment, metavar="WHEN", help="created since then: 2h, 3d, 2026-11-16, 2026-11-16T09:30Z")
-    add("--until", type=moment, metavar="WHEN", help="created before then")
+    add = parser.add_argument_group("filters").add_argument
+    add("--state", action="append", choices=[state.value for state in State], help="jobs in this state; repeatable")
+    add("--queue", metavar="NAME", help="jobs of this queue")
+    add("--task", metavar="NAME", help="jobs of this task")
+    add("--target", metavar="NAME", help="jobs of this target")
+    add("--worker", metavar="NAME", help="jobs that this worker runs or ended")
+    add("--error", metavar="TEXT", help="jobs whose error contains this text, in any case; not finished jobs")
+    add("--since", type=past_time, metavar="WHEN", help="created at or after: 2h, 3d, 2026-11-16, 2026-11-16T09:30Z")
+    add("--until", type=past_time, metavar="WHEN", help="created before: the same forms")
 
 
 def filters(options: argparse.Namespace) -> dict[str, Any]:
-    """The filters that were given, as the client calls them."""
+    """The filters on the command line, as keyword arguments of the client."""
     names = {"since": "created_from", "until": "created_to"}
-    given = {name: getattr(options, name) for name in FILTERS}
-    return {names.get(name, name): value for name, value in given.items() if value is not None}
+    values = {name: getattr(options, name) for name in FILTERS}
+    return {names.get(name, name): value for name, value in values.items() if value is not None}
 
 
-def told(which: dict[str, Any]) -> str:
-    """Filters as a person reads them: `state failed, queue mail`."""
-    words = {"created_from": "since", "created_to": "until"}
-    shown = {name: " or ".join(value) if isinstance(value, list) else value for name, value in which.items()}
-    return ", ".join(f"{words.get(name, name)} {value}" for name, value in shown.items())
+def describe(which: dict[str, Any]) -> str:
+    """Format filters for a person: `state failed, queue mail`."""
+    flags = {"created_from": "since", "created_to": "until"}
+    values = {name: " or ".join(value) if isinstance(value, list) else value for name, value in which.items()}
+    return ", ".join(f"{flags.get(name, name)} {value}" for name, value in values.items())
 
 
-def moment(text: str) -> datetime:
-    """`2h` (ago), a date, or a date and a time: UTC, unless it names another zone."""
+def past_time(text: str) -> datetime:
+    """Parse `2h` (ago), a date, or a date and a time: UTC, unless the text names another zone."""
     ago = DURATION.fullmatch(text)
     if ago is not None and ago[2]:
         return datetime.now(UTC) - timedelta(seconds=float(ago[1]) * UNITS[ago[2]])
@@ -70,49 +69,48 @@ def moment(text: str) -> datetime:
         found = datetime.fromisoformat(text)
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no moment: say how long ago (90s, 15m, 2h, 3d), or when (2026-11-16, 2026-11-16T09:30Z)"
+            f"invalid time {text!r}: use a duration (90s, 15m, 2h, 3d) or a date (2026-11-16, 2026-11-16T09:30Z)"
         ) from None
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
-def later(text: str) -> datetime:
-    """A moment to come: as above, but a duration is from now on."""
+def future_time(text: str) -> datetime:
+    """Parse like `past_time`, but add a duration to the current time."""
     ahead = DURATION.fullmatch(text)
     if ahead is not None and ahead[2]:
         return datetime.now(UTC) + timedelta(seconds=float(ahead[1]) * UNITS[ahead[2]])
-    return moment(text)
+    return past_time(text)
 
 
 def duration(text: str) -> float:
-    """Seconds, or a number with a unit: `90`, `1.5s`, `15m`, `2h`, `7d`."""
+    """Parse seconds, or a number with a unit: `90`, `1.5s`, `15m`, `2h`, `7d`."""
     found = DURATION.fullmatch(text)
     if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration: say seconds, or 90s, 15m, 2h, 7d")
+        raise argparse.ArgumentTypeError(f"invalid duration {text!r}: use seconds or a unit, such as 90, 15m, 2h, 7d")
     return float(found[1]) * UNITS[found[2]]
 
 
 def number_or_none(text: str) -> int | None:
-    """A number, or `none`."""
     if text == "none":
         return None
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor none")
+        raise argparse.ArgumentTypeError(f"invalid number {text!r}: use a whole number or none")
     return int(text)
 
 
 def decode(text: str, what: str) -> Any:
-    """JSON that was typed."""
+    """Decode JSON from the command line. `what` names its source in the error."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
         raise InvalidInput(f"{what} is not JSON ({error}): {text:.80}") from None
 
 
-def read(path: str) -> str:
-    """A file, or with `-` what is piped in."""
+def read_text(path: str) -> str:
+    """Read a file, or standard input if the path is `-`."""
     try:
         return sys.stdin.read() if path == "-" else Path(path).read_text("utf-8")
     except OSError as error:
-        raise InvalidInput(f"cannot read {path}: {error.strerror}") from None
+        raise InvalidInput(f"Cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{path} is not UTF-8 text: {error}") from None

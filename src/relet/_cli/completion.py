@@ -1,6 +1,6 @@
-"""`relet completion bash`: a script that completes commands, verbs, options and their values in a shell.
+"""`relet completion bash`: print a script that completes commands, verbs, options and their values in a shell.
 
-The scripts are made from the same parser that reads the arguments, and ask nobody when they run.
+The scripts are generated from the argument parser. They are static: completing does not start Python.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 SHELLS = ("bash", "zsh", "fish")
 INSTALL = """\
-how to use it:
+how to install it:
   bash   relet completion bash > ~/.local/share/bash-completion/completions/relet
   zsh    relet completion zsh > a file _relet in a directory of $fpath
   fish   relet completion fish > ~/.config/fish/completions/relet.fish"""
 
 
 class Command(NamedTuple):
-    """What can be said to one command."""
+    """A command with its verbs and options."""
 
     name: str
     help: str
@@ -26,7 +26,7 @@ class Command(NamedTuple):
 
 
 class Flag(NamedTuple):
-    """One option under one of its names."""
+    """One long name of an option."""
 
     name: str
     help: str
@@ -35,20 +35,18 @@ class Flag(NamedTuple):
 
 
 def add_to(commands: Any) -> None:
-    """The arguments of the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "completion",
-        help="a script that completes all this in your shell",
+        help="print a completion script for your shell",
         description="Print a script that completes commands, verbs and options in your shell.",
         epilog=INSTALL,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("shell", choices=SHELLS, help="for which shell")
+    parser.add_argument("shell", choices=SHELLS, help="your shell")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print it."""
     from .main import build
 
     print({"bash": bash, "zsh": zsh, "fish": fish}[options.shell](commands_of(build())), end="")
@@ -56,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def commands_of(parser: argparse.ArgumentParser) -> list[Command]:
-    """All commands, as the parser has them."""
+    """Read all commands from the parser."""
     (sub,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     helps = {action.dest: action.help or "" for action in sub._choices_actions}
     return [
@@ -66,9 +64,9 @@ def commands_of(parser: argparse.ArgumentParser) -> list[Command]:
 
 
 def _verbs(parser: argparse.ArgumentParser) -> tuple[str, ...]:
-    """What may stand behind the app: a verb, or one of a few words."""
-    words = [tuple(action.choices) for action in parser._actions if not action.option_strings and action.choices]
-    return parser.get_default("verbs") or (words[0] if words else ())
+    """The verbs of a command, or the choices of its first positional argument that has any."""
+    choices = [tuple(action.choices) for action in parser._actions if not action.option_strings and action.choices]
+    return parser.get_default("verbs") or (choices[0] if choices else ())
 
 
 def _flags(parser: argparse.ArgumentParser) -> list[Flag]:
@@ -86,7 +84,7 @@ def _takes_app(command: Command) -> bool:
 
 
 def bash(commands: list[Command]) -> str:
-    """For bash. It splits the line itself: bash would take `shop:app` for three words."""
+    """The script for bash. It splits the line itself, because bash splits `shop:app` into three words."""
     arms = []
     for command in commands:
         valued = [flag for flag in command.flags if flag.takes_value]
@@ -105,7 +103,7 @@ def bash(commands: list[Command]) -> str:
 
 
 BASH = """\
-# bash completion of relet: source it, or put it where bash-completion looks
+# bash completion of relet: source it, or put it in a directory of bash-completion
 _relet() {
     local line=${COMP_LINE:0:COMP_POINT} word current previous flags='' valued='' verbs='' values='' apps=0
     local -a words
@@ -128,21 +126,21 @@ _relet() {
         COMPREPLY=($(compgen -W "$flags" -- "$current"))
         return
     fi
-    local i place=0
+    local i position=0
     for (( i = 2; i < ${#words[@]} - 1; i++ )); do
         if [[ $valued == *" ${words[i]} "* ]]; then
             (( i++ ))
         elif [[ ${words[i]} != -* ]]; then
-            (( place++ ))
+            (( position++ ))
         fi
     done
-    if (( place == 0 && apps )); then
+    if (( position == 0 && apps )); then
         local -a modules=()
         for word in *.py; do
             [[ -f $word ]] && grep -q 'App(' "$word" 2>/dev/null && modules+=("${word%.py}")
         done
         COMPREPLY=($(compgen -W "${modules[*]}" -- "$current"))
-    elif (( place == apps )); then
+    elif (( position == apps )); then
         COMPREPLY=($(compgen -W "$verbs" -- "$current"))
     fi
 }
@@ -151,7 +149,7 @@ complete -F _relet relet
 
 
 def zsh(commands: list[Command]) -> str:
-    """For zsh, by `_arguments`."""
+    """The script for zsh, which uses `_arguments`."""
     names = "\n".join(f"        '{command.name}:{_quoted(command.help)}'" for command in commands)
     arms = []
     for command in commands:
@@ -198,19 +196,19 @@ fi
 
 
 def fish(commands: list[Command]) -> str:
-    """For fish: a line for everything that can be said."""
+    """The script for fish: one line for each command, verb list and option."""
     lines = [FISH]
     for command in commands:
         lines.append(f"complete -c relet -n '__relet_words 1' -a {command.name} -d '{_quoted(command.help)}'")
-        seen = f"complete -c relet -n '__relet_says {command.name}'"
+        prefix = f"complete -c relet -n '__relet_command_is {command.name}'"
         if _takes_app(command):
-            lines.append(f"{seen[:-1]}; and __relet_words 2' -a '(__relet_apps)'")
+            lines.append(f"{prefix[:-1]}; and __relet_words 2' -a '(__relet_apps)'")
         if command.verbs:
-            place = 3 if _takes_app(command) else 2
-            lines.append(f"{seen[:-1]}; and __relet_words {place}' -a '{' '.join(command.verbs)}'")
+            position = 3 if _takes_app(command) else 2
+            lines.append(f"{prefix[:-1]}; and __relet_words {position}' -a '{' '.join(command.verbs)}'")
         for flag in command.flags:
             value = f" -x -a '{' '.join(flag.choices)}'" if flag.takes_value else ""
-            lines.append(f"{seen} -l {flag.name[2:]}{value} -d '{_quoted(flag.help)}'")
+            lines.append(f"{prefix} -l {flag.name[2:]}{value} -d '{_quoted(flag.help)}'")
     return "\n".join(lines) + "\n"
 
 
@@ -219,7 +217,7 @@ FISH = """\
 function __relet_words
     test (count (commandline -opc)) -eq $argv[1]
 end
-function __relet_says
+function __relet_command_is
     set -l words (commandline -opc)
     test "$words[2]" = $argv[1]
 end
@@ -232,7 +230,7 @@ complete -c relet -f"""
 
 
 def _quoted(text: str) -> str:
-    """For single quotes, in which nothing but they themselves ends the text."""
+    """Make text safe inside single quotes, and without the colon that separates fields in zsh."""
     return text.replace("'", "").replace(":", " -")
 
 

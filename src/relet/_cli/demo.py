@@ -1,4 +1,4 @@
-"""`relet demo`: see it at work."""
+"""`relet demo`: two workers run jobs, and one of them is killed."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from typing import Any
 
 
 def add_to(commands: Any) -> None:
-    """The arguments of the command: none."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "demo",
-        help="watch two workers, of which one is killed, lose nothing",
-        description="Two workers share jobs on a SQLite file, one of them is killed with -9, and nothing is lost.",
+        help="watch two workers run jobs while one is killed",
+        description="Run jobs on two workers with a SQLite file, kill one worker with -9, and lose no job.",
     )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """In a few seconds."""
-    from .._demo.story import main  # for this command alone
+    from .._demo.story import main  # only this command needs it
 
     return main()

@@ -1,4 +1,4 @@
-"""`relet enqueue shop:app charge --arg account=acct-7`: a job, or many from a file."""
+"""`relet enqueue shop:app charge --arg account=acct-7`: enqueue a job, or many from a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._core.backoff import Backoff
 from .._core.job import OnBlockerFailure, OnExpired, OnFailure
 from ..errors import InvalidArguments, InvalidInput
 from . import output
-from .arguments import add_app, decode, duration, later, read
+from .arguments import add_app, decode, duration, future_time, read_text
 from .load_app import opened
 
 OPTIONS = (
@@ -22,11 +22,10 @@ OPTIONS = (
 
 
 def add_to(commands: Any) -> None:
-    """The arguments of the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "enqueue",
         help="enqueue a job, or many from a file",
-        description="Enqueue a job, or many from a file, and print their ids.",
+        description="Enqueue a job, or many from a file, and print their IDs.",
     )
     add_app(parser)
     parser.add_argument("task", metavar="TASK", help="the name of the task")
@@ -36,49 +35,53 @@ def add_to(commands: Any) -> None:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the task is to be called with."""
+    """Add the options for the arguments of the task."""
     add = parser.add_argument_group("arguments of the task").add_argument
     add("--arg", action="append", default=[], metavar="NAME=JSON",
-        help="one of them; what is not JSON is text: --arg account=acct-7 --arg cents=500; repeatable")  # fmt: skip
-    add("--payload", metavar="JSON", help="all of them as one object")
-    add("--file", metavar="PATH", help="such an object from a file, or from what is piped in (-); a list of them, or "
-        "one on each line, makes as many jobs, all or none")  # fmt: skip
+        help="one argument; text if it is not JSON: --arg account=acct-7 --arg cents=500; repeatable")  # fmt: skip
+    add("--payload", metavar="JSON", help="all arguments as one object")
+    add("--file", metavar="PATH", help="read the object from a file, or from standard input (-); a list of objects, "
+        "or one object a line, makes one job each, all in one transaction")  # fmt: skip
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """What one job may have of its own."""
-    add = parser.add_argument_group("options of the job, in place of the task's").add_argument
-    add("--queue", metavar="NAME", help="in this queue")
+    """Add the options that override those of the task."""
+    add = parser.add_argument_group("options of the job, which override those of the task").add_argument
+    add("--queue", metavar="NAME", help="the queue")
     add("--priority", type=int, metavar="N", help="-100 to 100; higher runs first")
-    add("--delay", type=duration, metavar="S", help="not before so long from now: 90, 15m, 2h")
-    add("--run-at", type=later, metavar="WHEN", help="not before then: 2026-11-16T09:30Z")
-    add("--target", metavar="NAME", help="what it acts on: one at a time, in order")
-    add("--key", metavar="NAME", help="whose it is, where a queue is shared or limited by that")
-    add("--unique", metavar="KEY", help="one live job per key")
-    add("--unique-for", type=duration, metavar="S", help="one per window of so long")
-    add("--replace", choices=("all", "payload"), help="a job that waits under the unique key takes these arguments and "
-        "with all of it the time as well")  # fmt: skip
+    add("--delay", type=duration, metavar="S", help="run after this delay: 90, 15m, 2h")
+    add("--run-at", type=future_time, metavar="WHEN", help="run at or after this time: 2026-11-16T09:30Z")
+    add("--target", metavar="NAME", help="what the job acts on; jobs of one target run one at a time, in order")
+    add("--key", metavar="NAME", help="the key by which fair queues and rates group jobs")
+    add("--unique", metavar="KEY", help="allow one live job per key")
+    add("--unique-for", type=duration, metavar="S", help="allow one job per key in this time window")
+    add("--replace", choices=("all", "payload"), help="replace the payload of a job that waits under the unique key; "
+        "with all also its time")  # fmt: skip
     add("--after", action="append", metavar="ID", help="wait for this job's chain; repeatable")
-    add("--id", metavar="UUID7", help="under this id; one that exists stays as it is")
-    add("--max-attempts", type=int, metavar="N", help="at most so many")
-    add("--backoff", type=backoff, metavar="BASE[,MAX]", help="seconds before the second attempt, doubled for each "
-        "further one up to the most: 1s,5m")  # fmt: skip
-    add("--timeout", type=duration, metavar="S", help="the longest that an attempt may take")
-    add("--on-expired", choices=get_args(OnExpired), help="when a lease runs out")
-    add("--on-failure", choices=get_args(OnFailure), help="what becomes of its target when it fails")
-    add("--on-blocker-failure", choices=get_args(OnBlockerFailure), help="when what it waits for fails")
+    add("--id", metavar="UUID7", help="the ID of the job; an existing job with this ID is not changed")
+    add("--max-attempts", type=int, metavar="N", help="the maximum number of attempts")
+    add("--backoff", type=backoff, metavar="BASE[,MAX]", help="delay before the second attempt, doubled for each "
+        "further one up to MAX: 1s,5m")  # fmt: skip
+    add("--timeout", type=duration, metavar="S", help="time limit of an attempt")
+    add("--on-expired", choices=get_args(OnExpired), help="what to do with the job when a lease expires")
+    add("--on-failure", choices=get_args(OnFailure), help="what to do with its target when the job fails")
+    add(
+        "--on-blocker-failure",
+        choices=get_args(OnBlockerFailure),
+        help="what to do with the job when a job that it waits for fails",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Check, store, print the ids."""
-    given = {name: getattr(options, name) for name in OPTIONS if getattr(options, name) is not None}
-    if given.get("replace") == "all":
-        given["replace"] = True
+    """Check the arguments, store the jobs, print their IDs."""
+    overrides = {name: getattr(options, name) for name in OPTIONS if getattr(options, name) is not None}
+    if overrides.get("replace") == "all":
+        overrides["replace"] = True
     with opened(options) as (app, client):
-        task = app.lookup(options.task).using(**given)
+        task = app.lookup(options.task).using(**overrides)
         payloads = arguments(options)
-        if len(payloads) > 1 and "id" in given:
-            raise InvalidInput(f"an id is for one job, and these are {len(payloads)}")
+        if len(payloads) > 1 and "id" in overrides:
+            raise InvalidInput(f"--id is for one job, but there are {len(payloads)} payloads.")
         try:
             drafts = [task.draft(**payload) for payload in payloads]
         except InvalidArguments as error:
@@ -90,25 +93,25 @@ def run(options: argparse.Namespace) -> int:
     for job in jobs:
         print(job.id)
         if job.existing:
-            print(f"relet: job {job.id} was there already; it is {job.state}", file=sys.stderr)
+            print(f"relet: Job {job.id} already exists; it is {job.state}.", file=sys.stderr)
     return 0
 
 
 def backoff(text: str) -> Backoff:
-    """`1s,5m`: from a second on, five minutes at the most."""
-    base, comma, most = text.partition(",")
-    return Backoff(base=duration(base), max=duration(most)) if comma else Backoff(base=duration(base))
+    """Parse `BASE[,MAX]`, such as `1s,5m`."""
+    base, comma, longest = text.partition(",")
+    return Backoff(base=duration(base), max=duration(longest)) if comma else Backoff(base=duration(base))
 
 
 def arguments(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """What the task is called with, for each job."""
-    ways = [name for name in ("arg", "payload", "file") if getattr(options, name)]
-    if len(ways) > 1:
-        raise InvalidInput(f"give the arguments in one way, not by {' and '.join(f'--{way}' for way in ways)}")
+    """The arguments of the task, for each job."""
+    sources = [name for name in ("arg", "payload", "file") if getattr(options, name)]
+    if len(sources) > 1:
+        raise InvalidInput(f"Use only one of {' and '.join(f'--{source}' for source in sources)}.")
     if options.payload is not None:
         return [_named(decode(options.payload, "--payload"), "--payload")]
     if options.file is not None:
-        found = _documents(read(options.file), options.file)
+        found = _documents(read_text(options.file), options.file)
         return [_named(one, f"{options.file}, job {number}") for number, one in enumerate(found, 1)]
     return [_named(dict(_argument(text) for text in options.arg), "--arg")]
 
@@ -116,26 +119,26 @@ def arguments(options: argparse.Namespace) -> list[dict[str, Any]]:
 def _argument(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
-        raise InvalidInput(f"--arg is a name and a value, as in --arg account=acct-7, not {text!r}")
+        raise InvalidInput(f"--arg needs NAME=VALUE, such as --arg account=acct-7, not {text!r}.")
     try:
         return name, msgspec.json.decode(value)
     except (msgspec.DecodeError, UnicodeEncodeError):
         if value[:1] in ("{", "[", '"'):
-            return name, decode(value, f"--arg {name}")  # it was meant to be JSON: say what is wrong
+            return name, decode(value, f"--arg {name}")  # it was meant as JSON: raise the decoding error
         return name, value
 
 
-def _hint(given: list[str], complaint: str) -> str:
-    """`--arg account=7` is a number, and the task may want text."""
-    if "Expected `str`" not in complaint:
+def _hint(arguments: list[str], message: str) -> str:
+    """How to pass text: `--arg account=7` is a number, but the task may want text."""
+    if "Expected `str`" not in message:
         return ""
-    name = complaint.partition("(")[2].partition(")")[0]
-    return next((f"""; for text say --arg '{name}="{text.partition("=")[2]}"'""" for text in given
+    name = message.partition("(")[2].partition(")")[0]
+    return next((f"""; to pass text, use --arg '{name}="{text.partition("=")[2]}"'""" for text in arguments
                  if text.startswith(f"{name}=")), "")  # fmt: skip
 
 
 def _documents(text: str, path: str) -> list[Any]:
-    """One object, a list of them, or one on each line."""
+    """Decode one object, a list of objects, or one object a line."""
     lines = [line for line in text.splitlines() if line.strip()]
     try:
         found = msgspec.json.decode(text)
@@ -147,6 +150,6 @@ def _documents(text: str, path: str) -> list[Any]:
 
 
 def _named(value: Any, where: str) -> dict[str, Any]:
-    if isinstance(value, dict) and "self" not in value:  # which no task can have, as it would be a method
+    if isinstance(value, dict) and "self" not in value:  # no task has a parameter "self"
         return value
-    raise InvalidInput(f'{where}: the arguments go by their names, as in {{"account": "acct-7"}}, not {value!r:.60}')
+    raise InvalidInput(f'{where}: needs a JSON object of arguments, such as {{"account": "acct-7"}}, not {value!r:.60}')

@@ -1,4 +1,4 @@
-"""What has been: `relet failures`, `relet stats` and `relet audit`."""
+"""The past: `relet failures`, `relet stats` and `relet audit`."""
 
 from __future__ import annotations
 
@@ -8,44 +8,43 @@ from typing import Any
 
 from .._core.job import AttemptOutcome
 from . import output
-from .arguments import add_app, duration, moment
+from .arguments import add_app, duration, past_time
 from .load_app import opened
 
 
 def add_to(commands: Any) -> None:
-    """The arguments of the commands."""
     failures: argparse.ArgumentParser = commands.add_parser(
-        "failures", help="failed jobs, grouped by their error", description="Failed jobs, grouped by task and error."
+        "failures", help="list failed jobs by error", description="List failed jobs, grouped by task and error."
     )
     add_app(failures)
-    failures.add_argument("--limit", type=int, default=50, metavar="N", help="so many groups (default 50)")
+    failures.add_argument("--limit", type=int, default=50, metavar="N", help="number of groups (default 50)")
     failures.set_defaults(run=run_failures)
 
     stats: argparse.ArgumentParser = commands.add_parser(
         "stats",
-        help="how many jobs ended how, and how long they took",
-        description="What has become of attempts over time, and how long jobs waited and ran.",
+        help="count attempts by outcome, with wait and run times",
+        description="Count attempts by outcome over time, and show how long jobs waited and ran.",
     )
     add_app(stats)
     add = stats.add_argument
-    add("--since", type=moment, default="1h", metavar="WHEN", help="from then on: 2h, 3d, 2026-11-16 (default 1h)")
-    add("--until", type=moment, metavar="WHEN", help="until then (default now)")
-    add("--step", type=duration, metavar="S", help="in steps of 1m, 10m, 1h or 6h (default: so that it is readable)")
-    add("--queue", metavar="NAME", help="of this queue")
-    add("--totals", action="store_true", help="over all time, one line for each queue")
+    add("--since", type=past_time, default="1h", metavar="WHEN", help="start: 2h, 3d, 2026-11-16 (default 1h)")
+    add("--until", type=past_time, metavar="WHEN", help="end (default now)")
+    add("--step", type=duration, metavar="S", help="length of a step: 1m, 10m, 1h or 6h (default: chosen by the span)")
+    add("--queue", metavar="NAME", help="only this queue")
+    add("--totals", action="store_true", help="totals over all time, one line per queue")
     stats.set_defaults(run=run_stats)
 
     audit: argparse.ArgumentParser = commands.add_parser(
-        "audit", help="who did what", description="Who changed what, the latest first."
+        "audit", help="list who changed what", description="List who changed what, the latest first."
     )
     add_app(audit)
-    audit.add_argument("--limit", type=int, default=50, metavar="N", help="so many (default 50)")
-    audit.add_argument("--before", metavar="ID", help="go on after this entry, which the last line named")
+    audit.add_argument("--limit", type=int, default=50, metavar="N", help="number of entries (default 50)")
+    audit.add_argument("--before", metavar="ID", help="continue after this entry, which the last line names")
     audit.set_defaults(run=run_audit)
 
 
 def run_failures(options: argparse.Namespace) -> int:
-    """Groups, with how to find the jobs of each."""
+    """Print groups of failed jobs, each with the ID of an example."""
     with opened(options) as (_, client):
         found = client.failures(limit=options.limit)
     if options.json:
@@ -57,7 +56,7 @@ def run_failures(options: argparse.Namespace) -> int:
 
 
 def run_stats(options: argparse.Namespace) -> int:
-    """Points in time, or totals."""
+    """Print one line for each step and queue, or totals."""
     with opened(options) as (_, client):
         if options.totals:
             found = [one for one in client.totals() if options.queue in (None, one.queue)]
@@ -82,7 +81,7 @@ def run_stats(options: argparse.Namespace) -> int:
 
 
 def run_audit(options: argparse.Namespace) -> int:
-    """A page of the trail."""
+    """Print a page of the audit trail."""
     with opened(options) as (_, client):
         page = client.audit(limit=options.limit, before=options.before)
     if options.json:

@@ -1,4 +1,4 @@
-"""`relet jobs shop:app`: which jobs there are, all about one of them, and what a person can do to them."""
+"""`relet jobs shop:app`: list jobs, show one in detail, and change jobs."""
 
 from __future__ import annotations
 
@@ -18,32 +18,31 @@ UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCI
 
 VERBS = """\
 verbs:
-  list                     those that the filters let through, newest first
-  show ID                  all about one of them; an ID alone is the same
-  explain ID               why it does not run
-  attempts ID              every attempt of it
-  chain ID                 the jobs of its chain
-  blockers ID              what it waits or waited for
-  dependents ID            what waits for its chain
-  wait ID ...              until they are over; exits with 1 if one has not succeeded
-  cancel ID ...            end them; running ones are asked to end
-  pause ID ...             hold them back; running ones are asked to stop
-  resume ID ...            let paused or failed ones go on, with their attempts anew
-  run-now ID ...           make those that wait for their time due
-  complete ID ...          succeed them from outside, with --result
-  delete ID ...            remove them and their history
-  signal ID NAME [JSON]    tell it something that its handler waits for
+  list                     list jobs that match the filters, newest first
+  show ID                  show one job in detail; an ID alone does the same
+  explain ID               explain why the job does not run
+  attempts ID              list its attempts
+  chain ID                 list the jobs of its chain
+  blockers ID              list the jobs that it waits or waited for
+  dependents ID            list the jobs that wait for its chain
+  wait ID ...              wait until the jobs end; exit with 1 if one did not succeed
+  cancel ID ...            cancel the jobs; running handlers are asked to stop
+  pause ID ...             pause the jobs; running handlers are asked to stop
+  resume ID ...            resume paused or failed jobs; their attempts start anew
+  run-now ID ...           make jobs due that wait for their time
+  complete ID ...          mark the jobs as succeeded, with --result
+  delete ID ...            delete the jobs and their history
+  signal ID NAME [JSON]    send a signal that its handler waits for
 
-cancel, pause, resume, run-now and delete without IDs are done with all jobs that the filters let through, or with
---all; how many that are is asked first. An ID of - reads IDs from what is piped in."""
+Without IDs, cancel, pause, resume, run-now and delete change all jobs that match the filters, or with --all all jobs.
+They print the number of jobs and ask for confirmation. An ID of - reads IDs from standard input."""
 
 
 def add_to(commands: Any) -> None:
-    """The arguments of the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "jobs",
-        help="list jobs, show one, or steer them: cancel, pause, resume, ...",
-        description="List jobs, newest first, with their progress; show one in detail; or do something with them.",
+        help="list jobs, show one, or cancel, pause, resume, ... them",
+        description="List jobs with their progress, newest first; show one in detail; or change jobs.",
         epilog=VERBS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -51,26 +50,26 @@ def add_to(commands: Any) -> None:
     add_words(parser, "ID", KNOWN)
     add_filters(parser)
     add = parser.add_argument
-    add("--limit", type=int, default=20, metavar="N", help="list so many (default 20)")
-    add("--before", metavar="ID", help="list what comes after this job")
+    add("--limit", type=int, default=20, metavar="N", help="list: number of jobs (default 20)")
+    add("--before", metavar="ID", help="list: continue after this job")
     control.add_options(parser)
-    add("--timeout", type=duration, default=60.0, metavar="S", help="wait no longer (default 60)")
+    add("--timeout", type=duration, default=60.0, metavar="S", help="wait: longest time (default 60)")
     parser.set_defaults(run=run)
     explain: argparse.ArgumentParser = commands.add_parser(
-        "explain", help="why a job does not run", description="Why a job does not run, in sentences."
+        "explain", help="explain why a job does not run", description="Explain why a job does not run."
     )
     add_app(explain)
-    explain.add_argument("id", metavar="ID", help="which job")
+    explain.add_argument("id", metavar="ID", help="the ID of the job")
     explain.set_defaults(run=run_explain)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Look or do, print, done."""
+    """Run the verb. A job ID in place of a verb means `show`."""
     verb, *ids = options.words or ["list"]
     if UUID.fullmatch(verb):
         verb, ids = "show", [verb, *ids]
     if verb not in KNOWN:
-        raise InvalidInput(f"{verb!r} is neither a job's id nor one of {', '.join(KNOWN)}")
+        raise InvalidInput(f"Unknown verb {verb!r}: use a job ID or one of {', '.join(KNOWN)}.")
     options.verb = verb
     with opened(options) as (_, client):
         return KNOWN[verb](client, options, ids)
@@ -83,9 +82,8 @@ def run_explain(options: argparse.Namespace) -> int:
 
 
 def list_jobs(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
-    """A page of them."""
     if ids:
-        raise InvalidInput(f"list takes filters, not ids; `relet jobs {options.app} show ID` shows one")
+        raise InvalidInput(f"list takes filters, not IDs. To show one job: relet jobs {options.app} show ID")
     page = client.jobs(**filters(options), limit=options.limit, before=options.before)
     if options.json:
         output.as_json({"jobs": page.jobs, "next": page.next})
@@ -97,7 +95,7 @@ def list_jobs(client: Client, options: argparse.Namespace, ids: list[str]) -> in
 
 
 def table_of(jobs: list[Job[Any]]) -> None:
-    """Jobs with their progress."""
+    """Print jobs with their progress."""
     heads = ("ID", "TASK", "QUEUE", "STATE", "ATTEMPT", "CREATED (UTC)", "PROGRESS")
     output.table(
         heads,
@@ -110,7 +108,7 @@ def table_of(jobs: list[Job[Any]]) -> None:
 
 
 def show_job(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
-    """All about one."""
+    """Print one job, its attempts and the whole error."""
     job = client.get(_one(ids, options))
     if job is None:
         raise JobNotFound(ids[0])
@@ -128,7 +126,7 @@ def show_job(client: Client, options: argparse.Namespace, ids: list[str]) -> int
 
 
 def job_facts(job: Job[Any], why: list[str], chain: list[str]) -> list[tuple[str, object]]:
-    """What there is to say of a job; None of what there is not."""
+    """Names and values that describe a job. A value that the job does not have is None."""
     return [
         ("id", job.id), ("task", job.task), ("queue", job.queue), ("priority", job.priority or None),
         ("state", output.state(job)), ("why", "; ".join(why)), ("progress", output.progress(job.progress) or None),
@@ -142,7 +140,6 @@ def job_facts(job: Job[Any], why: list[str], chain: list[str]) -> list[tuple[str
 
 
 def explain(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
-    """Why it does not run."""
     why = client.explain(_one(ids, options))
     if options.json:
         output.as_json({"id": ids[0], "explain": why})
@@ -152,7 +149,6 @@ def explain(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
 
 
 def attempts(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
-    """Every attempt."""
     found = client.attempts(_one(ids, options))
     if options.json:
         output.as_json({"attempts": found})
@@ -162,7 +158,6 @@ def attempts(client: Client, options: argparse.Namespace, ids: list[str]) -> int
 
 
 def chain(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
-    """Its chain."""
     found = client.chain(_one(ids, options))
     if options.json:
         output.as_json({"id": found.id, "state": found.state, "result": found.result_json, "jobs": list(found)})
@@ -174,18 +169,18 @@ def chain(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
 
 
 def blockers(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
-    """What it waits for."""
+    """Print the chains that the job waits or waited for."""
     found = client.blockers(_one(ids, options))
     if options.json:
         output.as_json({"blockers": found})
     else:
-        lines = [(one.chain, one.task, one.state or "not over", one.result_json) for one in found]
+        lines = [(one.chain, one.task, one.state or "not finished", one.result_json) for one in found]
         output.table(("CHAIN", "TASK", "STATE", "RESULT"), lines)
     return 0
 
 
 def dependents(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
-    """What waits for it."""
+    """Print the jobs that wait for its chain."""
     found = client.dependents(_one(ids, options), limit=options.limit)
     if options.json:
         output.as_json({"jobs": found})
@@ -195,16 +190,17 @@ def dependents(client: Client, options: argparse.Namespace, ids: list[str]) -> i
 
 
 def signal(client: Client, options: argparse.Namespace, words: list[str]) -> int:
-    """Tell it something."""
+    """Send a signal. Returns 1 if the job already has a signal of this name."""
     if len(words) not in (2, 3):
-        raise InvalidInput('a signal has a job, a name and perhaps a value: signal ID approved \'{"by": "Ada"}\'')
+        raise InvalidInput('signal needs a job ID, a name and optionally JSON: signal ID approved \'{"by": "Ada"}\'')
     job_id, name, *value = words
-    told = client.signal(job_id, name, decode(value[0], "the value of a signal") if value else None)
+    sent = client.signal(job_id, name, decode(value[0], "the value of a signal") if value else None)
     if options.json:
-        output.as_json({"id": job_id, "signal": name, "told": told})
+        output.as_json({"id": job_id, "signal": name, "told": sent})
     else:
-        print("told" if told else output.plain(f"it was told something of {name} before, and that stays"))
-    return 0 if told else 1
+        text = "Signal sent." if sent else f'Signal "{name}" was sent before; the first value is kept.'
+        print(output.plain(text))
+    return 0 if sent else 1
 
 
 def _attempts_table(found: list[Any]) -> None:
@@ -221,12 +217,11 @@ def _attempts_table(found: list[Any]) -> None:
 def _one(ids: list[str], options: argparse.Namespace) -> str:
     if len(ids) == 1:
         return ids[0]
-    which = "which job?" if not ids else "one job at a time;"
-    raise InvalidInput(f"{options.words[0]} {which} `relet jobs {options.app}` lists them")
+    raise InvalidInput(f"{options.words[0]} needs one job ID. List jobs: relet jobs {options.app}")
 
 
 KNOWN: dict[str, Callable[[Client, argparse.Namespace, list[str]], int]] = {
     "list": list_jobs, "show": show_job, "explain": explain, "attempts": attempts, "chain": chain, "blockers": blockers,
     "dependents": dependents,
-    "wait": control.wait, **dict.fromkeys(control.WORDS, control.run), "signal": signal,
+    "wait": control.wait, **dict.fromkeys(control.VERBS_BY_WORD, control.run), "signal": signal,
 }  # fmt: skip

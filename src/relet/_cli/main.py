@@ -1,4 +1,4 @@
-"""`relet COMMAND`: the arguments of all commands, and what an error looks like to whoever typed them."""
+"""`relet COMMAND`: parse the arguments, run the command, print errors, exit."""
 
 from __future__ import annotations
 
@@ -32,36 +32,36 @@ from . import (
     worker,
     workers,
 )
-from .load_app import Wrong
+from .load_app import CommandError
 
 COMMANDS = (
     worker, enqueue, jobs, queues, workers, targets, schedules, history, top, web, doctor, prune, migrate,
     completion, bench, demo,
 )  # fmt: skip
 
-NOBODY_READS = 141
+BROKEN_PIPE = 141  # 128 + SIGPIPE, as a shell reports it
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Parse, run, exit: 0 if all went well, 1 with a sentence if not, 2 if the arguments make no sense."""
-    _write_anything()
+    """Run a command and exit: 0 on success, 1 on an error, 2 on invalid arguments. An error prints a message."""
+    _replace_unencodable()
     options = parse(arguments)
     try:
         code = options.run(options)
         sys.stdout.flush()
-    except (Wrong, ReletError) as error:
-        print(f"relet: {output.lines(without_passwords(_worded(error, options)))}", file=sys.stderr)
+    except (CommandError, ReletError) as error:
+        print(f"relet: {output.lines(without_passwords(_message(error, options)))}", file=sys.stderr)
         code = 2 if isinstance(error, InvalidInput | UnknownTask) else 1
     except KeyboardInterrupt:
         code = progress.INTERRUPTED
     except BrokenPipeError:  # `relet jobs shop:app | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it ends
-        code = NOBODY_READS
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python reports the broken pipe at exit
+        code = BROKEN_PIPE
     sys.exit(code)
 
 
 class Version(argparse.Action):
-    """As the `version` action, but the version is read only when it is asked for."""
+    """Like the `version` action of argparse, but reads the version only when the flag is used."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
         super().__init__(option_strings, dest=argparse.SUPPRESS, default=argparse.SUPPRESS, nargs=0, **options)
@@ -72,9 +72,9 @@ class Version(argparse.Action):
 
 
 def build() -> argparse.ArgumentParser:
-    """All commands and their arguments."""
+    """Build the parser with all commands."""
     parser = argparse.ArgumentParser(prog="relet", description="A job queue whose jobs live in your own database.")
-    parser.add_argument("--version", action=Version, help="show program's version number and exit")
+    parser.add_argument("--version", action=Version, help="print the version and exit")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.add_to(commands)
@@ -84,7 +84,7 @@ def build() -> argparse.ArgumentParser:
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """As `parse_args`, but words may also stand behind options: `jobs shop:app --queue mail resume`."""
+    """Like `parse_args`, but verbs may follow options: `jobs shop:app --queue mail resume`."""
     options, rest = build().parse_known_args(arguments)
     if rest and (not hasattr(options, "words") or any(word.startswith("-") and word != "-" for word in rest)):
         options.parser.error(f"unrecognized arguments: {' '.join(rest)}")
@@ -93,17 +93,18 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     return options
 
 
-def _write_anything() -> None:
-    """A terminal that cannot show a letter gets a question mark, not an error."""
+def _replace_unencodable() -> None:
+    """Print a question mark for a character that the terminal cannot encode, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
-def _worded(error: Exception, options: argparse.Namespace) -> str:
-    """What went wrong, in the words of the command line where they differ from those of a program."""
+def _message(error: Exception, options: argparse.Namespace) -> str:
+    """The message of an error, which names the command where the client names a method."""
     if not isinstance(error, SchemaMismatch):
         return str(error)
-    given = getattr(options, "tenant", None) or ()
-    tenants = "".join(f" --tenant {name.partition('=')[0]}" for name in ([given] if isinstance(given, str) else given))
+    option = getattr(options, "tenant", None) or ()
+    names = [option] if isinstance(option, str) else option
+    tenants = "".join(f" --tenant {name.partition('=')[0]}" for name in names)
     return str(error).replace("app.client.migrate()", f"relet migrate {options.app}{tenants}")

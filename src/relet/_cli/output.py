@@ -1,7 +1,7 @@
-"""What commands print: tables for people, JSON for programs. Nothing that a terminal would obey gets through.
+"""Print tables for people and JSON for programs. Control characters never reach a terminal.
 
-On a terminal tables are drawn by rich, if it is installed (`relet[cli]`). Anywhere else they are aligned text, the
-same on every machine, good to grep.
+On a terminal rich draws the tables, if it is installed (`relet[cli]`). Elsewhere they are aligned text, the same on
+every machine and easy to grep.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ STYLES: Mapping[str, str] = {
 
 
 def table(heads: Sequence[str], lines: Sequence[Sequence[object]]) -> None:
-    """Columns as wide as they need to be; numbers to the right."""
+    """Print columns as wide as their content, with numbers aligned right."""
     texts = [[plain(cell) for cell in line] for line in lines]
     numbers = [_is_number([line[column] for line in lines]) for column in range(len(heads))]
-    if on_terminal() and _drawn(heads, texts, numbers):
+    if on_terminal() and _draw(heads, texts, numbers):
         return
     widths = [max(len(row[column]) for row in [list(heads), *texts]) for column in range(len(heads))]
     for row in [list(heads), *texts]:
@@ -34,8 +34,8 @@ def table(heads: Sequence[str], lines: Sequence[Sequence[object]]) -> None:
         print("  ".join(cell.rjust(width) if right else cell.ljust(width) for cell, width, right in cells).rstrip())
 
 
-def _drawn(heads: Sequence[str], texts: list[list[str]], numbers: list[bool]) -> bool:
-    """The same by rich, which folds what is too wide, without empty columns; False where rich is not installed."""
+def _draw(heads: Sequence[str], texts: list[list[str]], numbers: list[bool]) -> bool:
+    """Draw the table with rich, which folds wide cells, without empty columns. Returns False without rich."""
     try:
         from rich import box
         from rich.console import Console
@@ -44,32 +44,32 @@ def _drawn(heads: Sequence[str], texts: list[list[str]], numbers: list[bool]) ->
     except ImportError:
         return False
     used = [column for column in range(len(heads)) if not texts or any(row[column] for row in texts)]
-    drawn = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, header_style="bold")
+    grid = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, header_style="bold")
     for column in used:
         justify: Literal["left", "right"] = "right" if numbers[column] else "left"
-        drawn.add_column(heads[column], justify=justify, overflow="fold", no_wrap=heads[column] == "ID")
+        grid.add_column(heads[column], justify=justify, overflow="fold", no_wrap=heads[column] == "ID")
     for row in texts:
-        # As Text, not as str: whatever looks like markup is no markup.
-        drawn.add_row(*(Text(row[column], style=style(row[column])) for column in used))
-    Console().print(drawn)
+        # Text, not str: rich would interpret markup in a str.
+        grid.add_row(*(Text(row[column], style=style(row[column])) for column in used))
+    Console().print(grid)
     return True
 
 
 def facts(pairs: Sequence[tuple[str, object]]) -> None:
-    """One thing in detail; what is not there is not mentioned."""
-    there = [(name, plain(value)) for name, value in pairs if value is not None]
-    width = max(len(name) for name, _ in there)
-    for name, value in there:
+    """Print names and values, one a line. Values of None are left out."""
+    present = [(name, plain(value)) for name, value in pairs if value is not None]
+    width = max(len(name) for name, _ in present)
+    for name, value in present:
         print(f"{name.ljust(width)}  {value}")
 
 
 def as_json(value: Any) -> None:
-    """The same for programs: one document."""
+    """Print one JSON document."""
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value)).decode() + "\n")
 
 
 def plain(value: object) -> str:
-    """A value as one line of text. What a payload or an error may contain must not move the cursor of a terminal."""
+    """Format a value as one line. Payloads and errors may contain control characters, which become U+FFFD."""
     if value is None:
         return ""
     if isinstance(value, datetime):
@@ -82,37 +82,38 @@ def plain(value: object) -> str:
 
 
 def lines(text: str) -> str:
-    """The same of text that may have several lines."""
+    """Format text of several lines, each as `plain` does."""
     return "\n".join("\t".join(plain(part) for part in line.split("\t")) for line in text.splitlines())
 
 
 def on_terminal() -> bool:
-    """Whether somebody is looking."""
     return sys.stdout.isatty()
 
 
 def style(cell: str) -> str:
-    """The colour of a word such as a state; none of any other text."""
+    """The colour of a state or outcome; empty for other text."""
     return STYLES.get(cell.partition(" ")[0], "") if len(cell) < 40 else ""
 
 
-def progress(said: Progress | None) -> str:
-    """How far a handler says that it is: `40% (4/10) rows written`."""
-    if said is None:
+def progress(value: Progress | None) -> str:
+    """Format the progress that a handler reported: `40% (4/10) rows written`."""
+    if value is None:
         return ""
-    share = f"{100 * said.done / said.total:.0f}% ({said.done:g}/{said.total:g})" if said.total else f"{said.done:g}"
-    return f"{share} {said.note}" if said.note else share
+    share = f"{value.done:g}"
+    if value.total:
+        share = f"{100 * value.done / value.total:.0f}% ({value.done:g}/{value.total:g})"
+    return f"{share} {value.note}" if value.note else share
 
 
 def state(job: Job[Any]) -> str:
-    """A job's state, and what it waits for."""
+    """A job's state, with a pending request or the reason why it waits."""
     if job.request is not None:
         return f"{job.state} ({job.request} asked)"
     return f"{job.state} ({'signal' if job.awaits else job.wait})" if job.wait else str(job.state)
 
 
 def seconds(number: float | None) -> str:
-    """A duration that can be taken in at a glance: `850ms`, `12s`, `4m 05s`, `3h 12m`, `2d 04h`."""
+    """Format a duration: `850ms`, `12s`, `4m 05s`, `3h 12m`, `2d 04h`."""
     if number is None:
         return ""
     if number == 0:
@@ -131,17 +132,17 @@ def seconds(number: float | None) -> str:
 
 
 def since(moment: datetime | None) -> str:
-    """How long ago."""
+    """How long ago a time was."""
     return "" if moment is None else seconds(max((datetime.now(UTC) - moment).total_seconds(), 0.0))
 
 
 def until(moment: datetime | None) -> str:
-    """How far ahead; what is past is overdue."""
+    """How far ahead a time is; negative if it is past."""
     return "" if moment is None else seconds((moment - datetime.now(UTC)).total_seconds())
 
 
 def first_line(text: str | None) -> str:
-    """Of an error: its first line, which names it."""
+    """The first line of an error, which names it."""
     return (text or "").strip().partition("\n")[0]
 
 

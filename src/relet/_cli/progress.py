@@ -1,4 +1,4 @@
-"""Long work: a bar that shows how far it is, and an end that can be asked for."""
+"""Long operations: a progress bar, Ctrl-C between two steps, and confirmation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INTERRUPTED = 130  # the exit code after Ctrl-C
 
 @contextmanager
 def bar(what: str, total: int | None) -> Iterator[Advance]:
-    """Shows how far something is on the terminal, if there is one; what is yielded is told how far."""
+    """Show progress if there is a terminal. Call the yielded function with the number of items done."""
     if not (sys.stderr.isatty() and output.on_terminal()):
         yield lambda done: None
         return
@@ -25,7 +25,7 @@ def bar(what: str, total: int | None) -> Iterator[Advance]:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
     except ImportError:
-        with _counted(what, total) as advance:
+        with _counter(what, total) as advance:
             yield advance
         return
     columns = [TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
@@ -35,8 +35,8 @@ def bar(what: str, total: int | None) -> Iterator[Advance]:
 
 
 @contextmanager
-def _counted(what: str, total: int | None) -> Iterator[Advance]:
-    """The same without rich: a line that is written over."""
+def _counter(what: str, total: int | None) -> Iterator[Advance]:
+    """Show progress without rich: one line that is overwritten."""
     of = "" if total is None else f" of {total}"
     try:
         yield lambda done: print(f"\r{output.plain(what)} {done}{of}", end="", file=sys.stderr, flush=True)
@@ -45,24 +45,24 @@ def _counted(what: str, total: int | None) -> Iterator[Advance]:
 
 
 class Stopped(KeyboardInterrupt):
-    """Asked to stop between two steps, in good order."""
+    """Ctrl-C was pressed. Raised between two steps, so that no step is interrupted."""
 
 
 @contextmanager
 def stoppable() -> Iterator[Callable[[], None]]:
-    """Ctrl-C ends the work at the next step: what is yielded raises `Stopped` then. Said twice, it ends at once."""
-    asked: list[int] = []
+    """After Ctrl-C the yielded function raises `Stopped`: call it between steps. A second Ctrl-C interrupts at once."""
+    received: list[int] = []
 
-    def ask(number: int, frame: FrameType | None) -> None:
-        asked.append(number)
-        if len(asked) > 1:
+    def receive(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        if len(received) > 1:
             raise KeyboardInterrupt
 
     def check() -> None:
-        if asked:
+        if received:
             raise Stopped
 
-    before = signal.signal(signal.SIGINT, ask)
+    before = signal.signal(signal.SIGINT, receive)
     try:
         yield check
     finally:
@@ -70,11 +70,11 @@ def stoppable() -> Iterator[Callable[[], None]]:
 
 
 def confirmed(question: str, *, yes: bool) -> bool:
-    """Whether it is to be done: `--yes`, or the answer to the question. Nobody to ask: no."""
+    """True after `--yes` or a yes at the terminal. Without a terminal the answer is no."""
     if yes:
         return True
     if not sys.stdin.isatty():
-        print(f"{question} There is nobody to ask: say --yes to do it.", file=sys.stderr)
+        print(f"{question} Standard input is not a terminal: pass --yes to confirm.", file=sys.stderr)
         return False
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,4 +1,4 @@
-"""`relet queues shop:app`: what waits and runs in each; pause, resume and limit them."""
+"""`relet queues shop:app`: list queues with their numbers of jobs; pause, resume and limit them."""
 
 from __future__ import annotations
 
@@ -13,53 +13,52 @@ from . import output
 from .arguments import add_app, add_words, duration, number_or_none
 from .load_app import opened
 
-KEEP = argparse.SUPPRESS  # not given: the limit stays; None would lift it
+KEEP = argparse.SUPPRESS  # without the flag the limit stays; None would remove it
 KNOWN = ("list", "pause", "resume", "limit")
 VERBS = """\
 verbs:
-  list [NAME ...]     all queues, or these
-  pause NAME ...      let no worker claim from them; what runs goes on
-  resume NAME ...     let workers claim from them again
-  limit NAME ...      set what the options below say and leave the rest; the name '*' means all queues together"""
+  list [NAME ...]     list all queues, or these
+  pause NAME ...      stop workers from claiming; running jobs continue
+  resume NAME ...     let workers claim again
+  limit NAME ...      set the limits of the options above and keep the others; '*' means all queues together"""
 
 
 def add_to(commands: Any) -> None:
-    """The arguments of the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "queues",
         help="list queues; pause, resume or limit them",
-        description="List queues with what waits and runs in them; or pause, resume and limit them.",
+        description="List queues with their numbers of jobs; or pause, resume and limit them.",
         epilog=VERBS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_app(parser)
     add_words(parser, "NAME", KNOWN)
     add = parser.add_argument_group("limits").add_argument
-    add("--max-running", type=number_or_none, default=KEEP, metavar="N", help="at most so many run at once; or none")
-    add("--rate", type=number_or_none, default=KEEP, metavar="N", help="at most so many start within --per; or none")
-    add("--per", type=duration, metavar="S", help="the window of the rate: 60, 1m")
-    add("--key", metavar="KEY", help="the rate is for jobs of this key; '*': for each key by itself")
-    add("--fair", action=argparse.BooleanOptionalAction, help="serve keys in turn")
+    add("--max-running", type=number_or_none, default=KEEP, metavar="N", help="how many jobs may run at once; or none")
+    add("--rate", type=number_or_none, default=KEEP, metavar="N", help="how many jobs may start within --per; or none")
+    add("--per", type=duration, metavar="S", help="the time window of --rate: 60, 1m")
+    add("--key", metavar="KEY", help="apply --rate to jobs of this key; '*' to each key")
+    add("--fair", action=argparse.BooleanOptionalAction, help="claim from keys in turn")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do it, and show what came of it."""
+    """Apply the verb, then list the queues."""
     verb, *names = options.words or ["list"]
     limits = _limits(options)
     if verb not in KNOWN:
-        raise InvalidInput(f"{verb!r} is not one of {', '.join(KNOWN)}")
+        raise InvalidInput(f"Unknown verb {verb!r}: use one of {', '.join(KNOWN)}.")
     if verb != "list" and not names:
-        raise InvalidInput(f"{verb} which queue? `relet queues {options.app}` lists them")
+        raise InvalidInput(f"{verb} needs a queue name. List queues: relet queues {options.app}")
     if verb != "limit" and limits:
-        raise InvalidInput(f"--{next(iter(limits)).replace('_', '-')} goes with limit, not with {verb}")
+        raise InvalidInput(f"--{next(iter(limits)).replace('_', '-')} works only with limit, not with {verb}.")
     with opened(options) as (_, client):
         for name in names:
-            _do(client, verb, name, limits)
+            _apply(client, verb, name, limits)
         return _list(client, options, names)
 
 
-def _do(client: Client, verb: str, name: str, limits: dict[str, Any]) -> None:
+def _apply(client: Client, verb: str, name: str, limits: dict[str, Any]) -> None:
     if verb == "pause":
         client.pause_queue(name)
     elif verb == "resume":
@@ -69,9 +68,9 @@ def _do(client: Client, verb: str, name: str, limits: dict[str, Any]) -> None:
 
 
 def _limits(options: argparse.Namespace) -> dict[str, Any]:
-    given = {name: getattr(options, name) for name in ("max_running", "rate") if hasattr(options, name)}
+    nullable = {name: getattr(options, name) for name in ("max_running", "rate") if hasattr(options, name)}
     rest = {name: getattr(options, name) for name in ("per", "key", "fair")}
-    return given | {name: value for name, value in rest.items() if value is not None}
+    return nullable | {name: value for name, value in rest.items() if value is not None}
 
 
 def _list(client: Client, options: argparse.Namespace, names: list[str]) -> int:
@@ -88,27 +87,27 @@ def _list(client: Client, options: argparse.Namespace, names: list[str]) -> int:
             for one in found
         ],
     )  # fmt: skip
-    if said := counted(found):
-        print(said)
+    if note := count_note(found):
+        print(note)
     return 0
 
 
-def counted(queues: Sequence[QueueInfo]) -> str:
-    """Of when the numbers are, where there are too many jobs to count each time."""
+def count_note(queues: Sequence[QueueInfo]) -> str:
+    """Say how old the numbers are if there are too many jobs to count each time; else nothing."""
     moment = counted_at(queues)
     if moment is not None:
-        return f"too many jobs to count each time: these numbers were counted {output.since(moment)} ago"
+        return f"Too many jobs to count each time. These numbers were counted {output.since(moment)} ago."
     if any(one.at_least for one in queues):
         return (
-            "too many jobs to count, and no worker has counted them lately: these numbers are of the newest jobs only"
+            "Too many jobs to count, and no worker has counted them lately. These numbers cover only the newest jobs."
         )
     return ""
 
 
 def limits_of(queue: Any) -> str:
     """All limits of a queue in one line."""
-    said = [] if queue.max_running is None else [f"{queue.max_running} at once"]
+    limits = [] if queue.max_running is None else [f"{queue.max_running} at once"]
     for rate in queue.rates:
         whose = {None: "", "*": " of each key"}.get(rate.key, f" of {rate.key}")
-        said.append(f"{rate.rate} in {rate.per:g} s{whose}")
-    return ", ".join([*said, *(["fair"] if queue.fair else [])])
+        limits.append(f"{rate.rate} in {rate.per:g} s{whose}")
+    return ", ".join([*limits, *(["fair"] if queue.fair else [])])

@@ -1,4 +1,4 @@
-"""`relet schedules shop:app`: what is enqueued on a clock; and add, change, pause, resume, run, remove."""
+"""`relet schedules shop:app`: list schedules; add, change, pause, resume, run or remove one."""
 
 from __future__ import annotations
 
@@ -14,52 +14,51 @@ from .arguments import add_app, add_words, duration
 from .enqueue import add_arguments, arguments
 from .load_app import opened
 
-WORDS = """\
+VERB_HELP = """\
 verbs:
-  list                all schedules
-  show NAME           one, with its latest ticks
-  put NAME TASK       add one, or change the one of that name: --cron or --every says when
-  pause NAME          let it not tick until it is resumed
-  resume NAME         let it tick again, from the next tick on
-  run NAME            enqueue its job now, beside its ticks
-  remove NAME         forget it; its jobs stay"""
+  list                list all schedules
+  show NAME           show one, with its latest ticks
+  put NAME TASK       add a schedule, or change the one of that name; needs --cron or --every
+  pause NAME          skip ticks until the schedule is resumed
+  resume NAME         continue with the next tick
+  run NAME            enqueue its job now, in addition to its ticks
+  remove NAME         remove the schedule; its jobs stay"""
 
 VERBS = {"pause": "pause", "resume": "resume", "run": "run_now", "remove": "remove"}
 
 
 def add_to(commands: Any) -> None:
-    """The arguments of the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "schedules",
         help="list schedules; add, pause, resume, run or remove one",
-        description="List what is enqueued on a clock, or do something with one of them.",
-        epilog=WORDS,
+        description="List schedules, or add, change, pause, resume, run or remove one.",
+        epilog=VERB_HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_app(parser)
     add_words(parser, "NAME", ("list", "show", "put", *VERBS))
     add = parser.add_argument_group("put").add_argument
-    add("--cron", metavar="FIELDS", help="when, by five fields: --cron '30 3 * * *'")
-    add("--every", type=duration, metavar="S", help="or at this interval: 90, 15m, 2h")
-    add("--timezone", metavar="ZONE", help="of the fields (default UTC)")
-    add("--missed", choices=get_args(Missed), help="what becomes of ticks at which no worker was there (default once)")
-    add("--overlap", choices=get_args(Overlap), help="what becomes of a tick while an earlier job is not over "
+    add("--cron", metavar="FIELDS", help="five cron fields: --cron '30 3 * * *'")
+    add("--every", type=duration, metavar="S", help="an interval instead of --cron: 90, 15m, 2h")
+    add("--timezone", metavar="ZONE", help="time zone of --cron (default UTC)")
+    add("--missed", choices=get_args(Missed), help="what to do with ticks while no worker ran (default once)")
+    add("--overlap", choices=get_args(Overlap), help="what to do with a tick while an earlier job is not finished "
         "(default allow)")  # fmt: skip
     add_arguments(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do it, and say what came of it."""
+    """Apply the verb, and print the result."""
     verb, *names = options.words or ["list"]
-    wanted = {"list": 0, "show": 1, "put": 2, **dict.fromkeys(VERBS, 1)}
-    if verb not in wanted:
-        raise InvalidInput(f"{verb!r} is not one of {', '.join(wanted)}")
-    if len(names) < wanted[verb]:
-        what = "put takes a name and a task" if names else f"{verb} which?"
-        raise InvalidInput(f"{what} `relet schedules {options.app}` lists them")
-    if len(names) > wanted[verb]:
-        raise InvalidInput(f"{verb} takes no more words: {' '.join(names[wanted[verb] :])}")
+    operands = {"list": 0, "show": 1, "put": 2, **dict.fromkeys(VERBS, 1)}
+    if verb not in operands:
+        raise InvalidInput(f"Unknown verb {verb!r}: use one of {', '.join(operands)}.")
+    if len(names) < operands[verb]:
+        what = "a name and a task" if verb == "put" else "a schedule name"
+        raise InvalidInput(f"{verb} needs {what}. List schedules: relet schedules {options.app}")
+    if len(names) > operands[verb]:
+        raise InvalidInput(f"{verb} does not take these arguments: {' '.join(names[operands[verb] :])}")
     with opened(options) as (app, client):
         return _run(app, client.schedules, verb, names, options)
 
@@ -74,19 +73,19 @@ def _run(app: App, schedules: Schedules, verb: str, names: list[str], options: a
     if options.json:
         output.as_json({"removed": names[0]} if done is None else done)
     else:
-        print(output.plain(f"removed {names[0]}" if done is None else repr(done)))
+        print(output.plain(f"Removed schedule {names[0]}." if done is None else repr(done)))
     return 0
 
 
 def _put(app: App, schedules: Schedules, name: str, task: str, options: argparse.Namespace) -> Any:
-    how = {word: getattr(options, word) for word in ("every", "timezone", "missed", "overlap")}
-    how = {word: value for word, value in how.items() if value is not None}
+    values = {name: getattr(options, name) for name in ("every", "timezone", "missed", "overlap")}
+    settings = {name: value for name, value in values.items() if value is not None}
     (payload,) = arguments(options) if options.file is None else [_no_file()]
-    return schedules.put(name, app.lookup(task).draft(**payload), options.cron, **how)
+    return schedules.put(name, app.lookup(task).draft(**payload), options.cron, **settings)
 
 
 def _no_file() -> dict[str, Any]:
-    raise InvalidInput("--file is for many jobs; a schedule has one payload: --arg or --payload")
+    raise InvalidInput("A schedule has one payload: use --arg or --payload, not --file.")
 
 
 def _list(schedules: Schedules, json: bool) -> int:

@@ -1,4 +1,4 @@
-"""`relet targets shop:app`: what is held, by which job, and what stands behind it."""
+"""`relet targets shop:app`: list targets, the job that holds each, and the jobs that wait for it."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from .load_app import opened
 
 
 def add_to(commands: Any) -> None:
-    """The arguments of the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "targets",
-        help="list targets, or show the line before one",
-        description="List targets with the job that holds each and how many wait; or show the line of one.",
+        help="list targets, or show the jobs that wait for one",
+        description="List targets with the job that holds each and how many wait; or show the jobs that wait for one.",
     )
     add_app(parser)
-    parser.add_argument("name", nargs="?", metavar="NAME", help="show the line of this target, in order")
-    parser.add_argument("--limit", type=int, metavar="N", help="so many (default 50; of a line 100)")
-    parser.add_argument("--after", metavar="NAME", help="go on after this target")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="show the jobs that wait for this target, in order")
+    parser.add_argument(
+        "--limit", type=int, metavar="N", help="number of targets (default 50), or of waiting jobs (default 100)"
+    )
+    parser.add_argument("--after", metavar="NAME", help="continue after this target")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Look, print, done."""
     with opened(options) as (_, client):
         return _list(client, options) if options.name is None else _show(client, options)
 
@@ -53,7 +53,7 @@ def _show(client: Client, options: argparse.Namespace) -> int:
     if options.json:
         output.as_json(view)
         return 0
-    holder = "nobody" if view.holder is None else f"{view.holder.id} {view.holder.task} {output.state(view.holder)}"
+    holder = "no job" if view.holder is None else f"{view.holder.id} {view.holder.task} {output.state(view.holder)}"
     output.facts([("target", view.target), ("held by", holder), ("waiting", view.waiting)])
     if view.line:
         print()

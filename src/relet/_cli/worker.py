@@ -1,4 +1,4 @@
-"""`relet worker shop:app`: run jobs until told to stop."""
+"""`relet worker shop:app`: run jobs until a signal stops the worker."""
 
 from __future__ import annotations
 
@@ -24,56 +24,72 @@ log = logging.getLogger("relet.worker")
 LEFT_BEHIND = 3
 
 EXIT_CODES = """\
-signals: SIGTERM or Ctrl-C stops claiming and lets running jobs end within the grace; said again, they are given back
-at once; the third time the process just exits. What is said again within half a second counts once.
+signals: the first SIGTERM or Ctrl-C stops claiming and lets running jobs end within --shutdown-timeout; the second
+gives them back at once; the third exits at once. Signals within half a second count as one.
 
-exit codes: 0 stopped in good order, 1 could not start, 2 wrong arguments, 3 some jobs could be neither settled nor
-given back (their leases run out), 128 + n exited at once on signal n."""
+exit codes: 0 stopped cleanly, 1 could not start, 2 invalid arguments, 3 some jobs could be neither settled nor given
+back (their leases will expire), 128 + n exited at once on signal n."""
 
 
 def add_to(commands: Any) -> None:
-    """The arguments of the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "worker",
-        help="run jobs until told to stop",
-        description="Run the jobs of an app until told to stop.",
+        help="run jobs",
+        description="Run the jobs of an app until a signal stops the worker.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("app", help="where the app is, as in shop:app")
-    add("-q", "--queue", action="append", metavar="NAME[=SLOTS]", help="serve this queue, with slots of its own if a "
-        "number is given; repeatable; default: every queue")  # fmt: skip
-    add("-c", "--concurrency", type=int, default=10, metavar="N", help="slots of all other queues (default 10)")
-    add("--processes", type=int, default=1, metavar="N", help="so many worker processes (default 1)")
+    add("app", help="the app as module:attribute, such as shop:app")
+    add("-q", "--queue", action="append", metavar="NAME[=SLOTS]", help="serve this queue, with SLOTS reserved slots; "
+        "repeatable (default: every queue)")  # fmt: skip
+    add("-c", "--concurrency", type=int, default=10, metavar="N", help="slots that the other queues share (default 10)")
+    add("--processes", type=int, default=1, metavar="N", help="number of worker processes (default 1)")
     add(
-        "--lease", type=float, default=30.0, metavar="S", help="seconds that a job is held without renewal (default 30)"
+        "--lease",
+        type=float,
+        default=30.0,
+        metavar="S",
+        help="seconds until a lease expires without renewal (default 30)",
     )
     add(
         "--shutdown-timeout",
         type=float,
         default=300.0,
         metavar="S",
-        help="seconds for running jobs to end (default 300)",
+        help="seconds for running jobs to end on shutdown (default 300)",
     )
-    add("--poll-interval", type=float, default=1.0, metavar="S", help="look so often when nothing is heard (default 1)")
-    add("--rest", type=float, default=0.0, metavar="S", help="seconds that a slot rests between two jobs (default 0)")
-    add("--tenant", action="append", metavar="NAME=SLOTS", help="serve this tenant with so many slots; repeatable")
-    add("--max-jobs", type=int, metavar="N", help="replace a process after so many jobs")
-    add("--max-rss", type=int, metavar="MIB", help="replace a process once it holds so much memory")
-    add("--until-idle", action="store_true", help="stop once nothing is left that could run now")
-    add("--log-level", default="info", choices=("debug", "info", "warning", "error"), help="(default info)")
-    add("--log-format", default="text", choices=("text", "json"), help="lines to read, or a JSON object a line "
+    add(
+        "--poll-interval",
+        type=float,
+        default=1.0,
+        metavar="S",
+        help="seconds between polls without notifications (default 1)",
+    )
+    add("--rest", type=float, default=0.0, metavar="S", help="seconds that a slot pauses between two jobs (default 0)")
+    add("--tenant", action="append", metavar="NAME=SLOTS", help="serve this tenant with SLOTS slots; repeatable")
+    add("--max-jobs", type=int, metavar="N", help="replace a process after N jobs")
+    add("--max-rss", type=int, metavar="MIB", help="replace a process that uses more memory than this")
+    add("--until-idle", action="store_true", help="stop when no job can run now")
+    add(
+        "--log-level",
+        default="info",
+        choices=("debug", "info", "warning", "error"),
+        help="lowest level to log (default info)",
+    )
+    add("--log-format", default="text", choices=("text", "json"), help="readable lines, or one JSON object a line "
         "(default text)")  # fmt: skip
-    add("--leash", type=int, help=argparse.SUPPRESS)  # a file descriptor: when it ends, the supervisor is gone
+    add(
+        "--leash", type=int, help=argparse.SUPPRESS
+    )  # a file descriptor of the supervisor: it closes when the supervisor exits
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """One worker here, or several under a supervisor; that also replaces one that has done its share."""
+    """Run one worker here, or several under a supervisor, which also replaces workers at --max-jobs and --max-rss."""
     logs.configure(options.log_level, as_json=options.log_format == "json")
-    # Before the user's modules, which may take a while. What the supervisor passes on, it has counted already; only a
-    # service manager that sends a signal to all processes makes two of one.
+    # Before the import of the user's modules, which may be slow. The supervisor has counted the signals that it
+    # forwards: only a service manager that signals all processes makes two of one.
     signals = SignalPipe(at_once=AT_ONCE / 2) if options.leash is not None else None
     app = load_app(options.app)
     worker = make_worker(app, options)
@@ -82,17 +98,18 @@ def run(options: argparse.Namespace) -> int:
         if not 1 <= options.processes <= 1000:
             raise InvalidInput(f"--processes must be from 1 to 1000, not {options.processes}")
         if options.until_idle:
-            raise InvalidInput("--until-idle is for one process: not with --processes, --max-jobs or --max-rss")
+            raise InvalidInput(
+                "--until-idle works only with one process: not with --processes, --max-jobs or --max-rss."
+            )
         for tenant in worker.tenants:
-            with suppress(StoreUnavailable, StoreBusy):  # the children wait for it
-                app._store(tenant).reach()  # what is wrong for good is told here, not by each of the children
+            with suppress(StoreUnavailable, StoreBusy):  # the children wait until the store is available
+                app._store(tenant).reach()  # report a permanent error once, not in every child
         app.close()
         return Supervisor(options.processes).run()
     return run_here(worker, signals or SignalPipe(), options.leash, until_idle=options.until_idle)
 
 
 def make_worker(app: App, options: argparse.Namespace) -> Worker:
-    """The worker that the arguments describe."""
     return Worker(
         app,
         queues=None if options.queue is None else dict(_pair(one, "--queue") for one in options.queue),
@@ -108,55 +125,55 @@ def make_worker(app: App, options: argparse.Namespace) -> Worker:
 
 
 def run_here(worker: Worker, signals: SignalPipe, leash: int | None, *, until_idle: bool) -> int:
-    """Run a worker in this process, and obey signals."""
-    threading.Thread(target=_obey, args=(signals, worker), name="relet-signals", daemon=True).start()
+    """Run a worker in this process until it ends or signals stop it."""
+    threading.Thread(target=_handle_signals, args=(signals, worker), name="relet-signals", daemon=True).start()
     if leash is not None:
-        threading.Thread(target=_hold, args=(leash, worker), name="relet-leash", daemon=True).start()
-    # Should a handler block the event loop, the process ends without it.
-    threading.Thread(target=_exit_with, args=(worker,), name="relet-exit", daemon=True).start()
+        threading.Thread(target=_watch_supervisor, args=(leash, worker), name="relet-leash", daemon=True).start()
+    # If a handler blocks the event loop, this thread ends the process.
+    threading.Thread(target=_exit_if_blocked, args=(worker,), name="relet-exit", daemon=True).start()
     asyncio.new_event_loop().run_until_complete(worker.run(until_idle=until_idle))
     signals.ignore()
-    _leave(worker)
+    _exit_if_stuck(worker)
     return code_of(worker)
 
 
 def code_of(worker: Worker) -> int:
-    """How it ended."""
+    """The exit code of a worker that has ended."""
     if worker.left_behind:
         return LEFT_BEHIND
     return DONE_ITS_SHARE if worker.reached_limit else 0
 
 
-def _obey(signals: SignalPipe, worker: Worker) -> None:
-    """Stop the worker when told to; what was told before it was there counts."""
+def _handle_signals(signals: SignalPipe, worker: Worker) -> None:
+    """Stop the worker on signals, including those that arrived before it existed."""
     count = 0
     while True:
         for number in signals.stops():
             if worker.finished.is_set():
-                continue  # it is about to exit, with the code that it has earned
+                continue  # it is about to exit with its own code
             count += 1
-            log.info("%s (%d)", number.name, count)
+            log.info("Received %s (%d)", number.name, count)
             if count > 2:
                 os._exit(128 + number)
             worker.stop()
 
 
-def _hold(leash: int, worker: Worker) -> None:
+def _watch_supervisor(leash: int, worker: Worker) -> None:
     os.read(leash, 1)
-    log.warning("the supervisor is gone: stopping")
+    log.warning("The supervisor exited: stopping")
     worker.stop()
 
 
-def _exit_with(worker: Worker) -> None:
+def _exit_if_blocked(worker: Worker) -> None:
     worker.finished.wait()
     if not worker.returned.wait(2.0):
-        log.error("a handler blocks the event loop: the process ends without it")
+        log.error("A handler blocks the event loop: exiting without waiting for it")
         logging.shutdown()
         os._exit(code_of(worker))
 
 
-def _leave(worker: Worker) -> None:
-    """Handlers that do not end must not hold up the exit."""
+def _exit_if_stuck(worker: Worker) -> None:
+    """Exit at once if handlers do not end, so that they do not delay the exit."""
     if worker.is_stuck:
         logging.shutdown()
         sys.stdout.flush()
@@ -168,12 +185,12 @@ def _pair(text: str, option: str) -> tuple[str, int | None]:
     if not equals:
         return name, None
     if not number.isdecimal():
-        raise InvalidInput(f"{option} {text}: the slots must be a number, as in {option} {name or 'billing'}=4")
+        raise InvalidInput(f"{option} {text}: slots must be a number, such as {option} {name or 'billing'}=4")
     return name, int(number)
 
 
 def _tenant(text: str) -> tuple[str, int]:
     name, slots = _pair(text, "--tenant")
     if slots is None:
-        raise InvalidInput(f"--tenant {text}: say how many slots it gets, as in --tenant {name}=4")
+        raise InvalidInput(f"--tenant {text} needs a number of slots, such as --tenant {name}=4")
     return name, slots

@@ -1,4 +1,4 @@
-"""`relet workers shop:app`: who is there to run jobs, and what each of them holds."""
+"""`relet workers shop:app`: list workers, or show one with the jobs that it runs."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from typing import Any
 from .._client.client import Client
 from . import output
 from .arguments import add_app
-from .load_app import Wrong, opened
+from .load_app import CommandError, opened
 
 
 def add_to(commands: Any) -> None:
-    """The arguments of the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "workers",
-        help="list workers, or show what one of them holds",
-        description="List workers with their slots; or show one with the jobs that it holds and their leases.",
+        help="list workers, or show the jobs of one",
+        description="List workers with their slots; or show one with its running jobs and their leases.",
     )
     add_app(parser)
     parser.add_argument("name", nargs="?", metavar="NAME", help="show this worker")
@@ -24,7 +23,6 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Look, print, done."""
     with opened(options) as (_, client):
         return _list(client, options) if options.name is None else _show(client, options)
 
@@ -49,10 +47,10 @@ def _list(client: Client, options: argparse.Namespace) -> int:
 def _show(client: Client, options: argparse.Namespace) -> int:
     one = next((one for one in client.workers() if one.name == options.name), None)
     if one is None:
-        raise Wrong(f"no such worker: {options.name}; `relet workers {options.app}` lists them")
-    held = client.jobs(state="running", worker=one.name, limit=1000).jobs
+        raise CommandError(f"No such worker: {options.name}. List workers: relet workers {options.app}")
+    running = client.jobs(state="running", worker=one.name, limit=1000).jobs
     if options.json:
-        output.as_json({"worker": one, "jobs": held})
+        output.as_json({"worker": one, "jobs": running})
         return 0
     output.facts(
         [
@@ -62,22 +60,22 @@ def _show(client: Client, options: argparse.Namespace) -> int:
             ("version", one.version), ("tasks", ", ".join(one.tasks)),
         ]
     )  # fmt: skip
-    if held:
+    if running:
         print()
         lines = [
             (job.id, job.task, job.queue, output.since(job.started_at), output.until(job.expires_at),
              output.progress(job.progress))
-            for job in held
+            for job in running
         ]  # fmt: skip
         output.table(("ID", "TASK", "QUEUE", "RUNS FOR", "LEASE LEFT", "PROGRESS"), lines)
     return 0
 
 
 def state_of(worker: Any) -> str:
-    """What is the matter with it, in a word."""
+    """lost, stopping or running."""
     return "lost" if worker.lost else "stopping" if worker.stopping else "running"
 
 
 def queues_of(worker: Any) -> str:
-    """Which queues it serves."""
+    """The queues that a worker serves, as text."""
     return "all" if worker.queues is None else ", ".join(worker.queues)

@@ -1,6 +1,6 @@
-"""What is not to be shown of payloads, results and errors: values of keys such as "password", and passwords in URLs.
+"""Hides secrets in payloads, results and errors: values of keys such as "password", and passwords in URLs.
 
-The web and the command line show the same, by what is decided here.
+The dashboard, the HTTP API and the command line all use it.
 """
 
 from __future__ import annotations
@@ -26,44 +26,44 @@ KEYS = (
 )  # fmt: skip
 HIDDEN = "[hidden]"
 
-_CREDENTIALS = re.compile(  # with bounds: it goes over whole payloads
+_CREDENTIALS = re.compile(  # bounded repeats, because it searches whole payloads
     r"(?P<scheme>[a-z][a-z0-9+.-]{0,30}://[^\s:/@]{0,200}):[^\s/@]{1,500}@", re.IGNORECASE
 )
 
 
 def redactor(keys: Iterable[str] = KEYS) -> Redact:
-    """A function that hides the values of these keys in a JSON text. Case, dashes and words beside them do not matter:
-    "X-Api-Key" and "dbPassword" are meant as well."""
-    meant = [re.escape(plain) for plain in map(_plain, keys) if plain]
-    if not meant:
+    """Make a function that hides the values of these keys in a JSON text. Case and dashes do not matter, and a key may
+    be part of a longer name: "X-Api-Key" and "dbPassword" match as well."""
+    patterns = [re.escape(plain) for plain in map(_plain, keys) if plain]
+    if not patterns:
         return lambda text: text
-    key_of = re.compile("|".join(meant))
+    secret_key = re.compile("|".join(patterns))
 
     def walk(value: Any) -> Any:
         if isinstance(value, dict):
-            return {name: HIDDEN if key_of.search(_plain(name)) else walk(inner) for name, inner in value.items()}
+            return {name: HIDDEN if secret_key.search(_plain(name)) else walk(inner) for name, inner in value.items()}
         if isinstance(value, list):
             return [walk(inner) for inner in value]
-        return words(value) if isinstance(value, str) else value
+        return string(value) if isinstance(value, str) else value
 
-    def words(text: str) -> str:
-        """A text may be JSON itself, such as a body that was received. What holds nothing to hide stays as it is."""
-        if text.lstrip()[:1] in ("{", "[", '"') and (key_of.search(_plain(text)) or "\\u" in text):
+    def string(text: str) -> str:
+        """Redact a string, which may itself be JSON, such as a received body. Without secrets it stays unchanged."""
+        if text.lstrip()[:1] in ("{", "[", '"') and (secret_key.search(_plain(text)) or "\\u" in text):
             with suppress(ValueError, RecursionError):
                 inner = json.loads(text)
-                shown = walk(inner)
-                if shown != inner:
-                    return json.dumps(shown, ensure_ascii=False)
+                hidden = walk(inner)
+                if hidden != inner:
+                    return json.dumps(hidden, ensure_ascii=False)
         return without_passwords(text)
 
     def redact(text: str) -> str:
-        # A letter may be written as \u0077 as well: such a text is read before it is judged.
-        if not (key_of.search(_plain(text)) or "\\u" in text or _CREDENTIALS.search(text)):
-            return text  # as it was stored, to the letter
+        # JSON may escape a letter, as in \u0077, so that a key does not match before decoding.
+        if not (secret_key.search(_plain(text)) or "\\u" in text or _CREDENTIALS.search(text)):
+            return text  # exactly as stored
         try:
-            shown = json.dumps(walk(json.loads(text)), ensure_ascii=False, allow_nan=False)
-            shown.encode()  # half of a surrogate pair can be read, and not be sent
-            return shown
+            hidden = json.dumps(walk(json.loads(text)), ensure_ascii=False, allow_nan=False)
+            hidden.encode()  # a lone surrogate can be decoded from JSON, but not encoded as UTF-8
+            return hidden
         except (ValueError, RecursionError):
             return HIDDEN
 
@@ -71,27 +71,26 @@ def redactor(keys: Iterable[str] = KEYS) -> Redact:
 
 
 def without_passwords(text: str) -> str:
-    """A text without the passwords of URLs in it."""
+    """Hide the passwords of URLs in a text."""
     return _CREDENTIALS.sub(r"\g<scheme>:[hidden]@", text)
 
 
 def without_passwords_in(text: str | None) -> str | None:
-    """The same of what may not be there."""
     return None if text is None else without_passwords(text)
 
 
-def shown(value: T, redact: Redact) -> T:
-    """What a client has told, as it may be shown: nouns, lists and texts; anything else stays as it is."""
-    made: Any = _shown(value, redact)
-    return made  # type: ignore[no-any-return]
+def redacted(value: T, redact: Redact) -> T:
+    """Redact a return value of a client: jobs and other records, lists and texts. Other values stay unchanged."""
+    copy: Any = _redacted(value, redact)
+    return copy  # type: ignore[no-any-return]
 
 
-def _shown(value: Any, redact: Redact) -> Any:
+def _redacted(value: Any, redact: Redact) -> Any:
     match value:
         case str():
             return without_passwords(value)
         case list() | tuple() if not hasattr(value, "_fields"):
-            return type(value)(_shown(one, redact) for one in value)
+            return type(value)(_redacted(one, redact) for one in value)
         case Job():
             texts = {name: _json(getattr(value, name), redact) for name in ("payload_json", "result_json", "context")}
             progress = value.progress and replace(value.progress, note=without_passwords_in(value.progress.note))
@@ -103,22 +102,22 @@ def _shown(value: Any, redact: Redact) -> Any:
         case ScheduleInfo():
             return replace(value, payload_json=redact(value.payload_json))
         case FailureGroup():
-            # What is searched for ends before a password: it finds these jobs, and perhaps some more.
+            # The search text ends before a password: it finds these jobs, and perhaps more.
             return replace(value, error=without_passwords(value.error), search=_CREDENTIALS.split(value.search)[0])
         case AuditEntry():
             return replace(value, detail=_detail(value.detail, redact))
         case Page():
-            return replace(value, jobs=_shown(value.jobs, redact))
+            return replace(value, jobs=_redacted(value.jobs, redact))
         case Chain():
-            return Chain(_shown(value.jobs, redact))
+            return Chain(_redacted(value.jobs, redact))
         case AuditPage():
-            return replace(value, entries=_shown(value.entries, redact))
+            return replace(value, entries=_redacted(value.entries, redact))
         case TargetPage():
-            return replace(value, targets=_shown(value.targets, redact))
+            return replace(value, targets=_redacted(value.targets, redact))
         case TargetInfo():
-            return replace(value, holder=_shown(value.holder, redact))
+            return replace(value, holder=_redacted(value.holder, redact))
         case TargetView():
-            return replace(value, holder=_shown(value.holder, redact), line=_shown(value.line, redact))
+            return replace(value, holder=_redacted(value.holder, redact), line=_redacted(value.line, redact))
     return value
 
 
@@ -134,5 +133,5 @@ def _json(text: str | None, redact: Redact) -> str | None:
 
 
 def _plain(name: str) -> str:
-    """Letters and digits only, of any script, small."""
+    """Letters and digits only, of any script, in lower case."""
     return re.sub(r"[\W_]", "", name.casefold())

@@ -1,6 +1,6 @@
-"""`relet demo`: two workers share the work, one of them is killed with -9, and nothing is lost.
+"""`relet demo`: two workers share jobs, the demo kills one of them with -9, and no job is lost.
 
-The app of the demo is here, as a user would write it; what happens to it is in `story.py`.
+This module is the app, as a user would write it. `story.py` runs it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ app = App()
 
 @app.task
 async def charge(attempt: Attempt, account: str, cents: int) -> str:
-    """What the jobs do: wait, as if for a payment provider, and say how far they are."""
+    """Wait, as if for a payment provider, and report progress."""
     for step in range(8):
         attempt.progress(step, 8)
         await asyncio.sleep(random.uniform(0.02, 0.08))  # noqa: S311

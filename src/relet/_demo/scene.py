@@ -1,4 +1,4 @@
-"""Who appears in the demo, and what has happened so far."""
+"""The workers of the demo, and its state."""
 
 from __future__ import annotations
 
@@ -13,48 +13,47 @@ SLOTS = 4
 
 @dataclass
 class WorkerProcess:
-    """One of the two, as it is seen from outside."""
+    """One of the two workers, as a child process."""
 
     name: str
     process: subprocess.Popen[bytes]
     killed_at: float | None = None
 
     def holds(self, worker: str | None) -> bool:
-        """Whether a job's worker is this one: the process is part of a worker's name."""
+        """True if a job's worker is this one. The name of a worker contains its process ID."""
         return worker is not None and f":{self.process.pid}:" in worker
 
 
 @dataclass
 class Story:
-    """What has happened so far."""
+    """The state of the demo, and the lines to print."""
 
     begun: float = field(default_factory=time.monotonic)
     enqueued: int = 0
     counts: dict[str, int] = field(default_factory=dict)
     running: dict[str, int] = field(default_factory=dict)  # by worker
     done: dict[str, int] = field(default_factory=dict)
-    orphans: dict[str, str] = field(default_factory=dict)  # jobs that the dead one held: what has become of them
-    taken_over: dict[str, float] = field(default_factory=dict)  # seconds after the kill
+    orphans: dict[str, str] = field(default_factory=dict)  # by job of the killed worker: its state now
+    taken_over: dict[str, float] = field(default_factory=dict)  # by job: seconds after the kill
     lines: list[str] = field(default_factory=list)
 
     def say(self, line: str) -> None:
-        """A line of the story."""
+        """Add a line with the time since the start."""
         self.lines.append(f"{time.monotonic() - self.begun:5.1f} s  {line}")
 
     @property
     def succeeded(self) -> int:
-        """Jobs that are over."""
         return self.counts.get("succeeded", 0)
 
 
 class Show:
-    """Shows the story as it goes: lines, each once."""
+    """Prints each line of the story once."""
 
     def __init__(self, story: Story) -> None:
         self._story = story
-        self._said = 0
+        self._printed = 0
 
     def __call__(self) -> None:
-        for line in self._story.lines[self._said :]:
+        for line in self._story.lines[self._printed :]:
             print(line, flush=True)
-        self._said = len(self._story.lines)
+        self._printed = len(self._story.lines)

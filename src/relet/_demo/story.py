@@ -1,4 +1,4 @@
-"""The story of the demo, on a SQLite file, with real processes: what is shown is what `relet worker` does."""
+"""The story of the demo, on a SQLite file, with real `relet worker` processes."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ GIVE_UP_AFTER = 60.0
 
 
 def main() -> int:
-    """The whole story; 0 if it ended well."""
+    """Run the demo. Returns 0 if no job was lost."""
     logging.getLogger("relet").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory(prefix="relet-demo-") as folder:
         os.environ["RELET_URL"] = f"sqlite:///{folder}/shop.db"
-        ours = App()
-        ours.client.migrate()
+        app = App()
+        app.client.migrate()
         story = Story()
-        story.say(f"a new store: a SQLite file, nothing to set up; {JOBS} jobs to come, leases of {LEASE:g} s")
+        story.say(f"New store in a SQLite file, no setup; {JOBS} jobs, leases of {LEASE:g} s")
         try:
             with _worker("A") as a, _worker("B") as b, _view(story, [a, b]) as show:
                 threading.Thread(target=_produce, args=(story,), daemon=True).start()
-                _watch(ours, story, a, b, show)
+                _watch(app, story, a, b, show)
         finally:
-            ours.close()
+            app.close()
         return _sum_up(story)
 
 
 def _produce(story: Story) -> None:
-    """Somebody else's program: it enqueues, and does not wait."""
+    """Enqueue jobs, like a program that does not wait for them."""
     shop = App()
     task = shop.task(charge.__wrapped__)
     for number in range(JOBS):
@@ -66,53 +66,53 @@ def _worker(name: str) -> Iterator[WorkerProcess]:
             process.wait()
 
 
-def _watch(ours: App, story: Story, a: WorkerProcess, b: WorkerProcess, show: Show) -> None:
-    """Look ten times a second; kill one worker in mid-job; end when all is done."""
+def _watch(app: App, story: Story, a: WorkerProcess, b: WorkerProcess, show: Show) -> None:
+    """Read the store ten times a second; kill worker A while it runs jobs; return when all jobs succeeded."""
     while story.succeeded < JOBS and time.monotonic() - story.begun < GIVE_UP_AFTER:
-        _look(ours, story, [a, b])
+        _read(app, story, [a, b])
         if a.killed_at is None and time.monotonic() - story.begun > KILL_AFTER and story.running.get("A"):
-            _kill(ours, story, a)
+            _kill(app, story, a)
         if a.killed_at is not None:
-            _follow(ours, story, a)
+            _follow(app, story, a)
         show()
         time.sleep(0.1)
 
 
-def _look(ours: App, story: Story, workers: list[WorkerProcess]) -> None:
-    queues = ours.client.queues()
+def _read(app: App, story: Story, workers: list[WorkerProcess]) -> None:
+    queues = app.client.queues()
     story.counts = {state: sum(getattr(queue, state) for queue in queues) for state in ("pending", "queued", "running")}
-    page = ours.client.jobs(state=[State.RUNNING, State.SUCCEEDED], limit=1000)
+    page = app.client.jobs(state=[State.RUNNING, State.SUCCEEDED], limit=1000)
     story.counts["succeeded"] = sum(job.state is State.SUCCEEDED for job in page.jobs)
     for worker in workers:
-        mine = [job for job in page.jobs if worker.holds(job.worker)]
-        story.running[worker.name] = sum(job.state is State.RUNNING for job in mine)
-        story.done[worker.name] = sum(job.state is State.SUCCEEDED for job in mine)
+        jobs = [job for job in page.jobs if worker.holds(job.worker)]
+        story.running[worker.name] = sum(job.state is State.RUNNING for job in jobs)
+        story.done[worker.name] = sum(job.state is State.SUCCEEDED for job in jobs)
 
 
-def _kill(ours: App, story: Story, a: WorkerProcess) -> None:
+def _kill(app: App, story: Story, a: WorkerProcess) -> None:
     os.kill(a.process.pid, signal.SIGKILL)
     a.process.wait()
     a.killed_at = time.monotonic()
-    held = [job for job in ours.client.jobs(state=State.RUNNING, limit=1000).jobs if a.holds(job.worker)]
-    story.orphans = {job.id: "" for job in held}
-    story.say(f"worker A (process {a.process.pid}) is killed with -9 while it runs {len(held)} jobs; nobody is told")
+    running = [job for job in app.client.jobs(state=State.RUNNING, limit=1000).jobs if a.holds(job.worker)]
+    story.orphans = {job.id: "" for job in running}
+    story.say(f"Killed worker A (process {a.process.pid}) with -9 while it ran {len(running)} jobs")
 
 
-def _follow(ours: App, story: Story, a: WorkerProcess) -> None:
-    """What becomes of the jobs that the dead one held."""
+def _follow(app: App, story: Story, a: WorkerProcess) -> None:
+    """Note the states of the jobs that worker A ran when it was killed."""
     for job_id, before in story.orphans.items():
-        job = ours.client.get(job_id)
+        job = app.client.get(job_id)
         if job is None or before.startswith("succeeded"):
             continue
         if job.state is State.RUNNING and a.holds(job.worker):
-            now = "leased to A, which is dead"
+            now = "leased to A, which was killed"
         elif job.state is State.RUNNING:
             now = f"running again on B, attempt {job.attempt}"
         else:
             now = f"{job.state}, attempt {job.attempt}"
         if job.attempt > 1 and job_id not in story.taken_over and a.killed_at is not None:
             story.taken_over[job_id] = time.monotonic() - a.killed_at
-            story.say(f"job ...{job_id[-6:]} is taken over by B, {story.taken_over[job_id]:.1f} s after the kill")
+            story.say(f"B took over job ...{job_id[-6:]}, {story.taken_over[job_id]:.1f} s after the kill")
         story.orphans[job_id] = now
 
 
@@ -124,17 +124,17 @@ def _sum_up(story: Story) -> int:
         f"Worker A was killed while it ran {len(story.orphans)}; B took over {len(story.taken_over)} of them", end=" "
     )
     print(f"within {slowest:.1f} s (leases of {LEASE:g} s).")
-    well = lost == 0 and story.enqueued == JOBS and len(story.taken_over) == len(story.orphans) > 0
-    if not well:
-        print("The demo has failed.", file=sys.stderr)
-    return 0 if well else 1
+    passed = lost == 0 and story.enqueued == JOBS and len(story.taken_over) == len(story.orphans) > 0
+    if not passed:
+        print("The demo failed.", file=sys.stderr)
+    return 0 if passed else 1
 
 
 @contextmanager
 def _view(story: Story, workers: list[WorkerProcess]) -> Iterator[Show]:
-    """A live view on a terminal where rich is installed, else lines."""
+    """A live view if rich is installed, else plain lines."""
     try:
-        from .view import LiveShow  # the terminal's niceties are an extra
+        from .view import LiveShow  # needs rich, which is an extra
     except ImportError:
         show: Show = Show(story)
         yield show

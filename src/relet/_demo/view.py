@@ -15,7 +15,7 @@ from .scene import JOBS, SLOTS, Show, Story, WorkerProcess
 
 
 class LiveShow(Show):
-    """Redrawn ten times a second; where there is no terminal, the lines alone."""
+    """Draws ten times a second on a terminal; elsewhere prints the lines."""
 
     def __init__(self, story: Story, workers: list[WorkerProcess]) -> None:
         super().__init__(story)
@@ -62,12 +62,12 @@ class LiveShow(Show):
             state = Text("killed with -9", style="bold red") if dead else Text("alive", style="green")
             running = self._story.running.get(worker.name, 0)
             slots = f"{'■' * running}{'□' * max(SLOTS - running, 0)}"
-            shown = Text(f"{running} leased", style="red") if dead and running else Text("" if dead else slots)
-            table.add_row(worker.name, str(worker.process.pid), state, shown, str(self._story.done.get(worker.name, 0)))
+            usage = Text(f"{running} leased", style="red") if dead and running else Text("" if dead else slots)
+            table.add_row(worker.name, str(worker.process.pid), state, usage, str(self._story.done.get(worker.name, 0)))
         return table
 
     def _drawn_orphans(self) -> Table:
-        table = Table("job that A held", "now", box=None, padding=(0, 2))
+        table = Table("job of A", "now", box=None, padding=(0, 2))
         for job_id, now in self._story.orphans.items():
             style = "green" if now.startswith("succeeded") else "yellow" if "again" in now else "red"
             table.add_row(f"...{job_id[-12:]}", Text(now, style=style))

@@ -1,1 +1,1 @@
-"""What joins Relet to other projects. Each module needs what it is named after."""
+"""Integrations with other projects. Each module needs the project that it is named after."""

@@ -1,6 +1,6 @@
-"""`relet bench`: how fast relet is on your own database, beside a bare loop of SQL.
+"""`relet bench`: measure relet on your own database, and compare it with a bare loop of SQL.
 
-scratch   a schema or a file that is made for the measurements and removed afterwards
+scratch   a temporary schema or file for the measurements
 measure   the measurements
 raw       the same work without a queue
 app       the tasks that the worker process runs
@@ -26,13 +26,12 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Measure enqueue, drain and latency on your own database, and the same work as a bare loop of SQL.
 
-All of it happens in a scratch schema (PostgreSQL) or a scratch file beside yours (SQLite), which is removed afterwards,
-also after Ctrl-C. Your tables are not touched, but your server does the work: do not run it beside production."""
-MOST_JOBS = 1_000_000
+It uses a scratch schema (PostgreSQL) or a scratch file beside yours (SQLite), and removes it afterwards, also after
+Ctrl-C. It does not touch your tables, but your server does the work: do not run it beside production."""
+MAX_JOBS = 1_000_000
 
 
 def add_to(commands: Any) -> None:
-    """The arguments of the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "bench",
         help="measure enqueue, drain and latency on your own database",
@@ -40,26 +39,26 @@ def add_to(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("where", nargs="?", metavar="URL or APP", help="a database's URL, or an app, as in shop:app (default "
+    add("where", nargs="?", metavar="URL or APP", help="the URL of a database, or an app, such as shop:app (default "
         "RELET_URL, else a SQLite file)")  # fmt: skip
     add("--jobs", type=int, default=20_000, metavar="N", help="jobs to enqueue in bulk and to drain (default 20,000)")
     add("--processes", type=int, default=1, metavar="N", help="worker processes (default 1)")
     add("-c", "--concurrency", type=int, default=10, metavar="N", help="slots of each process (default 10)")
-    add("--json", action="store_true", help="print JSON, one document")
+    add("--json", action="store_true", help="print one JSON document")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure, then print one table."""
-    from .measure import measure  # for this command alone
+    from .measure import measure  # only this command needs it
     from .scratch import scratch
 
     logs.configure("error", as_json=False)
-    jobs = validate.whole("--jobs", options.jobs, 100, MOST_JOBS)
+    jobs = validate.whole("--jobs", options.jobs, 100, MAX_JOBS)
     processes = validate.whole("--processes", options.processes, 1, 100)
     slots = validate.whole("--concurrency", options.concurrency, 1, 10_000)
-    with _interrupted_by_sigterm(), scratch(_url(options.where)) as place:
-        figures = measure(place, jobs, processes, slots)
+    with _interrupted_by_sigterm(), scratch(_url(options.where)) as store:
+        figures = measure(store, jobs, processes, slots)
     if options.json:
         output.as_json(figures.document())
     else:
@@ -94,7 +93,7 @@ def _print(figures: Figures) -> None:
 
 @contextmanager
 def _interrupted_by_sigterm() -> Iterator[None]:
-    """SIGTERM cleans up as Ctrl-C does."""
+    """Make SIGTERM raise KeyboardInterrupt, so that it cleans up like Ctrl-C."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

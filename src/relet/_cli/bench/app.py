@@ -1,4 +1,4 @@
-"""The app of `relet bench`, for its worker process; the environment says where its store is."""
+"""The app of `relet bench`, for its worker process. Environment variables name its store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ URL, SCHEMA = "RELET_BENCH_URL", "RELET_BENCH_SCHEMA"
 
 
 class TaskRegistry:
-    """The tasks on an app. A class, because the command itself needs them on another one."""
+    """The tasks on an app. A class, because the command needs them on a second app."""
 
     def __init__(self, app: App) -> None:
         self.app = app

@@ -1,4 +1,4 @@
-"""The same work as a bare loop of SQL: what the database could do without a queue."""
+"""The same work as a bare loop of SQL: the speed of the database without a queue."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ PAYLOAD = '{"account":"acct-7","cents":500}'
 
 
 class RawLoop(Protocol):
-    """A lean table of jobs, and an archive."""
+    """A minimal table of jobs, and an archive."""
 
     def insert(self) -> None:
-        """One job in one transaction."""
+        """Insert one job in one transaction."""
 
     def insert_many(self, number: int) -> None: ...
 
     def analyze(self) -> None:
-        """Tell the planner what is there now."""
+        """Update the statistics of the query planner."""
 
     def step(self) -> int:
-        """Claim and finish a batch; returns how many there were."""
+        """Claim and finish a batch. Returns its size."""
 
 
 TABLES = """

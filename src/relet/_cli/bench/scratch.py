@@ -1,4 +1,4 @@
-"""A store for the measurements, removed afterwards: a new schema, or a file beside the user's."""
+"""A temporary store for the measurements: a new schema, or a file beside the user's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from ...app import App
-from ..load_app import Wrong
+from ..load_app import CommandError
 from .raw import PostgresLoop, RawLoop, SQLiteLoop
 
 PREFIX = "relet_bench_"
@@ -19,7 +19,7 @@ PREFIX = "relet_bench_"
 
 @dataclass(frozen=True)
 class Scratch:
-    """An empty store that is migrated, and a bare loop at the same database."""
+    """An empty, migrated store, and a bare loop on the same database."""
 
     app: App
     url: str
@@ -31,7 +31,7 @@ class Scratch:
 @contextmanager
 def scratch(url: str | None) -> Iterator[Scratch]:
     url = url or "sqlite:///:memory:"
-    App(url).close()  # refuses what is no URL
+    App(url).close()  # raises if the URL is invalid
     if url.startswith("sqlite://"):
         path, _, query = url.removeprefix("sqlite:///").partition("?")
         with _file(unquote(path), query) as made:
@@ -46,7 +46,7 @@ def _schema(url: str) -> Iterator[Scratch]:
     schema = f"{PREFIX}{uuid.uuid4().hex[:8]}"
     app, migrated = App(url, schema=schema), False
     try:
-        app.client.migrate()  # the first to connect: its errors are sentences
+        app.client.migrate()  # connects first, because its errors are readable
         migrated = True
         with closing(PostgresLoop(url, schema)) as loop:
             yield Scratch(app, url, schema, loop, f"PostgreSQL, schema {schema}")
@@ -62,13 +62,15 @@ def _drop(url: str, schema: str, *, report: bool) -> None:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(f"drop schema if exists {schema} cascade".encode())
     except psycopg.Error:
-        if report:  # otherwise the reason is known already
-            raise Wrong(f"Could not remove the scratch schema. Drop it by hand: drop schema {schema} cascade") from None
+        if report:  # otherwise the failed migration is already reported
+            raise CommandError(
+                f"Could not remove the scratch schema. Drop it by hand: drop schema {schema} cascade"
+            ) from None
 
 
 @contextmanager
 def _file(path: str, query: str) -> Iterator[Scratch]:
-    """In the folder of the user's file, for its disk is what matters; of a store in memory, a temporary file."""
+    """Make a store in the folder of the user's file, to measure the same disk; for `:memory:` in a temporary folder."""
     folder = None if path == ":memory:" else str(Path(path).resolve().parent)
     with _folder(folder) as made:
         url = f"sqlite:///{quote(made)}/bench.db{f'?{query}' if query else ''}"
@@ -81,4 +83,4 @@ def _folder(beside: str | None) -> tempfile.TemporaryDirectory[str]:
     try:
         return tempfile.TemporaryDirectory(prefix=PREFIX, dir=beside)
     except OSError as error:
-        raise Wrong(f"Cannot make a scratch folder in {beside}: {error.strerror}.") from None
+        raise CommandError(f"Cannot make a scratch folder in {beside}: {error.strerror}.") from None

@@ -1,9 +1,9 @@
-"""`relet top shop:app`: queues, workers and jobs as they are now, and keys to steer them.
+"""`relet top shop:app`: show queues, workers and jobs live, and change them by keys.
 
-feed      looks once a second, and does what was asked for, in a thread of its own
-desk      what is selected, what was asked, what each key means; no terminal in it
-screen    draws a desk, for any size of terminal
-terminal  keys in, modes and alternate screen, put back however it ends
+poller    reads the store once a second and runs actions, in a separate thread
+state     the selection, the open question, the meaning of each key; knows no terminal
+screen    draws the state, for any size of terminal
+terminal  reads keys, sets modes and the alternate screen, and always restores them
 """
 
 from __future__ import annotations
@@ -16,38 +16,37 @@ from typing import Any
 from ..._client.client import Client
 from .. import output
 from ..arguments import add_app
-from ..load_app import Wrong, opened
+from ..load_app import CommandError, opened
 
 KEYS = """\
-keys: tab and shift-tab go from table to table, arrows or j and k to a line; enter shows more of it; p pauses or resumes
-a queue or a job, c cancels a job, r lets failed jobs go on; each of them asks first. / filters, q quits.
+keys: tab and shift-tab select a table, arrows or j and k a line; enter shows details; p pauses a queue or a job, or
+resumes a queue; c cancels a job; r resumes failed jobs. p, c and r ask for confirmation. / filters, q quits.
 
-Without a terminal it prints what it would show, once; so does --once, and --json for programs."""
+Without a terminal, or with --once, it prints one page and exits. --json prints the same for programs."""
 
 
 def add_to(commands: Any) -> None:
-    """The arguments of the command."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "top",
-        help="watch queues, workers and jobs live, and steer them",
-        description="Watch queues, workers and jobs live, and steer them.",
+        help="watch queues, workers and jobs live",
+        description="Watch queues, workers and jobs live; pause, cancel and resume them.",
         epilog=KEYS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_app(parser)
-    parser.add_argument("--once", action="store_true", help="print it once and end")
+    parser.add_argument("--once", action="store_true", help="print one page and exit")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Live on a terminal, else once."""
+    """Draw live on a terminal; elsewhere print one page."""
     if options.json:
         with opened(options) as (_, client):
             return _as_json(client)
     try:
         import rich  # noqa: F401
     except ImportError:
-        raise Wrong("relet top draws with rich, which is not installed: pip install 'relet[cli]'") from None
+        raise CommandError("relet top needs rich: pip install 'relet[cli]'") from None
     with opened(options) as (_, client):
         if options.once or not (sys.stdin.isatty() and sys.stdout.isatty()):
             return _once(client)
@@ -57,37 +56,37 @@ def run(options: argparse.Namespace) -> int:
 def _once(client: Client) -> int:
     from rich.console import Console
 
-    from .poller import Looker
+    from .poller import SnapshotReader
     from .screen import page
-    from .state import Desk
+    from .state import TopState
 
     console = Console()
-    console.print(page(Desk(Looker(client).look()), console.width))
+    console.print(page(TopState(SnapshotReader(client).read()), console.width))
     return 0
 
 
 def _as_json(client: Client) -> int:
-    from .poller import Looker
+    from .poller import SnapshotReader
 
-    seen = Looker(client).look()
-    output.as_json({field.name: getattr(seen, field.name) for field in fields(seen) if field.name != "detail"})
+    snapshot = SnapshotReader(client).read()
+    output.as_json({field.name: getattr(snapshot, field.name) for field in fields(snapshot) if field.name != "detail"})
     return 0
 
 
 def _live(client: Client) -> int:
-    from .poller import Feed
-    from .state import Desk
+    from .poller import Poller
+    from .state import TopState
     from .terminal import Terminal
 
-    with Feed(client) as feed, Terminal(wakes=feed.wakes) as terminal:
-        desk = Desk(feed.first)
+    with Poller(client) as poller, Terminal(wakeup=poller.wakeup) as terminal:
+        state = TopState(poller.first)
         while True:
-            terminal.draw(desk)
+            terminal.draw(state)
             for key in terminal.wait():
-                if desk.press(key) == "quit":
+                if state.press(key) == "quit":
                     return 0
-            feed.watching = desk.watched
-            for asked in desk.take_asked():
-                feed.ask(asked)
-            for news in feed.take_news():
-                desk.hear(news)
+            poller.watching = state.watched
+            for action in state.take_actions():
+                poller.submit(action)
+            for update in poller.take_updates():
+                state.update(update)

@@ -1,4 +1,4 @@
-"""Looks at the store once a second, in a thread of its own: a slow database makes no key wait."""
+"""Reads the store once a second in a separate thread, so that a slow database does not delay keys."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from ..workers import queues_of, state_of
 
 EVERY = 1.0
 RATES_OVER = 30.0
-RATES_FROM = 12.0  # workers tell what they have counted about once in five seconds
-MOST_JOBS = 100
+RATES_FROM = 12.0  # workers report their counts about every five seconds
+MAX_JOBS = 100
 
-Watched = tuple[str, str]  # a table, and what is looked at in it
-Do = Callable[[Client], str]
-Counts = Counter[tuple[str, str]]  # by queue, and by how attempts ended
+Watched = tuple[str, str]  # a table, and the key of the line whose details are open
+Action = Callable[[Client], str]  # returns the message to display
+Counts = Counter[tuple[str, str]]  # by queue and outcome of attempts
 
 
 @dataclass(frozen=True)
 class Detail:
-    """More about one thing."""
+    """Details of one queue, worker or job."""
 
     watched: Watched
     facts: list[tuple[str, object]]
@@ -45,7 +45,7 @@ class Detail:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a look has found."""
+    """The result of one read of the store."""
 
     at: datetime
     where: str
@@ -53,29 +53,28 @@ class Snapshot:
     workers: list[WorkerInfo]
     running: list[Job[Any]]
     failed: list[Job[Any]]
-    rates: dict[str, float]  # attempts ended in a second, by how
+    rates: dict[str, float]  # attempts per second, by outcome
     queue_rates: dict[str, float]
     detail: Detail | None = None
 
 
 @dataclass(frozen=True)
 class Message:
-    """What came of something that was asked for, or why nothing can be seen."""
+    """The result of an action, or the error of a read (`down`)."""
 
     text: str
     bad: bool = False
     down: bool = False
 
 
-class Looker:
-    """Looks, and remembers what it saw before: rates are differences."""
+class SnapshotReader:
+    """Reads snapshots, and keeps earlier totals, because rates are differences."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._seen: deque[tuple[float, Counts]] = deque()
+        self._totals: deque[tuple[float, Counts]] = deque()
 
-    def look(self, watched: Watched | None = None) -> Snapshot:
-        """Everything that is shown."""
+    def read(self, watched: Watched | None = None) -> Snapshot:
         client = self._client
         rates, queue_rates = self._rates()
         return Snapshot(
@@ -83,41 +82,41 @@ class Looker:
             client.where,
             client.queues(),
             client.workers(),
-            client.jobs(state="running", limit=MOST_JOBS).jobs,
-            client.jobs(state="failed", limit=MOST_JOBS).jobs,
+            client.jobs(state="running", limit=MAX_JOBS).jobs,
+            client.jobs(state="failed", limit=MAX_JOBS).jobs,
             rates,
             queue_rates,
             None if watched is None else detail(client, *watched),
         )
 
     def _rates(self) -> tuple[dict[str, float], dict[str, float]]:
-        """By how attempts ended, and by queue."""
+        """Attempts per second, by outcome and by queue."""
         now = time.monotonic()
         totals = _summed(self._client.totals())
-        self._seen.append((now, totals))
-        while len(self._seen) > 2 and now - self._seen[0][0] > RATES_OVER:
-            self._seen.popleft()
-        seconds, new = now - self._seen[0][0], totals - self._seen[0][1]
+        self._totals.append((now, totals))
+        while len(self._totals) > 2 and now - self._totals[0][0] > RATES_OVER:
+            self._totals.popleft()
+        seconds, new = now - self._totals[0][0], totals - self._totals[0][1]
         if seconds < RATES_FROM:
             seconds, new = self._last_minute()
         rates: Counter[str] = Counter()
         queue_rates: Counter[str] = Counter()
-        for (name, how), number in new.items():
-            rates[how] += number
+        for (name, outcome), number in new.items():
+            rates[outcome] += number
             queue_rates[name] += number
         return {k: n / seconds for k, n in rates.items()}, {k: n / seconds for k, n in queue_rates.items()}
 
     def _last_minute(self) -> tuple[float, Counts]:
-        """Until there is something to compare with: what is stored of this minute and the one before."""
+        """The stored counts of this minute and the one before, until there are earlier totals to compare with."""
         now = datetime.now(UTC)
         begin = now.replace(second=0, microsecond=0) - timedelta(minutes=1)
         return (now - begin).total_seconds(), _summed(self._client.stats(since=begin, step=60))
 
 
 def detail(client: Client, table: str, key: str) -> Detail:
-    """More about a line of a table."""
-    about = {"queues": _of_queue, "workers": _of_worker}.get(table, _of_job)
-    return about(client, (table, key))
+    """Read the details of a line of a table."""
+    reader = {"queues": _of_queue, "workers": _of_worker}.get(table, _of_job)
+    return reader(client, (table, key))
 
 
 def _of_job(client: Client, watched: Watched) -> Detail:
@@ -169,97 +168,97 @@ def _of_worker(client: Client, watched: Watched) -> Detail:
 def _summed(points: Iterable[StatPoint]) -> Counts:
     counts: Counts = Counter()
     for point in points:
-        for how, number in point.counts.items():
-            counts[point.queue, how] += number
+        for outcome, number in point.counts.items():
+            counts[point.queue, outcome] += number
     return counts
 
 
-class Feed:
-    """The thread. `wakes` can be read when there is news."""
+class Poller:
+    """The thread. The file descriptor `wakeup` becomes readable when there are updates."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._looker = Looker(client)
-        self._asked: queue.SimpleQueue[Do | None] = queue.SimpleQueue()
-        self._news: queue.SimpleQueue[Snapshot | Message | BaseException] = queue.SimpleQueue()
+        self._reader = SnapshotReader(client)
+        self._actions: queue.SimpleQueue[Action | None] = queue.SimpleQueue()
+        self._updates: queue.SimpleQueue[Snapshot | Message | BaseException] = queue.SimpleQueue()
         self._watching: Watched | None = None
         self._thread = threading.Thread(target=self._run, name="relet-top", daemon=True)
         self._stopping = False
 
-    def __enter__(self) -> Feed:
-        self.first = self._looker.look()  # here: if there is nothing to be seen, that is said before anything is drawn
-        self.wakes, self._wake = os.pipe()
-        os.set_blocking(self._wake, False)
+    def __enter__(self) -> Poller:
+        self.first = self._reader.read()  # here, so that an error is raised before anything is drawn
+        self.wakeup, self._wakeup_writer = os.pipe()
+        os.set_blocking(self._wakeup_writer, False)
         self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._stopping = True
-        self._asked.put(None)
+        self._actions.put(None)
         self._thread.join(2.0)
         if not self._thread.is_alive():
-            os.close(self.wakes)
-            os.close(self._wake)
+            os.close(self.wakeup)
+            os.close(self._wakeup_writer)
 
     @property
     def watching(self) -> Watched | None:
-        """Whose details are looked up with every look."""
+        """The line whose details every snapshot includes."""
         return self._watching
 
     @watching.setter
     def watching(self, watched: Watched | None) -> None:
         if watched != self._watching:
             self._watching = watched
-            self._asked.put(None)
+            self._actions.put(None)
 
-    def ask(self, do: Do) -> None:
-        """Have something done."""
-        self._asked.put(do)
+    def submit(self, action: Action) -> None:
+        """Run an action in the thread."""
+        self._actions.put(action)
 
-    def take_news(self) -> list[Snapshot | Message]:
-        """What has come since. Raises what the thread did not expect."""
-        news: list[Snapshot | Message] = []
-        while not self._news.empty():
-            one = self._news.get()
-            if isinstance(one, BaseException):
-                raise one
-            news.append(one)
-        return news
+    def take_updates(self) -> list[Snapshot | Message]:
+        """The updates since the last call. Raises an unexpected error of the thread."""
+        updates: list[Snapshot | Message] = []
+        while not self._updates.empty():
+            update = self._updates.get()
+            if isinstance(update, BaseException):
+                raise update
+            updates.append(update)
+        return updates
 
     def _run(self) -> None:
         due = time.monotonic() + EVERY
         while not self._stopping:
             try:
-                do = self._asked.get(timeout=max(due - time.monotonic(), 0.0))
+                action = self._actions.get(timeout=max(due - time.monotonic(), 0.0))
             except queue.Empty:
-                do = None
+                action = None
             if self._stopping:
                 return
-            said = None if do is None else self._done(do)
+            result = None if action is None else self._perform(action)
             began = time.monotonic()
-            self._tell(self._looked())
+            self._publish(self._read())
             took = time.monotonic() - began
-            due = time.monotonic() + max(EVERY - took, took)  # a store that is slow is left alone for as long
-            if said is not None:
-                self._tell(said)  # when it can be seen: the next key is not meant for how things were before
+            due = time.monotonic() + max(EVERY - took, took)  # a slow store gets a pause as long as the read
+            if result is not None:
+                self._publish(result)  # after the new snapshot, so that the next key applies to the new state
 
-    def _done(self, do: Do) -> Message | BaseException:
+    def _perform(self, action: Action) -> Message | BaseException:
         try:
-            return Message(do(self._client))
+            return Message(action(self._client))
         except ReletError as error:
             return Message(str(error), bad=True)
-        except BaseException as error:  # it goes to whoever draws, which ends
+        except BaseException as error:  # take_updates raises it in the main thread
             return error
 
-    def _looked(self) -> Snapshot | Message | BaseException:
+    def _read(self) -> Snapshot | Message | BaseException:
         try:
-            return self._looker.look(self._watching)
+            return self._reader.read(self._watching)
         except ReletError as error:
             return Message(str(error), bad=True, down=True)
         except BaseException as error:
             return error
 
-    def _tell(self, news: Snapshot | Message | BaseException) -> None:
-        self._news.put(news)
-        with suppress(BlockingIOError):  # it is awake already
-            os.write(self._wake, b".")
+    def _publish(self, update: Snapshot | Message | BaseException) -> None:
+        self._updates.put(update)
+        with suppress(BlockingIOError):  # the pipe is full: the reader will wake up anyway
+            os.write(self._wakeup_writer, b".")

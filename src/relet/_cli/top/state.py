@@ -1,4 +1,4 @@
-"""What is selected, what was asked, and what each key means. No terminal and no database in it."""
+"""The selection, the open question and the meaning of each key. Uses no terminal and no database."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ..._client.client import Client
 from ..._core.job import Job
-from .poller import Do, Message, Snapshot, Watched
+from .poller import Action, Message, Snapshot, Watched
 
 TABLES = ("queues", "workers", "running", "failed")
 PAGE = 10
@@ -16,69 +16,68 @@ PAGE = 10
 
 @dataclass(frozen=True)
 class Question:
-    """Something to be done, once it was agreed to."""
+    """An action that waits for confirmation."""
 
     text: str
-    do: Do
+    action: Action
 
 
-class Desk:
-    """One person looking. Keys go in, and what was asked for comes out."""
+class TopState:
+    """The state of `relet top`. Keys and updates go in; actions come out."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self.focus = 0
         self.filter = ""
-        self.typing: str | None = None  # the filter while it is being typed
+        self.typing: str | None = None  # the filter while the user types it
         self.question: Question | None = None
-        self.said: Message | None = None
+        self.message: Message | None = None
         self.down_since: datetime | None = None
         self.watched: Watched | None = None
-        self.scrolled = 0  # lines of what is watched
-        self._chosen: dict[str, str] = {}  # the key of the line that is selected in each table
-        self._asked: list[Do] = []
+        self.scrolled = 0  # lines of the details
+        self._chosen: dict[str, str] = {}  # the key of the selected line of each table
+        self._actions: list[Action] = []
 
-    # What there is to draw
+    # For drawing
 
     @property
     def table(self) -> str:
-        """The table that keys go to."""
+        """The table that has the focus."""
         return TABLES[self.focus]
 
     def lines(self, table: str) -> list[Any]:
-        """What the filter lets through."""
+        """The lines of a table that match the filter."""
         found: list[Any] = getattr(self.snapshot, table)
         wanted = (self.filter if self.typing is None else self.typing).lower()
         return [one for one in found if wanted in _text(one).lower()] if wanted else found
 
     def chosen(self, table: str) -> int | None:
-        """Which line of a table is selected. It stays with what it is, wherever that moves."""
+        """The index of the selected line of a table. The selection follows its line when that moves."""
         keys = [key_of(one) for one in self.lines(table)]
         if not keys:
             return None
         key = self._chosen.get(table)
         return keys.index(key) if key in keys else 0
 
-    def hear(self, news: Snapshot | Message) -> None:
-        """What the feed has found."""
-        if isinstance(news, Snapshot):
-            self.snapshot = news
+    def update(self, update: Snapshot | Message) -> None:
+        """Take an update of the poller."""
+        if isinstance(update, Snapshot):
+            self.snapshot = update
             if self.down_since is not None:
-                self.down_since, self.said = None, None
+                self.down_since, self.message = None, None
         else:
-            self.said = news
-            if news.down and self.down_since is None:
+            self.message = update
+            if update.down and self.down_since is None:
                 self.down_since = datetime.now(UTC)
 
-    def take_asked(self) -> list[Do]:
-        """What is to be done, each once."""
-        asked, self._asked = self._asked, []
-        return asked
+    def take_actions(self) -> list[Action]:
+        """The confirmed actions, each once."""
+        actions, self._actions = self._actions, []
+        return actions
 
     # Keys
 
     def press(self, key: str) -> Literal["quit"] | None:
-        """One key."""
         if self.question is not None:
             self._answer(key)
         elif self.typing is not None:
@@ -94,7 +93,7 @@ class Desk:
         return None
 
     def _press(self, key: str) -> None:
-        self.said = None if self.down_since is None else self.said
+        self.message = None if self.down_since is None else self.message
         if key in ("tab", "right") and self.watched is None:
             self.focus = (self.focus + 1) % len(TABLES)
         elif key in ("back-tab", "left") and self.watched is None:
@@ -109,9 +108,9 @@ class Desk:
             self._act(key)
 
     def _move(self, by: int) -> None:
-        lines, at = self.lines(self.table), self.chosen(self.table)
-        if at is not None:
-            self._chosen[self.table] = key_of(lines[min(max(at + by, 0), len(lines) - 1)])
+        lines, index = self.lines(self.table), self.chosen(self.table)
+        if index is not None:
+            self._chosen[self.table] = key_of(lines[min(max(index + by, 0), len(lines) - 1)])
 
     def _type(self, key: str) -> None:
         if key == "enter":
@@ -126,25 +125,25 @@ class Desk:
     def _answer(self, key: str) -> None:
         question = self.question
         if key in ("y", "Y") and question is not None:
-            self._asked.append(question.do)
-            self.said = Message("...")
+            self._actions.append(question.action)
+            self.message = Message("...")
             self.question = None
         elif key in ("n", "N", "esc", "q", "enter"):
-            self.said = Message("nothing was changed")
+            self.message = Message("Nothing was changed.")
             self.question = None
 
     def _act(self, key: str) -> None:
-        at = self.chosen(self.table)
-        if at is None:
+        index = self.chosen(self.table)
+        if index is None:
             return
-        line = self.lines(self.table)[at]
+        line = self.lines(self.table)[index]
         if key == "enter":
             self._chosen[self.table] = key_of(line)
             self.watched, self.scrolled = (self.table, key_of(line)), 0
             return
         question = _about_job(line, key) if isinstance(line, Job) else _about_queue(line, key, self.table)
         if question is None:
-            self.said = Message(f"{key} does nothing here", bad=True)
+            self.message = Message(f"Key {key} does nothing here.", bad=True)
         self.question = question
 
 
@@ -154,24 +153,24 @@ MOVES = {"up": -1, "k": -1, "down": 1, "j": 1, "page-up": -PAGE, "page-down": PA
 def _about_job(job: Job[Any], key: str) -> Question | None:
     what = f"{job.task} {job.id}"
 
-    def done(verb: str) -> Do:
-        def do(client: Client) -> str:
+    def calling(verb: str) -> Action:
+        def action(client: Client) -> str:
             after: Job[Any] = getattr(client, verb)(job.id)
-            asked = f", asked to {verb}" if after.request else ""
-            return f"{what} is {after.state}{asked}"
+            request = f", asked to {verb}" if after.request else ""
+            return f"{what} is {after.state}{request}"
 
-        return do
+        return action
 
     if key == "p" and job.state == "failed":
         return None
     if key == "p":
-        return Question(f"pause {what}? it is asked to stop, and waits until it is resumed", done("pause"))
+        return Question(f"Pause {what}? It is asked to stop until it is resumed.", calling("pause"))
     if key == "c":
-        how = "it is asked to end" if job.state == "running" else "it is over then"
-        return Question(f"cancel {what}? {how}", done("cancel"))
+        effect = "It is asked to stop." if job.state == "running" else "It ends as cancelled."
+        return Question(f"Cancel {what}? {effect}", calling("cancel"))
     if job.state != "failed":
         return None
-    return Question(f"let {what} go on? its attempts start anew", done("resume"))
+    return Question(f"Resume {what}? Its attempts start anew.", calling("resume"))
 
 
 def _about_queue(line: Any, key: str, table: str) -> Question | None:
@@ -181,25 +180,24 @@ def _about_queue(line: Any, key: str, table: str) -> Question | None:
 
     def toggle(client: Client) -> str:
         (client.resume_queue if line.paused else client.pause_queue)(name)
-        return f"queue {name} is {'open again' if line.paused else 'paused'}"
+        return f"Queue {name} is {'resumed' if line.paused else 'paused'}."
 
     def resume_failed(client: Client) -> str:
-        done = client.bulk("resume", state="failed", queue=name)
-        return f"{done.done} jobs of queue {name} go on, {done.refused} were refused"
+        result = client.bulk("resume", state="failed", queue=name)
+        return f"Resumed {result.done} jobs of queue {name}, {result.refused} refused."
 
     if key == "p" and line.paused:
-        return Question(f"resume queue {name}? workers claim from it again", toggle)
+        return Question(f"Resume queue {name}? Workers claim from it again.", toggle)
     if key == "p":
-        return Question(f"pause queue {name}? nothing is claimed from it; what runs goes on", toggle)
+        return Question(f"Pause queue {name}? Workers stop claiming; running jobs continue.", toggle)
     if key == "r" and line.failed:
-        return Question(
-            f"let all {line.failed} failed jobs of queue {name} go on? their attempts start anew", resume_failed
-        )
+        text = f"Resume all {line.failed} failed jobs of queue {name}? Their attempts start anew."
+        return Question(text, resume_failed)
     return None
 
 
 def key_of(line: Any) -> str:
-    """What a line is about, by a name that stays."""
+    """The name or ID of a line, which stays the same across snapshots."""
     key: str = line.id if isinstance(line, Job) else getattr(line, "queue", None) or line.name
     return key
 

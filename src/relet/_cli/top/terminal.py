@@ -1,4 +1,4 @@
-"""The terminal: keys in, a page out, and everything as it was when it is left, however that happens."""
+"""The terminal: reads keys, draws pages, and restores all modes on exit, even after an error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.live import Live
 
 from .screen import frame
-from .state import Desk
+from .state import TopState
 
 KEY = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|\x1bO[A-Za-z]|.", re.S)
 NAMES = {
@@ -29,21 +29,21 @@ NAMES = {
     "\t": "tab", "\r": "enter", "\n": "enter", "\x7f": "backspace", "\x08": "backspace", "\x1b": "esc",
 }  # fmt: skip
 UNFINISHED = re.compile(r"\x1b(\[[0-9;]*|O)?\Z")
-REST_OF_A_KEY = 0.05  # a slow line may bring an arrow in two parts
-REDRAW_EVERY = 1.0  # leases count down, whatever the database does
+REST_OF_A_KEY = 0.05  # a slow connection may deliver an arrow key in two parts
+REDRAW_EVERY = 1.0  # lease times count down even without new data
 
 
 def keys_of(text: str) -> list[str]:
-    """What was pressed; keys without a name here are left out."""
+    """Names of the keys in the input; unknown escape sequences are left out."""
     found = [NAMES.get(part, part) for part in KEY.findall(text)]
     return [key for key in found if not key.startswith("\x1b")]
 
 
 class Terminal:
-    """For `with`: takes the terminal, and gives it back."""
+    """Context manager that takes over the terminal and restores it."""
 
-    def __init__(self, wakes: int) -> None:
-        self._wakes = wakes
+    def __init__(self, wakeup: int) -> None:
+        self._wakeup = wakeup
         self._keyboard = sys.stdin.fileno()
         self._console = Console(_environ=without_size())
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
@@ -56,12 +56,16 @@ class Terminal:
             tty.setcbreak(self._keyboard, termios.TCSANOW)
             self._without_suspend()
             stack.callback(logging.disable, logging.root.manager.disable)
-            logging.disable(logging.CRITICAL)  # what went wrong is said on the page
+            logging.disable(logging.CRITICAL)  # errors are displayed on the page
             self._resized, self._resize = os.pipe()
             stack.callback(os.close, self._resized)
             stack.callback(os.close, self._resize)
             os.set_blocking(self._resize, False)
-            for number, handler in ((signal.SIGWINCH, self._noted), (signal.SIGTERM, _leave), (signal.SIGHUP, _leave)):
+            for number, handler in (
+                (signal.SIGWINCH, self._on_resize),
+                (signal.SIGTERM, _exit),
+                (signal.SIGHUP, _exit),
+            ):
                 stack.callback(signal.signal, number, signal.signal(number, handler))
             self._live = stack.enter_context(
                 Live(console=self._console, screen=True, auto_refresh=False, redirect_stdout=False)
@@ -72,15 +76,15 @@ class Terminal:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._stack.close()
 
-    def draw(self, desk: Desk) -> None:
-        """A page of the size that the terminal has now."""
+    def draw(self, state: TopState) -> None:
+        """Draw a page in the current size of the terminal."""
         width, height = self._console.size
-        self._live.update(frame(desk, width, height), refresh=True)
+        self._live.update(frame(state, width, height), refresh=True)
 
     def wait(self) -> list[str]:
-        """Until something has happened, or a second is over; the keys that were pressed."""
-        ready = self._ready(REDRAW_EVERY, self._keyboard, self._wakes, self._resized)
-        for pipe in (self._wakes, self._resized):
+        """Wait for a key, an update or a resize, at most a second. Returns the keys that were pressed."""
+        ready = self._ready(REDRAW_EVERY, self._keyboard, self._wakeup, self._resized)
+        for pipe in (self._wakeup, self._resized):
             if pipe in ready:
                 os.read(pipe, 4096)
         return self._keys() if self._keyboard in ready else []
@@ -96,27 +100,27 @@ class Terminal:
         with suppress(OSError):
             read = os.read(self._keyboard, 4096)
         if not read:
-            raise KeyboardInterrupt  # the terminal is gone
+            raise KeyboardInterrupt  # the terminal was closed
         return self._decode(read)
 
     def _ready(self, seconds: float, *files: int) -> list[int]:
         return select.select(files, [], [], seconds)[0]
 
     def _without_suspend(self) -> None:
-        """Ctrl-Z would leave the shell with our screen."""
+        """Disable Ctrl-Z, which would leave the shell in the alternate screen."""
         modes: list[Any] = termios.tcgetattr(self._keyboard)
         modes[6][termios.VSUSP] = b"\x00"
         termios.tcsetattr(self._keyboard, termios.TCSANOW, modes)
 
-    def _noted(self, number: int, frame: FrameType | None) -> None:
+    def _on_resize(self, number: int, frame: FrameType | None) -> None:
         with suppress(BlockingIOError):
             os.write(self._resize, b".")
 
 
-def _leave(number: int, frame: FrameType | None) -> None:
+def _exit(number: int, frame: FrameType | None) -> None:
     sys.exit(128 + number)
 
 
 def without_size() -> dict[str, str]:
-    """The environment without the size that a shell has put there once: the terminal knows its own."""
+    """The environment without COLUMNS and LINES, which may be outdated: the terminal knows its size."""
     return {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}

@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from ..._client.inspection import Which
 from ..._core.job import Job
-from ..._core.redact import shown
+from ..._core.redact import redacted
 from ...errors import InvalidPayload, JobNotFound
 from ..problems import Fault, Refusal, invalid
 from . import requests, responses
@@ -112,13 +112,13 @@ def show_job(call: Call, _: None, __: None) -> responses.JobView:
 @at("GET /jobs/{id}/attempts", "read", responses.Attempts, {200: "Its attempts, in order", **_NO_JOB})
 def list_attempts(call: Call, _: None, __: None) -> responses.Attempts:
     """Every attempt of a job, the one that runs now included."""
-    return responses.Attempts(shown(call.client.attempts(call.path["id"]), call.redact))
+    return responses.Attempts(redacted(call.client.attempts(call.path["id"]), call.redact))
 
 
 @at("GET /jobs/{id}/explain", "read", responses.Reasons, {200: "The reasons, the nearest first", **_NO_JOB})
 def explain_job(call: Call, _: None, __: None) -> responses.Reasons:
     """Why a job does not run, in sentences."""
-    return responses.Reasons(shown(call.client.explain(call.path["id"]), call.redact))
+    return responses.Reasons(redacted(call.client.explain(call.path["id"]), call.redact))
 
 
 @at("GET /jobs/{id}/chain", "read", responses.ChainOut, {200: "Its chain", **_NO_JOB})

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from ..._core.redact import shown
+from ..._core.redact import redacted
 from ..._core.stats import BOUNDS, StatPoint
 from ..._tasks.task import Task
 from . import requests, responses
@@ -48,7 +48,7 @@ def list_failures(call: Call, query: requests.LimitQuery, _: None) -> responses.
 
     Numbers and ids in errors are left out; `search` finds the jobs by the `error` filter.
     """
-    return responses.Failures(shown(call.client.failures(limit=query.limit), call.redact))
+    return responses.Failures(redacted(call.client.failures(limit=query.limit), call.redact))
 
 
 @at("GET /audit", "read", responses.AuditOut, {200: "Who did what, the latest first"}, query=requests.AuditQuery)

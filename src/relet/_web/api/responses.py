@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from ..._core.job import AttemptRecord, BlockerInfo, Chain, Job, Progress, Request, State, Wait
-from ..._core.redact import HIDDEN, Redact, shown
+from ..._core.redact import HIDDEN, Redact, redacted
 from ..._core.schedule import Missed, Overlap, ScheduleInfo, Tick
 from ..._core.stats import Histogram, StatPoint
 from ..._core.views import AuditEntry, FailureGroup, QueueInfo, TargetInfo, TargetView
@@ -318,7 +318,7 @@ def jobs_out(jobs: Iterable[Job[Any]], redact: Redact) -> list[JobOut]:
 
 
 def _job_fields(job: Job[Any], redact: Redact) -> dict[str, Any]:
-    job = shown(job, redact)
+    job = redacted(job, redact)
     texts = {"payload": raw(job.payload_json), "result": raw(job.result_json), "context": raw(job.context)}
     return {name: getattr(job, name) for name in _SAME} | texts
 
@@ -332,19 +332,19 @@ def job_view(
     redact: Redact,
 ) -> JobView:
     """A job with all that was found about it."""
-    blockers = shown(blockers, redact)
+    blockers = redacted(blockers, redact)
     return JobView(
         **_job_fields(job, redact),
-        attempts=shown(attempts, redact),
+        attempts=redacted(attempts, redact),
         blockers=[BlockerOut(one.chain, one.state, raw(one.result_json), one.task) for one in blockers],
         dependents=jobs_out(dependents, redact),
-        explain=shown(explain, redact),
+        explain=redacted(explain, redact),
     )
 
 
 def chain_out(chain: Chain, redact: Redact) -> ChainOut:
     """A chain."""
-    return ChainOut(chain.id, chain.state, raw(shown(chain, redact).result_json), jobs_out(chain, redact))
+    return ChainOut(chain.id, chain.state, raw(redacted(chain, redact).result_json), jobs_out(chain, redact))
 
 
 def target_info_out(info: TargetInfo, redact: Redact) -> TargetInfoOut:
@@ -364,7 +364,7 @@ def _holder(job: Job[Any] | None, redact: Redact) -> JobOut | None:
 def schedule_out(info: ScheduleInfo, redact: Redact) -> ScheduleOut:
     """A schedule."""
     same = {name: getattr(info, name) for name in ScheduleOut.__struct_fields__ if name != "payload"}
-    return ScheduleOut(**same, payload=raw(shown(info, redact).payload_json))
+    return ScheduleOut(**same, payload=raw(redacted(info, redact).payload_json))
 
 
 def ticks_out(ticks: Iterable[Tick]) -> Ticks:
@@ -384,7 +384,7 @@ def _histogram_out(times: Histogram) -> HistogramOut:
 
 def entry_out(entry: AuditEntry, redact: Redact) -> AuditEntryOut:
     """An entry of the audit trail; what is hidden elsewhere is hidden in it as well."""
-    detail = Raw(msgspec.json.encode(shown(entry, redact).detail))
+    detail = Raw(msgspec.json.encode(redacted(entry, redact).detail))
     return AuditEntryOut(entry.id, entry.at, entry.who, entry.what, entry.subject, detail)
 
 

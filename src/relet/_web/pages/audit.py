@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ..._core.redact import shown
+from ..._core.redact import redacted
 from .context import Page, View
 
 AT_ONCE = 100
@@ -13,7 +13,7 @@ AT_ONCE = 100
 def audit(view: View) -> Page:
     """The audit trail, newest first."""
     before = view.query.get("before") or None
-    page = shown(view.client.audit(limit=AT_ONCE, before=before), view.redact)
+    page = redacted(view.client.audit(limit=AT_ONCE, before=before), view.redact)
     entries = [(one, _detail(one.detail), _about(one.what)) for one in page.entries]
     return Page("Audit", "audit.html", {"entries": entries, "next": page.next, "before": before})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._core.redact import shown
+from ..._core.redact import redacted
 from ..._core.views import FailureGroup
 from .context import Page, View
 
@@ -11,7 +11,7 @@ MOST = 100
 
 def failures(view: View) -> Page:
     """Groups of failed jobs, the largest first."""
-    found = shown(view.client.failures(limit=MOST), view.redact)
+    found = redacted(view.client.failures(limit=MOST), view.redact)
     groups = sorted(found, key=lambda one: (-one.number, one.task))
     alone = [
         one for one in groups if one.search and not any(_finds(one, other) for other in groups if other is not one)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..._core.job import State
-from ..._core.redact import shown
+from ..._core.redact import redacted
 from ..._core.views import by_state, counted_at
 from . import cache, figures
 from .context import Page, View
@@ -34,7 +34,7 @@ def overview(view: View) -> Page:
         "slots": sum(one.slots for one in workers if not one.lost),
         "used": sum(one.running for one in workers if not one.lost),
         "lost": sum(one.lost for one in workers),
-        "failures": shown(view.client.failures(limit=FEW), view.redact),
+        "failures": redacted(view.client.failures(limit=FEW), view.redact),
         "schedules": sorted(schedules, key=lambda one: one.next_at or view.now)[:FEW],
     }
     return Page("Overview", "overview.html", context)

@@ -1,11 +1,11 @@
-"""OpenTelemetry: traces that go on from whoever enqueues a job to the handler that runs it, and metrics.
+"""OpenTelemetry: metrics, and traces that continue from the caller that enqueues a job to its handler.
 
     from relet.contrib.opentelemetry import instrument
 
     instrument(app)
 
-Names and attributes follow the semantic conventions for messaging, version 1.44. Nothing that goes wrong here reaches
-a job: it is logged, once.
+Names and attributes follow the semantic conventions for messaging, version 1.44. An error in here never
+reaches a job: it is logged once.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ except ImportError as missing:
     raise ImportError("relet.contrib.opentelemetry needs opentelemetry-api: pip install 'relet[otel]'") from missing
 
 from ...app import App
-from .instruments import Measures
-from .safely import Quiet
-from .tracing import Follower
+from .instruments import Instruments
+from .safely import Safely
+from .tracing import Tracing
 
 __all__ = ["instrument", "uninstrument"]
 
@@ -36,22 +36,21 @@ def instrument(
 ) -> None:
     """Trace and measure the jobs of this app, in this process: where they are enqueued, and where they run.
 
-    To be called beside `app = App()`, before the worker starts; so child processes (`process=True`), which import the
-    same module, do the same. The providers are by default the global ones, also if those are set later. Said again, it
-    replaces what was said before.
+    Call it next to `app = App()`, before the worker starts. Child processes (`process=True`) import the same module, so
+    they are instrumented too. The default providers are the global ones, even if those are set later. A second call
+    replaces the first.
     """
     uninstrument(app)
-    known = __version__
-    tracer = trace.get_tracer(SCOPE, known, tracer_provider, SCHEMA)
-    meter = metrics.get_meter(SCOPE, known, meter_provider, SCHEMA)
-    quiet = Quiet()
-    follower = Follower(tracer, Measures(meter), quiet, where=app._store().where)
-    follower.measures.listen(app.events, quiet)
-    app.telemetry = follower
+    tracer = trace.get_tracer(SCOPE, __version__, tracer_provider, SCHEMA)
+    meter = metrics.get_meter(SCOPE, __version__, meter_provider, SCHEMA)
+    safely = Safely()
+    tracing = Tracing(tracer, Instruments(meter), safely, where=app._store().where)
+    tracing.instruments.listen(app.events, safely)
+    app.telemetry = tracing
 
 
 def uninstrument(app: App) -> None:
-    """Undo `instrument`. What is under way is followed to its end."""
-    if isinstance(app.telemetry, Follower):
-        app.telemetry.measures.ignore(app.events)
+    """Undo `instrument`. Spans that are open still end normally."""
+    if isinstance(app.telemetry, Tracing):
+        app.telemetry.instruments.ignore(app.events)
         app.telemetry = None

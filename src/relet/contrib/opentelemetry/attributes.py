@@ -1,4 +1,4 @@
-"""Names and attributes, after the semantic conventions for messaging. Those that are ours begin with `relet.`"""
+"""Attribute names and values of the semantic conventions for messaging. Our own names begin with `relet.`"""
 
 from __future__ import annotations
 
@@ -34,54 +34,54 @@ TARGET = "relet.target"
 DELAY = "relet.delay"
 EXISTING = "relet.existing"
 
-#: An exception, as it is told in another process: its class first, and where it was raised below.
-_TOLD = re.compile(r"(?P<kind>[\w.]+)(?::|\n|$)")
+#: The text of an exception from another process: its class comes first, its traceback below.
+_EXCEPTION_TEXT = re.compile(r"(?P<kind>[\w.]+)(?::|\n|$)")
 
 
 def server(where: str) -> Attributes:
-    """The database's host, where it has one."""
+    """Host and port of the database, if it has them."""
     try:
-        there = urlsplit(where)
-        host, port = there.hostname, there.port
+        url = urlsplit(where)
+        host, port = url.hostname, url.port
     except ValueError:  # several hosts
         return {}
-    if there.scheme == "sqlite" or not host:
+    if url.scheme == "sqlite" or not host:
         return {}
     return {"server.address": host} | ({"server.port": port} if port else {})
 
 
 def operation(name: str, kind: str) -> Attributes:
-    """What is done, by its name here and by its kind anywhere."""
+    """An operation: its name in relet, and its type in the conventions."""
     return {SYSTEM: "relet", OPERATION: name, OPERATION_TYPE: kind}
 
 
 def of_draft(draft: Draft[Any]) -> Attributes:
-    """What a span says of a job that is not stored yet."""
-    said: Attributes = {QUEUE: draft.queue, MESSAGE: draft.id, TASK: draft.task}
-    return said if draft.target is None else said | {TARGET: draft.target}
+    """Span attributes of a job that is not stored yet."""
+    found: Attributes = {QUEUE: draft.queue, MESSAGE: draft.id, TASK: draft.task}
+    return found if draft.target is None else found | {TARGET: draft.target}
 
 
 def of_batch(drafts: Sequence[Draft[Any]]) -> Attributes:
-    """What a span says of several."""
+    """Span attributes of several drafts."""
     queues = {draft.queue for draft in drafts}
     return {BATCH: len(drafts)} | ({QUEUE: queues.pop()} if len(queues) == 1 else {})
 
 
 def of_attempt(attempt: Attempt) -> Attributes:
-    """What a span says of an attempt."""
+    """Span attributes of an attempt."""
     job = attempt.job
-    said: Attributes = {QUEUE: job.queue, MESSAGE: job.id, CONVERSATION: job.chain, TASK: job.task}
-    more: Attributes = {ATTEMPT: job.attempt, CLIENT: attempt.worker, TARGET: job.target, TENANT: attempt.tenant}
-    return said | {name: value for name, value in more.items() if value}
+    required: Attributes = {QUEUE: job.queue, MESSAGE: job.id, CONVERSATION: job.chain, TASK: job.task}
+    optional: Attributes = {ATTEMPT: job.attempt, CLIENT: attempt.worker, TARGET: job.target, TENANT: attempt.tenant}
+    return required | {name: value for name, value in optional.items() if value}
 
 
-def verdict(attempt: Attempt, outcome: Outcome) -> str:
-    """What came of an attempt, in the words of its record. A request that arrives later may decide otherwise."""
+def outcome_of(attempt: Attempt, outcome: Outcome) -> str:
+    """The outcome of an attempt, as its record names it. A request that arrives later may change the recorded one."""
     match attempt.aborted:
         case "lease_lost" | "completed" | "deleted":
             return "lost"
-        case "cancelled" | "paused" as asked:
-            return asked
+        case "cancelled" | "paused" as request:
+            return request
         case "shutdown" | "in_doubt":
             return "released"
         case "timeout":
@@ -98,7 +98,7 @@ def verdict(attempt: Attempt, outcome: Outcome) -> str:
 
 
 def error_of(attempt: Attempt, outcome: Outcome) -> tuple[str, str] | None:
-    """Of an attempt that failed: what kind of error it was, of which there are few, and its first line."""
+    """The type and the first line of a failed attempt's error. Types have few values, because metrics use them."""
     if attempt.aborted is not None:
         return ("timeout", f"timed out after {attempt.job.policy.timeout} s") if attempt.aborted == "timeout" else None
     if not isinstance(outcome, Raised):
@@ -108,11 +108,11 @@ def error_of(attempt: Attempt, outcome: Outcome) -> tuple[str, str] | None:
         return kind_of(attempt._error), line
     if line.startswith("worker lost"):
         return "worker_lost", line
-    told = _TOLD.match(outcome.error) if "Traceback (most recent call last)" in outcome.error else None
-    return told["kind"] if told else "_OTHER", line
+    found = _EXCEPTION_TEXT.match(outcome.error) if "Traceback (most recent call last)" in outcome.error else None
+    return found["kind"] if found else "_OTHER", line
 
 
 def kind_of(error: BaseException) -> str:
-    """The class of an error, as tracebacks have it."""
+    """The class of an error, as tracebacks name it."""
     kind = type(error)
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

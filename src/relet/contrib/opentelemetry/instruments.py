@@ -1,4 +1,4 @@
-"""What is counted and timed."""
+"""Counters and histograms."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from opentelemetry.metrics import Meter
 
 from ... import events
 from .attributes import OUTCOME, QUEUE, REASON, STATE, SYSTEM, TASK, Attributes
-from .safely import Quiet
+from .safely import Safely
 
-#: As the conventions have them.
+#: Buckets of the conventions, in seconds.
 QUICK = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
-#: Jobs may take, and wait, longer than messages do.
+#: Jobs may run and wait longer than messages do.
 LONG = (*QUICK, 30, 60, 300, 1800, 7200)
 
-_US: Attributes = {SYSTEM: "relet"}
+_RELET: Attributes = {SYSTEM: "relet"}
 
 
-class Measures:
-    """The instruments, and what they hear of by events."""
+class Instruments:
+    """The instruments, and the listeners that feed them with events."""
 
     def __init__(self, meter: Meter) -> None:
         def histogram(name: str, description: str, bounds: tuple[float, ...]) -> Any:
@@ -46,20 +46,20 @@ class Measures:
         )
         self.process = histogram("messaging.process.duration", "Duration of processing operation", LONG)
         self.wait = histogram("relet.job.wait", "Time from when a job was due to when its handler started", LONG)
-        self.attempts = counter("relet.attempts", "attempt", "Attempts that have ended, by what came of them")
+        self.attempts = counter("relet.attempts", "attempt", "Attempts that have ended, by outcome")
         self.losses = counter("relet.lease.losses", "lease", "Leases that workers of this process have lost")
-        self.reaps = counter("relet.reaps", "job", "Jobs that were taken from workers that are gone")
+        self.reaps = counter("relet.reaps", "job", "Jobs taken back from workers that died")
         self.used = meter.create_up_down_counter(
             "relet.worker.slot.usage", unit="{slot}", description="Slots in which an attempt runs"
         )
         self.slots = meter.create_up_down_counter(
             "relet.worker.slot.limit", unit="{slot}", description="Slots of the workers of this process"
         )
-        self._of_worker: dict[str, int] = {}
+        self._slots_by_worker: dict[str, int] = {}
         self._listeners: list[tuple[type[events.Event], Callable[[Any], object]]] = []
 
-    def listen(self, told: events.Events, quiet: Quiet) -> None:
-        """Count what is told from now on."""
+    def listen(self, emitter: events.Events, safely: Safely) -> None:
+        """Count the events of an app."""
         by_kind: dict[type[events.Event], Callable[[Any], None]] = {
             events.Ended: self._ended,
             events.LeaseLost: self._lost,
@@ -68,45 +68,45 @@ class Measures:
             events.WorkerStopped: self._stopped,
         }
         for kind, count in by_kind.items():
-            listener = _quietly(count, quiet)
+            listener = _guarded(count, safely)
             self._listeners.append((kind, listener))
-            told.add(kind, listener)
+            emitter.add(kind, listener)
 
-    def ignore(self, told: events.Events) -> None:
-        """Count no more."""
+    def ignore(self, emitter: events.Events) -> None:
+        """Undo `listen`."""
         for kind, listener in self._listeners:
-            told.remove(kind, listener)
+            emitter.remove(kind, listener)
         self._listeners = []
 
     def attempt(self, outcome: str, queue: str | None, task: str | None) -> None:
-        """An attempt has ended."""
-        self.attempts.add(1, _US | _known(queue, task) | {OUTCOME: outcome})
+        """Count an attempt that has ended."""
+        self.attempts.add(1, _RELET | _known(queue, task) | {OUTCOME: outcome})
 
     def _ended(self, event: events.Ended) -> None:
         self.attempt(type(event).__name__.lower(), event.queue, event.task)
 
     def _lost(self, event: events.LeaseLost) -> None:
         self.attempt("lost", event.queue, event.task)
-        self.losses.add(1, _US | _known(event.queue, event.task) | {REASON: event.reason})
+        self.losses.add(1, _RELET | _known(event.queue, event.task) | {REASON: event.reason})
 
     def _reaped(self, event: events.Reaped) -> None:
-        self.reaps.add(1, _US | {STATE: event.state.value if event.state is not None else "gone"})
+        self.reaps.add(1, _RELET | {STATE: event.state.value if event.state is not None else "gone"})
 
     def _started(self, event: events.WorkerStarted) -> None:
-        self._of_worker[event.worker] = event.slots
-        self.slots.add(event.slots, _US)
+        self._slots_by_worker[event.worker] = event.slots
+        self.slots.add(event.slots, _RELET)
 
     def _stopped(self, event: events.WorkerStopped) -> None:
-        self.slots.add(-self._of_worker.pop(event.worker, 0), _US)
+        self.slots.add(-self._slots_by_worker.pop(event.worker, 0), _RELET)
 
 
 def _known(queue: str | None, task: str | None) -> Attributes:
     return {name: value for name, value in ((QUEUE, queue), (TASK, task)) if value is not None}
 
 
-def _quietly(count: Callable[[Any], None], quiet: Quiet) -> Callable[[Any], None]:
+def _guarded(count: Callable[[Any], None], safely: Safely) -> Callable[[Any], None]:
     def listener(event: Any) -> None:
-        with quiet("counting what happened"):
+        with safely("counting an event"):
             count(event)
 
     return listener

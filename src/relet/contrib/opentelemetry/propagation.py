@@ -1,4 +1,4 @@
-"""The context that a job takes along: the headers of the propagator that is configured, as JSON text."""
+"""The trace context that a job carries: the headers of the configured propagator, as JSON text."""
 
 from __future__ import annotations
 
@@ -10,44 +10,44 @@ from opentelemetry.context import Context
 
 from ..._core.job import Draft
 
-MOST_CHARACTERS = 16 * 1024  # baggage may have half of it
+MAX_CHARACTERS = 16 * 1024  # baggage may use half of it
 ESSENTIAL = ("traceparent", "tracestate")
 
 
-def written(context: Context | None = None) -> str | None:
-    """A context, by default the current one, as text; None if there is nothing in it."""
+def serialize(context: Context | None = None) -> str | None:
+    """Write a context, by default the current one, as text. Returns None if it is empty."""
     headers: dict[str, str] = {}
     propagate.inject(headers, context)
-    # As in HTTP, from where they come, or go next. Whatever else somebody puts there, a store might refuse.
+    # Only values that HTTP headers allow: a store might refuse others.
     kept = {name: value for name, value in headers.items() if f"{name}{value}".isascii() and value.isprintable()}
     text = json.dumps(kept)
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MAX_CHARACTERS:
         kept = {name: kept[name] for name in ESSENTIAL if name in kept}
         text = json.dumps(kept)
-    return text if kept and len(text) <= MOST_CHARACTERS else None
+    return text if kept and len(text) <= MAX_CHARACTERS else None
 
 
-def read(text: str | None) -> Context:
-    """The context of a job. Nothing of where we are now is in it: a job that carries none begins a trace of its own."""
-    nothing = Context()
+def deserialize(text: str | None) -> Context:
+    """Read the context of a job. It does not inherit the current context: a job without one starts a new trace."""
+    empty = Context()
     if text is None:
-        return nothing
+        return empty
     try:
         headers = json.loads(text)
     except ValueError:
-        return nothing
+        return empty
     if not isinstance(headers, dict):
-        return nothing
-    said = {name: value for name, value in headers.items() if isinstance(value, str)}
-    return propagate.extract(said, nothing)
+        return empty
+    strings = {name: value for name, value in headers.items() if isinstance(value, str)}
+    return propagate.extract(strings, empty)
 
 
 def span_of(context: Context) -> trace.SpanContext | None:
-    """Who made the job."""
+    """The span in a context, if it has one: the span that created the job."""
     found = trace.get_current_span(context).get_span_context()
     return found if found.is_valid else None
 
 
-def give(draft: Draft[object], span: trace.Span) -> None:
-    """From here on the draft belongs to this span. It is the same draft: who enqueues it marks it as spent."""
-    force_setattr(draft, "context", written(trace.set_span_in_context(span)))
+def attach(draft: Draft[object], span: trace.Span) -> None:
+    """Store a span's context in a draft. Changes the draft in place, because enqueueing marks that object as used."""
+    force_setattr(draft, "context", serialize(trace.set_span_in_context(span)))

@@ -1,4 +1,4 @@
-"""What goes wrong in telemetry is said once, and hurts nobody."""
+"""Errors in telemetry are logged once, and do not reach jobs."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from contextlib import contextmanager
 log = logging.getLogger("relet.telemetry")
 
 
-class Quiet:
-    """Remembers what it has complained of."""
+class Safely:
+    """Context managers that log an exception instead of raising it: once for each step."""
 
     def __init__(self) -> None:
-        self._said: set[str] = set()
+        self._logged: set[str] = set()
 
     @contextmanager
-    def __call__(self, what: str) -> Iterator[None]:
-        """Go on, whatever is raised inside. Aborts of a handler are no `Exception`, and pass."""
+    def __call__(self, step: str) -> Iterator[None]:
+        """Suppress exceptions. An abort of a handler is not an `Exception`, and is raised."""
         try:
             yield
         except Exception:
-            if what not in self._said:
-                self._said.add(what)
-                log.exception("%s failed; jobs go on without it, and it is not said again", what)
+            if step not in self._logged:
+                self._logged.add(step)
+                log.exception("Telemetry failed while %s. Jobs are not affected; this is logged once.", step)

@@ -1,10 +1,10 @@
-"""Spans: one where a job is made, one where it is sent, one for each of its attempts.
+"""Spans: one for the creation of a job, one for enqueueing it, one for each attempt.
 
-    create -> (enqueue, linked to those that it sends) -> process, once for each attempt
-    enqueue, where a single job is made and sent at once -> process
+    create -> (enqueue, linked to the spans of its drafts) -> process, once for each attempt
+    enqueue, if a single job is created and enqueued at once -> process
 
-An attempt's span hangs below the span that made its job. What its handler enqueues, or continues with, hangs below the
-attempt's.
+The parent of an attempt's span is the span that created the job. The attempt's span is the parent of the jobs that its
+handler enqueues or continues with.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from ..._attempts.attempt import Attempt
 from ..._core.job import Draft, Job, Outcome, Raised, Snoozed, Succeeded
 from ..._tasks.telemetry import Stored, Watch
 from . import attributes
-from .instruments import Measures
-from .propagation import give, read, span_of, written
-from .safely import Quiet
+from .instruments import Instruments
+from .propagation import attach, deserialize, serialize, span_of
+from .safely import Safely
 
-MOST_LINKS = 128  # of a batch; exporters keep no more
+MAX_LINKS = 128  # of a batch; exporters keep no more
 
 
-class Follower:
-    """What an app that is instrumented has as `telemetry`."""
+class Tracing:
+    """The `telemetry` of an instrumented app."""
 
-    def __init__(self, tracer: Tracer, measures: Measures, quiet: Quiet, *, where: str) -> None:
+    def __init__(self, tracer: Tracer, instruments: Instruments, safely: Safely, *, where: str) -> None:
         self.tracer = tracer
-        self.measures = measures
-        self.quiet = quiet
+        self.instruments = instruments
+        self.safely = safely
         self.server = attributes.server(where)
 
     def created(self, draft: Draft[Any], /) -> None:
-        """A span for the making of a job that is stored later, or by others."""
-        with self.quiet("a span for a draft"):
+        """Make a span for a draft that is stored later, or by another program."""
+        with self.safely("starting the span of a draft"):
             self._create(draft)
 
     @contextmanager
     def sending(self, drafts: Sequence[Draft[Any]], /) -> Iterator[Stored]:
-        """A span around the storing. It is the job's own, if that is made here and is the only one."""
+        """Make a span for storing drafts. For a single new draft it is also the span that creates the job."""
         sending = Sending(self, drafts)
-        with self.quiet("a span for an enqueue"):
+        with self.safely("starting the span of an enqueue"):
             sending.begin()
         try:
             yield sending.stored
@@ -57,42 +57,42 @@ class Follower:
             sending.error = error
             raise
         finally:
-            with self.quiet("the end of an enqueue"):
+            with self.safely("ending the span of an enqueue"):
                 sending.end()
 
     @contextmanager
     def running(self, attempt: Attempt, /, within: str | None = None) -> Iterator[Watch]:
-        """A span around an attempt; in a child process that of its worker is made the current one."""
-        watch: Elsewhere | Running = Running(self, attempt) if within is None else Elsewhere(within)
-        with self.quiet("the beginning of an attempt"):
+        """Make a span for an attempt. In a child process, make the worker's span the current one."""
+        watch: InChildProcess | Running = Running(self, attempt) if within is None else InChildProcess(within)
+        with self.safely("beginning an attempt"):
             watch.begin()
         try:
             yield watch
         finally:
-            with self.quiet("the end of an attempt"):
+            with self.safely("ending an attempt"):
                 watch.end()
-            attempt._error = None  # with all that it holds
+            attempt._error = None  # frees its traceback and frames
 
     def _create(self, draft: Draft[Any]) -> None:
         if draft.context is None:
-            said = attributes.operation("create", "create") | attributes.of_draft(draft) | self.server
-            span = self.tracer.start_span(f"create {draft.queue}", kind=SpanKind.PRODUCER, attributes=said)
+            values = attributes.operation("create", "create") | attributes.of_draft(draft) | self.server
+            span = self.tracer.start_span(f"create {draft.queue}", kind=SpanKind.PRODUCER, attributes=values)
             try:
-                give(draft, span)
+                attach(draft, span)
             finally:
                 span.end()
 
     def create_all(self, drafts: Sequence[Draft[Any]]) -> None:
-        """Those of a batch that nobody has made spans for."""
+        """Make spans for those drafts of a batch that have none."""
         for draft in drafts:
             self._create(draft)
 
 
 class Sending:
-    """The storing of drafts."""
+    """The span of an enqueue."""
 
-    def __init__(self, follower: Follower, drafts: Sequence[Draft[Any]]) -> None:
-        self._follower = follower
+    def __init__(self, tracing: Tracing, drafts: Sequence[Draft[Any]]) -> None:
+        self._tracing = tracing
         self._drafts = drafts
         self._began = time.perf_counter()
         self._span: Span | None = None
@@ -100,30 +100,32 @@ class Sending:
         self.error: BaseException | None = None
 
     def begin(self) -> None:
-        """Start the span, and make it the current one: what the store does hangs below it."""
-        drafts, tracer = self._drafts, self._follower.tracer
-        said = attributes.operation("enqueue", "send") | self._follower.server
+        """Start the span, and make it the current one, so that it is the parent of the spans of the store."""
+        drafts, tracer = self._drafts, self._tracing.tracer
+        values = attributes.operation("enqueue", "send") | self._tracing.server
         if len(drafts) == 1 and drafts[0].context is None:
-            said |= attributes.of_draft(drafts[0])
-            self._span = tracer.start_span(f"enqueue {drafts[0].queue}", kind=SpanKind.PRODUCER, attributes=said)
-            with self._follower.quiet("the context of a job"):
-                give(drafts[0], self._span)
+            values |= attributes.of_draft(drafts[0])
+            self._span = tracer.start_span(f"enqueue {drafts[0].queue}", kind=SpanKind.PRODUCER, attributes=values)
+            with self._tracing.safely("storing the context of a job"):
+                attach(drafts[0], self._span)
         else:
-            self._follower.create_all(drafts)
-            said |= attributes.of_draft(drafts[0]) if len(drafts) == 1 else attributes.of_batch(drafts)
-            name = " ".join(["enqueue", *{draft.queue for draft in drafts}]) if attributes.QUEUE in said else "enqueue"
-            links = [Link(made) for one in drafts[:MOST_LINKS] if (made := span_of(read(one.context))) is not None]
-            self._span = tracer.start_span(name, kind=SpanKind.CLIENT, attributes=said, links=links)
+            self._tracing.create_all(drafts)
+            values |= attributes.of_draft(drafts[0]) if len(drafts) == 1 else attributes.of_batch(drafts)
+            queue = values.get(attributes.QUEUE)  # missing if the drafts have several queues
+            name = "enqueue" if queue is None else f"enqueue {queue}"
+            spans = [span_of(deserialize(draft.context)) for draft in drafts[:MAX_LINKS]]
+            links = [Link(span) for span in spans if span is not None]
+            self._span = tracer.start_span(name, kind=SpanKind.CLIENT, attributes=values, links=links)
         self._token = context.attach(trace.set_span_in_context(self._span))
 
     def stored(self, jobs: Sequence[Job[Any]]) -> None:
-        """If there was such a job already, that is the one which was meant."""
+        """If a job with this ID or unique key existed, name that job in the span."""
         if self._span is not None and len(jobs) == 1 and jobs[0].existing:
             self._span.set_attribute(attributes.EXISTING, True)
             self._span.set_attribute(attributes.MESSAGE, jobs[0].id)
 
     def end(self) -> None:
-        """End the span, and count."""
+        """End the span, and record metrics."""
         if self._token is not None:
             context.detach(self._token)
         try:
@@ -136,101 +138,102 @@ class Sending:
 
     def _count(self) -> None:
         failed: attributes.Attributes = {} if self.error is None else {attributes.ERROR: attributes.kind_of(self.error)}
-        said = attributes.operation("enqueue", "send") | self._follower.server | failed
+        values = attributes.operation("enqueue", "send") | self._tracing.server | failed
         queues = Counter(draft.queue for draft in self._drafts)
         for queue, number in queues.items():
-            self._follower.measures.sent.add(number, _without_type(said) | {attributes.QUEUE: queue})
+            self._tracing.instruments.sent.add(number, _without_type(values) | {attributes.QUEUE: queue})
         where = {attributes.QUEUE: next(iter(queues))} if len(queues) == 1 else {}
-        self._follower.measures.operation.record(time.perf_counter() - self._began, said | where)
+        self._tracing.instruments.operation.record(time.perf_counter() - self._began, values | where)
 
 
 class Running:
-    """One attempt, where it is run: or, where its handler runs in a child process, where that is waited for."""
+    """The span of an attempt, in the worker process, even if the handler runs in a child process."""
 
-    def __init__(self, follower: Follower, attempt: Attempt) -> None:
-        self._follower = follower
+    def __init__(self, tracing: Tracing, attempt: Attempt) -> None:
+        self._tracing = tracing
         self._attempt = attempt
         self._began = time.perf_counter()
-        self._measured = attributes.operation("process", "process") | follower.server
+        self._measured = attributes.operation("process", "process") | tracing.server
         self._measured |= {attributes.QUEUE: attempt.job.queue, attributes.TASK: attempt.job.task}
         self._span: Span | None = None
         self._token: Token[Context] | None = None
         self._counted = False
 
     def begin(self) -> None:
-        """Start the span below the one that made the job, and make it the current one."""
-        job, quiet = self._attempt.job, self._follower.quiet
+        """Start the span as a child of the span that created the job, and make it the current one."""
+        job, safely = self._attempt.job, self._tracing.safely
         origin = Context()
-        with quiet("reading the context of a job"):
-            origin = read(job.context)
-        with quiet("a span for an attempt"):
-            makers = (span_of(origin), span_of(context.get_current()))  # the latter: whoever started the worker
-            self._span = self._follower.tracer.start_span(
+        with safely("reading the context of a job"):
+            origin = deserialize(job.context)
+        with safely("starting the span of an attempt"):
+            # The span that created the job, and the span in which the worker was started.
+            linked = (span_of(origin), span_of(context.get_current()))
+            self._span = self._tracing.tracer.start_span(
                 f"process {job.queue}",
                 context=origin,
                 kind=SpanKind.CONSUMER,
-                links=[Link(one) for one in makers if one is not None],
+                links=[Link(one) for one in linked if one is not None],
                 attributes=self._measured | attributes.of_attempt(self._attempt),
             )
             self._token = context.attach(trace.set_span_in_context(self._span, origin))
-        measures, said = self._follower.measures, _without_type(self._measured)
-        measures.used.add(1, {attributes.SYSTEM: "relet"})
+        instruments, values = self._tracing.instruments, _without_type(self._measured)
+        instruments.used.add(1, {attributes.SYSTEM: "relet"})
         self._counted = True
-        measures.consumed.add(1, said)
-        measures.wait.record(max(time.time() - job.run_at, 0.0), said)
+        instruments.consumed.add(1, values)
+        instruments.wait.record(max(time.time() - job.run_at, 0.0), values)
 
     def handed_over(self) -> str | None:
         """The current context, for a child process."""
-        with self._follower.quiet("the context of a child process"):
-            return written()
+        with self._tracing.safely("writing the context of a child process"):
+            return serialize()
         return None
 
     def ended(self, outcome: Outcome) -> None:
-        """Note what came of it."""
-        came_to = attributes.verdict(self._attempt, outcome)
-        with self._follower.quiet("the outcome of an attempt"):
+        """Record the outcome."""
+        name = attributes.outcome_of(self._attempt, outcome)
+        with self._tracing.safely("recording the outcome of an attempt"):
             error = attributes.error_of(self._attempt, outcome)
             if error is not None:
                 self._measured |= {attributes.ERROR: error[0]}
             if self._span is not None and self._span.is_recording():
-                self._note(self._span, came_to, outcome, error)
-        with self._follower.quiet("counting what came of an attempt"):
-            self._count(came_to, outcome)
+                self._record(self._span, name, outcome, error)
+        with self._tracing.safely("counting the outcome of an attempt"):
+            self._count(name, outcome)
 
-    def _note(self, span: Span, came_to: str, outcome: Outcome, error: tuple[str, str] | None) -> None:
-        span.set_attribute(attributes.OUTCOME, came_to)
+    def _record(self, span: Span, name: str, outcome: Outcome, error: tuple[str, str] | None) -> None:
+        span.set_attribute(attributes.OUTCOME, name)
         if self._attempt.aborted is not None:
             span.set_attribute(attributes.REASON, self._attempt.aborted)
             span.add_event("relet.aborted", {attributes.REASON: self._attempt.aborted})
-        if came_to == "snoozed" and isinstance(outcome, Snoozed):
+        if name == "snoozed" and isinstance(outcome, Snoozed):
             span.set_attribute(attributes.DELAY, outcome.delay)
         if error is not None:
             _fail(span, *error, self._attempt._error, outcome.error if isinstance(outcome, Raised) else "")
 
-    def _count(self, came_to: str, outcome: Outcome) -> None:
-        measures, job = self._follower.measures, self._attempt.job
-        if came_to in ("cancelled", "paused"):  # which is not told as the end of an attempt
-            measures.attempt(came_to, job.queue, job.task)
-        if isinstance(outcome, Succeeded) and outcome.continue_with is not None and came_to == "succeeded":
-            said = attributes.operation("continue_with", "send") | self._follower.server
-            measures.sent.add(1, _without_type(said) | {attributes.QUEUE: outcome.continue_with.queue})
+    def _count(self, name: str, outcome: Outcome) -> None:
+        instruments, job = self._tracing.instruments, self._attempt.job
+        if name in ("cancelled", "paused"):  # their events are not `Ended`, which the listener counts
+            instruments.attempt(name, job.queue, job.task)
+        if isinstance(outcome, Succeeded) and outcome.continue_with is not None and name == "succeeded":
+            values = attributes.operation("continue_with", "send") | self._tracing.server
+            instruments.sent.add(1, _without_type(values) | {attributes.QUEUE: outcome.continue_with.queue})
 
     def end(self) -> None:
-        """End the span, and count."""
-        measures = self._follower.measures
+        """End the span, and record metrics."""
+        instruments = self._tracing.instruments
         if self._token is not None:
             context.detach(self._token)
         try:
             if self._counted:
-                measures.used.add(-1, {attributes.SYSTEM: "relet"})
-            measures.process.record(time.perf_counter() - self._began, self._measured)
+                instruments.used.add(-1, {attributes.SYSTEM: "relet"})
+            instruments.process.record(time.perf_counter() - self._began, self._measured)
         finally:
             if self._span is not None:
                 self._span.end()
 
 
-class Elsewhere:
-    """An attempt in a child process, of which its worker has the span."""
+class InChildProcess:
+    """An attempt in a child process. Its span is in the worker process."""
 
     def __init__(self, within: str) -> None:
         self._within = within
@@ -238,31 +241,31 @@ class Elsewhere:
 
     def begin(self) -> None:
         """Make the worker's span the current one."""
-        self._token = context.attach(read(self._within))
+        self._token = context.attach(deserialize(self._within))
 
     def handed_over(self) -> str | None:
-        """It goes no further."""
+        """None: the handler runs in this process."""
         return None
 
     def ended(self, outcome: Outcome) -> None:
-        """The worker is told."""
+        """Nothing: the worker process records the outcome."""
 
     def end(self) -> None:
-        """Not any more."""
+        """Restore the context before `begin`."""
         if self._token is not None:
             context.detach(self._token)
 
 
-def _fail(span: Span, kind: str, line: str, error: BaseException | None, told: str = "") -> None:
-    """Mark a span as failed. `told`: what is known of an exception that was raised in another process."""
+def _fail(span: Span, kind: str, line: str, error: BaseException | None, text: str = "") -> None:
+    """Mark a span as failed. `text`: the traceback of an exception that was raised in another process."""
     span.set_attribute(attributes.ERROR, kind)
     span.set_status(Status(StatusCode.ERROR, line))
     if error is not None:
         span.record_exception(error)
-    elif "Traceback" in told:
-        span.add_event("exception", {"exception.type": kind, "exception.message": line, "exception.stacktrace": told})
+    elif "Traceback" in text:
+        span.add_event("exception", {"exception.type": kind, "exception.message": line, "exception.stacktrace": text})
 
 
-def _without_type(said: attributes.Attributes) -> attributes.Attributes:
-    """Counters are told by the name of the operation alone."""
-    return {name: value for name, value in said.items() if name != attributes.OPERATION_TYPE}
+def _without_type(values: attributes.Attributes) -> attributes.Attributes:
+    """Attributes for counters, which have the name of the operation but not its type."""
+    return {name: value for name, value in values.items() if name != attributes.OPERATION_TYPE}
