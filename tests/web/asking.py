@@ -1,4 +1,4 @@
-"""What the tests of the API share: an app with a few tasks, and somebody who asks over HTTP."""
+"""Shared by the tests of the API: an app with a few tasks, and an HTTP client."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _schema(request: pytest.FixtureRequest) -> Iterator[Home]:
 
 @pytest.fixture
 def home(_schema: Home) -> Iterator[Home]:
-    """One store of either kind: what is done there is tested elsewhere, on all of them."""
+    """One store of each kind. The tests of the store cover all of them."""
     yield _schema
     if _schema.is_postgres:
         _schema.empty()
@@ -51,7 +51,7 @@ def shop(home: Home) -> Iterator[App]:
 
 
 class Asking:
-    """Somebody who asks the API, and gets JSON."""
+    """An HTTP client of the API that returns JSON."""
 
     def __init__(self, runner: asyncio.Runner, web: Any) -> None:
         self._runner = runner
@@ -84,7 +84,7 @@ class Asking:
 
 @pytest.fixture
 def ask(shop: App) -> Iterator[Asking]:
-    """Somebody who may do everything."""
+    """A client with an operator token."""
     from relet._web import create_app
 
     with asyncio.Runner() as runner:

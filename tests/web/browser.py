@@ -18,7 +18,7 @@ TOKEN = "a-token-for-the-browser-tests"
 READ_TOKEN = "a-token-of-who-may-only-read"
 HOW_TO_GET_ONE = "there is no browser: apt-get install chromium, or name one: RELET_CHROMIUM=/path/to/chromium"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-ELSEWHERE = "evil.example"  # a name of somebody else's that leads here
+ELSEWHERE = "evil.example"  # a foreign name that resolves to this server
 OPTIONS = [
     "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--no-first-run", "--force-color-profile=srgb",
@@ -27,14 +27,14 @@ OPTIONS = [
 
 
 def where() -> str | None:
-    """The browser's program, if there is one: RELET_CHROMIUM, or what is on the PATH."""
-    given = os.environ.get("RELET_CHROMIUM")
-    return given or next((found for name in NAMES if (found := shutil.which(name))), None)
+    """The browser's executable, if any: RELET_CHROMIUM, or one on the PATH."""
+    configured = os.environ.get("RELET_CHROMIUM")
+    return configured or next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
 @contextmanager
 def serving(app: Any) -> Iterator[str]:
-    """The web app of an app, on a port of its own; yields its address."""
+    """Serves the web app of an app on a free port; yields its URL."""
     from relet._web import create_app
 
     with served(create_app(app, operate={"operator": TOKEN}, read={"reader": READ_TOKEN})) as url:
@@ -43,7 +43,7 @@ def serving(app: Any) -> Iterator[str]:
 
 @contextmanager
 def served(web: Any) -> Iterator[str]:
-    """An ASGI app on a port of its own; yields its address."""
+    """Serves an ASGI app on a free port; yields its URL."""
     import uvicorn
 
     config = uvicorn.Config(web, host="127.0.0.1", port=0, log_level="critical", ws="none", lifespan="off")
@@ -63,7 +63,7 @@ def served(web: Any) -> Iterator[str]:
 
 @contextmanager
 def browsing(fonts: Path | None = None) -> Iterator[Browser]:
-    """Chromium. `fonts`: settings for it, where it is to look the same everywhere.
+    """Chromium. `fonts`: settings for it, if pages must render the same everywhere.
 
     While it is open, this thread counts as one with a running event loop.
     """
@@ -87,7 +87,7 @@ def come_in(context: BrowserContext, url: str, token: str = TOKEN) -> None:
 
 
 def signed_in(browser: Browser, url: str, token: str = TOKEN, **options: Any) -> Page:
-    """A page that has come through the door."""
+    """A page that has signed in."""
     page = browser.new_context(**options).new_page()
     page.goto(f"{url}/")
     page.fill("#token", token)

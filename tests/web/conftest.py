@@ -1,4 +1,4 @@
-"""Stores to look at: a full one, an empty one, and one whose every field is hostile."""
+"""Stores for the pages: a full one, an empty one, and one whose every field is hostile."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from relet import App
-from relet._web.pages import PAGES, Page, View, answer, render
+from relet._web.pages import PAGES, Page, PageContext, answer, render
 from tests.web import hostile, scene
 
-Asked = tuple[Page, str]
+PageAndHtml = tuple[Page, str]
 
 
 @pytest.fixture(scope="session")
 def shop() -> Iterator[App]:
-    """The shop of the scene. Nobody changes it."""
+    """The shop of the scene. Tests must not change it."""
     app = scene.build("sqlite:///:memory:")
     yield app
     app.close()
@@ -43,13 +43,13 @@ def hostile_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     app.close()
 
 
-def view_of(app: App, address: str = "/", **changes: Any) -> View:
-    """A view of an address, as the web app makes it."""
+def view_of(app: App, address: str = "/", **changes: Any) -> PageContext:
+    """The context of a URL, as the web app makes it."""
     pairs = parse_qsl(urlsplit(address).query)
     several: dict[str, list[str]] = {}
     for name, value in pairs:
         several.setdefault(name, []).append(value)
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "client": app.client.acting_as("tester"),
         "query": dict(pairs),
         "role": "operate",
@@ -62,12 +62,12 @@ def view_of(app: App, address: str = "/", **changes: Any) -> View:
         "tasks": app.tasks,
         "here": address,
     }
-    return View(**(given | changes))
+    return PageContext(**(fields | changes))
 
 
 def ask(
     app: App, path: str, address: str | None = None, params: Mapping[str, str] | None = None, **changes: Any
-) -> Asked:
+) -> PageAndHtml:
     """The page of a path of `PAGES`, and the document that it is rendered to."""
     function: Callable[..., Page] = dict(PAGES)[path]
     view = view_of(app, address or path, **changes)

@@ -39,7 +39,7 @@ def _one_step(queue: str, at: int, step: int, now: float, dice: random.Random) -
     hour = at % 86400 / 3600
     day = 0.35 + 0.65 * max(math.sin((hour - 5) / 24 * 2 * math.pi * 0.9), 0) ** 1.3
     weekend = 0.6 if at // 86400 % 7 in (2, 3) else 1.0
-    rush = 1 + 1.8 * math.exp(-((((now - at) % 86400 - 2100) / 560) ** 2))  # somebody is on television, every day
+    rush = 1 + 1.8 * math.exp(-((((now - at) % 86400 - 2100) / 560) ** 2))  # a daily peak
     done = max(round(weight * step / 60 * day * weekend * rush * dice.uniform(0.75, 1.25)), 0)
     for name, share in (("succeeded", 1.0), ("retried", 0.03), ("failed", 0.008), ("lost", 0.002)):
         number = math.floor(done * share + dice.random())

@@ -42,7 +42,7 @@ TEXTS = {
 
 
 def _jobs(connection: sqlite3.Connection) -> None:
-    """What jobs say of themselves; names stay different, so that there is still one of each."""
+    """The texts of jobs. Names stay different, so that there is still one of each."""
     payload = json.dumps({ATTACK: [LINK, ATTACK]})
     large = json.dumps({ATTACK: [LINK, ATTACK], "long": LONG})
     progress = json.dumps({"done": 1, "total": 3, "note": ATTACK})

@@ -1,4 +1,4 @@
-"""A web shop's queue, an hour and a half into its day: what dashboards are looked at with.
+"""A web shop's queue, an hour and a half into its day: the data for screenshots and tests of the dashboard.
 
 Everything is done by the flows that workers use, at moments of the past: each job lives its life to the end, one after
 the other, although their times overlap. Nothing here is random from run to run.
@@ -158,15 +158,15 @@ def build(url: str, now: float | None = None) -> App:
 
 
 def here_again(app: App) -> None:
-    """The workers of the scene say that they are there and renew, as real ones do every few seconds; one was killed."""
+    """The workers of the scene register and renew, as real ones do every few seconds; one was killed."""
     stage = Stage(app, time.time(), random.Random(7))
     _workers(stage)
     tick = sorted(app.tasks), lambda: make_id(stage.now, stage.dice.randbytes(10))
     stage.run(schedules.tick, *tick, at=stage.now)
     for number, worker in enumerate(WORKERS):
         if worker != LOST:
-            held = stage.run(lease.renew, worker, [], lease=LEASE).unknown
-            stage.run(lease.renew, worker, held, lease=LEASE, at=stage.now - 2 - 2 * number)
+            leases = stage.run(lease.renew, worker, [], lease=LEASE).unknown
+            stage.run(lease.renew, worker, leases, lease=LEASE, at=stage.now - 2 - 2 * number)
 
 
 def _plain_jobs(stage: Stage) -> None:
@@ -228,28 +228,28 @@ def _failed(stage: Stage) -> None:
         ("sync_stock", {}, "shop.stock.Mismatch: warehouse north counts {n} items less than we do", 1),
     ]
     for task, arguments, error, number in errors:
-        for place in range(number):
-            named = {"charge": {"account": f"acct-{place}"}, "send_receipt": {"to": f"old{place}@example.com"},
-                     "resize_photo": {"photo": f"products/{place}.jpg"}, "sync_stock": {}}[task]  # fmt: skip
-            ago = 4000.0 - 350 * place
+        for index in range(number):
+            named = {"charge": {"account": f"acct-{index}"}, "send_receipt": {"to": f"old{index}@example.com"},
+                     "resize_photo": {"photo": f"products/{index}.jpg"}, "sync_stock": {}}[task]  # fmt: skip
+            ago = 4000.0 - 350 * index
             job = stage.put(task, ago, **arguments, **named)
             at = stage.now - ago + 1
             for attempt in range(3):
                 claimed = stage.claim(job.queue, at, stage.worker(job.queue))
-                raised = Raised(error.replace("{n}", str(7301 + place)), delay=4.0, fatal=attempt == 2)
+                raised = Raised(error.replace("{n}", str(7301 + index)), delay=4.0, fatal=attempt == 2)
                 stage.settle(claimed, raised, at + 2)
                 at += 7
                 stage.promote(at)
 
 
 def _target(stage: Stage) -> None:
-    """An account whose charge has failed holds up what comes after it."""
-    for place, (task, arguments) in enumerate(
+    """An account whose failed charge blocks the jobs behind it."""
+    for index, (task, arguments) in enumerate(
         [("charge", {"account": "acct-17", "cents": 8900}), ("charge", {"account": "acct-17", "cents": 1200}),
          ("refund", {"account": "acct-17", "order": "A-20202"}), ("charge", {"account": "acct-17", "cents": 4300})]
     ):  # fmt: skip
-        stage.put(task, 1500.0 - 200 * place, {"target": "account/acct-17"}, **arguments)
-        stage.promote(stage.now - 1499 + 200 * place)
+        stage.put(task, 1500.0 - 200 * index, {"target": "account/acct-17"}, **arguments)
+        stage.promote(stage.now - 1499 + 200 * index)
     claimed = stage.claim("billing", stage.now - 1490, stage.worker("billing"))
     stage.settle(
         claimed, Raised("shop.provider.CardExpired: the card of acct-17 expired in 10/26", fatal=True), stage.now - 1488
@@ -374,7 +374,7 @@ def _workers(stage: Stage) -> None:
 
 
 def _people(stage: Stage) -> None:
-    """What has been done by hand."""
+    """Changes made by operators."""
     desk, deploy = stage.app.client.acting_as("support-desk"), stage.app.client.acting_as("deploy")
     page = stage.app.client.jobs(state="failed", task="sync_stock").jobs
     desk.resume(page[0])

@@ -1,4 +1,4 @@
-"""Actions: what a confirmation says, and that the deed does it."""
+"""Actions: the text of each confirmation, and the effect of each action."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from markupsafe import escape
 
 from relet import App, State
-from relet._web.pages import DEEDS, QUESTIONS, Outcome, act, render
+from relet._web.pages import ACTIONS, CONFIRMATIONS, Outcome, act, render
 from relet._web.pages.confirm import local
 from tests import homes
 from tests.web import scene
@@ -26,29 +26,29 @@ def app() -> Iterator[App]:
 
 
 def do(app: App, action: str, /, **form: str | list[str]) -> Outcome:
-    given = {name: [value] if isinstance(value, str) else value for name, value in form.items()}
-    return act(view_of(app), action, given)
+    values = {name: [value] if isinstance(value, str) else value for name, value in form.items()}
+    return act(view_of(app), action, values)
 
 
 def asked(app: App, action: str, /, **query: str | list[str]) -> str:
-    """What the confirmation says."""
+    """The text of the confirmation."""
     address = f"/confirm/{action}?{urlencode(query, doseq=True)}"
     page, document = ask(app, "/confirm/{action}", address, {"action": action})
     assert page.status == 200, page.context
     return " ".join("".join(read(document).text).split())
 
 
-def test_every_question_has_a_deed() -> None:
-    assert QUESTIONS.keys() == DEEDS.keys()
+def test_every_confirmation_has_an_action() -> None:
+    assert CONFIRMATIONS.keys() == ACTIONS.keys()
 
 
 def test_cancelling_says_what_becomes_of_a_job_that_waits_and_of_one_that_runs(app: App) -> None:
     waits = app.tasks["refund"].enqueue("acct-1", "A-1")
-    assert "it will not run any more, and ends cancelled" in asked(app, "cancel", job=waits.id)
+    assert "it will not run any more, and is cancelled" in asked(app, "cancel", job=waits.id)
     (claimed,) = homes.claim(app, queue="billing", worker="w-17")
-    said = asked(app, "cancel", job=claimed.id)
-    assert "running at worker w-17: its handler is asked to stop" in said
-    assert "cannot be resumed" in said
+    text = asked(app, "cancel", job=claimed.id)
+    assert "running at worker w-17: its handler is asked to stop" in text
+    assert "cannot be resumed" in text
     outcome = do(app, "cancel", job=claimed.id, back="/jobs?state=running")
     assert (outcome.to, outcome.good) == ("/jobs?state=running", True)
     assert "asked to stop" in outcome.message
@@ -70,12 +70,12 @@ def test_a_job_is_paused_resumed_hastened_completed_and_deleted(app: App) -> Non
     assert client.get(job) is None
 
 
-def test_what_is_no_longer_possible_is_said_and_nothing_is_done(app: App) -> None:
+def test_an_action_that_is_no_longer_possible_is_reported_and_changes_nothing(app: App) -> None:
     job = app.tasks["refund"].enqueue("acct-1", "A-1")
     app.client.cancel(job)
     outcome = do(app, "pause", job=job.id, back="/jobs")
     assert not outcome.good
-    assert outcome.message.startswith("Nothing was done: cannot pause job")
+    assert outcome.message.startswith("Nothing was changed: cannot pause job")
     assert not do(app, "complete", job=job.id, result="{").good
     assert not do(app, "nonsense").good
 
@@ -92,15 +92,15 @@ def test_the_selected_jobs_are_changed_and_those_that_refuse_are_counted(app: Ap
     ids = [job.id for job in jobs[:3]]
     assert "Pause 3 jobs?" in asked(app, "bulk", action="pause", job=ids)
     outcome = do(app, "bulk", action="pause", job=ids)
-    assert outcome.message == "2 jobs: paused, or asked to stop. 1 job was left alone: their state did not allow it."
+    assert outcome.message == "2 jobs: paused, or asked to stop. 1 job was left alone because of their state."
     assert app.client.count(state="paused") == 2
 
 
 def test_all_that_match_are_counted_first_and_then_changed(app: App) -> None:
     for number in range(7):
         app.tasks["charge" if number < 5 else "refund"].enqueue(f"acct-{number}", 5 if number < 5 else "A")
-    said = asked(app, "bulk", action="cancel", state="queued", task="charge")
-    assert "All queued jobs of task charge: 5 just now." in said
+    text = asked(app, "bulk", action="cancel", state="queued", task="charge")
+    assert "All queued jobs of task charge: 5 just now." in text
     outcome = do(app, "bulk", action="cancel", state="queued", task="charge")
     assert outcome.message.startswith("5 jobs: cancelled")
     assert app.client.count(state="queued") == 2
@@ -176,14 +176,14 @@ def test_a_job_is_enqueued_from_a_form(app: App) -> None:
 
 
 @pytest.mark.parametrize("payload", ["{", "[1]", '{"account": 5, "cents": 5}', '{"nobody": 1}'])
-def test_a_form_that_is_refused_is_shown_again_with_what_was_typed(app: App, payload: str) -> None:
+def test_a_form_that_is_refused_comes_back_with_what_was_typed(app: App, payload: str) -> None:
     outcome = do(app, "enqueue", task="charge", payload=payload)
     assert not outcome.good
     assert "?" not in outcome.to, "what was typed is in no address"
     assert outcome.again is not None
     document = render(*outcome.again)
     assert escape(payload) in document
-    assert "Nothing was done" in document
+    assert "Nothing was changed" in document
     assert app.client.count() == 0
 
 

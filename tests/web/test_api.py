@@ -1,4 +1,4 @@
-"""The HTTP API as those who use it meet it: what they send, and what they get."""
+"""The HTTP API from the point of view of its clients."""
 
 # ruff: noqa: F811 (fixtures are imported, and asked for by their names)
 
@@ -17,7 +17,7 @@ from relet._core.stats import BOUNDS
 from tests.homes import claim, fail, promote_all, succeed
 from tests.web.asking import READ, Asking, _schema, ask, charge, home, shop  # noqa: F401
 
-NOBODY = "0192f3a0-7c1e-7b3a-9d1f-2f6f5a1c0de1"
+UNKNOWN_JOB = "0192f3a0-7c1e-7b3a-9d1f-2f6f5a1c0de1"
 
 
 # Enqueue
@@ -53,9 +53,9 @@ def test_the_same_id_again_is_the_same_job(ask: Asking) -> None:
     assert ask.request("GET", answer.headers["location"]).status_code == 200
 
 
-def test_arguments_come_by_name_by_place_and_as_they_are_stored(ask: Asking) -> None:
-    by_place = ask("POST", "/jobs", {"task": "charge", "args": ["acct-7", 5]}, status=201)
-    assert by_place["payload"] == {"account": "acct-7", "cents": 5}
+def test_arguments_come_by_name_by_position_and_as_they_are_stored(ask: Asking) -> None:
+    by_position = ask("POST", "/jobs", {"task": "charge", "args": ["acct-7", 5]}, status=201)
+    assert by_position["payload"] == {"account": "acct-7", "cents": 5}
     as_stored = {"numbers": [1, 2], "names": {"a": "b"}}
     assert ask("POST", "/jobs", {"task": "total", "payload": as_stored}, status=201)["payload"] == as_stored
 
@@ -75,13 +75,13 @@ def test_of_many_jobs_all_or_none_are_enqueued(ask: Asking, shop: App) -> None:
     batch = [{"task": "total", "args": [1]}, {"task": "total", "args": ["x"]}]
     problem = ask("POST", "/jobs/batch", {"jobs": batch}, status=422)
     assert problem["errors"][0]["where"] == "body.jobs[1].payload.numbers[0]"
-    batch = [{"task": "total", "args": [1]}, {"task": "total", "after": [NOBODY]}]
+    batch = [{"task": "total", "args": [1]}, {"task": "total", "after": [UNKNOWN_JOB]}]
     problem = ask("POST", "/jobs/batch", {"jobs": batch}, status=422)
-    assert problem["errors"] == [{"where": "body.jobs[1].after", "what": f"there is no job {NOBODY}"}]
+    assert problem["errors"] == [{"where": "body.jobs[1].after", "what": f"there is no job {UNKNOWN_JOB}"}]
     assert shop.client.count() == 0
 
 
-# Find and look
+# Find and show
 
 
 def test_jobs_are_found_by_filters_page_by_page_and_counted(ask: Asking, shop: App) -> None:
@@ -141,8 +141,8 @@ def test_a_job_is_paused_resumed_hastened_cancelled_and_deleted(ask: Asking, sho
     assert "it is cancelled" in problem["detail"]
     ask("DELETE", f"/jobs/{job.id}", status=204)
     assert ask("GET", f"/jobs/{job.id}", status=404)["instance"] == f"/api/jobs/{job.id}"
-    said = [(entry["who"], entry["what"], entry["subject"]) for entry in ask("GET", "/audit")["entries"]]
-    assert said == [("web:ann", what, job.id) for what in ("delete", "cancel", "run_now", "resume", "pause")]
+    entries = [(entry["who"], entry["what"], entry["subject"]) for entry in ask("GET", "/audit")["entries"]]
+    assert entries == [("web:ann", what, job.id) for what in ("delete", "cancel", "run_now", "resume", "pause")]
 
 
 def test_a_job_is_completed_from_outside_and_its_chain_goes_on(ask: Asking, shop: App) -> None:
@@ -158,7 +158,7 @@ def test_a_job_is_completed_from_outside_and_its_chain_goes_on(ask: Asking, shop
     assert shop.client.count() == 0
 
 
-def test_a_result_that_does_not_fit_its_task_is_refused_with_its_place(ask: Asking, shop: App) -> None:
+def test_a_result_that_does_not_fit_its_task_is_refused_with_its_path(ask: Asking, shop: App) -> None:
     job = charge(shop)
     problem = ask("POST", f"/jobs/{job.id}/complete", {"result": "five"}, status=422)
     assert problem["errors"][0]["where"] == "body.result"
@@ -177,11 +177,11 @@ def test_what_others_wait_for_is_deleted_only_with_them(ask: Asking, shop: App) 
     assert shop.client.count() == 0
 
 
-def test_a_signal_is_told_once(ask: Asking, shop: App) -> None:
+def test_a_signal_is_sent_once(ask: Asking, shop: App) -> None:
     job = charge(shop)
     assert ask("POST", f"/jobs/{job.id}/signal", {"name": "paid", "value": {"by": "card"}}) == {"told": True}
     assert ask("POST", f"/jobs/{job.id}/signal", {"name": "paid", "value": 1}) == {"told": False}
-    ask("POST", f"/jobs/{NOBODY}/signal", {"name": "paid"}, status=404)
+    ask("POST", f"/jobs/{UNKNOWN_JOB}/signal", {"name": "paid"}, status=404)
 
 
 # Bulk
@@ -242,11 +242,11 @@ def test_a_target_shows_its_line_and_its_holder_is_resumed_where_it_belongs(ask:
     assert (outside.status_code, outside.json()["id"]) == (200, first.id)
 
 
-def test_a_schedule_is_put_looked_at_run_paused_and_removed(ask: Asking, shop: App) -> None:
-    said = {"task": "charge", "args": ["acct-7", 5], "cron": "0 3 * * *", "timezone": "Europe/Berlin"}
-    made = ask("PUT", "/schedules/night%2Fly", said, status=201)
+def test_a_schedule_is_put_read_run_paused_and_removed(ask: Asking, shop: App) -> None:
+    body = {"task": "charge", "args": ["acct-7", 5], "cron": "0 3 * * *", "timezone": "Europe/Berlin"}
+    made = ask("PUT", "/schedules/night%2Fly", body, status=201)
     assert (made["cron"], made["timezone"], made["payload"]["cents"]) == ("0 3 * * *", "Europe/Berlin", 5)
-    assert ask("PUT", "/schedules/night%2Fly", {**said, "cron": None, "every": 60})["every"] == 60
+    assert ask("PUT", "/schedules/night%2Fly", {**body, "cron": None, "every": 60})["every"] == 60
     assert ask("POST", "/schedules/night%2Fly/pause")["paused"] is True
     assert ask("POST", "/schedules/night%2Fly/resume")["paused"] is False
     job = ask("POST", "/schedules/night%2Fly/run-now", status=201)
@@ -270,17 +270,15 @@ def test_a_schedule_is_put_looked_at_run_paused_and_removed(ask: Asking, shop: A
         ({"delay": 5}, "body.delay"),
     ],
 )
-def test_a_schedule_that_makes_no_sense_is_refused_with_its_place(
-    ask: Asking, changed: dict[str, Any], where: str
-) -> None:
-    said = {"task": "charge", "args": ["acct-7", 5], "cron": "0 3 * * *", **changed}
-    assert ask("PUT", "/schedules/nightly", said, status=422)["errors"][0]["where"] == where
+def test_an_invalid_schedule_is_refused_with_its_field(ask: Asking, changed: dict[str, Any], where: str) -> None:
+    body = {"task": "charge", "args": ["acct-7", 5], "cron": "0 3 * * *", **changed}
+    assert ask("PUT", "/schedules/nightly", body, status=422)["errors"][0]["where"] == where
 
 
 # What else there is to see
 
 
-def test_workers_statistics_and_totals_are_shown(ask: Asking, shop: App) -> None:
+def test_workers_statistics_and_totals_are_listed(ask: Asking, shop: App) -> None:
     job = charge(shop)
     (claimed,) = claim(shop, queue="billing")
     succeed(shop, claimed, "500")

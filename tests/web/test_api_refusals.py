@@ -1,4 +1,4 @@
-"""What the API does not take: every answer says what is wrong, where, and what to do; none of them is a 500."""
+"""Requests that the API refuses: every response says what is wrong, where, and what to do; none is a 500."""
 
 # ruff: noqa: F811 (fixtures are imported, and asked for by their names)
 
@@ -32,17 +32,17 @@ def faults(problem: dict[str, Any]) -> dict[str, str]:
     return {fault["where"]: fault["what"] for fault in problem["errors"]}
 
 
-def test_all_that_is_wrong_is_told_at_once_with_its_place(ask: Asking) -> None:
+def test_all_faults_are_reported_at_once_with_their_fields(ask: Asking) -> None:
     body = {**CHARGE, "priority": 1000, "quue": "x", "after": ["no"], "backoff": {"base": -1, "bas": 0}, "delay": "1"}
-    told = faults(ask("POST", "/jobs", body, status=422))
-    assert set(told) == {
+    found = faults(ask("POST", "/jobs", body, status=422))
+    assert set(found) == {
         "body.quue", "body.priority", "body.after[0]", "body.backoff.base", "body.backoff.bas", "body.delay"
     }  # fmt: skip
-    assert told["body.quue"].startswith("is not known here; there are task, payload, args, queue, priority,")
-    told = faults(ask("GET", "/jobs?limit=0&stat=failed&before=x&created_from=yesterday&limit=1", status=422))
-    assert set(told) == {"query.limit", "query.stat", "query.before"}
-    told = faults(ask("GET", "/jobs?created_from=yesterday", status=422))
-    assert told == {"query.created_from": "a moment is written like 2026-03-01T12:00:00Z, not 'yesterday'"}
+    assert found["body.quue"].startswith("is unknown; known fields are task, payload, args, queue, priority,")
+    found = faults(ask("GET", "/jobs?limit=0&stat=failed&before=x&created_from=yesterday&limit=1", status=422))
+    assert set(found) == {"query.limit", "query.stat", "query.before"}
+    found = faults(ask("GET", "/jobs?created_from=yesterday", status=422))
+    assert found == {"query.created_from": "must be a timestamp like 2026-03-01T12:00:00Z, not 'yesterday'"}
 
 
 @pytest.mark.parametrize(
@@ -60,16 +60,16 @@ def test_all_that_is_wrong_is_told_at_once_with_its_place(ask: Asking) -> None:
 def test_a_payload_is_checked_by_the_annotations_of_its_task(
     ask: Asking, shop: App, payload: dict[str, Any], where: str, what: str
 ) -> None:
-    told = faults(ask("POST", "/jobs", {"task": "charge", "payload": payload}, status=422))
-    assert list(told) == [where]
-    assert what in told[where]
+    found = faults(ask("POST", "/jobs", {"task": "charge", "payload": payload}, status=422))
+    assert list(found) == [where]
+    assert what in found[where]
     assert shop.client.count() == 0
 
 
 def test_a_task_that_the_app_does_not_know_is_refused_with_those_that_are_near(ask: Asking) -> None:
     problem = ask("POST", "/jobs", {"task": "chrage"}, status=422)
     assert problem["type"] == "urn:relet:problem:unknown-task"
-    assert problem["detail"] == "this app has no task 'chrage'; did you mean charge?"
+    assert problem["detail"] == "This app has no task 'chrage'. Did you mean charge?"
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_any_name_survives_its_way_through_a_path(ask: Asking, name: str) -> Non
     from urllib.parse import quote
 
     path = quote(name, safe="").replace(".", "%2E")  # browsers, and some others, take `..` for a way up
-    said = {"task": "charge", "args": ["a", 1], "every": 60}
-    assert ask("PUT", f"/schedules/{path}", said, status=201)["name"] == name
+    body = {"task": "charge", "args": ["a", 1], "every": 60}
+    assert ask("PUT", f"/schedules/{path}", body, status=201)["name"] == name
     assert ask("GET", f"/schedules/{path}")["name"] == name
     assert ask("GET", f"/targets/{path}")["target"] == name
     ask("POST", f"/schedules/{path}/run-now", status=201)
@@ -179,7 +179,7 @@ def test_a_path_is_taken_apart_before_it_is_decoded_wherever_the_api_is_mounted(
     assert still_encoded("/queues/b/pause", "", b"/shop/queues/b/pause") == "/queues/b/pause"
 
 
-# What goes wrong behind the API
+# Errors behind the API
 
 
 class Broken:
@@ -210,7 +210,7 @@ def test_a_store_that_is_away_is_a_503_which_says_when_to_try_again(error: Excep
     assert "10.0.0.7" not in problem["detail"]
 
 
-def test_what_nobody_foresaw_is_logged_under_an_id_and_tells_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unforeseen_error_is_logged_under_an_id_and_reveals_nothing(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
         reply, problem = queues(App("sqlite:///:memory:"), RuntimeError("the password is hunter2"))
     assert reply.status == 500
@@ -221,9 +221,9 @@ def test_what_nobody_foresaw_is_logged_under_an_id_and_tells_nothing(caplog: pyt
 
 def test_an_answer_is_small_however_much_is_wrong_with_a_request(ask: Asking) -> None:
     many = {f"field_{number}": 0 for number in range(50_000)}
-    told = ask("POST", "/jobs", {"task": "charge", **many}, status=422)
-    assert len(told["errors"]) == 20
-    assert told["detail"].endswith("(and 49999 more)")
+    found = ask("POST", "/jobs", {"task": "charge", **many}, status=422)
+    assert len(found["errors"]) == 20
+    assert found["detail"].endswith("(and 49999 more)")
     long = {"x" * 900_000: 1}
     answers = [
         ask.request("POST", "/api/jobs", json={"task": "charge", **long}),
@@ -237,7 +237,7 @@ def test_an_answer_is_small_however_much_is_wrong_with_a_request(ask: Asking) ->
         assert len(one.content) < 20_000
 
 
-def test_who_may_only_look_may_ask_for_less(ask: Asking) -> None:
+def test_a_reader_may_scan_less_than_an_operator(ask: Asking) -> None:
     reader = {"authorization": f"Bearer {READ}"}
     for path in ("/jobs", "/jobs/count"):
         ask("GET", f"{path}?scan=1000000")

@@ -123,8 +123,10 @@ def test_schemathesis_finds_nothing(app: App) -> None:
     for event in from_schema(schema).execute():
         match event:
             case events.ScenarioFinished(recorder=recorder):
-                said = [one.response.status_code for one in recorder.interactions.values() if one.response is not None]
-                answers.update(said)
+                statuses = [
+                    one.response.status_code for one in recorder.interactions.values() if one.response is not None
+                ]
+                answers.update(statuses)
                 for checks in recorder.checks.values():
                     failures = [check.failure_info for check in checks if check.failure_info is not None]
                     found += [f"{recorder.label}: {one.failure}\n{one.code_sample}" for one in failures]

@@ -1,4 +1,4 @@
-"""What strangers can do to `relet web` by connecting to it: nothing to those who have a token."""
+"""Unauthenticated connections to `relet web` do not lock out users with a token."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ pytest.importorskip("uvicorn")
 
 from relet import InvalidInput
 from relet._web import connections, security
-from relet._web.connections import MOST, MOST_OF_ADDRESS, MOST_STRANGERS_OF_ADDRESS, Connections, Proxies
+from relet._web.connections import (
+    MAX_CONNECTIONS,
+    MAX_PER_ADDRESS,
+    MAX_UNAUTHENTICATED_PER_ADDRESS,
+    Connections,
+    Proxies,
+)
 from tests.test_cli_web import answers, free_port, serving
 
 TOKEN = "canary-token-of-the-environment"
@@ -42,8 +48,8 @@ def until(is_so: Callable[[], bool]) -> None:
 
 def status(port: int, **headers: str) -> int:
     """What a client with the token gets, on a new connection."""
-    given = {"authorization": f"Bearer {TOKEN}", "host": "localhost", **headers}
-    return httpx.get(f"http://127.0.0.1:{port}/api/queues", headers=given, timeout=60).status_code
+    sent = {"authorization": f"Bearer {TOKEN}", "host": "localhost", **headers}
+    return httpx.get(f"http://127.0.0.1:{port}/api/queues", headers=sent, timeout=60).status_code
 
 
 def is_closed(one: socket.socket) -> bool:
@@ -56,12 +62,12 @@ def is_closed(one: socket.socket) -> bool:
         return True
 
 
-@pytest.mark.parametrize("said", [b"", b"GET / HT", SLOW_SIGN_IN])
-def test_connections_that_show_no_token_do_not_keep_out_who_has_one(port: int, said: bytes) -> None:
+@pytest.mark.parametrize("data", [b"", b"GET / HT", SLOW_SIGN_IN])
+def test_connections_that_show_no_token_do_not_keep_out_who_has_one(port: int, data: bytes) -> None:
     with ExitStack() as stack:
-        for _ in range(MOST + 20):
+        for _ in range(MAX_CONNECTIONS + 20):
             one = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
-            one.sendall(said)
+            one.sendall(data)
         for _ in range(3):
             assert status(port) == 200
 
@@ -72,20 +78,20 @@ def test_the_oldest_stranger_makes_room_and_one_that_shows_a_token_stays(port: i
         live = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
         live.sendall(head)
         assert live.recv(100).startswith(b"HTTP/1.1 200")
-        strangers = [
+        unauthenticated = [
             stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
-            for _ in range(MOST_STRANGERS_OF_ADDRESS + 5)
+            for _ in range(MAX_UNAUTHENTICATED_PER_ADDRESS + 5)
         ]
 
         def first_five_are_closed() -> bool:
             """Each that comes once the others had their second closes one."""
             more = socket.create_connection(("127.0.0.1", port), timeout=30)
-            strangers.append(stack.enter_context(more))
-            return all(is_closed(one) for one in strangers[:5])
+            unauthenticated.append(stack.enter_context(more))
+            return all(is_closed(one) for one in unauthenticated[:5])
 
         until(first_five_are_closed)
         assert status(port) == 200
-        assert not is_closed(strangers[-1])
+        assert not is_closed(unauthenticated[-1])
         assert not is_closed(live)
 
 
@@ -109,23 +115,23 @@ def test_what_a_request_says_of_where_it_comes_from_is_believed_of_proxies_only(
 
     with serving(tmp_path, port, RELET_WEB_TOKEN=TOKEN):
         until(lambda: answers(port))
-        guesses = [guess(number, f"203.0.113.{number}") for number in range(security.MOST_FAILURES + 1)]
-        assert guesses == [401] * security.MOST_FAILURES + [429], "a header is no way round"
+        guesses = [guess(number, f"203.0.113.{number}") for number in range(security.MAX_FAILURES + 1)]
+        assert guesses == [401] * security.MAX_FAILURES + [429], "a header is no way round"
     port = free_port()
     with serving(tmp_path, port, "--proxy", "127.0.0.0/8", RELET_WEB_TOKEN=TOKEN):
         until(lambda: answers(port))
-        assert {guess(number, f"203.0.113.{number}") for number in range(security.MOST_FAILURES + 1)} == {401}
+        assert {guess(number, f"203.0.113.{number}") for number in range(security.MAX_FAILURES + 1)} == {401}
     with serving(tmp_path, free_port(), "--proxy", "nonsense", RELET_WEB_TOKEN=TOKEN) as server:
         _, err = server.communicate(timeout=60)
-        assert (server.returncode, "--proxy is an address" in err) == (2, True)
+        assert (server.returncode, "--proxy must be an address" in err) == (2, True)
 
 
 class Known:
     """A connection, as far as counting goes."""
 
-    def __init__(self, peer: str, *, strangers: bool) -> None:
+    def __init__(self, peer: str, *, unauthenticated: bool) -> None:
         self.peer = self.address = peer
-        self.is_strangers = strangers
+        self.is_unauthenticated = unauthenticated
         self.since = 0.0
         self.transport = self
         self.aborted = False
@@ -136,30 +142,30 @@ class Known:
 
 def test_one_address_cannot_take_all_connections_but_a_proxy_may() -> None:
     there = Connections(Proxies(["10.0.0.1"]))
-    of_one = [Known("192.0.2.1", strangers=False) for _ in range(MOST)]
-    assert sum(there.admit(one) for one in of_one) == MOST_OF_ADDRESS  # type: ignore[arg-type]
-    of_proxy = [Known("10.0.0.1", strangers=False) for _ in range(MOST)]
-    assert sum(there.admit(one) for one in of_proxy) == MOST - MOST_OF_ADDRESS  # type: ignore[arg-type]
+    of_one = [Known("192.0.2.1", unauthenticated=False) for _ in range(MAX_CONNECTIONS)]
+    assert sum(there.admit(one) for one in of_one) == MAX_PER_ADDRESS  # type: ignore[arg-type]
+    of_proxy = [Known("10.0.0.1", unauthenticated=False) for _ in range(MAX_CONNECTIONS)]
+    assert sum(there.admit(one) for one in of_proxy) == MAX_CONNECTIONS - MAX_PER_ADDRESS  # type: ignore[arg-type]
     for one in [*of_one, *of_proxy]:
         there.forget(one)  # type: ignore[arg-type]
-    of_proxy = [Known("10.0.0.1", strangers=True) for _ in range(MOST)]
+    of_proxy = [Known("10.0.0.1", unauthenticated=True) for _ in range(MAX_CONNECTIONS)]
     assert all(there.admit(one) for one in of_proxy)  # type: ignore[arg-type]
-    assert there.admit(Known("192.0.2.1", strangers=True))  # type: ignore[arg-type]
-    assert [one.aborted for one in of_proxy] == [True] + [False] * (MOST - 1)
+    assert there.admit(Known("192.0.2.1", unauthenticated=True))  # type: ignore[arg-type]
+    assert [one.aborted for one in of_proxy] == [True] + [False] * (MAX_CONNECTIONS - 1)
 
 
 def test_who_opens_many_connections_at_once_has_time_to_show_a_token() -> None:
     now = [1000.0]
     there = Connections(clock=lambda: now[0])
-    burst = [Known("192.0.2.1", strangers=True) for _ in range(MOST_OF_ADDRESS)]
+    burst = [Known("192.0.2.1", unauthenticated=True) for _ in range(MAX_PER_ADDRESS)]
     assert all(there.admit(one) for one in burst)  # type: ignore[arg-type]
     assert not any(one.aborted for one in burst)
-    assert there.admit(Known("192.0.2.1", strangers=True))  # type: ignore[arg-type]
-    assert [one.aborted for one in burst] == [True] + [False] * (MOST_OF_ADDRESS - 1), "as many as one address may have"
-    for one in burst[MOST_STRANGERS_OF_ADDRESS + 1 :]:
+    assert there.admit(Known("192.0.2.1", unauthenticated=True))  # type: ignore[arg-type]
+    assert [one.aborted for one in burst] == [True] + [False] * (MAX_PER_ADDRESS - 1), "as many as one address may have"
+    for one in burst[MAX_UNAUTHENTICATED_PER_ADDRESS + 1 :]:
         there.forget(one)  # type: ignore[arg-type]
     now[0] += 2
-    assert there.admit(Known("192.0.2.1", strangers=True))  # type: ignore[arg-type]
+    assert there.admit(Known("192.0.2.1", unauthenticated=True))  # type: ignore[arg-type]
     assert [one.aborted for one in burst[:3]] == [True, True, False], "those that are left had their time"
 
 
@@ -167,6 +173,6 @@ def test_proxies_are_addresses_or_networks() -> None:
     proxies = Proxies(["10.0.0.5", "192.168.0.0/16", "2001:db8::/32"])
     assert all(one in proxies for one in ("10.0.0.5", "192.168.7.7", "2001:db8::1"))
     assert not any(one in proxies for one in ("10.0.0.6", "", "somewhere", "2001:db9::1"))
-    with pytest.raises(InvalidInput, match="--proxy is an address or a network"):
+    with pytest.raises(InvalidInput, match="--proxy must be an address or a network"):
         Proxies(["proxy.example.com"])
     assert connections.HEADERS_WITHIN <= 10

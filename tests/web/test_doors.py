@@ -1,4 +1,4 @@
-"""The doors: what comes in, who it is, and what stays outside, whatever lies behind."""
+"""The security middleware: which requests pass, as which principal, and which are refused."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ pytest.importorskip("starlette")
 from relet import InvalidInput
 from relet._core.redact import HIDDEN, redactor, without_passwords
 from relet._web import security
-from relet._web.auth import SESSION_FOR, Keys
+from relet._web.auth import SESSION_FOR, TokenAuth
 from relet._web.security import (
     HEADERS,
     LARGEST_BODY,
     LARGEST_SIGN_IN,
     LOCAL,
-    MOST_FAILURES,
+    MAX_FAILURES,
     SLOWED_BY,
     SecurityMiddleware,
 )
@@ -38,27 +38,27 @@ class Clock:
 
 
 async def inside(scope: Any, receive: Any, send: Any) -> None:
-    """Tells who is in, and repeats what was sent."""
+    """Responds with the principal and the length of the body."""
     if scope["path"].endswith("/breaks"):
         raise ValueError("a secret detail")
     body = b"" if scope["method"] == "GET" else (await receive())["body"]
-    text = f"{scope['relet.caller']} {scope['relet.form_token']} {len(body)}".encode()
+    text = f"{scope['relet.principal']} {scope['relet.form_token']} {len(body)}".encode()
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
     await send({"type": "http.response.body", "body": text})
 
 
 class Visitor:
-    """Somebody who speaks HTTP to the doors."""
+    """An HTTP client of the middleware."""
 
     def __init__(self, *, hosts: Iterable[str] = LOCAL, open_paths: Iterable[str] = (), root: str = "") -> None:
         self.clock = Clock()
-        self.keys = Keys(operate={"ada": OPERATE}, read=READ, clock=self.clock)
-        self.doors = SecurityMiddleware(inside, self.keys, hosts=hosts, open_paths=open_paths, clock=self.clock)
+        self.auth = TokenAuth(operate={"ada": OPERATE}, read=READ, clock=self.clock)
+        self.middleware = SecurityMiddleware(inside, self.auth, hosts=hosts, open_paths=open_paths, clock=self.clock)
         self.root = root
 
     def ask(self, method: str = "GET", path: str = "/", **options: Any) -> httpx.Response:
         async def asked() -> httpx.Response:
-            transport = httpx.ASGITransport(self.doors, root_path=self.root)
+            transport = httpx.ASGITransport(self.middleware, root_path=self.root)
             base = options.pop("base", "http://localhost:8470")
             async with httpx.AsyncClient(transport=transport, base_url=base) as client:
                 return await client.request(method, self.root + path, **options)
@@ -87,8 +87,8 @@ def test_who_has_no_token_stays_outside(visitor: Visitor) -> None:
         answer = visitor.ask(headers=headers)
         assert (answer.status_code, answer.headers["content-type"]) == (401, "application/problem+json")
         assert answer.headers["www-authenticate"].startswith("Bearer")
-    assert "Caller(name='ada', role='operate'" in visitor.ask(headers=bearer()).text
-    assert "Caller(name='read', role='read'" in visitor.ask(headers=bearer(READ)).text
+    assert "Principal(name='ada', role='operate'" in visitor.ask(headers=bearer()).text
+    assert "Principal(name='read', role='read'" in visitor.ask(headers=bearer(READ)).text
 
 
 def test_a_browser_without_a_session_is_asked_for_a_token(visitor: Visitor) -> None:
@@ -117,7 +117,7 @@ def test_a_session_that_was_tampered_with_is_none(visitor: Visitor) -> None:
     cookie, _ = visitor.come_in(READ)
     value = cookie["cookie"].partition("=")[2]
     expires, nonce, name, signature = value.split(".")
-    operator = visitor.keys.open_session(visitor.keys.by_token(OPERATE))  # type: ignore[arg-type]
+    operator = visitor.auth.open_session(visitor.auth.by_token(OPERATE))  # type: ignore[arg-type]
     forged = [
         f"{int(expires) + 1}.{nonce}.{name}.{signature}",
         f"{expires}.{nonce}.{operator.split('.')[2]}.{signature}",
@@ -128,8 +128,8 @@ def test_a_session_that_was_tampered_with_is_none(visitor: Visitor) -> None:
         "ä.b.c.d",
     ]
     for one in forged:
-        assert visitor.keys.by_session(one) is None
-    another = Keys(operate={"ada": "n" * 32}, read=READ, clock=visitor.clock)
+        assert visitor.auth.by_session(one) is None
+    another = TokenAuth(operate={"ada": "n" * 32}, read=READ, clock=visitor.clock)
     assert another.by_session(operator) is None, "a token that is changed takes its sessions with it"
     assert another.by_session(value) is not None
 
@@ -142,10 +142,10 @@ def test_signing_in_leads_nowhere_else(visitor: Visitor, to: str) -> None:
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
 
 
-def test_a_wrong_token_is_told_so_and_too_many_have_to_wait(visitor: Visitor) -> None:
-    for number in range(MOST_FAILURES):
+def test_a_wrong_token_is_reported_and_too_many_have_to_wait(visitor: Visitor) -> None:
+    for number in range(MAX_FAILURES):
         answer = visitor.ask("POST", "/login", data={"token": f"wrong {number}"}, headers=PAGE)
-        assert (answer.status_code, "none of the tokens" in answer.text) == (401, True)
+        assert (answer.status_code, "Invalid token" in answer.text) == (401, True)
     for answer in (visitor.ask("POST", "/login", data={"token": "wrong"}), visitor.ask(headers=bearer("wrong"))):
         assert (answer.status_code, answer.headers["retry-after"]) == (429, "60")
     visitor.clock.now += 61
@@ -161,19 +161,19 @@ def test_wrong_tokens_are_slowed_down_and_a_right_one_of_the_same_address_is_let
         slept.append(seconds)
 
     monkeypatch.setattr(security.asyncio, "sleep", sleep)
-    for number in range(3 * MOST_FAILURES):
+    for number in range(3 * MAX_FAILURES):
         visitor.ask(headers=bearer(f"a guess {number}"))
-    assert slept == [SLOWED_BY] * (2 * MOST_FAILURES)
+    assert slept == [SLOWED_BY] * (2 * MAX_FAILURES)
     assert visitor.ask(headers=bearer()).status_code == 200
     assert visitor.ask("POST", "/login", data={"token": READ}).status_code == 303
-    assert len(slept) == 2 * MOST_FAILURES
+    assert len(slept) == 2 * MAX_FAILURES
 
 
 def test_a_program_that_goes_on_with_an_old_token_slows_down_no_mistake_of_others(visitor: Visitor) -> None:
-    """Behind a proxy everybody may come from one address. The same token again is no new guess."""
-    for _ in range(3 * MOST_FAILURES):
+    """Behind a proxy all users may share one address. Repeats of one wrong token count once."""
+    for _ in range(3 * MAX_FAILURES):
         assert visitor.ask(headers=bearer("an-old-token-of-a-scraper")).status_code == 401
-    for number in range(MOST_FAILURES - 1):
+    for number in range(MAX_FAILURES - 1):
         assert visitor.ask(headers=bearer(f"a guess {number}")).status_code == 401
     assert visitor.ask(headers=bearer("one more guess")).status_code == 429
 
@@ -242,7 +242,7 @@ def test_signing_out_ends_the_session_in_the_browser(visitor: Visitor) -> None:
     assert (answer.status_code, "Max-Age=0" in answer.headers["set-cookie"]) == (303, True)
 
 
-def test_a_sign_in_is_small_and_comes_at_once_or_is_given_up(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sign_in_is_small_and_comes_at_once_or_is_refused(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
     async def chunks() -> Any:
         for _ in range(5):
             yield b"x" * (LARGEST_SIGN_IN // 4)
@@ -289,17 +289,17 @@ def test_every_answer_keeps_browsers_from_mischief(visitor: Visitor) -> None:
             assert answer.headers[name] == value
 
 
-def test_what_goes_wrong_inside_is_told_to_the_log_and_not_to_the_world(
+def test_internal_errors_go_to_the_log_and_not_to_the_response(
     visitor: Visitor, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer = visitor.ask(path="/breaks", headers=bearer())
     assert "secret" not in answer.text
-    number = answer.json()["detail"].split()[-1]
+    number = answer.json()["detail"].split()[-1].rstrip(".")
     assert number in caplog.text
     assert "a secret detail" in caplog.text
 
 
-def test_mounted_elsewhere_everything_stays_below_that_place() -> None:
+def test_mounted_elsewhere_everything_stays_below_the_mount_point() -> None:
     visitor = Visitor(root="/queue")
     answer = visitor.ask(path="/jobs", headers=PAGE)
     assert 'action="/queue/login"' in answer.text
@@ -315,18 +315,18 @@ def test_an_open_path_is_open_and_the_others_are_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tokens", "said"),
+    ("tokens", "message"),
     [
-        ({}, "a token is needed"),
+        ({}, "A token is required"),
         ({"operate": "short"}, "too short"),
-        ({"operate": {"": "x" * 20}}, "a token's name"),
-        ({"operate": OPERATE, "read": OPERATE}, "each token one name"),
-        ({"operate": {"ada": OPERATE}, "read": {"ada": READ}}, "each name has one token"),
+        ({"operate": {"": "x" * 20}}, "A token's name"),
+        ({"operate": OPERATE, "read": OPERATE}, "must be unique"),
+        ({"operate": {"ada": OPERATE}, "read": {"ada": READ}}, "must be unique"),
     ],
 )
-def test_tokens_that_protect_nothing_are_refused(tokens: Any, said: str) -> None:
-    with pytest.raises(InvalidInput, match=said):
-        Keys(**tokens)
+def test_tokens_that_protect_nothing_are_refused(tokens: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        TokenAuth(**tokens)
 
 
 def test_values_of_secret_keys_are_hidden_wherever_they_stand() -> None:

@@ -1,4 +1,4 @@
-"""What strangers, slow senders and odd senders meet at the doors."""
+"""The security middleware against unauthenticated, slow and malformed requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytest.importorskip("starlette")
 
 from relet._core.redact import HIDDEN, redactor
 from relet._web import security
-from relet._web.security import LARGEST_BODY, MOST_ADDRESSES, MOST_FAILURES, Failures
+from relet._web.security import LARGEST_BODY, MAX_ADDRESSES, MAX_FAILURES, Failures
 from tests.web.test_doors import OPERATE, PAGE, Visitor, bearer
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
@@ -42,7 +42,7 @@ def test_a_body_is_bounded_whatever_the_method(visitor: Visitor) -> None:
     assert visitor.ask("GET", headers=bearer(), content=endless()).status_code == 413
 
 
-def test_a_body_that_drips_in_is_given_up(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_that_drips_in_is_refused(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(security, "BODY_WITHIN", 0.05)
 
     began = time.monotonic()
@@ -57,9 +57,9 @@ def test_a_body_that_drips_in_is_given_up(visitor: Visitor, monkeypatch: pytest.
         async def send(message: Any) -> None:
             sent.append(message)
 
-        given = {"host": "localhost", **bearer()}
-        headers = [(name.encode(), value.encode()) for name, value in given.items()]
-        await visitor.doors({"type": "http", "method": "POST", "path": "/", "headers": headers}, receive, send)
+        pairs = {"host": "localhost", **bearer()}.items()
+        headers = [(name.encode(), value.encode()) for name, value in pairs]
+        await visitor.middleware({"type": "http", "method": "POST", "path": "/", "headers": headers}, receive, send)
         return sent
 
     assert asyncio.run(ask())[0]["status"] == 400
@@ -68,14 +68,14 @@ def test_a_body_that_drips_in_is_given_up(visitor: Visitor, monkeypatch: pytest.
 
 def test_many_addresses_cost_no_more_than_few() -> None:
     failures = Failures(lambda: 1000.0)
-    for number in range(3 * MOST_ADDRESSES):
+    for number in range(3 * MAX_ADDRESSES):
         failures.add(f"address {number}", "wrong")
-    assert len(failures._seen) == MOST_ADDRESSES
-    for number in range(3 * MOST_FAILURES):
+    assert len(failures._seen) == MAX_ADDRESSES
+    for number in range(3 * MAX_FAILURES):
         failures.add("one", f"wrong {number}")
-    assert len(failures._seen["one"]) == MOST_FAILURES
+    assert len(failures._seen["one"]) == MAX_FAILURES
     assert failures.too_many("one")
-    assert not failures.too_many(f"address {3 * MOST_ADDRESSES - 1}")
+    assert not failures.too_many(f"address {3 * MAX_ADDRESSES - 1}")
 
 
 def test_addresses_are_forgotten_after_a_minute_and_networks_count_as_one() -> None:
@@ -106,7 +106,7 @@ def test_a_session_is_found_wherever_its_cookie_stands(visitor: Visitor) -> None
         assert visitor.ask(headers=headers).status_code == 200, headers
 
 
-def test_what_only_begins_like_the_place_of_the_mount_is_outside_of_it() -> None:
+def test_a_path_that_only_begins_like_the_mount_point_is_outside_of_it() -> None:
     visitor = Visitor(root="/queue", open_paths=["/health"])
     scope = {"path": "/queue/health", "root_path": "/queue"}
     assert security.path_of(scope) == "/health"
@@ -125,9 +125,9 @@ def test_a_secret_is_hidden_however_its_key_is_written() -> None:
     assert redact(r'{"a": "\ud800", "token": 1}') == HIDDEN
     assert redact('{"a": "caf\u00e9 :// @"}') == '{"a": "caf\u00e9 :// @"}'
     inner = r'{"body": "{\"user\": \"ada\", \"list\": [\"{\\\"api_key\\\": \\\"canary\\\"}\"], \"pwd\": \"canary\"}"}'
-    shown = redact(inner)
-    assert "canary" not in shown, "a text may be JSON itself"
-    assert json.loads(json.loads(shown)["body"]) == {
+    redacted = redact(inner)
+    assert "canary" not in redacted, "a text may be JSON itself"
+    assert json.loads(json.loads(redacted)["body"]) == {
         "user": "ada",
         "list": [f'{{"api_key": "{HIDDEN}"}}'],
         "pwd": HIDDEN,

@@ -29,16 +29,16 @@ def of_class(root: ElementTree.Element, word: str) -> list[ElementTree.Element]:
 
 
 @pytest.mark.parametrize(
-    ("most", "rounded"),
+    ("value", "rounded"),
     [(0, 1), (0.9, 1), (1.0, 1), (1.3, 1.6), (7, 8), (99, 100), (101, 120), (2500, 3000), (0.013, 0.016)],
 )
-def test_the_top_of_a_chart_is_a_round_number(most: float, rounded: float) -> None:
-    assert charts.round_up(most) == pytest.approx(rounded)
+def test_the_top_of_a_chart_is_a_round_number(value: float, rounded: float) -> None:
+    assert charts.round_up(value) == pytest.approx(rounded)
 
 
 @given(st.floats(min_value=1e-9, max_value=1e15))
-def test_the_top_of_a_chart_is_never_below_what_it_shows_nor_far_above(most: float) -> None:
-    assert most <= charts.round_up(most) * 1.000001 <= most * 2.1
+def test_the_top_of_a_chart_is_never_below_what_it_shows_nor_far_above(value: float) -> None:
+    assert value <= charts.round_up(value) * 1.000001 <= value * 2.1
 
 
 def test_bars_are_stacked_and_reach_as_high_as_their_sum() -> None:
@@ -88,8 +88,8 @@ RUNS = (
 
 def test_time_never_runs_backwards_on_a_scale() -> None:
     scale = timeline.scale_of(Life(90.0, 95.0, 210.0, RUNS))
-    places = [scale(float(moment)) for moment in range(90, 240)]
-    assert places == sorted(places)
+    positions = [scale(float(moment)) for moment in range(90, 240)]
+    assert positions == sorted(positions)
     assert (scale(90.0), scale(235.0)) == (0.0, pytest.approx(1.0))
 
 
@@ -104,7 +104,7 @@ def test_attempts_are_to_scale_and_long_idle_times_are_cut_short() -> None:
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=12), st.floats(0, 1e6))
-def test_every_moment_has_a_place_on_a_scale(moments: list[float], moment: float) -> None:
+def test_every_moment_has_a_position_on_a_scale(moments: list[float], moment: float) -> None:
     spans = [(moments[0], moments[0] + 5.0)]
     assert 0.0 <= Scale(moments, spans)(moment) <= 1.0
 
@@ -118,7 +118,7 @@ def test_every_attempt_is_a_bar_in_a_lane_of_its_own() -> None:
     assert heights == sorted(set(heights))
 
 
-def test_of_a_lost_attempt_is_hatched_what_nobody_knows() -> None:
+def test_the_unknown_end_of_a_lost_attempt_is_hatched() -> None:
     root = parse(timeline.draw(Life(90.0, 95.0, 210.0, RUNS)))
     (known,), (unknown,) = of_class(root, "bar-lost"), of_class(root, "hatched")
     scale = timeline.scale_of(Life(90.0, 95.0, 210.0, RUNS))
@@ -146,7 +146,7 @@ def test_a_job_that_was_never_claimed_is_drawn_too() -> None:
 def test_of_very_many_attempts_the_latest_are_drawn() -> None:
     runs = [Execution(n, n, "w", 10.0 * n, 10.0 * n + 5, "retried") for n in range(1, 200)]
     root = parse(timeline.draw(Life(0.0, 0.0, 3000.0, runs, ended=2000.0)))
-    assert len(of_class(root, "lane")) == 1 + timeline.MOST_RUNS
+    assert len(of_class(root, "lane")) == 1 + timeline.MAX_RUNS
     assert "159 earlier attempts are not drawn" in "".join(root.itertext())
     assert "waited" not in "".join(root.itertext()), "the first that is drawn is not the first that there was"
 
@@ -168,29 +168,29 @@ def test_a_node_stands_right_of_what_it_waits_for() -> None:
     edges = [Edge("a", "b", "chain"), Edge("x", "a", "waits"), Edge("y", "b", "waits"), Edge("z", "y", "waits")]
     plan = graph.layout(nodes, edges)
     for edge in edges:
-        assert plan.places[edge.before][0] < plan.places[edge.after][0]
-    assert plan.places["a"][1] == plan.places["b"][1] == 0
-    assert all(plan.places[id][1] > 0 for id in "xyz")
+        assert plan.positions[edge.before][0] < plan.positions[edge.after][0]
+    assert plan.positions["a"][1] == plan.positions["b"][1] == 0
+    assert all(plan.positions[id][1] > 0 for id in "xyz")
 
 
-def test_no_two_nodes_stand_in_one_place() -> None:
+def test_no_two_nodes_share_a_position() -> None:
     nodes = [node(str(number), main=number < 5) for number in range(60)]
     edges = [Edge(str(n), str(n + 1), "chain") for n in range(4)] + [
         Edge(str(n), str(n % 5), "waits") for n in range(5, 60)
     ]
     plan = graph.layout(nodes, edges)
-    assert len(set(plan.places.values())) == 60
+    assert len(set(plan.positions.values())) == 60
 
 
 def test_a_circle_does_not_hang_the_layout() -> None:
     nodes = [node("a"), node("b"), node("c")]
     plan = graph.layout(nodes, [Edge("a", "b", "waits"), Edge("b", "c", "waits"), Edge("c", "a", "waits")])
-    assert len(plan.places) == 3
+    assert len(plan.positions) == 3
 
 
 def test_a_graph_ends_at_its_limit_and_links_to_every_node_drawn() -> None:
-    nodes = [node(f"n{number}") for number in range(graph.MOST + 50)]
-    edges = [Edge(f"n{number}", f"n{number + 1}", "chain") for number in range(graph.MOST + 49)]
+    nodes = [node(f"n{number}") for number in range(graph.MAX_NODES + 50)]
+    edges = [Edge(f"n{number}", f"n{number + 1}", "chain") for number in range(graph.MAX_NODES + 49)]
     root = parse(graph.draw(nodes, edges, "many"))
     links = [one.attrib["href"] for one in root.iter() if one.tag == "a"]
-    assert links == [f"/jobs/n{number}" for number in range(graph.MOST)]
+    assert links == [f"/jobs/n{number}" for number in range(graph.MAX_NODES)]

@@ -1,4 +1,4 @@
-"""The guide to the API is true: each of its requests is sent as written, one after the other, and does what it says."""
+"""The guide to the API is correct: its requests are sent as written, in order, and do what it says."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def request_of(command: str) -> Request:
     for name, value in VARIABLES.items():
         command = command.replace(name, value)
     words = shlex.split(command, comments=True)[1:]
-    given: dict[str, str] = {}
+    options: dict[str, str] = {}
     urls = []
     while words:
         word = words.pop(0)
         if word in ("-H", "-X", "--json"):
-            given[word] = words.pop(0)
+            options[word] = words.pop(0)
         else:
             urls.append(word)
     (url,) = urls
-    method = given.get("-X", "POST" if "--json" in given else "GET")
-    return Request(method, url, given.get("--json"), int(status[1]) if status else 0)
+    method = options.get("-X", "POST" if "--json" in options else "GET")
+    return Request(method, url, options.get("--json"), int(status[1]) if status else 0)
 
 
 @pytest.fixture
@@ -82,5 +82,5 @@ def test_every_request_of_the_guide_is_answered_as_it_says(web: Any) -> None:
     for request, answer in zip(requests(), answers, strict=True):
         good = answer.status_code == request.status if request.status else answer.status_code < 300
         assert good, f"{request}: {answer.status_code} {answer.text}"
-    (shown,) = re.findall(r"(?ms)^```json\n(.*?)^```$", GUIDE.read_text())
-    assert json.loads(shown) == next(answer.json() for answer in answers if answer.status_code == 422)
+    (example,) = re.findall(r"(?ms)^```json\n(.*?)^```$", GUIDE.read_text())
+    assert json.loads(example) == next(answer.json() for answer in answers if answer.status_code == 422)

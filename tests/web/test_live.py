@@ -1,4 +1,4 @@
-"""Live views: what is sent, to whom, how often, and what a store that does not answer does to it."""
+"""Live views: their events, their limits, and their behaviour while the store does not answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytest.importorskip("starlette")
 
 from relet import App
 from relet._web import create_app, endpoints, sse
-from relet._web.auth import Keys
+from relet._web.auth import TokenAuth
 from relet._web.problems import Refusal
 from relet._web.security import SecurityMiddleware
 from relet._web.sse import Live
@@ -32,7 +32,7 @@ def app() -> Iterator[App]:
 
 
 class Stream:
-    """Somebody who looks at a page live, and leaves as soon as it was seen."""
+    """A client that opens a live page and disconnects after the first event."""
 
     def __init__(self, web: SecurityMiddleware, headers: list[tuple[bytes, bytes]] = BEARER) -> None:
         self.web, self.headers = web, headers
@@ -70,7 +70,7 @@ def test_a_page_and_its_live_view_are_of_the_same_target(app: App) -> None:
     name = "100% of #7?"
     app.client.enqueue(charge.using(target=name).draft())
 
-    async def look() -> None:
+    async def run() -> None:
         stream = Stream(create_app(app, operate=TOKEN))
         _, page = await stream.ask(f"/targets/{name}")
         address = page.split('data-live="')[1].split('"')[0].replace("&amp;", "&")
@@ -79,7 +79,7 @@ def test_a_page_and_its_live_view_are_of_the_same_target(app: App) -> None:
         assert f"Target {name}" in events
         assert "charge" in events
 
-    asyncio.run(look())
+    asyncio.run(run())
 
 
 def test_what_an_endpoint_answers_live_is_still_json(app: App) -> None:
@@ -89,36 +89,36 @@ def test_what_an_endpoint_answers_live_is_still_json(app: App) -> None:
     text = "a\u2028b\x85c\u2029d\x1ee"
     job = app.client.enqueue(charge.draft(text))
 
-    async def look() -> str:
+    async def run() -> str:
         return (await Stream(create_app(app, operate=TOKEN)).ask("/live", f"/api/jobs/{job.id}"))[1]
 
-    (event,) = [part for part in asyncio.run(look()).split("\n\n") if part.startswith("event:")]
+    (event,) = [part for part in asyncio.run(run()).split("\n\n") if part.startswith("event:")]
     lines = [line.removeprefix("data: ") for line in event.split("\n") if line.startswith("data: ")]
     assert json.loads("\n".join(lines))["payload"]["text"] == text
 
 
 def test_what_is_no_address_is_refused(app: App) -> None:
-    async def look(page: str, method: str = "GET") -> tuple[int, str]:
+    async def run(page: str, method: str = "GET") -> tuple[int, str]:
         return await Stream(create_app(app, operate=TOKEN)).ask("/live", page, method)
 
-    assert asyncio.run(look("http://["))[0] == 400
-    assert asyncio.run(look("/live"))[0] == 404
-    assert asyncio.run(look("/", "HEAD")) == (200, "")
+    assert asyncio.run(run("http://["))[0] == 400
+    assert asyncio.run(run("/live"))[0] == 404
+    assert asyncio.run(run("/", "HEAD")) == (200, "")
 
 
-def test_a_store_that_was_slow_once_is_looked_at_again_before_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "AT_MOST_EVERY", 0.01)
-    monkeypatch.setattr(sse, "AT_LEAST_EVERY", 0.2)
+def test_a_store_that_was_slow_once_is_read_again_before_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sse, "MIN_INTERVAL", 0.01)
+    monkeypatch.setattr(sse, "MAX_INTERVAL", 0.2)
     slow = [True]
 
-    async def look() -> str:
+    async def run() -> str:
         if slow.pop() if slow else False:
             await asyncio.sleep(0.5)  # then it would rest for 12 seconds
             raise TimeoutError
         return "seen"
 
     async def first() -> str:
-        async for event in Live().stream("ada", "key", look, "main"):
+        async for event in Live().stream("ada", "key", run, "main"):
             if event.startswith("event"):
                 return event
         raise AssertionError
@@ -126,7 +126,7 @@ def test_a_store_that_was_slow_once_is_looked_at_again_before_long(monkeypatch: 
     assert "seen" in asyncio.run(asyncio.wait_for(first(), 5))
 
 
-def test_calls_that_nobody_waits_for_any_more_still_take_their_room(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_abandoned_calls_still_occupy_their_slot(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoints, "TIME_LIMIT", 0.1)
     stuck, running = threading.Event(), []
 
@@ -135,26 +135,26 @@ def test_calls_that_nobody_waits_for_any_more_still_take_their_room(app: App, mo
         stuck.wait(20)
 
     async def ask() -> None:
-        place = endpoints.Site(app, None, (), Keys(operate="o" * 32))
+        web = endpoints.Endpoints(app, None, (), TokenAuth(operate="o" * 32))
         for _ in range(3):
-            refused = await asyncio.gather(*[place.call("operate", work) for _ in range(5)], return_exceptions=True)
+            refused = await asyncio.gather(*[web.call("operate", work) for _ in range(5)], return_exceptions=True)
             assert all(isinstance(one, Refusal) for one in refused)
-        assert len(running) == endpoints.AT_ONCE
+        assert len(running) == endpoints.MAX_CONCURRENT
         stuck.set()
-        while len(running) < 2 * endpoints.AT_ONCE:  # and there is room again
-            await asyncio.gather(place.call("operate", work), return_exceptions=True)
+        while len(running) < 2 * endpoints.MAX_CONCURRENT:  # and there is room again
+            await asyncio.gather(web.call("operate", work), return_exceptions=True)
 
     asyncio.run(asyncio.wait_for(ask(), 20))
 
 
-def test_however_much_readers_ask_for_there_is_a_place_for_who_may_act(app: App) -> None:
+def test_however_much_readers_ask_for_there_is_a_slot_for_operators(app: App) -> None:
     stuck = threading.Event()
 
     async def ask() -> None:
-        place = endpoints.Site(app, None, (), Keys(operate="o" * 32))
-        readers = [asyncio.create_task(place.call("read", stuck.wait, 60)) for _ in range(3 * endpoints.AT_ONCE)]
+        web = endpoints.Endpoints(app, None, (), TokenAuth(operate="o" * 32))
+        readers = [asyncio.create_task(web.call("read", stuck.wait, 60)) for _ in range(3 * endpoints.MAX_CONCURRENT)]
         await asyncio.sleep(0)
-        assert await place.call("operate", lambda: "acted") == "acted"
+        assert await web.call("operate", lambda: "acted") == "acted"
         stuck.set()
         assert all(await asyncio.gather(*readers))
 
@@ -162,7 +162,7 @@ def test_however_much_readers_ask_for_there_is_a_place_for_who_may_act(app: App)
 
 
 def test_no_more_streams_than_there_may_be_from_the_first_on(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "MOST_STREAMS", 3)
+    monkeypatch.setattr(sse, "MAX_STREAMS", 3)
 
     async def open_many() -> list[int]:
         web = create_app(app, operate=TOKEN)

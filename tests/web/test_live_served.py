@@ -1,4 +1,4 @@
-"""Live views: what has changed is sent, to everybody who looks, and no more than it is worth is spent on it."""
+"""Live views: changes are sent to every open page, at a bounded cost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import uvicorn
 
 from relet import App
 from relet._web import create_app
-from relet._web.sse import MOST_OF_ONE, MOST_STREAMS, SHARE, Live, TooMany
+from relet._web.sse import MAX_STREAMS, MAX_STREAMS_PER_TOKEN, SHARE, Live, TooMany
 from tests.test_cli_web import free_port
 
 OPERATE, READ = "o" * 32, "r" * 32
@@ -81,7 +81,7 @@ def test_a_page_and_an_answer_are_sent_again_when_something_has_changed(app: App
             app.client.delete(job)
 
 
-def test_what_cannot_be_looked_at_is_refused(url: str) -> None:
+def test_what_has_no_live_view_is_refused(url: str) -> None:
     for page, status in {
         "/nothing": 404,
         "/confirm/cancel": 404,
@@ -94,17 +94,17 @@ def test_what_cannot_be_looked_at_is_refused(url: str) -> None:
     assert httpx.get(f"{url}/live", params={"page": "/jobs"}).status_code == 401
 
 
-def test_however_many_look_at_one_view_it_is_made_once_and_rarely() -> None:
+def test_however_many_streams_share_a_view_it_is_rendered_once_and_rarely() -> None:
     made: list[float] = []
 
-    async def look() -> str:
+    async def render() -> str:
         made.append(time.monotonic())
         await asyncio.sleep(0.05)  # so long it takes
         return f"view {len(made)}"
 
     async def read(live: Live) -> list[str]:
         found = []
-        async for event in live.stream("ada", "the same", look, "main"):
+        async for event in live.stream("ada", "the same", render, "main"):
             if event.startswith("event"):
                 found.append(event)
             if len(found) == 2:
@@ -122,24 +122,24 @@ def test_however_many_look_at_one_view_it_is_made_once_and_rarely() -> None:
 
 
 def test_nothing_is_left_of_those_who_have_gone_and_too_many_are_refused() -> None:
-    async def look() -> str:
+    async def render() -> str:
         return "view"
 
     async def crowd() -> None:
         live = Live()
-        people = [f"person {n}" for n in range(MOST_STREAMS // MOST_OF_ONE)]
+        people = [f"person {n}" for n in range(MAX_STREAMS // MAX_STREAMS_PER_TOKEN)]
         streams: list[Any] = []
         for who in people:
-            for n in range(MOST_OF_ONE):
-                streams.append(live.stream(who, f"view {n}", look, "main"))
+            for n in range(MAX_STREAMS_PER_TOKEN):
+                streams.append(live.stream(who, f"view {n}", render, "main"))
                 assert await anext(streams[-1]) == "retry: 3000\n\n"
             with pytest.raises(TooMany):
-                live.stream(who, "one more", look, "main")
+                live.stream(who, "one more", render, "main")
         with pytest.raises(TooMany):
-            live.stream("somebody else", "one more", look, "main")
+            live.stream("another token", "one more", render, "main")
         for stream in streams:
             await stream.aclose()
-        assert live._watched == {}
-        assert await anext(live.stream("ada", "one more", look, "main")) == "retry: 3000\n\n"
+        assert live._views == {}
+        assert await anext(live.stream("ada", "one more", render, "main")) == "retry: 3000\n\n"
 
     asyncio.run(crowd())

@@ -50,9 +50,7 @@ def in_django(ours: Any) -> Any:
 
 
 @pytest.mark.parametrize("mount", [in_fastapi, in_starlette, in_django])
-def test_the_dashboard_and_the_api_work_below_the_place_where_they_are_mounted(
-    mount: Callable[[Any], Any], tmp_path: Path
-) -> None:
+def test_the_dashboard_and_the_api_work_below_their_mount_point(mount: Callable[[Any], Any], tmp_path: Path) -> None:
     app = App(f"sqlite:///{tmp_path / 'jobs.db'}")
 
     @app.task

@@ -16,7 +16,7 @@ pytest.importorskip("starlette")
 from relet import App
 from relet._store.flows import web_sessions
 from relet._web import create_app, sse
-from relet._web.auth import Caller, Keys
+from relet._web.auth import Principal, TokenAuth
 from relet.errors import StoreUnavailable
 from tests.clocks import at
 from tests.homes import Home, _any_schema, app, home  # noqa: F401
@@ -95,7 +95,7 @@ def test_a_live_page_ends_with_its_session(app: App, monkeypatch: pytest.MonkeyP
     asyncio.run(go())
 
 
-def test_signing_out_that_cannot_be_stored_is_not_said_to_be_done(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_signing_out_that_cannot_be_stored_is_not_reported_as_done(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     async def go() -> None:
         web = create_app(app, operate=TOKEN)
         cookie = await signed_in(web)
@@ -125,12 +125,12 @@ def test_ended_sessions_are_forgotten_when_they_would_be_over_in_any_case(app: A
 
 
 def test_what_is_stored_of_a_session_opens_nothing() -> None:
-    keys = Keys(operate=TOKEN, clock=lambda: 1000.0)
-    value = keys.open_session(Caller("operate", "operate"))
-    caller = keys.by_session(value)
-    assert caller is not None
-    assert caller.session is not None
-    mark, seconds = keys.ending(caller.session)
+    auth = TokenAuth(operate=TOKEN, clock=lambda: 1000.0)
+    value = auth.open_session(Principal("operate", "operate"))
+    principal = auth.by_session(value)
+    assert principal is not None
+    assert principal.session is not None
+    mark, seconds = auth.ending(principal.session)
     assert re.fullmatch("[0-9a-f]{64}", mark)
-    assert keys.by_session(mark) is None
+    assert auth.by_session(mark) is None
     assert seconds > 12 * 3600, "however wrong the clock of the store may be"

@@ -14,7 +14,7 @@ import pytest
 
 from relet import App
 from relet._core.worker import WorkerFacts
-from relet._store.flows import inspect as looks
+from relet._store.flows import inspect as inspection
 from relet._store.flows import stats, worker_reports
 from relet._store.flows.stats import Count
 from relet._tasks.task import new_id
@@ -103,7 +103,7 @@ def test_nothing_is_inline_that_the_policy_forbids(documents: dict[str, Reader])
                 assert (attributes["src"] or "").startswith("/queue/static/")
 
 
-def test_a_hostile_store_is_shown_as_text(hostile_shop: App) -> None:
+def test_a_hostile_store_is_rendered_as_text(hostile_shop: App) -> None:
     seen = 0
     for path, address, params in walk(hostile_shop):
         if "enqueue" in address:
@@ -120,7 +120,7 @@ def test_a_hostile_store_is_shown_as_text(hostile_shop: App) -> None:
     assert seen > 40
 
 
-def test_a_hostile_text_is_shown_to_the_letter(hostile_shop: App) -> None:
+def test_a_hostile_text_is_rendered_to_the_letter(hostile_shop: App) -> None:
     job = hostile_shop.client.jobs(state="failed", limit=1).jobs[0]
     text = "".join(read(ask(hostile_shop, "/jobs/{id}", "/", {"id": job.id})[1]).text)
     assert job.error is not None
@@ -139,7 +139,7 @@ def _is_harmless(reader: Reader, address: str) -> None:
     assert len(scripts) == 1, address
 
 
-def test_a_hostile_text_in_the_url_is_shown_as_text(shop: App) -> None:
+def test_a_hostile_text_in_the_url_is_rendered_as_text(shop: App) -> None:
     attack = "%3Cscript%3Ealert(1)%3C/script%3E%22%20onfocus=x"
     for address in (
         f"/jobs?task={attack}",
@@ -180,8 +180,8 @@ def test_all_links_begin_with_the_root(documents: dict[str, Reader]) -> None:
     for address, reader in documents.items():
         for tag, attributes in reader.elements:
             for name in ("href", "action", "src", "data-live", "data-root"):
-                given = attributes.get(name)
-                assert not given or given.startswith(("/queue", "#")), (address, tag, given)
+                value = attributes.get(name)
+                assert not value or value.startswith(("/queue", "#")), (address, tag, value)
 
 
 def test_live_pages_are_sent_what_is_inside_of_main(shop: App) -> None:
@@ -205,7 +205,7 @@ def test_what_live_pages_are_sent_is_the_same_while_nothing_happens(shop: App, p
     assert sent[0] == sent[1]
 
 
-def test_payloads_and_results_are_redacted_before_they_are_shown(shop: App) -> None:
+def test_payloads_and_results_are_redacted_before_they_are_rendered(shop: App) -> None:
     job = shop.client.jobs(task="charge", state="succeeded", limit=1).jobs[0]
     _, document = ask(shop, "/jobs/{id}", "/", {"id": job.id}, redact=lambda text: '{"account": "hidden"}')
     assert "hidden" in document
@@ -234,14 +234,14 @@ def test_a_search_that_has_not_come_to_an_end_says_how_far_it_came(shop: App, mo
     assert "before=" in document
 
 
-def test_what_there_is_no_room_for_is_said_and_not_left_out(empty: App) -> None:
+def test_a_page_names_what_it_has_no_room_for(empty: App) -> None:
     facts = WorkerFacts("w:1:a", "w", 1, tuple(f"queue-{n}" for n in range(30)), 4, ("charge",), 30.0, "1")
     empty._store().run(worker_reports.report, new_id(), facts, 0, False, [Count("mail", "succeeded", 12_345_678)])
     assert "and 18 more" in ask(empty, "/workers")[1]
     assert '<strong title="12,345,678">12.3M</strong>' in ask(empty, "/")[1]
 
 
-def test_a_paused_job_at_the_head_of_a_line_is_shown_with_what_to_do(empty: App) -> None:
+def test_a_paused_job_at_the_head_of_a_line_is_listed_with_what_to_do(empty: App) -> None:
     first, second = (empty.tasks["sync_stock"].using(target="x").enqueue() for _ in range(2))
     empty.client.pause(first)
     page = ask(empty, "/targets", "/targets?name=x")[1]
@@ -260,8 +260,8 @@ def test_what_is_done_to_all_of_a_group_is_not_done_to_others(empty: App) -> Non
         (job,) = claim(empty, queue="reports")
         fail(empty, job, error)
     rows = ask(empty, "/failures")[1].split("<tr>")[2:]
-    shown = {re.search(r"\w+Error: [\w …]*", row)[0]: "Cancel all" in row for row in rows}  # type: ignore[index]
-    assert shown == {"TimeoutError: … s": False, "TimeoutError: no route to db": True, "ValueError: …": True}
+    can_cancel = {re.search(r"\w+Error: [\w …]*", row)[0]: "Cancel all" in row for row in rows}  # type: ignore[index]
+    assert can_cancel == {"TimeoutError: … s": False, "TimeoutError: no route to db": True, "ValueError: …": True}
 
 
 def test_a_schedule_tells_its_next_ticks(shop: App) -> None:
@@ -274,7 +274,7 @@ def test_a_schedule_tells_its_next_ticks(shop: App) -> None:
     assert upcoming(msgspec.structs.replace(info, timezone="Nowhere/Land")) == ticks[:1]
 
 
-def test_who_is_outside_is_told_so_in_safe_words() -> None:
+def test_a_refused_request_gets_a_page_of_escaped_text() -> None:
     attack = '"><script>alert(1)</script>'
     for document in (sign_in("/queue", attack, attack), refused("/queue", attack, attack, attack)):
         reader = read(document)
@@ -306,8 +306,8 @@ def test_numbers_that_were_not_counted_for_this_page_say_of_when_they_are(
     for _ in range(4):
         charge.enqueue("acct-7", 500)
     assert "too many jobs" not in ask(empty, path)[1]
-    monkeypatch.setattr(looks, "MOST_COUNTED", 2)
+    monkeypatch.setattr(inspection, "MOST_COUNTED", 2)
     assert "these numbers are of the newest jobs only" in ask(empty, path)[1]
-    empty._store().run(stats.save_sample, empty._store().run(looks.counted_queues))
+    empty._store().run(stats.save_sample, empty._store().run(inspection.counted_queues))
     page = ask(empty, path)[1]
     assert "these numbers were counted <time" in " ".join(page.split())

@@ -1,4 +1,4 @@
-"""Walks over every route there is: nobody comes in without a token, and who may only read changes nothing."""
+"""Requests to every route: none is served without a token, and readers change nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytest.importorskip("starlette")
 from relet import App
 from relet._web import create_app
 from relet._web.api import ENDPOINTS, RESUME_AT_TARGET
-from relet._web.app import Paths
+from relet._web.app import Routes
 from tests.homes import claim, fail, promote_all
 
 OPERATE, READ = "o" * 32, "r" * 32
@@ -36,8 +36,8 @@ def app(tmp_path: Path) -> Iterator[App]:
 
 
 def routes(web: Any) -> list[tuple[str, str]]:
-    """Every method and path, with something in place of what varies."""
-    assert isinstance(web.inside, Paths)
+    """Every method and path, with sample values for its parameters."""
+    assert isinstance(web.inside, Routes)
     there = [(method, route.path) for route in web.inside.routes for method in sorted(route.methods or ())]
     there += [(one.method, f"/api{one.template}") for one in ENDPOINTS]
     there += [("POST", f"{RESUME_AT_TARGET.template}/")]
@@ -58,7 +58,7 @@ def walk(web: Any, headers: dict[str, str]) -> dict[tuple[str, str], httpx.Respo
 
 
 async def _begin_of(client: httpx.AsyncClient, headers: dict[str, str]) -> httpx.Response:
-    """A live view has no end of its own: of one that is let in nothing is asked here."""
+    """Live views never end, so a request for one that would be accepted is not sent here."""
     return await client.get("/live", params={"page": "/nothing"}, headers=headers)
 
 
@@ -94,7 +94,7 @@ def test_health_is_open_only_where_that_was_asked_for(app: App) -> None:
     assert {answer.status_code for (_, path), answer in answers.items() if path != "/health"} == {401}
 
 
-def test_a_token_is_made_and_printed_once_where_none_is_given(
+def test_a_token_is_generated_and_printed_once_if_none_is_configured(
     app: App, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("RELET_WEB_TOKEN", "RELET_WEB_READ_TOKEN"):
@@ -102,20 +102,20 @@ def test_a_token_is_made_and_printed_once_where_none_is_given(
     web = create_app(app)
     token = capsys.readouterr().err.split()[-1]
     assert len(token) >= 32
-    assert web.keys.by_token(token)
+    assert web.auth.by_token(token)
     monkeypatch.setenv("RELET_WEB_TOKEN", OPERATE)
-    assert create_app(app).keys.by_token(OPERATE)
+    assert create_app(app).auth.by_token(OPERATE)
     assert capsys.readouterr().err == ""
 
 
-def test_a_store_that_is_away_is_said_everywhere_and_not_where_it_is(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unreachable_store_is_reported_everywhere_without_its_address(caplog: pytest.LogCaptureFixture) -> None:
     away = App("postgresql://ada:canary@127.0.0.1:1/shop?connect_timeout=2")
     web = create_app(away, operate=OPERATE, open_health=True)
     page = {"authorization": f"Bearer {OPERATE}", "accept": "text/html"}
     for path, headers in (("/", page), ("/jobs", page), ("/metrics", page | {"accept": "*/*"}), ("/health", {})):
         answer = asyncio.run(_get(web, path, headers))
         assert answer.status_code == 503, f"{path}: {answer.text}"
-        assert "the store cannot be reached just now" in answer.text.lower()
+        assert "the store is unreachable" in answer.text.lower()
         assert "127.0.0.1" not in answer.text
         assert "ada" not in answer.text
     assert "127.0.0.1" in caplog.text
@@ -128,13 +128,13 @@ async def _get(web: Any, path: str, headers: dict[str, str]) -> httpx.Response:
         return await client.get(path, headers=headers)
 
 
-def test_a_password_in_a_url_is_shown_nowhere(app: App) -> None:
+def test_a_password_in_a_url_is_redacted_everywhere(app: App) -> None:
     """Those that cannot connect like to tell where to, in their errors too."""
-    place = "postgresql://ada:canary@db/x"
-    job = app.tasks["greet"].using(target="t", max_attempts=1).enqueue(place)
+    url = "postgresql://ada:canary@db/x"
+    job = app.tasks["greet"].using(target="t", max_attempts=1).enqueue(url)
     promote_all(app)
     (claimed,) = claim(app)
-    fail(app, claimed, f"OperationalError: no answer from {place}\n\nTraceback ... {place}")
+    fail(app, claimed, f"OperationalError: no answer from {url}\n\nTraceback ... {url}")
     web = create_app(app, operate=OPERATE)
     pages = ["", "jobs", f"jobs/{job.id}", "failures", "targets/t", f"confirm/resume?job={job.id}"]
     paths = ["jobs", f"jobs/{job.id}", f"jobs/{job.id}/explain", f"jobs/{job.id}/attempts", "failures", "targets"]

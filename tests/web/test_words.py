@@ -1,4 +1,4 @@
-"""How things are said."""
+"""Formatting of text, numbers, durations and timestamps; the cache of chart data."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relet._web.pages import formatting
-from relet._web.pages.cache import Memory
+from relet._web.pages.cache import Cache
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "text"),
     [
         (None, "\u2013"), (0, "0 s"), (0.0042, "4.2 ms"), (0.25, "250 ms"), (1.0, "1 s"), (3.25, "3.2 s"),
         (59.97, "1 min"), (80, "1 min 20 s"), (3600, "1 h"), (7260, "2 h 1 min"), (90_000, "1 d 1 h"), (-5, "-5 s"),
     ],
 )  # fmt: skip
-def test_durations_are_said_in_the_two_units_that_matter(seconds: float | None, said: str) -> None:
-    assert formatting.duration(seconds) == said
+def test_durations_are_formatted_in_the_two_units_that_matter(seconds: float | None, text: str) -> None:
+    assert formatting.duration(seconds) == text
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "text"),
     [(0.2, "now"), (5, "5 s ago"), (-5, "in 5 s"), (200, "3 min ago"), (10_000, "3 h ago"), (1e6, "12 d ago")],
 )  # fmt: skip
-def test_moments_are_said_from_now(seconds: float, said: str) -> None:
-    assert formatting.ago(NOW - timedelta(seconds=seconds), NOW) == said
+def test_moments_are_formatted_relative_to_now(seconds: float, text: str) -> None:
+    assert formatting.ago(NOW - timedelta(seconds=seconds), NOW) == text
 
 
-@pytest.mark.parametrize(("value", "said"), [(0, "0"), (7, "7"), (999.99, "1k"), (1234, "1.23k"), (2_500_000, "2.5M")])
-def test_numbers_are_short_where_there_is_little_room(value: float, said: str) -> None:
-    assert formatting.short_number(value) == said
+@pytest.mark.parametrize(("value", "text"), [(0, "0"), (7, "7"), (999.99, "1k"), (1234, "1.23k"), (2_500_000, "2.5M")])
+def test_numbers_are_short_where_there_is_little_room(value: float, text: str) -> None:
+    assert formatting.short_number(value) == text
 
 
 @given(st.text(max_size=200))
@@ -46,9 +46,9 @@ def test_nothing_invisible_is_left_in_a_text(text: str) -> None:
 
 
 @given(st.text(max_size=400), st.integers(4, 60))
-def test_a_text_in_a_list_is_one_line_of_limited_length(text: str, most: int) -> None:
-    line = formatting.one_line(text, most)
-    assert len(line) <= most
+def test_a_text_in_a_list_is_one_line_of_limited_length(text: str, limit: int) -> None:
+    line = formatting.one_line(text, limit)
+    assert len(line) <= limit
     assert "\n" not in line
 
 
@@ -65,8 +65,8 @@ def test_what_is_no_json_stays_as_it_is(text: str) -> None:
     assert formatting.pretty(text) in (text, '{\n  "a": NaN\n}')
 
 
-def test_many_who_look_at_once_ask_once() -> None:
-    memory, asked = Memory(), []
+def test_many_concurrent_readers_compute_once() -> None:
+    memory, asked = Cache(), []
 
     class Store: ...
 
@@ -88,7 +88,7 @@ def test_many_who_look_at_once_ask_once() -> None:
 
 
 def test_what_is_too_old_is_found_out_again() -> None:
-    memory, store = Memory(), threading.Thread()
+    memory, store = Cache(), threading.Thread()
     assert memory.get(store, "key", 0.0, lambda: 1) == 1
     assert memory.get(store, "key", 60.0, lambda: 2) == 2
     assert memory.get(store, "key", 60.0, lambda: 3) == 2

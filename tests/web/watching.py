@@ -1,4 +1,4 @@
-"""What a page in a browser does that it should not, and what keeps people from using it."""
+"""Detects errors of a page in a browser, and accessibility violations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DESKTOP, PHONE = ViewportSize(width=1280, height=800), ViewportSize(width=390, h
 
 
 class Watch:
-    """Errors, dialogs, what is refused or missing, requests to others: of one page, from now on."""
+    """Records errors, dialogs, failed responses and requests to other hosts of one page, from now on."""
 
     def __init__(self, page: Page, base: str) -> None:
         self.page, self.troubles = page, list[str]()
@@ -59,7 +59,7 @@ def _axe() -> str:
     return (Path(axe_core_python.__file__).parent / "axe.min.js").read_text()
 
 
-# Rows that differ in their words only are looked at once: with all of them a long list takes seconds.
+# Rows that differ in text only are checked once: a long list would take seconds.
 _ONE_OF_EACH = """() => {
   for (const list of document.querySelectorAll("tbody, .lines")) {
     const seen = new Set();
@@ -73,8 +73,8 @@ _RUN = "(only) => axe.run(document, {resultTypes: ['violations'], preload: false
 
 
 def barriers(page: Page) -> list[str]:
-    """What axe-core finds serious or critical, as wide as a desk and a phone, light and dark."""
-    page.keyboard.press("l")  # nothing changes while it is looked at
+    """Serious and critical violations that axe-core finds, on desktop and phone, light and dark."""
+    page.keyboard.press("l")  # no live updates during the check
     page.evaluate(_axe())
     page.evaluate(_ONE_OF_EACH)
     found = []

@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     import uvicorn
 
     from .._web import create_app
-    from .._web.connections import MOST, Connections, Proxies, guarded_by
+    from .._web.connections import MAX_CONNECTIONS, Connections, Proxies, guarded_by
     from .._web.security import LOCAL
 
     proxies = Proxies(options.proxy)
@@ -62,8 +62,8 @@ def run(options: argparse.Namespace) -> int:
         )
         config = uvicorn.Config(
             web, log_level="warning", server_header=False, access_log=False, timeout_graceful_shutdown=3,
-            http=guarded_by(Connections(proxies)), ws="none", limit_concurrency=2 * MOST,
-            proxy_headers=bool(proxies.given), forwarded_allow_ips=proxies.given,
+            http=guarded_by(Connections(proxies)), ws="none", limit_concurrency=2 * MAX_CONNECTIONS,
+            proxy_headers=bool(proxies.addresses), forwarded_allow_ips=proxies.addresses,
         )  # fmt: skip
         uvicorn.Server(config).run(sockets=[listener])
     return 0

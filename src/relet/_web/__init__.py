@@ -1,4 +1,4 @@
-"""The web: an HTTP API and a dashboard over one app's jobs, safe by default. Needs `pip install 'relet[web]'`."""
+"""An HTTP API and a dashboard for the jobs of one app, secured by default. Needs `pip install 'relet[web]'`."""
 
 from .app import create_app
 

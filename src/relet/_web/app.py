@@ -1,4 +1,4 @@
-"""The web application: which paths there are, who may ask for each, and what answers."""
+"""The web application: its routes, the role each one requires, and the handler of each."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from starlette.routing import Match, Route, Router
 
 from ..app import App
 from . import api, pages
-from .auth import Keys, Role, Tokens
-from .endpoints import Parameters, Site
+from .auth import Role, TokenAuth, Tokens
+from .endpoints import Endpoints, Parameters
 from .problems import Refusal
 from .security import LOCAL, Receive, Scope, SecurityMiddleware, Send, root_of
 
 Handler = Callable[[Request], Awaitable[Response]]
-Look = Callable[..., str]
+LiveView = Callable[..., str]
 
 
 def create_app(
@@ -37,47 +37,48 @@ def create_app(
     open_health: bool = False,
     tenant: str | None = None,
 ) -> SecurityMiddleware:
-    """The HTTP API and the dashboard of an app, as an ASGI application: to be served alone, or mounted in another.
+    """The HTTP API and the dashboard of an app as an ASGI application. Serve it alone, or mount it in another one.
 
-    `operate`, `read`: tokens of those who may change things, and of those who may only look: one, or several with the
-    names of their owners, which the audit trail then tells. Without any, they are taken from the environment
-    (`RELET_WEB_TOKEN`, `RELET_WEB_READ_TOKEN`), or one is made and printed. `hosts`: names by which browsers
-    may reach this. `redact`: keys whose values in payloads and results are not shown; by default those of the app.
-    `open_health`: `/health` answers without a token, for load balancers. `tenant`: whose jobs are meant.
+    `operate`, `read`: tokens of operators, who may make changes, and of readers. Pass one token, or several by the
+    names of their owners, which then appear in the audit trail. Without any, the tokens come from the environment
+    (`RELET_WEB_TOKEN`, `RELET_WEB_READ_TOKEN`), or a new one is generated and printed. `hosts`: names by which
+    browsers may reach this server. `redact`: keys whose values are hidden in payloads and results; by default those
+    of the app. `open_health`: `/health` needs no token, for load balancers. `tenant`: the tenant whose jobs are
+    served.
     """
-    keys = Keys(operate=operate, read=read) if operate or read else _given_or_made()
-    site = Site(app, tenant, redact, keys)
+    auth = TokenAuth(operate=operate, read=read) if operate or read else _auth_from_environment()
+    endpoints = Endpoints(app, tenant, redact, auth)
     threading.Thread(target=pages.warm_up, name="relet-web-warm-up", daemon=True).start()
     open_paths = ["/health"] if open_health else []
-    return SecurityMiddleware(Paths(site), keys, hosts=hosts, open_paths=open_paths, sessions=site)
+    return SecurityMiddleware(Routes(endpoints), auth, hosts=hosts, open_paths=open_paths, sessions=endpoints)
 
 
-def _given_or_made() -> Keys:
+def _auth_from_environment() -> TokenAuth:
     operate, read = os.environ.get("RELET_WEB_TOKEN"), os.environ.get("RELET_WEB_READ_TOKEN")
     if not (operate or read):
         operate = secrets.token_urlsafe(32)
         print(f"relet web: the token of this start is {operate}", file=sys.stderr)
-    return Keys(operate=operate, read=read)
+    return TokenAuth(operate=operate, read=read)
 
 
-class Paths:
-    """The table of paths. What can be looked at can also be looked at live."""
+class Routes:
+    """The routing table. Every page and GET endpoint that readers may see is available live as well."""
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
-        self._looks: list[tuple[Route, Look]] = []
+    def __init__(self, endpoints: Endpoints) -> None:
+        self._endpoints = endpoints
+        self._live_views: list[tuple[Route, LiveView]] = []
         self.routes = [
-            _route("/health", site.health),
-            _route("/metrics", site.metrics),
-            _route("/live", partial(site.live, self.find)),
-            _route("/static/{name}", site.static),
-            _route("/act/{action}", site.act, "POST", "operate"),
-            *[self._page(site, path, function) for path, function in pages.PAGES],
+            _route("/health", endpoints.health),
+            _route("/metrics", endpoints.metrics),
+            _route("/live", partial(endpoints.live, self.find)),
+            _route("/static/{name}", endpoints.static),
+            _route("/act/{action}", endpoints.act, "POST", "operate"),
+            *[self._page(endpoints, path, function) for path, function in pages.PAGES],
         ]
         self._router = Router(self.routes, redirect_slashes=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request that has come through the doors."""
+        """Route a request that has passed the security checks."""
         if scope["type"] == "http":
             path = api.still_encoded(scope["path"], root_of(scope), scope.get("raw_path"))
             found = _endpoint(path, scope["method"])
@@ -87,36 +88,36 @@ class Paths:
         try:
             await self._router({**scope, "app": self}, receive, send)
         except HTTPException as error:
-            kind, detail = _WRONG[error.status_code]
+            kind, detail = _ROUTING_ERRORS[error.status_code]
             raise Refusal(kind, detail, headers=error.headers) from None
 
-    def find(self, path: str) -> tuple[Look, Parameters]:
-        """What can be looked at under a path, which is quoted as in an address."""
+    def find(self, path: str) -> tuple[LiveView, Parameters]:
+        """The live view of a path, which is percent-encoded as in a URL."""
         if path.startswith("/api/"):
             found = api.find(api.ENDPOINTS, "GET", path.removeprefix("/api"))
-            return partial(self._site.look_up, found.endpoint), found.path
-        for route, look in self._looks:
+            return partial(self._endpoints.api_text, found.endpoint), found.path
+        for route, view in self._live_views:
             match, scope = route.matches({"type": "http", "method": "GET", "path": unquote(path)})
             if match is Match.FULL:
-                return look, scope["path_params"]
-        raise Refusal("not-found", f"there is nothing to look at under {path[:200]!r}")
+                return view, scope["path_params"]
+        raise Refusal("not-found", f"There is no page at {path[:200]!r}.")
 
     async def _api(self, found: api.Found, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request({**scope, "path_params": found.path}, receive, send)
-        response = await _guarded(partial(self._site.answer, found.endpoint), found.endpoint.role, request)
+        response = await _guarded(partial(self._endpoints.answer, found.endpoint), found.endpoint.role, request)
         await response(scope, receive, send)
 
-    def _page(self, site: Site, path: str, function: Callable[..., pages.Page]) -> Route:
+    def _page(self, endpoints: Endpoints, path: str, function: Callable[..., pages.Page]) -> Route:
         role: Role = "operate" if path.startswith("/confirm/") else "read"
-        route = _route(path, partial(site.page, function), "GET", role)
+        route = _route(path, partial(endpoints.page, function), "GET", role)
         if role == "read":
-            self._looks.append((route, partial(site.look_at, function)))
+            self._live_views.append((route, partial(endpoints.render_main, function)))
         return route
 
 
-_WRONG = {
-    404: ("not-found", "there is nothing under this path; /api/openapi.json lists what there is"),
-    405: ("method-not-allowed", "this path is there, but not for this method; see Allow"),
+_ROUTING_ERRORS = {
+    404: ("not-found", "There is no page or endpoint at this path. /api/openapi.json lists all endpoints."),
+    405: ("method-not-allowed", "This path does not support the method. The Allow header lists those it supports."),
 }
 
 
@@ -136,10 +137,10 @@ def _route(path: str, handler: Handler, method: str = "GET", role: Role = "read"
 
 
 async def _guarded(handler: Handler, role: Role, request: Request) -> Response:
-    """What is asked for, if whoever asks may; and how long it took."""
-    caller = request.scope["relet.caller"]
-    if role == "operate" and caller.role != "operate":
-        raise Refusal("forbidden", "this changes something: use a token of the role operate")
+    """Check the role, call the handler, and report its time in `Server-Timing`."""
+    principal = request.scope["relet.principal"]
+    if role == "operate" and principal.role != "operate":
+        raise Refusal("forbidden", "This makes changes and needs an operator token.")
     began = time.perf_counter()
     response = await handler(request)
     response.headers["server-timing"] = f"total;dur={1000 * (time.perf_counter() - began):.1f}"

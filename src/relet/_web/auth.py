@@ -1,8 +1,8 @@
-"""Tokens, and the sessions that stand for them in a browser.
+"""Authentication by token, and by browser sessions that are derived from a token.
 
-A token is kept as its hash and compared in constant time. A session is signed with its own token's hash: who has no
-token can make no session, and a token that is changed takes its sessions with it. What is stored are only sessions that
-were signed out, by a hash: a restart, or several processes, make no difference.
+A token is kept as its SHA-256 hash and compared in constant time. A session cookie is signed with the hash of its
+token: a session cannot be forged without the token, and replacing a token invalidates its sessions. The server stores
+only sessions that were signed out, by hash, so sessions survive a restart and work with several processes.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Tokens = str | Mapping[str, str]
 COOKIE = "relet_session"
 SHORTEST = 16
 SESSION_FOR = 12 * 3600.0
-CLOCKS_DIFFER = 86400.0  # seconds, at the most, by which the store's may be wrong
+CLOCKS_DIFFER = 86400.0  # seconds: the largest assumed difference between our clock and the database's
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
-    """Somebody who has shown a token, or a session made from one (`session`: what forms of it are signed with)."""
+class Principal:
+    """An authenticated user, named by their token. `session` is set for browser sessions and signs their forms."""
 
     name: str
     role: Role
@@ -38,17 +38,19 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class _Key:
+    """A token as it is kept. Its hash is also the key that signs sessions and forms."""
+
     name: str
     role: Role
     digest: bytes
 
     def sign(self, purpose: str, text: str) -> str:
-        made = hmac.new(self.digest, f"relet {purpose}\0{text}".encode(), "sha256").digest()
-        return base64.urlsafe_b64encode(made).decode().rstrip("=")
+        signature = hmac.new(self.digest, f"relet {purpose}\0{text}".encode(), "sha256").digest()
+        return base64.urlsafe_b64encode(signature).decode().rstrip("=")
 
 
-class Keys:
-    """Who may come in."""
+class TokenAuth:
+    """The tokens of a server, and the sessions signed with them."""
 
     def __init__(
         self, *, operate: Tokens | None = None, read: Tokens | None = None, clock: Callable[[], float] = time.time
@@ -56,76 +58,78 @@ class Keys:
         self._clock = clock
         self._keys = [*_keys("operate", operate or {}), *_keys("read", read or {})]
         if not self._keys:
-            raise InvalidInput("a token is needed: give operate=..., read=..., or both")
+            raise InvalidInput("A token is required: pass operate=..., read=..., or both.")
         names = [key.name for key in self._keys]
         if len({*names}) < len(names) or len({key.digest for key in self._keys}) < len(names):
-            raise InvalidInput("each name has one token, and each token one name")
+            raise InvalidInput("Token names and tokens must be unique: one token for each name.")
 
-    def by_token(self, token: str) -> Caller | None:
-        """Who has this token. Every token is compared, so that the time tells nothing."""
+    def by_token(self, token: str) -> Principal | None:
+        """The owner of a token. Compares with every token, so that the response time reveals nothing."""
         digest, found = _digest(token), None
         for key in self._keys:
             if hmac.compare_digest(key.digest, digest):
-                found = Caller(key.name, key.role)
+                found = Principal(key.name, key.role)
         return found
 
-    def open_session(self, caller: Caller) -> str:
-        """A value for a cookie that stands for this caller for some hours."""
-        key = self._key(caller.name)
+    def open_session(self, principal: Principal) -> str:
+        """A cookie value that authenticates this principal for `SESSION_FOR` seconds."""
+        key = self._key(principal.name)
         assert key is not None  # noqa: S101
-        said = f"{int(self._clock() + SESSION_FOR)}.{secrets.token_urlsafe(16)}.{_hidden(caller.name)}"
-        return f"{said}.{key.sign('session', said)}"
+        content = f"{int(self._clock() + SESSION_FOR)}.{secrets.token_urlsafe(16)}.{_encode_name(principal.name)}"
+        return f"{content}.{key.sign('session', content)}"
 
-    def by_session(self, value: str) -> Caller | None:
-        """Whom a cookie stands for; None if it is no session of ours, or over."""
-        said, _, signature = value.rpartition(".")
-        parts = said.split(".")
+    def by_session(self, value: str) -> Principal | None:
+        """The principal of a session cookie; None if its signature is wrong or it has expired."""
+        content, _, signature = value.rpartition(".")
+        parts = content.split(".")
         if len(parts) != 3 or not parts[0].isdecimal() or len(parts[0]) > 12:
             return None
-        key = self._key(_shown(parts[2]))
-        if key is None or not hmac.compare_digest(key.sign("session", said).encode(), signature.encode()):
+        key = self._key(_decode_name(parts[2]))
+        if key is None or not hmac.compare_digest(key.sign("session", content).encode(), signature.encode()):
             return None
-        return Caller(key.name, key.role, said) if int(parts[0]) > self._clock() else None
+        return Principal(key.name, key.role, content) if int(parts[0]) > self._clock() else None
 
     def ending(self, session: str) -> tuple[str, float]:
-        """By what it is known that a session was signed out, and for how many seconds that must be known."""
+        """The hash that marks a session as signed out, and for how many seconds the mark must be kept."""
         left = int(session.partition(".")[0]) - self._clock()
         return hashlib.sha256(session.encode()).hexdigest(), max(left, 0.0) + CLOCKS_DIFFER
 
-    def form_token(self, caller: Caller) -> str:
-        """What a form shows to prove that it was made for this session."""
-        key = self._key(caller.name)
-        return "" if key is None or caller.session is None else key.sign("form", caller.session)
+    def form_token(self, principal: Principal) -> str:
+        """The CSRF token of this session's forms; "" without a session."""
+        key = self._key(principal.name)
+        return "" if key is None or principal.session is None else key.sign("form", principal.session)
 
-    def is_form_of(self, caller: Caller, shown: str) -> bool:
-        """Whether a form was made for this session."""
-        right = self.form_token(caller)
-        return bool(right) and hmac.compare_digest(right.encode(), shown.encode("utf-8", "replace"))
+    def is_form_of(self, principal: Principal, token: str) -> bool:
+        """True if `token` is the CSRF token of this session."""
+        expected = self.form_token(principal)
+        return bool(expected) and hmac.compare_digest(expected.encode(), token.encode("utf-8", "replace"))
 
     def _key(self, name: str | None) -> _Key | None:
         return next((key for key in self._keys if key.name == name), None)
 
 
 def _keys(role: Role, tokens: Tokens) -> list[_Key]:
-    given = {role: tokens} if isinstance(tokens, str) else dict(tokens)
-    for name, token in given.items():
+    by_name = {role: tokens} if isinstance(tokens, str) else dict(tokens)
+    for name, token in by_name.items():
         if not isinstance(token, str) or len(token) < SHORTEST:
-            raise InvalidInput(f"the token of {name} is too short: at least {SHORTEST} characters, best made at random")
+            raise InvalidInput(
+                f"The token of {name} is too short. Use at least {SHORTEST} characters, generated at random."
+            )
         if not name or not name.isprintable() or len(name) > 100:
-            raise InvalidInput(f"a token's name is 1 to 100 printable characters, not {name!r}")
-    return [_Key(name, role, _digest(token)) for name, token in given.items()]
+            raise InvalidInput(f"A token's name must be 1 to 100 printable characters, not {name!r}.")
+    return [_Key(name, role, _digest(token)) for name, token in by_name.items()]
 
 
 def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "replace")).digest()
 
 
-def _hidden(name: str) -> str:
+def _encode_name(name: str) -> str:
     return base64.urlsafe_b64encode(name.encode()).decode().rstrip("=")
 
 
-def _shown(hidden: str) -> str | None:
+def _decode_name(encoded: str) -> str | None:
     try:
-        return base64.urlsafe_b64decode(hidden + "=" * (-len(hidden) % 4)).decode()
+        return base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
     except ValueError:
         return None

@@ -1,8 +1,8 @@
-"""Connections to `relet web`: how many there may be, and how long one may take to say what it wants.
+"""Limits on connections to `relet web`: how many may be open, and how long one may take to send its headers.
 
-A connection is a stranger's until a request on it has shown a token. Strangers make room: where there are too many, of
-one address or in all, the oldest of them is closed. So connections that say nothing, or whose sign-in drips in, do not
-keep out who has a token.
+A connection is unauthenticated until a request on it has passed authentication. When too many are open, of one address
+or in total, the oldest unauthenticated one is closed. Idle connections and slow sign-ins therefore cannot lock out
+users with a token.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from .security import network_of
 
 log = logging.getLogger("relet.web")
 
-MOST = 500
-MOST_OF_ADDRESS = 300
-MOST_STRANGERS_OF_ADDRESS = 50  # that had time to show a token
-TIME_TO_SHOW = 1.0  # seconds: who opens many connections at once may have one
+MAX_CONNECTIONS = 500
+MAX_PER_ADDRESS = 300
+MAX_UNAUTHENTICATED_PER_ADDRESS = 50  # counted after TIME_TO_AUTHENTICATE
+TIME_TO_AUTHENTICATE = 1.0  # seconds: a client with a token may open many connections at once
 HEADERS_WITHIN = 10.0  # seconds
 
 _BODY = b"too many connections\n"
@@ -35,14 +35,15 @@ FULL = (
 
 
 class Proxies:
-    """Addresses whose word on where a request comes from is believed."""
+    """Trusted proxies: addresses whose X-Forwarded-For header is believed."""
 
-    def __init__(self, given: Iterable[str] = ()) -> None:
-        self.given = list(given)
+    def __init__(self, addresses: Iterable[str] = ()) -> None:
+        self.addresses = list(addresses)
         try:
-            self._networks = [ip_network(one) for one in self.given]
+            self._networks = [ip_network(one) for one in self.addresses]
         except ValueError as error:
-            raise InvalidInput(f"--proxy is an address or a network, as in 10.0.0.5 or 10.0.0.0/8: {error}") from None
+            detail = f"--proxy must be an address or a network, such as 10.0.0.5 or 10.0.0.0/8: {error}"
+            raise InvalidInput(detail) from None
 
     def __contains__(self, address: str) -> bool:
         try:
@@ -53,7 +54,7 @@ class Proxies:
 
 
 class Connections:
-    """All connections of one server, the oldest first."""
+    """The open connections of one server, oldest first."""
 
     def __init__(self, proxies: Proxies | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.proxies = proxies or Proxies()
@@ -62,19 +63,22 @@ class Connections:
         self._all: dict[Guarded, None] = {}
 
     def admit(self, new: Guarded) -> bool:
-        """Make room for a connection; False if there is none. What is behind a proxy cannot be told apart here."""
-        there = self._of.get(new.address, {})
+        """Count a new connection, closing an unauthenticated one if necessary. False if the limit is reached.
+
+        The limits per address do not apply to proxies, whose connections belong to many clients.
+        """
+        same_address = self._of.get(new.address, {})
         if new.peer not in self.proxies:
-            strangers = [one for one in there if one.is_strangers]
-            late = self._clock() - TIME_TO_SHOW
-            if strangers and len(there) >= MOST_OF_ADDRESS:
-                self._close(strangers[0])
-            elif len(there) >= MOST_OF_ADDRESS:
+            unauthenticated = [one for one in same_address if one.is_unauthenticated]
+            late = self._clock() - TIME_TO_AUTHENTICATE
+            if unauthenticated and len(same_address) >= MAX_PER_ADDRESS:
+                self._close(unauthenticated[0])
+            elif len(same_address) >= MAX_PER_ADDRESS:
                 return False
-            elif sum(one.since <= late for one in strangers) >= MOST_STRANGERS_OF_ADDRESS:
-                self._close(strangers[0])
-        if len(self._all) >= MOST:
-            oldest = next((one for one in self._all if one.is_strangers), None)
+            elif sum(one.since <= late for one in unauthenticated) >= MAX_UNAUTHENTICATED_PER_ADDRESS:
+                self._close(unauthenticated[0])
+        if len(self._all) >= MAX_CONNECTIONS:
+            oldest = next((one for one in self._all if one.is_unauthenticated), None)
             if oldest is None:
                 return False
             self._close(oldest)
@@ -84,11 +88,11 @@ class Connections:
         return True
 
     def forget(self, gone: Guarded) -> None:
-        """It is closed."""
+        """Stop counting a closed connection."""
         self._all.pop(gone, None)
-        there = self._of.get(gone.address, {})
-        there.pop(gone, None)
-        if not there:
+        same_address = self._of.get(gone.address, {})
+        same_address.pop(gone, None)
+        if not same_address:
             self._of.pop(gone.address, None)
 
     def _close(self, one: Guarded) -> None:
@@ -97,40 +101,40 @@ class Connections:
 
 
 class Guarded(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
-    """uvicorn's protocol, with bounds. `guarded_by` makes the class that a server uses."""
+    """uvicorn's HTTP protocol with connection limits. `guarded_by` makes the class that a server uses."""
 
     among: Connections
     cycle: Any
     transport: asyncio.Transport
     peer = ""
-    address = ""  # the peer's, or its network
+    address = ""  # of the peer, or its network
     since = 0.0
-    _proven = False
+    _authenticated = False
     _deadline: asyncio.TimerHandle | None = None
-    _latest: Any = None  # the request that was under way when headers were last waited for
+    _latest: Any = None  # the request in progress when we last waited for headers
 
     @property
-    def is_strangers(self) -> bool:
-        """No request on it has shown a token."""
-        if self.cycle is not None and self.cycle.scope.get("relet.caller") is not None:
-            self._proven = True
-        return not self._proven
+    def is_unauthenticated(self) -> bool:
+        """True until a request on this connection has been authenticated."""
+        if self.cycle is not None and self.cycle.scope.get("relet.principal") is not None:
+            self._authenticated = True
+        return not self._authenticated
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Count it, or turn it away."""
+        """Count the connection, or refuse it with status 503."""
         super().connection_made(transport)
         self.peer = str((transport.get_extra_info("peername") or ("",))[0])
         self.address = network_of(self.peer)
         if not self.among.admit(self):
-            log.warning("turned a connection of %s away: there are too many", self.address)
+            log.warning("Refused a connection from %s: too many are open", self.address)
             transport.write(FULL)
             transport.close()
             return
         self._wait_for_headers()
 
     def data_received(self, data: bytes) -> None:
-        """A part of a request. The next one on the same connection has as long for its headers as the first."""
-        self._proven = not self.is_strangers  # the next request takes the place of the one that showed it
+        """Receive a part of a request. Every request on the connection has `HEADERS_WITHIN` seconds for its headers."""
+        self._authenticated = not self.is_unauthenticated  # read it before the next request replaces `cycle`
         super().data_received(data)
         if self.cycle is not self._latest:
             self._latest = self.cycle
@@ -139,7 +143,7 @@ class Guarded(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
             self._wait_for_headers()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over."""
+        """Stop the timer and the count of a closed connection."""
         self._stop_waiting()
         self.among.forget(self)
         super().connection_lost(exc)
@@ -154,5 +158,5 @@ class Guarded(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
 
 
 def guarded_by(connections: Connections) -> type[asyncio.Protocol]:
-    """The protocol of a server whose connections are counted there."""
+    """A protocol class for a server whose connections are counted by `connections`."""
     return type("GuardedProtocol", (Guarded,), {"among": connections})

@@ -1,9 +1,9 @@
-"""What Prometheus reads: numbers of the whole store as text, from what the client tells. Nothing is asked for here.
+"""Metrics of the whole store in the formats that Prometheus scrapes. Makes no queries: the caller passes the numbers.
 
     exposition(client.totals(), client.queues(), client.workers(), version="0.1.0")
 
-Every process that serves it tells the same, so that one of them is to be scraped. Counters come from statistics that
-workers store about every five seconds, and go on where they were when workers or this process are restarted.
+Every process that serves these metrics reports the same numbers, so scrape only one of them. Counters come from
+statistics that workers store about every five seconds, and continue across restarts of workers and of this process.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 Kind = Literal["counter", "gauge", "histogram", "info"]
 Labels = Mapping[str, str]
-Sample = tuple[str, Labels, float]  # what is added to the metric's name, and what it is worth
-
-#: How attempts end. All of them are there from the start: a rate needs the zero before the first.
+Sample = tuple[str, Labels, float]  # the suffix of the metric's name, its labels, its value
 
 
 def exposition(
@@ -36,8 +34,8 @@ def exposition(
     schema: int | str | None = None,
     openmetrics: bool = False,
 ) -> str:
-    """All metrics, in the text format 0.0.4, or that of OpenMetrics. `version` and `schema`: Relet's own."""
-    page = _Page(openmetrics=openmetrics)
+    """All metrics in the text format 0.0.4 or in OpenMetrics. `version` and `schema` are those of Relet."""
+    page = _Exposition(openmetrics=openmetrics)
     built = {"version": version} | ({} if schema is None else {"schema": str(schema)})
     page.add("relet_build", "info", "Which Relet tells this.", [("_info", built, 1)])
     _jobs(page, queues, _labels(one.queue for one in queues))
@@ -47,7 +45,7 @@ def exposition(
 
 
 def wants_openmetrics(accept: str) -> bool:
-    """Whether a scraper that sends this header prefers OpenMetrics. Prometheus does, unless told otherwise."""
+    """True if this Accept header prefers OpenMetrics. Prometheus does by default."""
     offers = [_offer(part) for part in accept.split(",")]
     wanted, plain = (
         max((quality for kind, quality in offers if kind == name), default=0.0)
@@ -57,11 +55,11 @@ def wants_openmetrics(accept: str) -> bool:
 
 
 def content_type(*, openmetrics: bool) -> str:
-    """The header that goes with it."""
+    """The Content-Type header of the chosen format."""
     return OPENMETRICS if openmetrics else TEXT
 
 
-def _jobs(page: _Page, queues: Sequence[QueueInfo], names: Mapping[str, str]) -> None:
+def _jobs(page: _Exposition, queues: Sequence[QueueInfo], names: Mapping[str, str]) -> None:
     def each(number: str) -> list[Sample]:
         found = [(one.queue, getattr(one, number)) for one in queues]
         return [("", {"queue": names[queue]}, value) for queue, value in found if value is not None]
@@ -88,7 +86,8 @@ def _jobs(page: _Page, queues: Sequence[QueueInfo], names: Mapping[str, str]) ->
     )  # fmt: skip
 
 
-def _attempts(page: _Page, totals: Sequence[StatPoint], names: Mapping[str, str]) -> None:
+def _attempts(page: _Exposition, totals: Sequence[StatPoint], names: Mapping[str, str]) -> None:
+    # Every outcome is exported from the start, with 0: rate() needs a zero before the first increase.
     ends: list[Sample] = [
         ("_total", {"queue": names[one.queue], "outcome": outcome}, one.counts.get(outcome, 0))
         for one in totals
@@ -110,7 +109,7 @@ def _attempts(page: _Page, totals: Sequence[StatPoint], names: Mapping[str, str]
         page.add(name, "histogram", text, samples)
 
 
-def _workers(page: _Page, workers: Sequence[WorkerInfo]) -> None:
+def _workers(page: _Exposition, workers: Sequence[WorkerInfo]) -> None:
     names = _labels(one.host for one in workers)
     alive = [one for one in workers if not one.lost]
 
@@ -138,30 +137,30 @@ def _histogram(labels: Labels, times: Histogram) -> Iterator[Sample]:
     yield "_count", labels, below
 
 
-class _Page:
-    """Metrics, one after the other, in one of the two formats."""
+class _Exposition:
+    """Collects metric families as lines of one of the two formats."""
 
     def __init__(self, *, openmetrics: bool) -> None:
         self._openmetrics = openmetrics
         self._lines: list[str] = []
 
     def add(self, name: str, kind: Kind, help: str, samples: Iterable[Sample]) -> None:
-        """One metric; none if there are no samples."""
+        """Append one metric family, unless it has no samples."""
         found = list(samples)
         if not found:
             return
-        # The older format has no info, and calls a counter by the name that its samples have.
-        told, kind_told = name, kind
+        # The text format 0.0.4 has no type info, and declares a counter under the name of its samples.
+        family, family_kind = name, kind
         if not self._openmetrics and kind in ("counter", "info"):
-            told = f"{name}_total" if kind == "counter" else f"{name}_info"
-            kind_told = "counter" if kind == "counter" else "gauge"
-        self._lines += [f"# HELP {told} {help}", f"# TYPE {told} {kind_told}"]
+            family = f"{name}_total" if kind == "counter" else f"{name}_info"
+            family_kind = "counter" if kind == "counter" else "gauge"
+        self._lines += [f"# HELP {family} {help}", f"# TYPE {family} {family_kind}"]
         if self._openmetrics and name.endswith("_seconds"):
-            self._lines.append(f"# UNIT {told} seconds")
+            self._lines.append(f"# UNIT {family} seconds")
         self._lines += [f"{name}{suffix}{_written(labels)} {_number(value)}" for suffix, labels, value in found]
 
     def text(self) -> str:
-        """All of it."""
+        """The complete response body."""
         return "\n".join([*self._lines, *(["# EOF"] if self._openmetrics else []), ""])
 
 
@@ -174,23 +173,25 @@ def _escaped(value: str) -> str:
 
 
 def _number(value: float) -> str:
-    """As both formats want it."""
+    """A value as both formats spell it."""
     if math.isinf(value):
         return "+Inf" if value > 0 else "-Inf"
     return str(int(value)) if isinstance(value, int) else repr(value)
 
 
 def _labels(names: Iterable[str]) -> dict[str, str]:
-    """What to call them: nothing that could break a line or cannot be encoded, and still no two alike."""
-    given: dict[str, str] = {}
+    """A label value for each name: printable and encodable, and still unique."""
+    labels: dict[str, str] = {}
     taken: set[str] = set()
-    for name in sorted(set(names), key=lambda name: (not _is_clean(name), name)):  # those that can keep theirs, do
+    for name in sorted(
+        set(names), key=lambda name: (not _is_clean(name), name)
+    ):  # clean names come first and stay unchanged
         label = name if _is_clean(name) else "".join(letter if _is_clean(letter) else "\ufffd" for letter in name)
         while label in taken:
             label += "\ufffd"
         taken.add(label)
-        given[name] = label
-    return given
+        labels[name] = label
+    return labels
 
 
 def _is_clean(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the table of endpoints and the types that travel."""
+"""The OpenAPI document, generated from the table of endpoints and their request and response types."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "A request that is repeated with its key within a day has no further effect, and the same answer.",
+    "description": "A request repeated with the same key within a day has no further effect, and the same response.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 512, "pattern": "^[ -~]+$"},
 }
 _ABOUT = """\
 Jobs, queues, targets, schedules and workers of one store.
 
-Whatever is refused is answered with a problem document (RFC 9457): `detail` says what happened and what to do, and
-`errors` where. Names in paths are percent-encoded, slashes too: the queue `a/b` is paused at `/queues/a%2Fb/pause`.
-Moments are those of RFC 3339, durations are seconds. What is changed is noted in the audit trail (`/audit`)."""
+Errors are problem documents (RFC 9457): `detail` says what happened and what to do, and `errors` names the wrong
+fields. Names in paths are percent-encoded, slashes too: the queue `a/b` is paused at `/queues/a%2Fb/pause`.
+Timestamps follow RFC 3339, durations are in seconds. Changes are recorded in the audit trail (`/audit`)."""
 
 
 def openapi(endpoints: Sequence[Endpoint], *, root: str, version: str, tasks: Iterable[str] = ()) -> dict[str, Any]:
-    """An OpenAPI 3.1 document. `root`: where the web app is mounted. `tasks`: what can be enqueued."""
+    """An OpenAPI 3.1 document. `root`: where the web app is mounted. `tasks`: the names of all tasks."""
     schemas, components = _schemas(endpoints)
     _name_tasks(components, sorted(tasks))
     paths: dict[str, Any] = {}
@@ -59,7 +59,7 @@ def openapi(endpoints: Sequence[Endpoint], *, root: str, version: str, tasks: It
             "responses": _problems(),
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer", "description": "A token with the role read or operate"},
-                "cookie": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "A session of the browser"},
+                "cookie": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "A browser session"},
             },
         },
     }
@@ -69,8 +69,8 @@ class _Schemas:
     """The schema of each type, by the type."""
 
     def __init__(self, kinds: list[Any]) -> None:
-        shown, self.components = msgspec.json.schema_components(kinds, ref_template=REF)
-        self._by_kind = list(zip(kinds, shown, strict=True))
+        schemas, self.components = msgspec.json.schema_components(kinds, ref_template=REF)
+        self._by_kind = list(zip(kinds, schemas, strict=True))
 
     def __getitem__(self, kind: Any) -> Any:
         return next(schema for known, schema in self._by_kind if known == kind)
@@ -90,7 +90,7 @@ def _schemas(endpoints: Sequence[Endpoint]) -> tuple[_Schemas, dict[str, Any]]:
 
 
 def _mark_moments(schema: dict[str, Any]) -> None:
-    """msgspec says so of those only that must have a time zone; all of ours have one."""
+    """Set the date-time format, which msgspec omits for datetimes without a required time zone. Ours all have one."""
     for part in (schema, *schema.get("anyOf", ())):
         if part.get("type") == "string":
             part["format"] = "date-time"
@@ -158,7 +158,7 @@ def _responses(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any]:
 
 
 def _problems() -> dict[str, Any]:
-    """What may be answered to anything."""
+    """The error responses that every endpoint may give."""
     titles: dict[int, list[str]] = {}
     for kind in KINDS.values():
         titles.setdefault(kind.status, []).append(kind.title)

@@ -1,4 +1,4 @@
-"""Problem documents (RFC 9457): whatever is refused, or goes wrong, says what happened, where, and what to do."""
+"""Problem documents (RFC 9457). Every refused or failed request says what happened, where, and what to do."""
 
 from __future__ import annotations
 
@@ -14,65 +14,65 @@ from .api.responses import Reply
 MEDIA_TYPE = "application/problem+json"
 URN = "urn:relet:problem:"
 RETRY_AFTER = "1"  # seconds
-MOST_FAULTS = 20  # an answer is small, however much is wrong with a request
+MAX_FAULTS = 20  # keeps the response small, however many errors a request has
 LONGEST_TEXT = 500
 LONGEST_DETAIL = 2000
 
 
 class Fault(Struct):
-    """One thing that is wrong with a request: where it stands (`body.payload.cents`, say), and what is wrong."""
+    """One error in a request: the field (`body.payload.cents`, for example), and what is wrong with it."""
 
     where: str
     what: str
 
 
 class Problem(Struct, omit_defaults=True):
-    """What a problem document says. `errors`: the first of what is wrong. `id` finds the entry in the server's log."""
+    """A problem document. `errors` lists the first errors of the request, `id` finds the entry in the server's log."""
 
     type: str
     title: str
     status: int
     detail: str
     instance: str | None = None
-    errors: Annotated[list[Fault], Meta(max_length=MOST_FAULTS)] | None = None
+    errors: Annotated[list[Fault], Meta(max_length=MAX_FAULTS)] | None = None
     id: str | None = None
 
 
 class Kind(NamedTuple):
-    """A kind of problem; its name stands in `type`."""
+    """A kind of problem. Its name is the last part of `type`."""
 
     status: int
     title: str
 
 
 KINDS: dict[str, Kind] = {
-    "malformed": Kind(400, "The request cannot be read"),
-    "unauthenticated": Kind(401, "Credentials are needed"),
+    "malformed": Kind(400, "Malformed request"),
+    "unauthenticated": Kind(401, "Authentication required"),
     "forbidden": Kind(403, "Not allowed"),
-    "not-found": Kind(404, "There is no such thing"),
-    "method-not-allowed": Kind(405, "The method is not allowed here"),
+    "not-found": Kind(404, "Not found"),
+    "method-not-allowed": Kind(405, "Method not allowed"),
     "invalid-transition": Kind(409, "The state of the job does not allow this"),
     "key-taken": Kind(409, "Another job holds the unique key"),
     "has-dependents": Kind(409, "Other jobs wait for this"),
     "lease-lost": Kind(409, "The lease is no longer held"),
     "too-large": Kind(413, "The request is too large"),
-    "unsupported-media-type": Kind(415, "The body is of the wrong type"),
-    "misdirected": Kind(421, "This host is not served here"),
-    "invalid-input": Kind(422, "Something in the request is wrong"),
-    "unknown-task": Kind(422, "There is no such task"),
+    "unsupported-media-type": Kind(415, "Unsupported media type"),
+    "misdirected": Kind(421, "Unknown host name"),
+    "invalid-input": Kind(422, "Invalid input"),
+    "unknown-task": Kind(422, "Unknown task"),
     "idempotency-conflict": Kind(422, "The idempotency key belongs to another request"),
     "too-many-requests": Kind(429, "Too many requests"),
-    "internal": Kind(500, "Something went wrong here"),
+    "internal": Kind(500, "Internal error"),
     "store-busy": Kind(503, "The store is busy"),
-    "store-unavailable": Kind(503, "The store cannot be reached"),
-    "store-refused": Kind(503, "The store does not take this"),
-    "too-slow": Kind(504, "It took too long"),
+    "store-unavailable": Kind(503, "The store is unreachable"),
+    "store-refused": Kind(503, "The store rejected the request"),
+    "too-slow": Kind(504, "The request timed out"),
 }
 
 _STORE: dict[type[errors.StoreError], tuple[str, str]] = {
-    errors.StoreBusy: ("store-busy", "a lock or connection of the store was not to be had in time; try again"),
-    errors.QueryTimeout: ("too-slow", "reading this took too long, and the store has ended it; ask for less at once"),
-    errors.StoreUnavailable: ("store-unavailable", "the store cannot be reached just now; try again"),
+    errors.StoreBusy: ("store-busy", "A lock or connection could not be acquired in time. Try again."),
+    errors.QueryTimeout: ("too-slow", "The query took too long, and the database cancelled it. Request less at once."),
+    errors.StoreUnavailable: ("store-unavailable", "The store is unreachable. Try again later."),
 }
 _KNOWN: dict[type[errors.ReletError], str] = {
     errors.UnknownTask: "unknown-task",
@@ -88,7 +88,7 @@ _KNOWN: dict[type[errors.ReletError], str] = {
 
 
 class Refusal(Exception):
-    """Raised where a request is refused; `answer` makes a problem document of it."""
+    """Raised to refuse a request. `answer` turns it into a problem document."""
 
     def __init__(
         self, kind: str, detail: str, faults: Sequence[Fault] = (), headers: Mapping[str, str] | None = None
@@ -101,7 +101,7 @@ class Refusal(Exception):
 
 
 def invalid(faults: Sequence[Fault]) -> Refusal:
-    """The refusal of a request with these faults."""
+    """A refusal that lists these faults; the first one becomes its detail."""
     first, *others = faults
     more = f" (and {len(others)} more)" if others else ""
     return Refusal("invalid-input", f"{_cut(first.where)}: {_cut(first.what)}{more}", faults)
@@ -116,28 +116,29 @@ def problem(
     headers: Mapping[str, str] | None = None,
     id: str | None = None,
 ) -> Reply:
-    """A problem document as an answer."""
+    """A problem document as a response."""
     status, title = KINDS[kind]
-    told = [Fault(_cut(one.where), _cut(one.what)) for one in faults[:MOST_FAULTS]]
-    document = Problem(URN + kind, title, status, _cut(detail, LONGEST_DETAIL), instance, told or None, id)
+    listed = [Fault(_cut(one.where), _cut(one.what)) for one in faults[:MAX_FAULTS]]
+    document = Problem(URN + kind, title, status, _cut(detail, LONGEST_DETAIL), instance, listed or None, id)
     more = {"Cache-Control": "no-store", **(headers or {})}
     if status == 503:
         more.setdefault("Retry-After", RETRY_AFTER)
     return Reply(status, msgspec.json.encode(document), MEDIA_TYPE, more)
 
 
-def _cut(text: str, most: int = LONGEST_TEXT) -> str:
-    return text if len(text) <= most else text[: most - 1] + "\u2026"
+def _cut(text: str, limit: int = LONGEST_TEXT) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "\u2026"
 
 
 def refusal_of(error: errors.ReletError) -> Refusal | None:
-    """What an error of the client means to who asked; None: nothing that they could have foreseen."""
+    """The refusal that reports an error of the client; None if the error is not the requester's to know about."""
     for kind, (name, detail) in _STORE.items():
         if isinstance(error, kind):
             return Refusal(name, detail)
     if isinstance(error, errors.StoreError):
-        # What the database says is for the log, not for everybody who may look.
-        return Refusal("store-refused", "the store refused this, or is not set up for this version; see the log")
+        # The database's own message goes to the log only: not every reader may see it.
+        detail = "The store rejected this, or its schema does not fit this version of Relet. See the server's log."
+        return Refusal("store-refused", detail)
     for known, name in _KNOWN.items():
         if isinstance(error, known):
             return Refusal(name, str(error))

@@ -1,8 +1,8 @@
-"""Live views by server-sent events: what a page shows, sent again when it has changed.
+"""Live views by server-sent events: the server sends a page again when its content has changed.
 
-However many pages are open, one task looks on behalf of all of them: each distinct view is made once, and after every
-round it rests for many times as long as the round took. So live pages cost a small, fixed share of a processor's time,
-and the more of them are open the more slowly they are refreshed.
+One task refreshes all open pages. It renders each distinct view once a round, and after every round it sleeps for many
+times as long as the round took. Live pages therefore cost a small, fixed share of a processor's time: the more pages
+are open, the more slowly they are refreshed.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from dataclasses import dataclass, field
 
 log = logging.getLogger("relet.web")
 
-SHARE = 0.02  # of the time is spent looking
-AT_MOST_EVERY = 1.0
-AT_LEAST_EVERY = 60.0  # beside the round itself: a store that was slow once is not left alone for hours
+SHARE = 0.02  # of the time is spent rendering
+MIN_INTERVAL = 1.0  # seconds between two rounds
+MAX_INTERVAL = 60.0  # so that one slow round does not stop updates for hours
 KEEP_ALIVE = 15.0
-MOST_STREAMS = 200
-MOST_OF_ONE = 100  # streams of one token: nobody shuts the others out
-LONGEST = 3600.0  # seconds: then the browser comes again, and shows that it still may
+MAX_STREAMS = 200
+MAX_STREAMS_PER_TOKEN = 100  # so that one token cannot use up all streams
+LONGEST = 3600.0  # seconds: then the browser reconnects and authenticates again
 
-_LINE_END = re.compile(r"\r\n|\r|\n")  # what ends a line of an event, and nothing else that Python takes for one
+_LINE_END = re.compile(r"\r\n|\r|\n")  # the line ends of an event; str.splitlines() would split at others too
 
-Look = Callable[[], Awaitable[str]]
-News = asyncio.Queue[str]
+Render = Callable[[], Awaitable[str]]
+Updates = asyncio.Queue[str]
 
 
 class TooMany(Exception):
-    """There are as many live pages as are allowed."""
+    """The limit of open live pages is reached."""
 
 
 @dataclass(eq=False)
-class _Watched:
-    """One distinct view, and those who see it."""
+class _LiveView:
+    """One distinct view, and the streams of the pages that display it."""
 
-    look: Look
+    render: Render
     who: str
-    streams: set[News] = field(default_factory=set)
+    streams: set[Updates] = field(default_factory=set)
     last: str | None = None
 
 
@@ -48,67 +48,67 @@ class Live:
     """All live views of one event loop."""
 
     def __init__(self) -> None:
-        self._watched: dict[object, _Watched] = {}
+        self._views: dict[object, _LiveView] = {}
         self._task: asyncio.Task[None] | None = None
 
-    def stream(self, who: str, key: object, look: Look, name: str) -> AsyncGenerator[str, None]:
-        """Events of this name for one page of somebody's. `key` tells which of their pages show the same."""
-        if self._open() >= MOST_STREAMS or self._open(who) >= MOST_OF_ONE:
+    def stream(self, who: str, key: object, render: Render, name: str) -> AsyncGenerator[str, None]:
+        """Events called `name` for one open page of the token `who`. Pages with the same `key` share one rendering."""
+        if self._open() >= MAX_STREAMS or self._open(who) >= MAX_STREAMS_PER_TOKEN:
             raise TooMany
-        return self._events(who, (who, key), look, name)
+        return self._events(who, (who, key), render, name)
 
     def _open(self, who: str | None = None) -> int:
-        """How many streams there are, of one or of all."""
-        return sum(len(watched.streams) for watched in self._watched.values() if who in (None, watched.who))
+        """The number of open streams, of one token or of all."""
+        return sum(len(view.streams) for view in self._views.values() if who in (None, view.who))
 
-    async def _events(self, who: str, key: object, look: Look, name: str) -> AsyncGenerator[str, None]:
-        news: News = asyncio.Queue(maxsize=1)
-        watched = self._watched.setdefault(key, _Watched(look, who))
-        watched.streams.add(news)
-        if watched.last is not None:
-            _put(news, watched.last)  # the page may be older than that
+    async def _events(self, who: str, key: object, render: Render, name: str) -> AsyncGenerator[str, None]:
+        updates: Updates = asyncio.Queue(maxsize=1)
+        view = self._views.setdefault(key, _LiveView(render, who))
+        view.streams.add(updates)
+        if view.last is not None:
+            _put(updates, view.last)  # the page may have been rendered before this
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._go_on())
+            self._task = asyncio.create_task(self._refresh_loop())
         until = time.monotonic() + LONGEST
         try:
             yield "retry: 3000\n\n"
             while time.monotonic() < until:
                 try:
                     async with asyncio.timeout(KEEP_ALIVE):
-                        text = await news.get()
+                        text = await updates.get()
                 except TimeoutError:
                     yield ": still here\n\n"
                 else:
                     lines = "".join(f"data: {line}\n" for line in _LINE_END.split(text))
                     yield f"event: {name}\n{lines}\n"
         finally:
-            watched.streams.discard(news)
-            if not watched.streams and self._watched.get(key) is watched:
-                del self._watched[key]
+            view.streams.discard(updates)
+            if not view.streams and self._views.get(key) is view:
+                del self._views[key]
 
-    async def _go_on(self) -> None:
-        """Round after round, while anybody looks."""
-        while self._watched:
+    async def _refresh_loop(self) -> None:
+        """Refresh all views in rounds, until the last page is closed."""
+        while self._views:
             began = time.monotonic()
-            for watched in list(self._watched.values()):
-                await self._refresh(watched)
+            for view in list(self._views.values()):
+                await self._refresh(view)
             took = time.monotonic() - began
-            await asyncio.sleep(min(max(took * (1 / SHARE - 1), AT_MOST_EVERY), AT_LEAST_EVERY))
+            await asyncio.sleep(min(max(took * (1 / SHARE - 1), MIN_INTERVAL), MAX_INTERVAL))
 
-    async def _refresh(self, watched: _Watched) -> None:
+    async def _refresh(self, view: _LiveView) -> None:
         try:
-            made = await watched.look()
-        except Exception as error:  # a store that is away, say; the next round will tell
-            log.info("a live view could not be refreshed: %s", error)
+            text = await view.render()
+        except Exception as error:  # the database is unreachable, for example; the next round tries again
+            log.info("Could not refresh a live view: %s", error)
             return
-        if made != watched.last:
-            watched.last = made
-            for news in watched.streams:
-                _put(news, made)
+        if text != view.last:
+            view.last = text
+            for updates in view.streams:
+                _put(updates, text)
 
 
-def _put(news: News, made: str) -> None:
-    """The latest is what counts: one that was not fetched yet is replaced."""
-    if news.full():
-        news.get_nowait()
-    news.put_nowait(made)
+def _put(updates: Updates, text: str) -> None:
+    """Queue the latest text. It replaces one that the stream has not sent yet."""
+    if updates.full():
+        updates.get_nowait()
+    updates.put_nowait(text)

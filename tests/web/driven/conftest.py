@@ -1,4 +1,4 @@
-"""One browser for these tests, and for each a context of its own: no cookies, nothing remembered."""
+"""One browser for these tests, and a fresh context for each: no cookies, nothing cached."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
-    """Closed when these tests are over: until then no other test could run an event loop of its own."""
+    """Closed after these tests: until then no other test could run an event loop in this thread."""
     if browser.where() is None:
         pytest.skip(browser.HOW_TO_GET_ONE)
     with browser.browsing() as found:
@@ -29,7 +29,7 @@ def chromium() -> Iterator[Browser]:
 
 @dataclass
 class Tab:
-    """A page that somebody has open, and what was wrong with it."""
+    """An open page, and the problems that were seen on it."""
 
     page: Page
     context: BrowserContext
@@ -49,7 +49,7 @@ Opens = Callable[..., Tab]
 
 @pytest.fixture
 def opens(chromium: Browser) -> Iterator[Opens]:
-    """Opens a tab in a context of its own: `token` signs in, `script=False` is a browser without JavaScript."""
+    """Opens a tab in a new context: `token` signs in, `script=False` is a browser without JavaScript."""
     with ExitStack() as stack:
 
         def opened(base: str, token: str | None = browser.TOKEN, *, script: bool = True) -> Tab:
@@ -78,7 +78,7 @@ def _operator(chromium: Browser, shop_base: str) -> Iterator[Tab]:
 
 @pytest.fixture
 def operator(_operator: Tab) -> Tab:
-    """Who operates the shop of the scene, and only looks: one tab for all such tests, since each of them costs time."""
+    """A tab of an operator who changes nothing: shared by all such tests, because opening one takes time."""
     from tests.web.watching import DESKTOP
 
     _operator.watch.troubles.clear()
@@ -89,7 +89,7 @@ def operator(_operator: Tab) -> Tab:
 
 @pytest.fixture(scope="package")
 def shop_base(shop: App, chromium: Browser) -> Iterator[str]:
-    """The shop of the scene, served. Nobody changes it."""
+    """The shop of the scene, served. Tests must not change it."""
     with browser.serving(shop) as base:
         yield base
 
@@ -103,7 +103,7 @@ def hostile_base(hostile_shop: App, chromium: Browser) -> Iterator[str]:
 
 @pytest.fixture
 def counter(chromium: Browser) -> Iterator[tuple[App, str]]:
-    """A shop of which a test may change what it likes, served."""
+    """A served shop that a test may change."""
     app = scene.shop("sqlite:///:memory:")
     app.client.migrate()
     with browser.serving(app) as base:

@@ -1,4 +1,4 @@
-"""What people do in the browser: each action asks first, does what it says, and is written down."""
+"""Actions in the browser: each asks for confirmation, does what it says, and is recorded in the audit trail."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.web.driven.conftest import Opens, Tab
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
-SOON = 10_000  # milliseconds in which something comes about
+SOON = 10_000  # milliseconds to wait for an effect
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Shop:
         return str(self.job(name).state)
 
     def done(self) -> list[tuple[str, str]]:
-        """What was done, and by whom, the latest first."""
+        """The audit trail, the latest entry first."""
         return [(one.who, one.what) for one in self.client.audit().entries]
 
 
@@ -81,7 +81,7 @@ def shop(chromium: Browser) -> Iterator[Shop]:
 
 
 def ask(tab: Tab, button: str | Locator, exact: bool = True) -> Locator:
-    """Choose an action; returns what asks for confirmation: a dialog, or without a script a page."""
+    """Click an action. Returns its confirmation: a dialog, or without a script a page."""
     found = tab.page.get_by_role("button", name=button, exact=exact).first if isinstance(button, str) else button
     found.click()
     box = tab.page.locator("dialog[open] .confirm-box, #main .confirm-box")
@@ -90,7 +90,7 @@ def ask(tab: Tab, button: str | Locator, exact: bool = True) -> Locator:
 
 
 def say_yes(page: Page, box: Locator) -> str:
-    """Confirm; returns what the next page says of it."""
+    """Confirm. Returns the message of the next page."""
     box.locator(".ends button").click()
     flash = page.locator(".flash p")
     flash.wait_for(timeout=SOON)
@@ -98,15 +98,15 @@ def say_yes(page: Page, box: Locator) -> str:
 
 
 @dataclass
-class Deed:
-    """An action: where it is, what it is called, the words that name what will happen, and what came of it."""
+class Action:
+    """An action: its page and button, the text of its confirmation, and its effect."""
 
     at: str  # names of jobs in braces become their ids
     button: str
     words: list[str]
     fill: dict[str, str]
     came: Callable[[Shop], object]
-    said: str
+    message: str
     what: str
 
 
@@ -119,58 +119,59 @@ def _limits(shop: Shop) -> Any:
     return info.max_running, [(one.rate, one.per) for one in info.rates]
 
 
-DEEDS: dict[str, Deed] = {
-    "cancel": Deed(
+ACTIONS: dict[str, Action] = {
+    "cancel": Action(
         "/jobs/{queued}", "Cancel", ["Cancel send_receipt", "It is queued: it will not run any more", "not be resumed"],
         {}, lambda shop: shop.state("queued") == "cancelled", "is cancelled", "cancel",
     ),
-    "pause": Deed(
-        "/jobs/{queued}", "Pause", ["Pause send_receipt", "held back", "until somebody resumes it"],
+    "pause": Action(
+        "/jobs/{queued}", "Pause", ["Pause send_receipt", "it will not start", "until it is resumed"],
         {}, lambda shop: shop.state("queued") == "paused", "is paused", "pause",
     ),
-    "resume": Deed(
-        "/jobs/{failed}", "Resume", ["It has failed after 1 attempt", "with 5 attempts anew", "shop.CardExpired"],
-        {}, lambda shop: shop.state("failed") in ("pending", "queued"), "goes on", "resume",
+    "resume": Action(
+        "/jobs/{failed}", "Resume", ["It has failed after 1 attempt", "with 5 new attempts", "shop.CardExpired"],
+        {}, lambda shop: shop.state("failed") in ("pending", "queued"), "is resumed", "resume",
     ),
-    "run now": Deed(
-        "/jobs/{later}", "Run now", ["It is pending, due", "it is due at once"],
+    "run now": Action(
+        "/jobs/{later}", "Run now", ["It is pending, due", "it becomes due at once"],
         {}, lambda shop: shop.job("later").run_at <= datetime.now(UTC), "is due now", "run_now",
     ),
-    "complete": Deed(
-        "/jobs/{paused}", "Complete", ["it ends succeeded, with the result below"], {"result": '"1.webp"'},
+    "complete": Action(
+        "/jobs/{paused}", "Complete", ["it ends as succeeded, with the result below"], {"result": '"1.webp"'},
         lambda shop: (shop.state("paused"), shop.job("paused").result_json) == ("succeeded", '"1.webp"'),
         "has succeeded", "complete",
     ),
-    "delete": Deed(
-        "/jobs/{paused}", "Delete", ["the job and its history are removed for good"],
+    "delete": Action(
+        "/jobs/{paused}", "Delete", ["the job and its history are permanently deleted"],
         {}, lambda shop: shop.client.get(shop.jobs["paused"]) is None, "is deleted", "delete",
     ),
-    "pause queue": Deed(
+    "pause queue": Action(
         "/queues", "Pause", ["Pause queue billing?", "No worker claims from queue billing"],
         {}, lambda shop: _queue(shop, "billing").paused, "Queue billing is paused", "pause_queue",
     ),
-    "limit queue": Deed(
+    "limit queue": Action(
         "/queues", "Limits", ["Limit queue billing", "Now: no limits"], {"max_running": "7", "rate": "50", "per": "10"},
         lambda shop: _limits(shop) == (7, [(50, 10.0)]),
         "the limits are set", "limit_queue",
     ),
-    "pause schedule": Deed(
+    "pause schedule": Action(
         "/schedules", "Pause", ["Pause schedule stock?", "does not tick until it is resumed"],
         {}, lambda shop: shop.client.schedules.all()[0].paused, "Schedule stock is paused", "pause_schedule",
     ),
-    "run schedule": Deed(
+    "run schedule": Action(
         "/schedules/stock", "Run now", ["A job of task sync_stock is enqueued now"],
-        {}, lambda shop: shop.client.count(task="sync_stock") == 1, "is enqueued, beside the ticks", "run_now_schedule",
+        {}, lambda shop: shop.client.count(task="sync_stock") == 1,
+        "is enqueued, in addition to the ticks", "run_now_schedule",
     ),
-    "resume the holder of a target": Deed(
+    "resume the holder of a target": Action(
         "/targets?name=account%2F7", "Resume the holder", ["Resume charge", "It has failed after 1 attempt"],
-        {}, lambda shop: shop.state("holder") in ("pending", "queued"), "goes on", "resume",
+        {}, lambda shop: shop.state("holder") in ("pending", "queued"), "is resumed", "resume",
     ),
-    "resume a group of failures": Deed(
+    "resume a group of failures": Action(
         "/failures", "Resume all", ["Resume 4 jobs?", "failed jobs of task charge", "left alone"],
         {}, lambda shop: shop.client.count(state="failed") == 1, "4 jobs: resumed.", "bulk resume",
     ),
-    "resume all that match": Deed(
+    "resume all that match": Action(
         "/jobs?state=failed&task=charge", ".bulk a", ["Resume 4 jobs?", "failed jobs of task charge: 4 just now"],
         {}, lambda shop: shop.client.count(state="failed") == 1, "4 jobs: resumed.", "bulk resume",
     ),
@@ -179,29 +180,29 @@ WITHOUT_SCRIPT = ["cancel", "complete", "limit queue", "resume all that match"]
 
 
 @pytest.mark.parametrize(
-    ("name", "script"), [*((name, True) for name in DEEDS), *((name, False) for name in WITHOUT_SCRIPT)]
+    ("name", "script"), [*((name, True) for name in ACTIONS), *((name, False) for name in WITHOUT_SCRIPT)]
 )
 def test_an_action_asks_first_and_does_what_it_says(name: str, script: bool, shop: Shop, opens: Opens) -> None:
-    deed, tab = DEEDS[name], opens(shop.base, script=script)
-    tab.go(deed.at.format(**{name: job.id for name, job in shop.jobs.items()}))
+    action, tab = ACTIONS[name], opens(shop.base, script=script)
+    tab.go(action.at.format(**{name: job.id for name, job in shop.jobs.items()}))
     before = shop.done()
-    button = deed.button if not deed.button.startswith(".") else tab.page.locator(deed.button).first
+    button = action.button if not action.button.startswith(".") else tab.page.locator(action.button).first
     box = ask(tab, button)
-    for words in deed.words:
+    for words in action.words:
         assert words in box.inner_text()
     if script:
         tab.page.keyboard.press("Escape")
     else:
         box.get_by_role("link", name=re.compile("ack$")).click()
     box.wait_for(state="detached" if not script else "hidden")
-    assert (deed.came(shop), shop.done()) == (False, before), "whoever goes back has changed nothing"
+    assert (action.came(shop), shop.done()) == (False, before), "going back changes nothing"
 
     box = ask(tab, button)
-    for field, value in deed.fill.items():
+    for field, value in action.fill.items():
         box.locator(f"[name={field}]").fill(value)
-    assert deed.said in say_yes(tab.page, box)
-    assert deed.came(shop)
-    assert shop.done()[0] == ("web:operator", deed.what)
+    assert action.message in say_yes(tab.page, box)
+    assert action.came(shop)
+    assert shop.done()[0] == ("web:operator", action.what)
     assert tab.troubles == []
 
 
@@ -230,9 +231,9 @@ def test_a_job_is_enqueued_from_a_form_that_says_what_is_wrong(script: bool, sho
     box = tab.page.locator(".confirm-box", has_text="Enqueue charge")
     assert "charge(account: str, cents: int)" in box.inner_text()
     box.locator("[name=payload]").fill('{"account": "acct-7", "cents": "much"}')
-    said = say_yes(tab.page, box)
-    assert said.startswith("Nothing was done: ")
-    assert "cents" in said
+    message = say_yes(tab.page, box)
+    assert message.startswith("Nothing was changed: ")
+    assert "cents" in message
     box = tab.page.locator("#main .confirm-box")
     assert "much" in box.locator("[name=payload]").input_value(), "what was typed is still there"
     box.locator("[name=payload]").fill('{"account": "acct-7", "cents": 500}')
@@ -249,24 +250,24 @@ def test_an_old_confirmation_says_what_has_become_of_it(shop: Shop, opens: Opens
     tab = opens(shop.base)
     tab.go(f"/confirm/cancel?job={shop.jobs['queued'].id}&back=/queues")
     shop.client.complete(shop.jobs["queued"])
-    said = say_yes(tab.page, tab.page.locator("#main .confirm-box"))
-    assert said.startswith("Nothing was done: ")
-    assert "succeeded" in said
+    message = say_yes(tab.page, tab.page.locator("#main .confirm-box"))
+    assert message.startswith("Nothing was changed: ")
+    assert "succeeded" in message
     assert tab.page.url.endswith("/queues")
 
     tab.go(f"/confirm/delete?job={shop.jobs['paused'].id}")
     again = tab.context.new_page()
     again.goto(tab.page.url)
     assert say_yes(tab.page, tab.page.locator("#main .confirm-box")) == "The job is deleted."
-    said = say_yes(again, again.locator("#main .confirm-box"))
-    assert said.startswith("Nothing was done: ")
-    assert shop.jobs["paused"].id in said
+    message = say_yes(again, again.locator("#main .confirm-box"))
+    assert message.startswith("Nothing was changed: ")
+    assert shop.jobs["paused"].id in message
     assert [what for _, what in shop.done()].count("delete") == 1
     tab.page.go_back()
-    assert "was deleted" in tab.page.inner_text("#main")
+    assert "may have been deleted" in tab.page.inner_text("#main")
 
 
-def test_what_was_said_is_said_once(shop: Shop, opens: Opens) -> None:
+def test_the_message_of_an_action_is_displayed_once(shop: Shop, opens: Opens) -> None:
     tab = opens(shop.base)
     tab.go("/queues")
     say_yes(tab.page, ask(tab, "Pause"))

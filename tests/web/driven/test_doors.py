@@ -1,4 +1,4 @@
-"""Coming in by the browser, and what other people's pages can do in the same browser: nothing."""
+"""Signing in by the browser; foreign pages in the same browser can do nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_signing_in_leads_to_the_page_that_was_asked_for(shop_base: str, opens: 
     tab.go("/jobs?state=failed&task=charge")
     tab.page.fill("#token", "not-a-token-of-this-shop")
     tab.page.click("button")
-    assert "none of the tokens" in tab.page.inner_text("[role=alert]")
+    assert "Invalid token" in tab.page.inner_text("[role=alert]")
     assert tab.context.cookies() == []
     tab.page.fill("#token", TOKEN)
     tab.page.keyboard.press("Enter")
@@ -34,7 +34,7 @@ def test_a_session_is_for_the_server_alone_and_ends_with_signing_out(shop_base: 
     (cookie,) = tab.context.cookies()
     assert (cookie["name"], cookie["httpOnly"], cookie["sameSite"]) == ("relet_session", True, "Strict")
     tab.go("/")
-    assert tab.page.inner_text(".who").split() == ["reader", "may", "read"]
+    assert tab.page.inner_text(".who").split() == ["reader", "read-only"]
     assert tab.page.evaluate("document.cookie") == ""
     tab.page.get_by_role("button", name="Sign out").click()
     tab.page.wait_for_selector("#token")
@@ -45,7 +45,7 @@ def test_a_session_is_for_the_server_alone_and_ends_with_signing_out(shop_base: 
 
 
 class Trap:
-    """A page of somebody else's, which sends whoever has it open to the dashboard in every way that there is."""
+    """A foreign page that sends the browser to the dashboard in every possible way."""
 
     def __init__(self) -> None:
         self.page = ""
@@ -98,7 +98,7 @@ def test_a_page_of_somebody_else_changes_and_learns_nothing_in_the_same_browser(
         tab.page.goto(f"{there}/")
         outcomes = tab.page.evaluate("window.over")
         assert {"json failed", "read failed", "image failed"} <= {*outcomes}
-        assert tab.page.frames[1].url.startswith("chrome-error:"), "nobody puts us into a frame"
+        assert tab.page.frames[1].url.startswith("chrome-error:"), "a foreign page cannot frame us"
     assert [one.paused for one in app.client.queues() if one.queue == "billing"] == [False]
     assert app.client.audit().entries == []
     tab.go("/queues")
@@ -114,7 +114,7 @@ def test_a_foreign_name_that_leads_here_is_refused(counter: tuple[App, str], ope
     answer = tab.page.goto(f"{foreign}/queues")
     assert answer is not None
     assert answer.status == 421
-    assert "not known as" in tab.page.inner_text("main")
+    assert "is not allowed, only" in tab.page.inner_text("main")
     asked = "fetch('/act/pause-queue', {method: 'POST', body: new URLSearchParams({queue: 'billing'})})"
     assert tab.page.evaluate(f"{asked}.then((answer) => answer.status)") == 421
     assert [one.paused for one in app.client.queues() if one.queue == "billing"] == [False]

@@ -1,4 +1,4 @@
-"""Without a mouse, and without a reload: keys, focus, and pages that change while they are looked at."""
+"""Keyboard shortcuts, focus, and pages that change while they are open."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Route
 
 SOON = 15_000  # milliseconds
-#: A live page rests for 49 times as long as its last look took, which on a busy machine is long.
-REFRESHED = 1000 * int(sse.AT_LEAST_EVERY + 30)
+#: A live page rests for 49 times as long as its last refresh took, which on a busy machine is long.
+REFRESHED = 1000 * int(sse.MAX_INTERVAL + 30)
 
 
 _FOCUS = """() => {
@@ -32,7 +32,7 @@ _FOCUS = """() => {
 
 
 def _tabbed(tab: Tab, times: int) -> list[tuple[str, bool]]:
-    """What the Tab key comes by, and whether one sees that it does."""
+    """The elements that the Tab key reaches, and whether their focus is visible."""
     found = []
     for _ in range(times):
         tab.page.keyboard.press("Tab")
@@ -143,7 +143,7 @@ class News:
         self.tab.page.wait_for_timeout(200)
 
 
-def test_nothing_is_replaced_under_the_hands_of_somebody_who_types(counter: tuple[App, str], opens: Opens) -> None:
+def test_nothing_is_replaced_while_the_user_types(counter: tuple[App, str], opens: Opens) -> None:
     app, base = counter
     app.tasks["refund"].enqueue("acct-7", "A-1")
     tab = opens(base)

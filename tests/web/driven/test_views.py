@@ -14,7 +14,7 @@ from tests.web.browser import READ_TOKEN
 from tests.web.driven.conftest import Opens, Tab
 from tests.web.driven.views import EVERYTHING, VIEWS
 
-ALIKE = {"overview of a month", "pending job"}  # another of the kind is looked at
+ALIKE = {"overview of a month", "pending job"}  # a similar page is checked instead
 
 
 @pytest.mark.parametrize("name", EVERYTHING)
@@ -75,7 +75,7 @@ def test_every_view_can_be_read_without_javascript_and_offers_no_action_to_a_rea
     assert tab.troubles == []
 
 
-def test_a_reader_who_acts_by_hand_is_refused(shop: App, shop_base: str, opens: Opens) -> None:
+def test_a_reader_who_posts_an_action_is_refused(shop: App, shop_base: str, opens: Opens) -> None:
     tab = opens(shop_base, READ_TOKEN)
     tab.go("/queues")
     refused = tab.page.evaluate(
@@ -98,13 +98,13 @@ _LIVE_WIRES = """() => [...document.querySelectorAll("*")].flatMap((one) =>
 
 def test_no_text_of_a_job_is_ever_run_or_asked_for(hostile_shop: App, hostile_base: str, opens: Opens) -> None:
     tab = opens(hostile_base)
-    shown = 0
+    marked = 0
     for name, (address, _) in EVERYTHING.items():
         if name in ALIKE:
             continue
         tab.go(address(hostile_shop.client))
         assert tab.page.evaluate(_LIVE_WIRES) == []
         assert watching.overhang(tab.page) == 0, name
-        shown += hostile.MARK in tab.page.content()
+        marked += hostile.MARK in tab.page.content()
     assert [one for one in tab.troubles if "400" not in one] == [], "names that no client would take are refused"
-    assert shown >= 18, "the attacks are on the pages, as text"
+    assert marked >= 18, "the attacks are on the pages, as text"

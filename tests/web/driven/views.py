@@ -1,4 +1,4 @@
-"""Every view there is, by name: its address in a given store, and words that stand on it."""
+"""Every page by name: its URL in a store, and a text that it contains."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ VIEWS: dict[str, tuple[Address, str]] = {
     "audit": (_at("/audit"), "who"),
 }
 
-QUESTIONS: dict[str, tuple[Address, str]] = {
+CONFIRMATIONS: dict[str, tuple[Address, str]] = {
     "cancel": (_job("queued", "/confirm/cancel?job={}"), "It cannot be resumed."),
-    "delete": (_job("failed", "/confirm/delete?job={}"), "removed for good"),
+    "delete": (_job("failed", "/confirm/delete?job={}"), "permanently deleted"),
     "bulk": (_at("/confirm/bulk?action=resume&state=failed"), "all their attempts are restored"),
     "limit queue": (_queue("/confirm/limit-queue?queue="), "an empty field lifts a limit"),
     "enqueue": (_at("/confirm/enqueue"), "Which task?"),
     "enqueue a task": (_at("/confirm/enqueue?task=charge"), "Arguments, as a JSON object"),
 }
-EVERYTHING = VIEWS | {f"confirm {name}": one for name, one in QUESTIONS.items()}
+EVERYTHING = VIEWS | {f"confirm {name}": one for name, one in CONFIRMATIONS.items()}

@@ -1,6 +1,6 @@
-"""The HTTP API, whatever it is served by: a table of endpoints, and `answer`, which answers one of them.
+"""The HTTP API, independent of the server: the table of endpoints, and `answer`, which calls one of them.
 
-`find(ENDPOINTS, method, raw_path)` says which one is meant. Authentication, roles and sizes are for whoever serves it.
+`find(ENDPOINTS, method, raw_path)` finds the endpoint. The server checks authentication, roles and request sizes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 
 @at("GET /openapi.json", "read", dict[str, Any], {200: "An OpenAPI 3.1 document"})
 def show_openapi(call: Call, _: None, __: None) -> dict[str, Any]:
-    """This API, described."""
+    """The OpenAPI document of this API."""
     return openapi(ENDPOINTS, root=quote(call.root, safe="/"), version=__version__, tasks=call.app.tasks)
 
 
@@ -45,5 +45,5 @@ ENDPOINTS: list[Endpoint] = [
     show_openapi,
 ]
 
-#: Also answered outside of the API, at `POST /targets/{target}/jobs/{id}/resume/`.
+#: Also served outside the API, at `POST /targets/{target}/jobs/{id}/resume/`.
 RESUME_AT_TARGET: Endpoint = queues.resume_target_job

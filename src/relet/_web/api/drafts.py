@@ -1,4 +1,4 @@
-"""Drafts from what was sent: the task looked up, its options given, its payload checked by its annotations."""
+"""Makes drafts of request bodies: finds the task, sets its options, validates the payload by its annotations."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .parsing import LATEST, moment
 from .requests import CallIn
 
 _NOT_OPTIONS = frozenset({"task", "payload", "args", "cron", "every", "timezone", "missed", "overlap"})
-_PLACE = re.compile(r"(?s)\((?P<name>\w*)\)(?P<rest>[^:\s]*): (?P<what>.*)")
+_LOCATION = re.compile(r"(?s)\((?P<name>\w*)\)(?P<rest>[^:\s]*): (?P<what>.*)")
 
 
 def draft_of(call: Call, asked: CallIn, where: str) -> Draft[Any]:
-    """A draft, all of it checked; or a refusal that says where."""
+    """A validated draft. Raises a Refusal that names the wrong field."""
     task = _task(call, asked.task, where)
     if asked.payload is not None and asked.args is not None:
-        raise invalid([Fault(f"{where}.args", "payload and args are two ways to say the same; give one of them")])
+        raise invalid([Fault(f"{where}.args", "send either payload or args, not both")])
     try:
         prepared = task.using(**_options(asked, where))
     except InvalidInput as error:
@@ -43,32 +43,32 @@ def _task(call: Call, name: str, where: str) -> Task[..., Any]:
     if task is not None:
         return task
     near = difflib.get_close_matches(name, call.app.tasks, n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else "GET /tasks tells which there are"
-    what = f"this app has no task {name[:128]!r}; {hint}"
+    hint = f"Did you mean {' or '.join(near)}?" if near else "GET /tasks lists all tasks."
+    what = f"This app has no task {name[:128]!r}. {hint}"
     raise Refusal("unknown-task", what, [Fault(f"{where}.task", what)])
 
 
 def _options(asked: CallIn, where: str) -> dict[str, Any]:
-    given = {
+    options = {
         name: value for name, value in structs.asdict(asked).items() if name not in _NOT_OPTIONS and value is not UNSET
     }
     if asked.backoff is not UNSET:
-        given["backoff"] = Backoff(**structs.asdict(asked.backoff))
-    if given.get("run_at") is not None:
-        given["run_at"] = _run_at(given["run_at"], where)
-    return given
+        options["backoff"] = Backoff(**structs.asdict(asked.backoff))
+    if options.get("run_at") is not None:
+        options["run_at"] = _run_at(options["run_at"], where)
+    return options
 
 
 def _run_at(text: str, where: str) -> datetime:
     when = moment(text, f"{where}.run_at")
     if when == LATEST:
-        raise invalid([Fault(f"{where}.run_at", f"must lie before 2100: {text[:80]} does not")])
+        raise invalid([Fault(f"{where}.run_at", f"must be before 2100, not {text[:80]}")])
     return when
 
 
 def _fault(task: str, message: str, where: str) -> Fault:
-    """`charge(cents)[0]: ...` as what is wrong at `body.payload.cents[0]`."""
-    match = _PLACE.fullmatch(message.removeprefix(task)) if message.startswith(task) else None
+    """The client's message `charge(cents)[0]: ...` as a fault at `body.payload.cents[0]`."""
+    match = _LOCATION.fullmatch(message.removeprefix(task)) if message.startswith(task) else None
     if match is None or not match["name"]:
         return Fault(f"{where}.payload", message)
     return Fault(f"{where}.payload.{match['name']}{match['rest']}", match["what"])

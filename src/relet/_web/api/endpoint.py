@@ -1,4 +1,4 @@
-"""What an endpoint is, and how one is answered. Nothing here knows of a server: bytes and words in, a `Reply` out."""
+"""Endpoints of the HTTP API, independent of any server: a `Call` goes in, a `Reply` comes out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ...app import App
 from ...errors import InvalidInput, ReletError, StoreError
 from ..problems import Fault, Refusal, invalid, problem, refusal_of
 from .parsing import read_body, read_query
-from .requests import MOST_SCANNED
+from .requests import MAX_SCANNED
 from .responses import Reply
 
 Role = Literal["read", "operate"]
@@ -46,22 +46,25 @@ _CHECKS: dict[str, Callable[[str], str]] = {
 
 @dataclass(frozen=True)
 class Limits:
-    """How much one request may cost: jobs that a page or a count looks at, at the most where it is asked for more, and
-    seconds that a bulk action takes."""
+    """How much one request may cost.
+
+    `page_scan`, `count_scan`: jobs that a page or a count reads by default; `max_scan`: the most that a request may ask
+    for. `bulk_seconds`: how long a bulk action may take.
+    """
 
     page_scan: int = 10_000
     count_scan: int = 100_000
     bulk_seconds: float = 10.0
-    most_scan: int = MOST_SCANNED["operate"]
+    max_scan: int = MAX_SCANNED["operate"]
 
 
 @dataclass(frozen=True)
 class Call:
-    """A request, as far as an endpoint needs to know it.
+    """A request to an endpoint.
 
-    `client` acts in the name of who asks. `path`: the values in the path, decoded. `query`: names and values, decoded.
-    `root`: where the web app is mounted ("" or "/ops"); the API is at `root + "/api"`. `caller`: the name of the token,
-    whose idempotency keys are apart from those of others.
+    `client` records changes under the name of the requester. `path`: decoded path parameters. `query`: decoded names
+    and values. `root`: where the web app is mounted ("" or "/ops"); the API is at `root + "/api"`. `caller`: the name
+    of the token; each token has separate idempotency keys.
     """
 
     app: App
@@ -79,7 +82,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Result:
-    """What a handler answers, where that is more than the answer itself."""
+    """A handler's return value with a status and headers. Handlers that need neither return the answer itself."""
 
     answer: object
     status: int
@@ -91,10 +94,10 @@ Handler = Callable[[Call, Any, Any], object]
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One thing that can be asked. `path` is in Starlette's style and relative to the API.
+    """One operation of the API. `path` is in Starlette's style and relative to the API.
 
-    Parameters that may contain a slash are marked `:path`; `find` tells them from the rest of the path exactly.
-    `statuses` are those of its own, good and bad, with what they mean.
+    Parameters that may contain a slash are marked `:path`; `find` separates them from the rest of the path.
+    `statuses` maps the statuses specific to this endpoint, of success and of failure, to their meaning.
     """
 
     method: str
@@ -110,7 +113,7 @@ class Endpoint:
 
     @property
     def name(self) -> str:
-        """Unique among the endpoints."""
+        """The handler's name, unique among the endpoints."""
         return self.handler.__name__
 
     @property
@@ -120,18 +123,18 @@ class Endpoint:
 
     @cached_property
     def parameters(self) -> list[str]:
-        """The names of what is variable in the path."""
+        """The names of the path parameters."""
         return [match["name"] for match in _PARAMETER.finditer(self.path)]
 
     def url(self, root: str, path: Mapping[str, str]) -> str:
-        """Where it is, for these values."""
+        """The endpoint's URL path for these parameters."""
         return base(root) + _PARAMETER.sub(
             lambda match: quote(path.get(match["name"], ""), safe="", errors="replace"), self.path
         )
 
 
 def base(root: str) -> str:
-    """Where the API is, as it stands in a URL."""
+    """The URL path of the API."""
     return quote(root, safe="/") + "/api"
 
 
@@ -144,7 +147,10 @@ def at(
     query: type[Struct] | None = None,
     body: type[Struct] | None = None,
 ) -> Callable[[Handler], Endpoint]:
-    """Make an endpoint of a handler: `@at("GET /jobs/{id}", "read", JobView, {200: "..."})`. Its docstring is shown."""
+    """Make a handler an endpoint: `@at("GET /jobs/{id}", "read", JobView, {200: "..."})`.
+
+    Its docstring becomes the summary and description in the OpenAPI document.
+    """
     method, _, path = where.partition(" ")
 
     def make(handler: Handler) -> Endpoint:
@@ -156,7 +162,7 @@ def at(
 
 
 def answer(endpoint: Endpoint, call: Call) -> Reply:
-    """Do what was asked. Whatever goes wrong becomes a problem document; nothing is raised."""
+    """Call an endpoint. Errors become problem documents; this function never raises."""
     instance = endpoint.url(call.root, call.path)
     try:
         return _answered(endpoint, call)
@@ -177,15 +183,15 @@ def _answered(endpoint: Endpoint, call: Call) -> Reply:
     path = {name: _checked(name, value) for name, value in call.path.items()}
     query = read_query(endpoint.query, call.query)
     body = read_body(endpoint.body, call.body, call.content_type)
-    said = endpoint.handler(replace(call, path=path, client=_client(endpoint, call)), query, body)
-    if not isinstance(said, Result):
-        said = Result(said, min(endpoint.statuses))
-    text = b"" if said.status == 204 else _encoder.encode(said.answer)
-    return Reply(said.status, text, headers={"Cache-Control": "no-store", **said.headers})
+    result = endpoint.handler(replace(call, path=path, client=_client(endpoint, call)), query, body)
+    if not isinstance(result, Result):
+        result = Result(result, min(endpoint.statuses))
+    text = b"" if result.status == 204 else _encoder.encode(result.answer)
+    return Reply(result.status, text, headers={"Cache-Control": "no-store", **result.headers})
 
 
 def _client(endpoint: Endpoint, call: Call) -> Client:
-    """With an idempotency key, one that makes each change of this request once."""
+    """The client of the call. With an idempotency key, it applies each change of this request only once."""
     if call.idempotency_key is None or endpoint.method == "GET":
         return call.client
     try:
@@ -202,7 +208,7 @@ def _pairs(query: Mapping[str, str] | Pairs) -> Pairs:
 
 
 def _checked(name: str, value: str) -> str:
-    """A value of the path. What can be no name of anything is not found."""
+    """A validated path parameter. An invalid name is reported as not found."""
     try:
         return _CHECKS[name](value)
     except InvalidInput as error:
@@ -214,8 +220,8 @@ def _refused(refusal: Refusal, instance: str) -> Reply:
 
 
 def _unforeseen(endpoint: Endpoint, instance: str, error: Exception) -> Reply:
-    """The details are for the log: they may tell of what is not for everybody."""
+    """A response without details, which may be confidential. The log has them under the response's id."""
     id = uuid.uuid4().hex
     log.error("%s %s failed (%s)", endpoint.method, instance, id, exc_info=error)
-    detail = "this is not your fault, and was logged under the id given here; tell whoever runs the server"
+    detail = "Internal error, not caused by your request. Ask the server's operator to look up this id in the log."
     return problem("internal", detail, instance=instance, id=id)

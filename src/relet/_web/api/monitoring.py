@@ -1,4 +1,4 @@
-"""What there is to see beside jobs: workers, statistics, failures, the audit trail, the tasks, and the API itself."""
+"""Endpoints for monitoring: workers, statistics, failures, the audit trail, and the tasks."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .parsing import an_hour_ago, moment
 
 @at("GET /workers", "read", responses.Workers, {200: "The workers"})
 def list_workers(call: Call, _: None, __: None) -> responses.Workers:
-    """Every worker that is there, or was lost within a day."""
+    """List live workers, and those lost within a day."""
     return responses.Workers(call.client.workers())
 
 
-@at("GET /stats", "read", responses.Points, {200: "What was counted, by step and queue"}, query=requests.StatsQuery)
+@at("GET /stats", "read", responses.Points, {200: "Statistics by step and queue"}, query=requests.StatsQuery)
 def show_stats(call: Call, query: requests.StatsQuery, _: None) -> responses.Points:
-    """What happened: attempts that ended, times taken, jobs there. Steps in which nothing happened are left out.
+    """Show statistics: ended attempts, durations, numbers of jobs. Steps without any activity are left out.
 
     Steps of 60 seconds are kept for 3 hours, of 600 for 3 days, of 3600 for 8 days, of 21600 for 400 days.
     """
@@ -38,29 +38,29 @@ def show_stats(call: Call, query: requests.StatsQuery, _: None) -> responses.Poi
 
 @at("GET /totals", "read", responses.Points, {200: "One point for each queue"})
 def show_totals(call: Call, _: None, __: None) -> responses.Points:
-    """All that was ever counted: what never goes down, as monitoring wants it."""
+    """Show the totals since the beginning, as counters that never decrease."""
     return _points(call.client.totals())
 
 
 @at("GET /failures", "read", responses.Failures, {200: "Failures, grouped"}, query=requests.LimitQuery)
 def list_failures(call: Call, query: requests.LimitQuery, _: None) -> responses.Failures:
-    """Jobs that have failed, by task and error, the latest first.
+    """List failed jobs, grouped by task and error, the latest first.
 
-    Numbers and ids in errors are left out; `search` finds the jobs by the `error` filter.
+    Numbers and ids in errors are left out. Use `search` as the `error` filter to find the jobs of a group.
     """
     return responses.Failures(redacted(call.client.failures(limit=query.limit), call.redact))
 
 
-@at("GET /audit", "read", responses.AuditOut, {200: "Who did what, the latest first"}, query=requests.AuditQuery)
+@at("GET /audit", "read", responses.AuditOut, {200: "A page of changes, the latest first"}, query=requests.AuditQuery)
 def list_audit(call: Call, query: requests.AuditQuery, _: None) -> responses.AuditOut:
-    """Who did what, the latest first."""
+    """List changes and who made them, the latest first."""
     page = call.client.audit(limit=query.limit, before=None if query.before is UNSET else query.before)
     return responses.AuditOut([responses.entry_out(entry, call.redact) for entry in page.entries], page.next)
 
 
 @at("GET /tasks", "read", responses.TasksOut, {200: "The tasks, by name"})
 def list_tasks(call: Call, _: None, __: None) -> responses.TasksOut:
-    """The tasks that can be enqueued, with the JSON schemas of their payloads and results."""
+    """List the tasks that can be enqueued, with the JSON schemas of their payloads and results."""
     return responses.TasksOut([_task(task) for _, task in sorted(call.app.tasks.items())])
 
 

@@ -1,4 +1,4 @@
-"""What was asked, read and checked field by field, so that all that is wrong with it can be said at once."""
+"""Parses and validates requests field by field, so that one response can report all errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LATEST = datetime(2099, 12, 31, tzinfo=UTC)
 _COMPLAINT = re.compile(r"(?s)(?P<what>.*?)(?: - at (?:`key` in )?`\$(?P<rest>.*)`)?")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _JSON_TYPE = re.compile(r"(?i)application/(?:[\w.+-]+\+)?json\s*(?:;.*)?")
-_WHOLE = re.compile(r"(?P<digits>-?(?:0|[1-9][0-9]{0,18}))(?:\.0+)?", re.ASCII)  # 60.0 is whole, says JSON Schema
+_WHOLE = re.compile(r"(?P<digits>-?(?:0|[1-9][0-9]{0,18}))(?:\.0+)?", re.ASCII)  # JSON Schema counts 60.0 as an integer
 _MOMENT = re.compile(
     r"(?P<year>\d{4})(?P<day>-\d\d-\d\d)[Tt ](?P<minute>\d\d:\d\d):(?P<second>\d\d)"
     r"(?P<fraction>\.\d{1,6})?\d*(?P<zone>[Zz]|[+-]\d\d:\d\d)",
@@ -30,32 +30,32 @@ _MOMENT = re.compile(
 
 
 def read_body(kind: type[Struct] | None, body: bytes, content_type: str | None) -> Any:
-    """The body as what the endpoint takes; None where it takes none."""
+    """The request body as the endpoint's struct; None for endpoints without a body."""
     if kind is None:
         if body.strip() not in (b"", b"{}"):
-            raise invalid([Fault("body", "nothing is to be sent here; what is asked for stands in the path")])
+            raise invalid([Fault("body", "this endpoint takes no body")])
         return None
     if not body.strip() and not required(kind):
         return kind()
     if content_type is None or not _JSON_TYPE.fullmatch(content_type.strip()):
-        sent = f"not {content_type[:100]!r}" if content_type else "which the request does not say"
-        raise Refusal("unsupported-media-type", f"send JSON with Content-Type: application/json, {sent}")
+        sent = f"not {content_type[:100]!r}" if content_type else "which is missing"
+        raise Refusal("unsupported-media-type", f"Send JSON with Content-Type: application/json, {sent}.")
     return read_json(kind, _text(body), "body")
 
 
 def read_query(kind: type[Struct] | None, query: Mapping[str, str] | Iterable[tuple[str, str]]) -> Any:
-    """The query string as what the endpoint takes; None where it takes none."""
-    given: dict[str, list[str]] = {}
+    """The query string as the endpoint's struct; None for endpoints without parameters."""
+    received: dict[str, list[str]] = {}
     for name, value in query.items() if isinstance(query, Mapping) else query:
-        given.setdefault(name, []).append(value)
+        received.setdefault(name, []).append(value)
     fields = {} if kind is None else {field.encode_name: field for field in msgspec.structs.fields(kind)}
-    faults = _unknown(given, fields, "query")
+    faults = _unknown(received, fields, "query")
     values: dict[str, Any] = {}
-    for name in [name for name in fields if name in given]:
+    for name in [name for name in fields if name in received]:
         wanted = fields[name].type
         try:
-            values[fields[name].name] = _from_words(wanted, given[name])
-        except ValueError as error:  # msgspec's are among them
+            values[fields[name].name] = _from_query_values(wanted, received[name])
+        except ValueError as error:  # msgspec.ValidationError is one
             faults.append(Fault(f"query.{name}", str(error)))
     if faults:
         raise invalid(faults)
@@ -63,37 +63,37 @@ def read_query(kind: type[Struct] | None, query: Mapping[str, str] | Iterable[tu
 
 
 def read_json(kind: type[S], text: str | Raw, where: str) -> S:
-    """A JSON object as a struct. All that is wrong with it is told at once."""
+    """A JSON object as a struct. Raises one Refusal that lists all faults."""
     faults: list[Fault] = []
     try:
         value = _struct(kind, text, where, faults)
     except msgspec.ValidationError as error:
         raise invalid([_fault(error, where)]) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        hint = "; \\ud800 to \\udfff come in pairs" if _SURROGATE.search(_bytes(text)) else ""
-        raise Refusal("malformed", f"the body is no JSON: {error}{hint}") from None
+        hint = "; \\ud800 to \\udfff must come in pairs" if _SURROGATE.search(_bytes(text)) else ""
+        raise Refusal("malformed", f"The body is not JSON: {error}{hint}.") from None
     except RecursionError:
-        raise Refusal("malformed", "the body is nested too deep") from None
+        raise Refusal("malformed", "The body is nested too deeply.") from None
     if faults:
         raise invalid(faults)
     return value
 
 
 def required(kind: type[Struct]) -> bool:
-    """Whether something must be said."""
+    """True if the struct has required fields."""
     return any(field.required for field in msgspec.structs.fields(kind))
 
 
 def moment(text: str, where: str) -> datetime:
-    """A moment of RFC 3339. Those of before 1970 and after 2099 are as good as these: there are no jobs beyond."""
+    """A timestamp of RFC 3339, clamped to the years 1970 to 2099: no job lies beyond."""
     match = _MOMENT.fullmatch(text)
     if match is None:
-        raise invalid([Fault(where, f"a moment is written like 2026-03-01T12:00:00Z, not {text[:80]!r}")])
-    year, leap = match["year"], match["second"] == "60"  # a second that clocks leave out counts as the one before
+        raise invalid([Fault(where, f"must be a timestamp like 2026-03-01T12:00:00Z, not {text[:80]!r}")])
+    year, leap = match["year"], match["second"] == "60"  # a leap second counts as the second before it
     second = "59" if leap else match["second"]
     zone = match["zone"].upper().replace("Z", "+00:00")
     try:
-        # A year that is not 0 and as long: what is outside is moved to the bounds in any case.
+        # Python has no year 0. Year 4 is a leap year as well, and the result is clamped anyway.
         known = "0004" if year == "0000" else year
         parsed = datetime.fromisoformat(
             f"{known}{match['day']}T{match['minute']}:{second}{match['fraction'] or ''}{zone}"
@@ -101,12 +101,12 @@ def moment(text: str, where: str) -> datetime:
         if 1900 < parsed.year < 2200:
             return min(max(parsed, EARLIEST), LATEST)
     except ValueError as error:
-        raise invalid([Fault(where, f"{text[:80]!r} is no moment: {error}")]) from None
+        raise invalid([Fault(where, f"{text[:80]!r} is not a valid timestamp: {error}")]) from None
     return EARLIEST if parsed.year < 2000 else LATEST
 
 
 def an_hour_ago() -> datetime:
-    """The moment from which statistics are shown where none is given."""
+    """The default start of statistics."""
     return datetime.now(UTC) - timedelta(hours=1)
 
 
@@ -114,7 +114,7 @@ def _text(body: bytes) -> str:
     try:
         return body.decode()
     except UnicodeDecodeError as error:
-        raise Refusal("malformed", f"the body is not UTF-8: {error}") from None
+        raise Refusal("malformed", f"The body is not UTF-8: {error}.") from None
 
 
 def _bytes(text: str | Raw) -> bytes:
@@ -122,15 +122,15 @@ def _bytes(text: str | Raw) -> bytes:
 
 
 def _struct(kind: type[S], text: str | Raw, where: str, faults: list[Fault]) -> S | Any:
-    given = msgspec.json.decode(text, type=dict[str, Raw])
+    received = msgspec.json.decode(text, type=dict[str, Raw])
     fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
-    mine = _unknown(given, fields, where)
-    missing = [name for name, field in fields.items() if field.required and name not in given]
-    mine += [Fault(f"{where}.{name}", "is needed") for name in missing]
+    mine = _unknown(received, fields, where)
+    missing = [name for name, field in fields.items() if field.required and name not in received]
+    mine += [Fault(f"{where}.{name}", "is required") for name in missing]
     values: dict[str, Any] = {}
-    for name in [name for name in fields if name in given]:
+    for name in [name for name in fields if name in received]:
         try:
-            values[fields[name].name] = _value(fields[name].type, given[name], f"{where}.{name}", mine)
+            values[fields[name].name] = _value(fields[name].type, received[name], f"{where}.{name}", mine)
         except msgspec.ValidationError as error:
             mine.append(_fault(error, f"{where}.{name}"))
     faults += mine
@@ -138,7 +138,7 @@ def _struct(kind: type[S], text: str | Raw, where: str, faults: list[Fault]) -> 
 
 
 def _value(wanted: Any, text: Raw, where: str, faults: list[Fault]) -> Any:
-    """One value; structs within it are read like the whole, so that what is wrong in the hundredth is found there."""
+    """One value. Structs in it, also in lists, are parsed field by field, so that a fault is located exactly."""
     kind, many = _struct_in(wanted)
     opening = bytes(text).lstrip()[:1]
     if kind is not None and many is None and opening == b"{":
@@ -158,7 +158,7 @@ def _element(kind: type[Struct], text: Raw, where: str, faults: list[Fault]) -> 
 
 
 def _struct_in(wanted: Any) -> tuple[type[Struct] | None, Any]:
-    """The struct that a type is, or has in a list: then with the type of that list, its items unread."""
+    """The struct type in a field's type. For a list of structs, also the list type with undecoded items."""
     if isinstance(wanted, type) and issubclass(wanted, Struct):
         return wanted, None
     if typing.get_origin(wanted) is Annotated:
@@ -170,9 +170,9 @@ def _struct_in(wanted: Any) -> tuple[type[Struct] | None, Any]:
     return next((one for one in found if one[0] is not None), (None, None))
 
 
-def _unknown(given: Iterable[str], fields: Mapping[str, Any], where: str) -> list[Fault]:
-    allowed = f"there are {', '.join(fields)}" if fields else "there are none"
-    return [Fault(f"{where}.{name[:80]}", f"is not known here; {allowed}") for name in given if name not in fields]
+def _unknown(received: Iterable[str], fields: Mapping[str, Any], where: str) -> list[Fault]:
+    allowed = f"known fields are {', '.join(fields)}" if fields else "there are no fields"
+    return [Fault(f"{where}.{name[:80]}", f"is unknown; {allowed}") for name in received if name not in fields]
 
 
 def _fault(error: Exception, where: str) -> Fault:
@@ -181,13 +181,13 @@ def _fault(error: Exception, where: str) -> Fault:
     return Fault(where + (match["rest"] or ""), match["what"])
 
 
-def _from_words(wanted: Any, words: list[str]) -> Any:
-    """A value from the words of a query string: numbers and truths are written as JSON writes them."""
-    wanted = _given(wanted)
+def _from_query_values(wanted: Any, words: list[str]) -> Any:
+    """A value from its strings in a query string. Numbers and booleans are spelled as in JSON."""
+    wanted = _without_unset(wanted)
     if typing.get_origin(wanted) is list:
         return msgspec.convert(words, wanted)
     if len(words) > 1:
-        raise ValueError("is given more than once")
+        raise ValueError("must not be repeated")
     (word,) = words
     base = wanted.__origin__ if typing.get_origin(wanted) is Annotated else wanted
     if base is bool:
@@ -202,8 +202,8 @@ def _from_words(wanted: Any, words: list[str]) -> Any:
     return msgspec.convert(word, wanted)
 
 
-def _given(wanted: Any) -> Any:
-    """A type without the possibility that nothing was given."""
+def _without_unset(wanted: Any) -> Any:
+    """A field's type without UnsetType."""
     if UnsetType not in typing.get_args(wanted):
         return wanted
     (kind,) = [part for part in typing.get_args(wanted) if part is not UnsetType]

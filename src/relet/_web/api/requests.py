@@ -1,7 +1,7 @@
-"""What the HTTP API can be asked: bodies and query strings, each with its bounds. `reading.py` reads them.
+"""Request bodies and query strings of the HTTP API, each with its bounds. `parsing.py` reads them.
 
-Text that must be printable, moments, cron expressions and time zones are marked by a `format` in the schema; what they
-may look like is decided by the client, which is asked last in any case.
+Printable text, timestamps, cron expressions and time zones are marked by a `format` in the schema. The client
+validates their syntax, as it validates every other argument.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ from ..._core.job import OnBlockerFailure, OnExpired, OnFailure, State
 from ..._core.schedule import Missed, Overlap
 from ..._core.verbs import BulkVerb
 
-MOST_IN_BATCH = 1000
-MOST_IN_PAGE = 200
-MOST_IN_BULK = 10_000
-MOST_COUNTED = 10_001
-MOST_SCANNED = {"read": 100_000, "operate": 1_000_000}  # by role: a search takes a place that others wait for
+MAX_BATCH = 1000
+MAX_PAGE_SIZE = 200
+MAX_BULK = 10_000
+MAX_COUNTED = 10_001
+MAX_SCANNED = {
+    "read": 100_000,
+    "operate": 1_000_000,
+}  # by role: a long search occupies a slot that other requests wait for
 
 _X = "[0-9a-fA-F]"
-ID_PATTERN = (
-    f"^0(1[7-9a-fA-F]|2{_X}|3[0-9aA]){_X}{{5}}-{_X}{{4}}-7{_X}{{3}}-[89abAB]{_X}{{3}}-{_X}{{12}}$"  # of our time
-)
+#: UUIDv7 with timestamps of our time only.
+ID_PATTERN = f"^0(1[7-9a-fA-F]|2{_X}|3[0-9aA]){_X}{{5}}-{_X}{{4}}-7{_X}{{3}}-[89abAB]{_X}{{3}}-{_X}{{12}}$"
 
 Name = Annotated[str, Meta(pattern="^[A-Za-z0-9_.:/@+-]{1,128}$", min_length=1, max_length=128)]
 Text = Annotated[str, Meta(min_length=1, max_length=512, extra_json_schema={"format": "printable"})]
@@ -32,14 +34,16 @@ Id = Annotated[str, Meta(pattern=ID_PATTERN, description="A UUIDv7, which carrie
 When = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 Seconds = Annotated[float, Meta(ge=0, le=validate.MOST_SECONDS)]
 Positive = Annotated[float, Meta(ge=0.001, le=validate.MOST_SECONDS)]
-Limit = Annotated[int, Meta(ge=1, le=MOST_IN_PAGE)]
-ErrorText = Annotated[Text, Meta(description="A text in the error, in capitals or not; of jobs that are not over")]
+Limit = Annotated[int, Meta(ge=1, le=MAX_PAGE_SIZE)]
+ErrorText = Annotated[
+    Text, Meta(description="A text that the error contains, ignoring case; finds only jobs that are not over")
+]
 Scan = Annotated[
     int,
     Meta(
         ge=1,
-        le=MOST_SCANNED["operate"],
-        description=f"At most {MOST_SCANNED['read']} with a token of the role read",
+        le=MAX_SCANNED["operate"],
+        description=f"At most {MAX_SCANNED['read']} with a read token",
     ),
 ]
 Anything = Annotated[Any, Meta(description="Any JSON value: at most 64 deep, integers of at most 64 bits.")]
@@ -48,7 +52,7 @@ Share = Annotated[float, Meta(ge=0, le=1e7)]
 
 
 class BackoffIn(Struct, kw_only=True, forbid_unknown_fields=True):
-    """How long to wait after a failure: `base * factor ** n` seconds, at most `max`, all of it random with `jitter`."""
+    """The delay before a retry: `base * factor ** n` seconds, at most `max`; with `jitter`, a random part of that."""
 
     base: Share = 0.5
     max: Share = 30.0
@@ -57,7 +61,7 @@ class BackoffIn(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class CallIn(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A task, and what it is called with: `payload` by the names of its parameters, or `args` in their order."""
+    """A task and its arguments: `payload` by parameter name, or `args` by position."""
 
     task: Name
     payload: dict[str, Anything] | None = None
@@ -75,7 +79,7 @@ class CallIn(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class JobIn(CallIn, kw_only=True, forbid_unknown_fields=True):
-    """A job to be enqueued. With `id` (a UUIDv7 of your own) the request can be repeated without harm."""
+    """A job to enqueue. With an `id` that you choose (a UUIDv7), the request can be repeated safely."""
 
     delay: Seconds | None = None
     run_at: When | None = None
@@ -87,27 +91,27 @@ class JobIn(CallIn, kw_only=True, forbid_unknown_fields=True):
 
 
 class BatchIn(Struct, forbid_unknown_fields=True):
-    """Jobs to be enqueued, all or none. They may name each other's ids in `after`."""
+    """Jobs to enqueue, all or none. They may refer to each other's ids in `after`."""
 
-    jobs: Annotated[list[JobIn], Meta(min_length=1, max_length=MOST_IN_BATCH)]
+    jobs: Annotated[list[JobIn], Meta(min_length=1, max_length=MAX_BATCH)]
 
 
 class CompletionIn(Struct, kw_only=True, forbid_unknown_fields=True):
-    """How a job succeeds from outside: with a result, or by going on with another job."""
+    """Completes a job from outside: with a result, or by continuing its chain with another job."""
 
     result: Anything = None
     continue_with: JobIn | None = None
 
 
 class SignalIn(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Something that a handler waits for, or will."""
+    """A signal for a job, whose handler waits for it or will do so later."""
 
     name: Text
     value: Anything = None
 
 
 class Filter(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Which jobs. What is not given does not restrict."""
+    """Selects jobs. A field that is left out does not restrict the selection."""
 
     state: list[State] | UnsetType = UNSET
     queue: Text | UnsetType = UNSET
@@ -120,17 +124,17 @@ class Filter(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class BulkIn(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Something to be done to all jobs that a filter lets through, up to `most` of them, newest first."""
+    """An action on all jobs that match a filter, newest first, up to `most` of them."""
 
     action: BulkVerb
     filter: Filter
-    most: Annotated[int, Meta(ge=1, le=MOST_IN_BULK)] = MOST_IN_BULK
+    most: Annotated[int, Meta(ge=1, le=MAX_BULK)] = MAX_BULK
     preview: bool = False
     before: Id | None = None
 
 
 class RateIn(Struct, kw_only=True, forbid_unknown_fields=True):
-    """At most `rate` jobs start within any `per` seconds; null: as many as may. Of one key, or of each ("*")."""
+    """At most `rate` jobs start within any `per` seconds; null lifts the limit. For one `key`, or for each ("*")."""
 
     rate: Limited | None
     per: Positive = 1.0
@@ -138,7 +142,7 @@ class RateIn(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class LimitsIn(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Limits of a queue. What is not given stays as it is; null lifts a limit."""
+    """Limits of a queue. A field that is left out stays unchanged; null lifts the limit."""
 
     max_running: Limited | UnsetType | None = UNSET
     rate: RateIn | UnsetType = UNSET
@@ -146,21 +150,21 @@ class LimitsIn(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class AllRateIn(Struct, kw_only=True, forbid_unknown_fields=True):
-    """At most `rate` jobs start within any `per` seconds; null: as many as may."""
+    """At most `rate` jobs start within any `per` seconds; null lifts the limit."""
 
     rate: Limited | None
     per: Positive = 1.0
 
 
 class AllLimitsIn(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Limits of all queues together. What is not given stays as it is; null lifts a limit."""
+    """Limits of all queues together. A field that is left out stays unchanged; null lifts the limit."""
 
     max_running: Limited | UnsetType | None = UNSET
     rate: AllRateIn | UnsetType = UNSET
 
 
 class ScheduleIn(CallIn, kw_only=True, forbid_unknown_fields=True):
-    """What is enqueued, and when: by a cron expression of five fields, or every so many seconds."""
+    """A task to enqueue periodically: by a cron expression of five fields, or `every` number of seconds."""
 
     cron: Annotated[str, Meta(min_length=1, max_length=256, extra_json_schema={"format": "cron"})] | None = None
     every: Annotated[float, Meta(ge=0.1, le=validate.MOST_SECONDS)] | None = None
@@ -173,7 +177,7 @@ class ScheduleIn(CallIn, kw_only=True, forbid_unknown_fields=True):
 
 
 class JobsQuery(Filter, kw_only=True, forbid_unknown_fields=True):
-    """A page of jobs. `scan`: look at so many jobs at most; a short page may then have more behind it."""
+    """A page of jobs. `scan`: read at most this many jobs; a short page may then be followed by more."""
 
     limit: Limit = 50
     before: Id | UnsetType = UNSET
@@ -181,27 +185,27 @@ class JobsQuery(Filter, kw_only=True, forbid_unknown_fields=True):
 
 
 class CountQuery(Filter, kw_only=True, forbid_unknown_fields=True):
-    """How many jobs, counted no further than `most`, among the newest `scan` live and finished ones."""
+    """Counts jobs up to `most`, among the newest `scan` live and `scan` finished ones."""
 
-    most: Annotated[int, Meta(ge=1, le=MOST_COUNTED)] = MOST_COUNTED
+    most: Annotated[int, Meta(ge=1, le=MAX_COUNTED)] = MAX_COUNTED
     scan: Scan | UnsetType = UNSET
 
 
 class DeleteQuery(Struct, kw_only=True, forbid_unknown_fields=True):
-    """`chain`: all jobs of its chain. `dependents`: with it, those that wait for the chain, and so on."""
+    """`chain`: delete all jobs of its chain. `dependents`: with `chain`, also chains that wait for it, recursively."""
 
     chain: bool = False
     dependents: bool = False
 
 
 class DeleteChainQuery(Struct, kw_only=True, forbid_unknown_fields=True):
-    """`dependents`: the chains of jobs that wait for this one as well, and so on."""
+    """`dependents`: also delete the chains of jobs that wait for this one, recursively."""
 
     dependents: bool = False
 
 
 class TargetsQuery(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A page of targets, by name."""
+    """A page of targets, sorted by name."""
 
     limit: Limit = 50
     after: Text | UnsetType = UNSET
@@ -215,13 +219,13 @@ class AuditQuery(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class LimitQuery(Struct, kw_only=True, forbid_unknown_fields=True):
-    """How many at most."""
+    """The maximum number of results."""
 
     limit: Limit = 50
 
 
 class StatsQuery(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Of which time; by default the last hour. `step`: in seconds; by default what suits the time."""
+    """A time range, by default the last hour. `step`: in seconds, by default chosen to fit the range."""
 
     since: When | UnsetType = UNSET
     until: When | UnsetType = UNSET

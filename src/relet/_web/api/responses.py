@@ -1,7 +1,7 @@
-"""What the HTTP API answers with: the nouns of the client as they travel.
+"""Response bodies of the HTTP API: the client's types as JSON.
 
-Payloads, results and the like are JSON values there, passed on as the text that the store has (`Raw`), so that numbers
-of any size arrive as they were stored. They go through `redact` first. What can be asked is in `asks.py`.
+Payloads, results and the like are embedded as the JSON text that the store holds (`Raw`), so that numbers of any size
+arrive unchanged. They pass through `redact` first. Request bodies are in `requests.py`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ JSON = "application/json"
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer, ready to be sent."""
+    """A complete HTTP response."""
 
     status: int
     body: bytes = b""
@@ -37,7 +37,7 @@ class Reply:
 
 
 class JobOut(Struct, kw_only=True):
-    """A job as the store knew it at one moment."""
+    """A job as it was when the store read it."""
 
     id: str
     task: str
@@ -80,7 +80,7 @@ class Attempts(Struct):
 
 
 class BlockerOut(Struct):
-    """A chain that a job waits or waited for; `state` is null until it has ended."""
+    """A chain that a job waits or waited for. `state` is null until the chain has ended."""
 
     chain: str
     state: str | None
@@ -89,7 +89,7 @@ class BlockerOut(Struct):
 
 
 class JobView(JobOut, kw_only=True):
-    """A job with its history and what it stands between. `explain` says why it does not run, in sentences."""
+    """A job with its history, blockers and dependents. `explain` says in sentences why it does not run."""
 
     attempts: list[AttemptRecord]
     blockers: list[BlockerOut]
@@ -98,20 +98,20 @@ class JobView(JobOut, kw_only=True):
 
 
 class Jobs(Struct):
-    """Jobs, in the order in which they were given."""
+    """Jobs, in the order of the request."""
 
     jobs: list[JobOut]
 
 
 class JobPage(Struct):
-    """Some jobs, newest first. `next` is the `before` of the next page; null: these were the last."""
+    """A page of jobs, newest first. Pass `next` as `before` for the next page; null on the last page."""
 
     jobs: list[JobOut]
     next: str | None
 
 
 class Counted(Struct):
-    """How many jobs: counted no further than `most`, among the newest `scan` live and `scan` finished ones."""
+    """A number of jobs, counted up to `most`, among the newest `scan` live and `scan` finished ones."""
 
     count: int
     most: int
@@ -119,13 +119,13 @@ class Counted(Struct):
 
 
 class Reasons(Struct):
-    """Why a job does not run, in sentences; the first is the nearest reason."""
+    """Sentences that explain why a job does not run, the most direct reason first."""
 
     reasons: list[str]
 
 
 class ChainOut(Struct):
-    """A job and those that went on with it. State and result are those of the last one."""
+    """A job and those that continued it. State and result are those of the last one."""
 
     id: str
     state: State
@@ -133,14 +133,14 @@ class ChainOut(Struct):
     jobs: list[JobOut]
 
 
-class Told(Struct):
-    """`told` is false if the job was told something under this name before: that stays."""
+class SignalOut(Struct):
+    """`told` is false if a signal of this name was sent before; its first value is kept."""
 
     told: bool
 
 
 class BulkOut(Struct):
-    """What came of a bulk action, or would. `more`: it ended before all were come to; `next` says where to go on."""
+    """The result of a bulk action, or its preview. `more`: it stopped early; pass `next` as `before` to continue."""
 
     matching: int
     done: int
@@ -151,7 +151,7 @@ class BulkOut(Struct):
 
 
 class Queues(Struct):
-    """Every queue that has live jobs, or of which something was said; `*` stands for all of them together."""
+    """Every queue that has live jobs or settings. `*` stands for all queues together."""
 
     queues: list[QueueInfo]
 
@@ -165,14 +165,14 @@ class TargetInfoOut(Struct):
 
 
 class TargetPageOut(Struct):
-    """Some targets, by name. `next` is the `after` of the next page; null: these were the last."""
+    """A page of targets, by name. Pass `next` as `after` for the next page; null on the last page."""
 
     targets: list[TargetInfoOut]
     next: str | None
 
 
 class TargetOut(Struct):
-    """Who holds a target, and the first of those in line, in order; `waiting` counts all of them."""
+    """The job that holds a target, and the first of the jobs in line, in order. `waiting` counts all of them."""
 
     target: str
     holder: JobOut | None
@@ -181,7 +181,7 @@ class TargetOut(Struct):
 
 
 class ScheduleOut(Struct):
-    """What is enqueued on a clock. `declared`: in code. `problem`: why this release cannot read what was stored."""
+    """A schedule. `declared`: it is declared in code. `problem`: why this release cannot read the stored schedule."""
 
     name: str
     task: str
@@ -207,7 +207,7 @@ class SchedulesOut(Struct):
 
 
 class TickOut(Struct):
-    """The job that was enqueued for a tick, or why none was."""
+    """The job that a tick enqueued, or a note that says why it enqueued none."""
 
     at: Moment
     job: str | None
@@ -221,15 +221,15 @@ class Ticks(Struct):
 
 
 class Workers(Struct):
-    """Every worker that is there, or was lost within a day."""
+    """Every live worker, and those lost within a day."""
 
     workers: list[WorkerInfo]
 
 
 class HistogramOut(Struct):
-    """How many durations were not longer than each of the bounds but longer than the one before; then the longer ones.
+    """Counts of durations by bucket. Each bucket ends at one of the bounds, inclusive; the last one has no bound.
 
-    `total` is the sum of them all, in seconds.
+    `total` is the sum of all durations, in seconds.
     """
 
     counts: list[int]
@@ -237,7 +237,7 @@ class HistogramOut(Struct):
 
 
 class PointOut(Struct):
-    """What was counted for a queue within a step: attempts by what came of them, jobs by state, and times taken."""
+    """Statistics of a queue within a step: attempts by outcome, jobs by state, and durations."""
 
     at: Moment
     step: float
@@ -250,7 +250,7 @@ class PointOut(Struct):
 
 
 class Points(Struct):
-    """Statistics. `bounds` are those of the histograms, in seconds."""
+    """Statistics. `bounds` are the bucket bounds of the histograms, in seconds."""
 
     bounds: list[float]
     points: list[PointOut]
@@ -263,7 +263,7 @@ class Failures(Struct):
 
 
 class AuditEntryOut(Struct):
-    """Who did what, to whom, and what else there is to say."""
+    """One change: who made it, what it was, its subject, and details."""
 
     id: str
     at: Moment
@@ -274,14 +274,14 @@ class AuditEntryOut(Struct):
 
 
 class AuditOut(Struct):
-    """Some entries, the latest first. `next` is the `before` of the next page; null: these were the last."""
+    """A page of entries, the latest first. Pass `next` as `before` for the next page; null on the last page."""
 
     entries: list[AuditEntryOut]
     next: str | None
 
 
 class TaskOut(Struct):
-    """A task that can be enqueued. `payload` and `result` are JSON schemas; null where there is none to be had."""
+    """A task that can be enqueued. `payload` and `result` are JSON schemas; null if the types have none."""
 
     name: str
     summary: str | None
@@ -303,17 +303,17 @@ _SAME = tuple(name for name in JobOut.__struct_fields__ if name not in ("payload
 
 
 def raw(text: str | None) -> Raw:
-    """JSON text, as it may be shown, as a value of an answer. What could not be read is hidden, and is no JSON."""
+    """Redacted JSON text as a value of a response. `HIDDEN`, which replaces unreadable text, is encoded as a string."""
     return Raw(b"null" if text is None else msgspec.json.encode(text) if text == HIDDEN else text.encode())
 
 
 def job_out(job: Job[Any], redact: Redact) -> JobOut:
-    """A job."""
+    """A job as a response."""
     return JobOut(**_job_fields(job, redact))
 
 
 def jobs_out(jobs: Iterable[Job[Any]], redact: Redact) -> list[JobOut]:
-    """Jobs, in their order."""
+    """Jobs as responses, in the same order."""
     return [job_out(job, redact) for job in jobs]
 
 
@@ -331,7 +331,7 @@ def job_view(
     explain: list[str],
     redact: Redact,
 ) -> JobView:
-    """A job with all that was found about it."""
+    """A job with its attempts, blockers, dependents and explanation as a response."""
     blockers = redacted(blockers, redact)
     return JobView(
         **_job_fields(job, redact),
@@ -343,17 +343,17 @@ def job_view(
 
 
 def chain_out(chain: Chain, redact: Redact) -> ChainOut:
-    """A chain."""
+    """A chain as a response."""
     return ChainOut(chain.id, chain.state, raw(redacted(chain, redact).result_json), jobs_out(chain, redact))
 
 
 def target_info_out(info: TargetInfo, redact: Redact) -> TargetInfoOut:
-    """A target in a list."""
+    """A target of a list as a response."""
     return TargetInfoOut(info.target, _holder(info.holder, redact), info.waiting)
 
 
 def target_out(view: TargetView, redact: Redact) -> TargetOut:
-    """A target and its line."""
+    """A target and the jobs in line as a response."""
     return TargetOut(view.target, _holder(view.holder, redact), jobs_out(view.line, redact), view.waiting)
 
 
@@ -362,18 +362,18 @@ def _holder(job: Job[Any] | None, redact: Redact) -> JobOut | None:
 
 
 def schedule_out(info: ScheduleInfo, redact: Redact) -> ScheduleOut:
-    """A schedule."""
+    """A schedule as a response."""
     same = {name: getattr(info, name) for name in ScheduleOut.__struct_fields__ if name != "payload"}
     return ScheduleOut(**same, payload=raw(redacted(info, redact).payload_json))
 
 
 def ticks_out(ticks: Iterable[Tick]) -> Ticks:
-    """Ticks."""
+    """Ticks as a response."""
     return Ticks([TickOut(*tick) for tick in ticks])
 
 
 def point_out(point: StatPoint) -> PointOut:
-    """What was counted."""
+    """Statistics of one step as a response."""
     waits, starts, runs = (_histogram_out(times) for times in (point.waits, point.starts, point.runs))
     return PointOut(point.at, point.step, point.queue, point.counts, waits, starts, runs, point.gauges)
 
@@ -383,11 +383,11 @@ def _histogram_out(times: Histogram) -> HistogramOut:
 
 
 def entry_out(entry: AuditEntry, redact: Redact) -> AuditEntryOut:
-    """An entry of the audit trail; what is hidden elsewhere is hidden in it as well."""
+    """An entry of the audit trail as a response, with its details redacted."""
     detail = Raw(msgspec.json.encode(redacted(entry, redact).detail))
     return AuditEntryOut(entry.id, entry.at, entry.who, entry.what, entry.subject, detail)
 
 
 def no_queue(name: str) -> QueueInfo:
-    """A queue of which nothing is known."""
+    """A queue without jobs and settings."""
     return QueueInfo(name, False, None, 0, 0, 0, 0, 0)

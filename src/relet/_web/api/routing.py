@@ -1,7 +1,7 @@
-"""Which endpoint a path means. Names in paths may hold anything, slashes too: `a/b` travels as `a%2Fb`.
+"""Finds the endpoint of a path. Names in paths may contain anything, slashes too: `a/b` is sent as `a%2Fb`.
 
-So a path is taken apart before it is decoded. Some servers and proxies decode it on the way; what then looks like more
-parts than there are is put together again, as far as that is possible without doubt.
+Therefore a path is split before it is decoded. Some servers and proxies decode it on the way; if that leaves more parts
+than the endpoint has, they are joined again where only one reading is possible.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _PART = re.compile(r"{(?P<name>\w+)(?P<kind>:path)?}")
 
 
 class Found(NamedTuple):
-    """An endpoint, and the values in the path, decoded."""
+    """An endpoint, and the decoded values of its path parameters."""
 
     endpoint: Endpoint
     path: dict[str, str]
 
 
 def find(endpoints: Sequence[Endpoint], method: str, raw_path: str | bytes) -> Found:
-    """The endpoint of a path below the API, still encoded, such as `/queues/a%2Fb/pause`; or a `Refusal`.
+    """The endpoint of an encoded path below the API, such as `/queues/a%2Fb/pause`; raises `Refusal` if there is none.
 
-    HEAD is answered by what answers GET. A slash at the end is not needed, and does no harm.
+    HEAD uses the endpoint of GET. A trailing slash is ignored.
     """
     path = (raw_path if isinstance(raw_path, str) else raw_path.decode("latin-1")).partition("?")[0]
     path = path[:-1] if path.endswith("/") and path != "/" else path
@@ -37,15 +37,14 @@ def find(endpoints: Sequence[Endpoint], method: str, raw_path: str | bytes) -> F
         if found.endpoint.method == wanted:
             return found
     if not matches:
-        raise Refusal("not-found", f"there is nothing at {path[:200]}; /openapi.json tells what there is")
+        raise Refusal("not-found", f"There is no endpoint at {path[:200]}. /openapi.json lists all endpoints.")
     allowed = ", ".join(sorted({found.endpoint.method for found in matches}))
-    raise Refusal(
-        "method-not-allowed", f"{method[:20]} is not for {path[:200]}: try {allowed}", headers={"Allow": allowed}
-    )
+    detail = f"{path[:200]} does not support {method[:20]}. Use {allowed}."
+    raise Refusal("method-not-allowed", detail, headers={"Allow": allowed})
 
 
 def still_encoded(path: str, root: str, raw_path: bytes | None) -> str:
-    """The path below `root` as it was sent, from what ASGI says of it; as near as can be where that was not kept."""
+    """The encoded path below `root`, as the client sent it. Encodes the path anew if the server kept no raw path."""
     if raw_path is None or unquote_to_bytes(raw_path).decode("utf-8", "replace") != path:
         return quote(path.removeprefix(root), safe="/")
     sent = raw_path.decode("latin-1").partition("?")[0]
@@ -61,7 +60,7 @@ def _exact(endpoints: Sequence[Endpoint], path: str) -> Iterator[Found]:
         values = _values(template, parts)
         if values is not None:
             (variable if values else literal).append(Found(endpoint, values))
-    yield from literal or variable  # /jobs/count is no job
+    yield from literal or variable  # /jobs/count is not the job "count"
 
 
 def _values(template: list[str], parts: list[str]) -> dict[str, str] | None:
@@ -98,4 +97,4 @@ def _decode(part: str) -> str:
     try:
         return unquote_to_bytes(part.encode("latin-1")).decode()
     except UnicodeError:
-        raise Refusal("not-found", f"{part[:200]} in the path is not UTF-8, percent-encoded") from None
+        raise Refusal("not-found", f"{part[:200]} in the path is not percent-encoded UTF-8.") from None

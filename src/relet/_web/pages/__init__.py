@@ -1,7 +1,7 @@
-"""The dashboard: views, which are plain functions from a `View` to a `Page`, and what renders them.
+"""The dashboard: page functions, which turn a `PageContext` into a `Page`, and their rendering.
 
-`PAGES` says which function answers which path; what stands in braces is passed on by name. `answer` calls one of them
-and turns what is not there into a page that says so. `act` does what a confirmation asked about.
+`PAGES` maps paths to page functions; path parameters in braces are passed as keyword arguments. `answer` calls a page
+function and turns its errors into error pages. `act` performs a confirmed action.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ...errors import InvalidInput, JobNotFound, ScheduleNotFound
-from .actions import DEEDS, Outcome, act
+from .actions import ACTIONS, Outcome, act
 from .audit import audit
 from .chains import chain
-from .confirm import QUESTIONS, confirm
-from .context import NotThere, Page, View
+from .confirm import CONFIRMATIONS, confirm
+from .context import Page, PageContext, PageNotFound
 from .failures import failures
 from .job import job, missing
 from .jobs import jobs
@@ -43,30 +43,30 @@ PAGES: list[tuple[str, Callable[..., Page]]] = [
 ]
 
 
-def answer(function: Callable[..., Page], view: View, **parameters: Any) -> Page:
-    """What a view says; a page with status 404 or 400 where there is nothing, or the question is wrong."""
+def answer(function: Callable[..., Page], view: PageContext, **parameters: Any) -> Page:
+    """Call a page function. Errors become a page with status 404 (not found) or 400 (invalid input)."""
     try:
         return function(view, **parameters)
-    except (NotThere, JobNotFound, ScheduleNotFound) as error:
+    except (PageNotFound, JobNotFound, ScheduleNotFound) as error:
         return missing(error)
     except InvalidInput as error:
-        return problem("That cannot be", str(error), status=400)
+        return problem("Invalid request", str(error), status=400)
 
 
-def problem(title: str, said: str, *, status: int) -> Page:
-    """A page that says what went wrong."""
-    return Page(title, "problem.html", {"said": said, "advice": ""}, status=status, live=False)
+def problem(title: str, message: str, *, status: int) -> Page:
+    """A page that shows an error message."""
+    return Page(title, "problem.html", {"message": message, "advice": ""}, status=status, live=False)
 
 
 __all__ = [
-    "DEEDS",
+    "ACTIONS",
+    "CONFIRMATIONS",
     "PAGES",
-    "QUESTIONS",
     "STATIC",
     "STYLE",
     "Outcome",
     "Page",
-    "View",
+    "PageContext",
     "act",
     "answer",
     "fingerprint",

@@ -1,4 +1,4 @@
-"""What people do here. The client acts as the user who asks, so that the audit trail says who it was."""
+"""Actions of the dashboard. The client acts in the user's name, so that the audit trail records who it was."""
 
 from __future__ import annotations
 
@@ -11,38 +11,39 @@ from ..._core.job import Job
 from ..._core.verbs import BulkVerb
 from ...errors import InvalidInput, ReletError
 from . import filters
-from .confirm import MOST_AT_ONCE, MOST_SELECTED, bulk_verb, confirm, local
-from .context import NotThere, Page, View
+from .confirm import MAX_BULK, MAX_SELECTED, bulk_verb, confirm, local
+from .context import Page, PageContext, PageNotFound
 from .formatting import many, one_line
 
 Form = Mapping[str, Sequence[str]]
-LONGEST = 8.0  # seconds that one bulk action takes
+LONGEST = 8.0  # seconds that one bulk action may take
+READ_ONLY = "Your token is read-only. Sign in with an operator token to make changes."
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of an action, and where to go now: a path below the root."""
+    """The result of an action, and the page to show next (`to`, a path below the root)."""
 
     message: str
     to: str
     good: bool = True
-    again: tuple[Page, View] | None = None  # what is shown instead: the form with what was typed
+    again: tuple[Page, PageContext] | None = None  # shown instead of `to`: the form with the values that were typed
 
 
-def act(view: View, action: str, form: Form) -> Outcome:
-    """Do it, or say why it was not done."""
+def act(view: PageContext, action: str, form: Form) -> Outcome:
+    """Perform an action, or explain why it was not performed."""
     back = local(_one(form, "back"))
-    deed = DEEDS.get(action)
-    if deed is None:
+    perform = ACTIONS.get(action)
+    if perform is None:
         return Outcome(f"There is no action {one_line(action, 40)}.", back, False)
     if not view.may_act:
-        return Outcome("You may read, not act: come in with a token of the role operate.", back, False)
+        return Outcome(READ_ONLY, back, False)
     try:
-        said = deed(view, form)
-    except (ReletError, NotThere, ValueError, TypeError) as error:
-        message = f"Nothing was done: {one_line(str(error), 300)}"
+        result = perform(view, form)
+    except (ReletError, PageNotFound, ValueError, TypeError) as error:
+        message = f"Nothing was changed: {one_line(str(error), 300)}"
         return Outcome(message, back, False, _again(view, action, form, message))
-    return said if isinstance(said, Outcome) else Outcome(said, back)
+    return result if isinstance(result, Outcome) else Outcome(result, back)
 
 
 def _one(form: Form, name: str, default: str = "") -> str:
@@ -54,34 +55,34 @@ def _job(form: Form) -> str:
     return _one(form, "job")
 
 
-def _said(job: Job[Any], what: str) -> str:
+def _job_message(job: Job[Any], what: str) -> str:
     return f"{job.task} {job.id[-8:]} {what}."
 
 
-def _cancel(view: View, form: Form) -> str:
+def _cancel(view: PageContext, form: Form) -> str:
     job = view.client.cancel(_job(form), chain=bool(_one(form, "chain")))
-    return _said(job, "is cancelled" if job.state.over else "was asked to stop; it ends cancelled")
+    return _job_message(job, "is cancelled" if job.state.over else "was asked to stop and will be cancelled")
 
 
-def _pause(view: View, form: Form) -> str:
+def _pause(view: PageContext, form: Form) -> str:
     job = view.client.pause(_job(form))
-    return _said(job, "is paused" if job.state == "paused" else "was asked to stop; it will be paused")
+    return _job_message(job, "is paused" if job.state == "paused" else "was asked to stop and will be paused")
 
 
-def _resume(view: View, form: Form) -> str:
-    return _said(view.client.resume(_job(form)), "goes on, with its attempts anew")
+def _resume(view: PageContext, form: Form) -> str:
+    return _job_message(view.client.resume(_job(form)), "is resumed, with all its attempts restored")
 
 
-def _run_now(view: View, form: Form) -> str:
-    return _said(view.client.run_now(_job(form)), "is due now")
+def _run_now(view: PageContext, form: Form) -> str:
+    return _job_message(view.client.run_now(_job(form)), "is due now")
 
 
-def _complete(view: View, form: Form) -> str:
+def _complete(view: PageContext, form: Form) -> str:
     job = view.client.complete(_job(form), _json("result", _one(form, "result") or "null"))
-    return _said(job, "has succeeded, with the result given")
+    return _job_message(job, "has succeeded, with your result")
 
 
-def _delete(view: View, form: Form) -> Outcome | str:
+def _delete(view: PageContext, form: Form) -> Outcome | str:
     how = _one(form, "how", "job")
     view.client.delete(_job(form), chain=how in ("chain", "dependents"), dependents=how == "dependents")
     back, gone = local(_one(form, "back")), _job(form)
@@ -89,22 +90,22 @@ def _delete(view: View, form: Form) -> Outcome | str:
     return Outcome(what, "/jobs" if gone in back else back)
 
 
-def _bulk(view: View, form: Form) -> str:
+def _bulk(view: PageContext, form: Form) -> str:
     verb = bulk_verb(_one(form, "action"))
-    chosen = list(form.get("job") or [])[:MOST_SELECTED]
+    chosen = list(form.get("job") or [])[:MAX_SELECTED]
     rest = False
     if chosen:
         done, refused = _each(getattr(view.client, verb.name), chosen)
     else:
-        given = filters.given({name: _one(form, name) for name in form})
-        if not given:
-            raise InvalidInput("no job is selected: choose some, or filter the list first")
+        criteria = filters.from_query({name: _one(form, name) for name in form})
+        if not criteria:
+            raise InvalidInput("No job is selected. Select some, or filter the list first.")
         bulk = view.client.bulk(
-            cast(BulkVerb, verb.name), **filters.arguments(given), most=MOST_AT_ONCE, seconds=LONGEST
+            cast(BulkVerb, verb.name), **filters.arguments(criteria), most=MAX_BULK, seconds=LONGEST
         )
         done, refused, rest = bulk.done, bulk.refused, bulk.next is not None
-    left = f" {many(refused, 'job was', 'jobs were')} left alone: their state did not allow it." if refused else ""
-    again = " There are more: do it again for the rest." if rest else ""
+    left = f" {many(refused, 'job was', 'jobs were')} left alone because of their state." if refused else ""
+    again = " More jobs match. Repeat the action for the rest." if rest else ""
     return f"{many(done, 'job')}: {verb.done}.{left}{again}"
 
 
@@ -119,35 +120,35 @@ def _each(verb: Callable[[str], object], chosen: Sequence[str]) -> tuple[int, in
     return done, refused
 
 
-def _enqueue(view: View, form: Form) -> Outcome:
+def _enqueue(view: PageContext, form: Form) -> Outcome:
     name = _one(form, "task")
     task = view.tasks.get(name)
     if task is None:
-        raise InvalidInput(f"no task is named {name!r} here")
+        raise InvalidInput(f"This app has no task {name!r}.")
     arguments = _json("payload", _one(form, "payload") or "{}")
     if not isinstance(arguments, dict):
-        raise InvalidInput('the payload is a JSON object of arguments by name, such as {"account": "7"}')
+        raise InvalidInput('The payload must be a JSON object of arguments by name, such as {"account": "7"}.')
     options: dict[str, Any] = {name: _one(form, name) for name in ("queue", "target", "unique") if _one(form, name)}
     if _one(form, "priority"):
         options["priority"] = int(_one(form, "priority"))
     if _one(form, "delay"):
         options["delay"] = float(_one(form, "delay"))
     job = view.client.enqueue(task.using(**options).draft(**arguments))
-    return Outcome(_said(job, "was there already" if job.existing else "is enqueued"), f"/jobs/{job.id}")
+    return Outcome(_job_message(job, "existed already" if job.existing else "is enqueued"), f"/jobs/{job.id}")
 
 
-def _pause_queue(view: View, form: Form) -> str:
+def _pause_queue(view: PageContext, form: Form) -> str:
     view.client.pause_queue(_one(form, "queue"))
-    return f"Queue {_one(form, 'queue')} is paused. What runs goes on."
+    return f"Queue {_one(form, 'queue')} is paused. Running jobs continue."
 
 
-def _resume_queue(view: View, form: Form) -> str:
+def _resume_queue(view: PageContext, form: Form) -> str:
     view.client.resume_queue(_one(form, "queue"))
-    return f"Queue {_one(form, 'queue')} goes on."
+    return f"Queue {_one(form, 'queue')} is resumed."
 
 
-def _limit_queue(view: View, form: Form) -> str:
-    """A field that is empty lifts its limit; a rate that is not there is left alone."""
+def _limit_queue(view: PageContext, form: Form) -> str:
+    """Set the limits. An empty field lifts its limit; a rate that was never set is left alone."""
     name = _one(form, "queue")
     queue = None if name == "*" else name
     info = next((one for one in view.client.queues() if one.queue == name), None)
@@ -165,20 +166,20 @@ def _limit_queue(view: View, form: Form) -> str:
     return f"{'All queues together' if queue is None else f'Queue {name}'}: the limits are set."
 
 
-def _pause_schedule(view: View, form: Form) -> str:
+def _pause_schedule(view: PageContext, form: Form) -> str:
     return f"Schedule {view.client.schedules.pause(_one(form, 'name')).name} is paused."
 
 
-def _resume_schedule(view: View, form: Form) -> str:
+def _resume_schedule(view: PageContext, form: Form) -> str:
     return f"Schedule {view.client.schedules.resume(_one(form, 'name')).name} ticks again."
 
 
-def _run_schedule(view: View, form: Form) -> Outcome:
+def _run_schedule(view: PageContext, form: Form) -> Outcome:
     job = view.client.schedules.run_now(_one(form, "name"))
-    return Outcome(_said(job, "is enqueued, beside the ticks"), f"/jobs/{job.id}")
+    return Outcome(_job_message(job, "is enqueued, in addition to the ticks"), f"/jobs/{job.id}")
 
 
-def _remove_schedule(view: View, form: Form) -> Outcome:
+def _remove_schedule(view: PageContext, form: Form) -> Outcome:
     view.client.schedules.remove(_one(form, "name"))
     return Outcome(f"Schedule {_one(form, 'name')} is removed.", "/schedules")
 
@@ -196,11 +197,14 @@ def _json(name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"the {name} is not JSON: {error}") from None
+        raise InvalidInput(f"The {name} is not JSON: {error}.") from None
 
 
-def _again(view: View, action: str, form: Form, message: str) -> tuple[Page, View] | None:
-    """A form that took some typing is shown again with what was typed; not by its address, which others may read."""
+def _again(view: PageContext, action: str, form: Form, message: str) -> tuple[Page, PageContext] | None:
+    """The enqueue form again, with the values that were typed, so that the user need not type them anew.
+
+    The values are not put into the URL, where others may read them.
+    """
     if action != "enqueue":
         return None
     typed = {name: values[0] for name, values in form.items() if name != "csrf" and values}
@@ -208,7 +212,7 @@ def _again(view: View, action: str, form: Form, message: str) -> tuple[Page, Vie
     return replace(confirm(here, "enqueue"), status=422), here
 
 
-DEEDS: dict[str, Callable[[View, Form], Outcome | str]] = {
+ACTIONS: dict[str, Callable[[PageContext, Form], Outcome | str]] = {
     "cancel": _cancel,
     "pause": _pause,
     "resume": _resume,

@@ -1,16 +1,16 @@
-"""Who did what."""
+"""The audit trail."""
 
 from __future__ import annotations
 
 import json
 
 from ..._core.redact import redacted
-from .context import Page, View
+from .context import Page, PageContext
 
 AT_ONCE = 100
 
 
-def audit(view: View) -> Page:
+def audit(view: PageContext) -> Page:
     """The audit trail, newest first."""
     before = view.query.get("before") or None
     page = redacted(view.client.audit(limit=AT_ONCE, before=before), view.redact)
@@ -26,7 +26,7 @@ def _detail(detail: dict[str, object]) -> str:
 
 
 def _about(what: str) -> str:
-    """What kind of thing the subject is, as far as it has a page."""
+    """The kind of the entry's subject, which decides the page it links to."""
     for word in ("queue", "schedule"):
         if word in what:
             return word

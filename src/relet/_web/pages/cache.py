@@ -1,4 +1,4 @@
-"""Charts are made once for all who look: many open pages cost little more than one."""
+"""A cache for chart data: many open pages cost little more than one."""
 
 from __future__ import annotations
 
@@ -9,42 +9,42 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from .context import View
+from .context import PageContext
 
 T = TypeVar("T")
 
-FRESH = 1 / 12  # of the step of a chart: a bar that is five seconds late is not seen
+FRESH = 1 / 12  # of the step of a chart: a bar that is five seconds late is not noticed
 
 
 @dataclass
-class _Kept:
+class _Entry:
     lock: threading.Lock = field(default_factory=threading.Lock)
     until: float = 0.0
     value: Any = None
 
 
-class Memory:
-    """What was found out of late, for each store by itself; forgotten with the store."""
+class Cache:
+    """Recent values by store and key. The entries of a store are dropped with the store."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: WeakKeyDictionary[object, dict[object, _Kept]] = WeakKeyDictionary()
+        self._entries: WeakKeyDictionary[object, dict[object, _Entry]] = WeakKeyDictionary()
 
     def get(self, store: object, key: object, seconds: float, find: Callable[[], Any]) -> Any:
-        """What is known and not older than that; else it is found out, by one caller for all."""
+        """The cached value, if it is not older than `seconds`; else one caller computes it while the others wait."""
         with self._lock:
-            kept = self._kept.setdefault(store, {}).setdefault(key, _Kept())
-        with kept.lock:
-            if time.monotonic() >= kept.until:
-                kept.value = find()
-                kept.until = time.monotonic() + seconds
-            return kept.value
+            entry = self._entries.setdefault(store, {}).setdefault(key, _Entry())
+        with entry.lock:
+            if time.monotonic() >= entry.until:
+                entry.value = find()
+                entry.until = time.monotonic() + seconds
+            return entry.value
 
 
-_memory = Memory()
+_cache = Cache()
 
 
-def shared(view: View, key: object, step: float, find: Callable[[], T]) -> T:
-    """What charts with steps of that length are made of: found out for one, and shown to all who look."""
-    found: T = _memory.get(view.client._store, key, step * FRESH, find)
+def shared(view: PageContext, key: object, step: float, find: Callable[[], T]) -> T:
+    """Data of a chart with steps of this length, computed once for all users."""
+    found: T = _cache.get(view.client._store, key, step * FRESH, find)
     return found

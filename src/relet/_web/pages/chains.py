@@ -1,4 +1,4 @@
-"""A chain and what it waits for, as a graph."""
+"""The page of a chain: its jobs and their dependencies as a graph."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 from ..._core.job import BlockerInfo, Chain, Job
 from ...errors import InvalidInput, JobNotFound
 from . import graph
-from .context import NotThere, Page, View
+from .context import Page, PageContext, PageNotFound
 from .formatting import many
 
-MOST_ASKED = 60  # chains that are looked up for one drawing
+MAX_CHAINS_READ = 60  # chains that are read for one drawing
 
 
-def chain(view: View, id: str) -> Page:
+def chain(view: PageContext, id: str) -> Page:
     """The page of a chain; the id may be that of any of its jobs."""
     try:
         found = view.client.chain(id)
     except InvalidInput as error:
-        raise NotThere(f"No chain: {error}.") from None
+        raise PageNotFound(f"Invalid chain id: {error}.") from None
     drawing = Drawing(view, id)
     drawing.add_main(found)
     drawing.add_dependents(found)
@@ -37,9 +37,9 @@ def chain(view: View, id: str) -> Page:
 
 
 class Drawing:
-    """Collects nodes and edges, no more than a drawing can bear."""
+    """Collects nodes and edges, up to the limits of a drawing."""
 
-    def __init__(self, view: View, here: str) -> None:
+    def __init__(self, view: PageContext, here: str) -> None:
         self.view = view
         self.here = here
         self.nodes: list[graph.Node] = []
@@ -50,8 +50,8 @@ class Drawing:
         self._asked = 0
 
     def add_main(self, chain: Chain) -> None:
-        """The chain that is looked at, job by job."""
-        jobs = chain.jobs[-graph.MOST // 2 :]
+        """Add the chain of this page, one node for each job."""
+        jobs = chain.jobs[-graph.MAX_NODES // 2 :]
         self.cut = len(jobs) < len(chain.jobs)
         before: str | None = None
         for job in jobs:
@@ -65,16 +65,16 @@ class Drawing:
             self._blockers_of(job)
 
     def add_dependents(self, chain: Chain) -> None:
-        """Jobs that wait for the end of the chain."""
-        waiting = self.view.client.dependents(chain.last, limit=MOST_ASKED)
-        self.cut = self.cut or len(waiting) == MOST_ASKED
+        """Add the jobs that wait for the end of the chain."""
+        waiting = self.view.client.dependents(chain.last, limit=MAX_CHAINS_READ)
+        self.cut = self.cut or len(waiting) == MAX_CHAINS_READ
         for job in waiting:
             if job.id not in self._known:
                 self._add(job.id, job.task, str(job.state), self.view.link(f"/jobs/{job.id}"), f"…{job.id[-8:]}")
             self.edges.append(graph.Edge(chain.last.id, job.id, "waits"))
 
     def follow(self) -> None:
-        """What they wait for, and what those wait for, as far as there is room."""
+        """Add the blockers of all nodes, recursively, as far as the limits allow."""
         while self._open:
             id, blockers = self._open.popleft()
             for blocker in blockers:
@@ -84,14 +84,14 @@ class Drawing:
                 self.edges.append(graph.Edge(blocker.chain, id, "waits"))
 
     def in_words(self) -> list[tuple[str, str, str, str, str]]:
-        """The edges, for those who do not see the drawing: who, with its address, how, whom, with its address."""
+        """The edges as text, for users who cannot see the drawing: name, URL, relation, other name, other URL."""
         by_id = {node.id: node for node in self.nodes}
-        said = {"chain": "is continued by", "waits": "is waited for by"}
+        relations = {"chain": "is continued by", "waits": "is waited for by"}
         return [
             (
                 by_id[one.before].name,
                 by_id[one.before].href,
-                said[one.kind],
+                relations[one.kind],
                 by_id[one.after].name,
                 by_id[one.after].href,
             )
@@ -100,13 +100,13 @@ class Drawing:
         ]
 
     def _unfold(self, blocker: BlockerInfo) -> bool:
-        """A chain that others wait for is one node; its own blockers are followed."""
-        if len(self.nodes) >= graph.MOST:
+        """Add a blocking chain as one node, and queue its blockers. False if the drawing is full."""
+        if len(self.nodes) >= graph.MAX_NODES:
             return False
         href = self.view.link(f"/chains/{blocker.chain}")
-        found = self._look_up(blocker.chain)
+        found = self._find_chain(blocker.chain)
         if found is None:
-            self._add(blocker.chain, blocker.task or "gone", blocker.state or "pending", href, "not here any more")
+            self._add(blocker.chain, blocker.task or "gone", blocker.state or "pending", href, "deleted or pruned")
             return True
         note = many(len(found), "job") if len(found) > 1 else f"…{found[0].id[-8:]}"
         self._add(blocker.chain, found[0].task, str(found.state), href, note)
@@ -114,8 +114,8 @@ class Drawing:
             self._blockers_of(job, blocker.chain)
         return True
 
-    def _look_up(self, chain: str) -> Chain | None:
-        if self._asked >= MOST_ASKED:
+    def _find_chain(self, chain: str) -> Chain | None:
+        if self._asked >= MAX_CHAINS_READ:
             self.cut = True
             return None
         self._asked += 1
@@ -125,7 +125,7 @@ class Drawing:
             return None
 
     def _blockers_of(self, job: Job[Any], node: str | None = None) -> None:
-        if self._asked >= MOST_ASKED:
+        if self._asked >= MAX_CHAINS_READ:
             self.cut = True
             return
         self._asked += 1

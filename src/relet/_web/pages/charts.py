@@ -1,7 +1,7 @@
 """Charts over time: pure functions from numbers to SVG.
 
-A chart has gridlines at round numbers with the unit on the topmost, moments below, and says in words what it shows. The
-numbers themselves are in the table beside it.
+A chart has gridlines at round numbers, times below, and a summary as its accessible label. The numbers themselves are
+in the table beside it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from markupsafe import Markup
 from .formatting import short_number
 from .svg import Value, element, percent, text, title
 
-TOP, BOTTOM = 18, 22  # pixels for what stands above and below the plot
-ACROSS = 1000  # units of a plot's own width
+TOP, BOTTOM = 18, 22  # pixels above and below the plot
+ACROSS = 1000  # width of the plot in its coordinate system
 MARKS = ((600, "%H:%M"), (3600, "%H:%M"), (4 * 3600, "%H:%M"), (86400, "%a %d"), (7 * 86400, "%d %b"))
 
 
 @dataclass(frozen=True)
 class Series:
-    """Numbers of one kind, one for each step; None: nothing is known there."""
+    """One value for each step; None where no value is known."""
 
     name: str
     values: Sequence[float | None]
@@ -33,7 +33,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """All that a chart shows. Series of bars are stacked, in the order given, from below."""
+    """The input of a chart. Series of bars are stacked in their order, from below."""
 
     label: str
     starts: Sequence[float]  # of each step, seconds since 1970
@@ -46,9 +46,9 @@ class Chart:
 def draw(chart: Chart) -> Markup:
     """The chart as an SVG element."""
     plot = chart.height - TOP - BOTTOM
-    most = round_up(_greatest(chart))
-    lines, labels = _grid(chart, most, plot)
-    shapes = [*_bars(chart, most, plot), *_lines(chart, most, plot), *_hints(chart, plot)]
+    axis_max = round_up(_greatest(chart))
+    lines, labels = _grid(chart, axis_max, plot)
+    shapes = [*_bars(chart, axis_max, plot), *_lines(chart, axis_max, plot), *_hints(chart, plot)]
     box = {"view_box": f"0 0 {ACROSS} {plot}", "preserve": "none", "class_": "plot"}
     drawn = element("svg", *shapes, x=0, y=TOP, width="100%", height=plot, **box)
     return element(
@@ -59,14 +59,14 @@ def draw(chart: Chart) -> Markup:
 
 def sparkline(values: Sequence[float], label: str, *, width: int = 120, height: int = 24) -> Markup:
     """A few bars without axes."""
-    most = max(values, default=0) or 1
+    axis_max = max(values, default=0) or 1
     each = width / max(len(values), 1)
     bars = [
         element(
-            "rect", class_="spark", x=place * each, width=max(each - 1, 0.5),
-            y=height - 1 - (height - 2) * value / most, height=1 + (height - 2) * value / most,
+            "rect", class_="spark", x=index * each, width=max(each - 1, 0.5),
+            y=height - 1 - (height - 2) * value / axis_max, height=1 + (height - 2) * value / axis_max,
         )
-        for place, value in enumerate(values)
+        for index, value in enumerate(values)
         if value
     ]  # fmt: skip
     ground = element("rect", class_="ground", x=0, y=height - 1, width=width, height=1)
@@ -88,13 +88,13 @@ def share_bar(shares: Sequence[tuple[str, str, float]], label: str) -> Markup:
     return element("svg", *parts, class_="share", width="100%", height=8, role="img", aria_label=label)
 
 
-def round_up(most: float) -> float:
-    """The least round number that is not below (1, 1.2, 1.6, 2 ... times a power of ten); 1 for nothing."""
-    if most <= 0 or not math.isfinite(most):
+def round_up(value: float) -> float:
+    """The smallest round number that is not below `value` (1, 1.2, 1.6, 2 ... times a power of ten); 1 for zero."""
+    if value <= 0 or not math.isfinite(value):
         return 1.0
-    power = 10.0 ** math.floor(math.log10(most))
+    power = 10.0 ** math.floor(math.log10(value))
     for factor in (1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10):
-        if most <= factor * power * 1.0000001:
+        if value <= factor * power * 1.0000001:
             return float(f"{factor * power:.12g}")
     return float(f"{10 * power:.12g}")
 
@@ -109,14 +109,14 @@ def _sums(chart: Chart) -> list[float]:
     return [sum(value or 0.0 for value in column) for column in zip(*stacked, strict=True)] if stacked else []
 
 
-def _grid(chart: Chart, most: float, plot: int) -> tuple[list[Markup], list[Markup]]:
-    """Gridlines, which lie below what is drawn, and their labels, which lie above."""
+def _grid(chart: Chart, axis_max: float, plot: int) -> tuple[list[Markup], list[Markup]]:
+    """Gridlines, which are drawn below the data, and their labels, which are drawn above it."""
     lines, labels = [], []
     for part in (0.0, 0.5, 1.0):
         y = TOP + plot * (1 - part) + (0.5 if part < 1 else -0.5)
         lines.append(element("line", class_="axis" if part == 0 else "grid", x1=0, x2="100%", y1=y, y2=y))
         if part:
-            labels.append(text(chart.say(most * part), class_="tick", x=0, y=y - 4))
+            labels.append(text(chart.say(axis_max * part), class_="tick", x=0, y=y - 4))
     return lines, labels
 
 
@@ -129,19 +129,19 @@ def _moments(chart: Chart) -> list[Markup]:
     for mark in marks:
         share = (mark - first) / (last - first)
         anchor = "start" if share < 0.06 else "end" if share > 0.94 else "middle"
-        said = datetime.fromtimestamp(mark, UTC).strftime(form)
-        parts.append(text(said, class_="tick", x=percent(share), y=chart.height - 6, text_anchor=anchor))
+        label = datetime.fromtimestamp(mark, UTC).strftime(form)
+        parts.append(text(label, class_="tick", x=percent(share), y=chart.height - 6, text_anchor=anchor))
     return parts
 
 
 def _marks(first: float, last: float) -> tuple[list[float], str]:
-    """Round moments, four to seven of them, and how they are written."""
+    """Four to seven round times, and their strftime format."""
     every, form = next((mark for mark in MARKS if (last - first) / mark[0] <= 7.5), MARKS[-1])
     start = math.ceil(first / every) * every
     return [start + number * every for number in range(int((last - start) // every) + 1)], form
 
 
-def _bars(chart: Chart, most: float, plot: int) -> list[Markup]:
+def _bars(chart: Chart, axis_max: float, plot: int) -> list[Markup]:
     each = ACROSS / max(len(chart.starts), 1)
     gap = min(each * 0.2, 2.0)
     base = [0.0] * len(chart.starts)
@@ -150,29 +150,29 @@ def _bars(chart: Chart, most: float, plot: int) -> list[Markup]:
         if one.line:
             continue
         steps = []
-        for place, value in enumerate(one.values):
+        for index, value in enumerate(one.values):
             if value:
-                height = plot * value / most
-                y = plot - plot * base[place] / most - height
-                steps.append(f"M{place * each + gap / 2:.1f} {y:.2f}h{each - gap:.2f}v{height:.2f}h{gap - each:.2f}z")
-                base[place] += value
+                height = plot * value / axis_max
+                y = plot - plot * base[index] / axis_max - height
+                steps.append(f"M{index * each + gap / 2:.1f} {y:.2f}h{each - gap:.2f}v{height:.2f}h{gap - each:.2f}z")
+                base[index] += value
         if steps:
             parts.append(element("path", class_=f"fill-{one.kind}", d="".join(steps)))
     return parts
 
 
-def _lines(chart: Chart, most: float, plot: int) -> list[Markup]:
-    """Lines are steps' middles joined; where nothing is known there is a gap, and a step between two gaps is a dash."""
+def _lines(chart: Chart, axis_max: float, plot: int) -> list[Markup]:
+    """Lines through the middle of each step. An unknown value leaves a gap; a value between two gaps is a dash."""
     each = ACROSS / max(len(chart.starts), 1)
     parts = []
     for one in chart.series:
         if not one.line:
             continue
         path, before = [], False
-        for place, value in enumerate(one.values):
+        for index, value in enumerate(one.values):
             if value is not None:
-                x, y = (place + 0.5) * each, plot - plot * value / most
-                alone = not before and (place + 1 >= len(one.values) or one.values[place + 1] is None)
+                x, y = (index + 0.5) * each, plot - plot * value / axis_max
+                alone = not before and (index + 1 >= len(one.values) or one.values[index + 1] is None)
                 path.append(
                     f"M{x - each / 3:.1f} {y:.2f}h{each * 2 / 3:.1f}"
                     if alone
@@ -187,17 +187,17 @@ def _lines(chart: Chart, most: float, plot: int) -> list[Markup]:
 
 
 def _hints(chart: Chart, plot: int) -> list[Markup]:
-    """What a step's numbers are, for the pointer that rests there."""
+    """Invisible rectangles with the numbers of each step as tooltips."""
     each = ACROSS / max(len(chart.starts), 1)
     form = "%H:%M" if chart.step < 3600 else "%a %d %b %H:%M"
     parts = []
-    for place, start in enumerate(chart.starts):
-        known = [(one.name, one.values[place]) for one in chart.series]
-        said = [f"{name} {chart.say(value)}" for name, value in known if value]
-        if said:
+    for index, start in enumerate(chart.starts):
+        known = [(one.name, one.values[index]) for one in chart.series]
+        texts = [f"{name} {chart.say(value)}" for name, value in known if value]
+        if texts:
             when = datetime.fromtimestamp(start, UTC).strftime(form)
-            hint = title(f"{when} UTC: {', '.join(said)}")
-            parts.append(element("rect", hint, class_="hint", x=place * each, y=0, width=each, height=plot))
+            hint = title(f"{when} UTC: {', '.join(texts)}")
+            parts.append(element("rect", hint, class_="hint", x=index * each, y=0, width=each, height=plot))
     return parts
 
 

@@ -1,4 +1,4 @@
-"""What a view is given, and what it answers."""
+"""The input and output of page functions."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ Role = Literal["read", "operate"]
 
 
 @dataclass(frozen=True)
-class View:
-    """Who asks, for what, and with what the answer is to be made."""
+class PageContext:
+    """A request to a page function: the user, the URL, and the client to read from."""
 
     client: Client
     query: Mapping[str, str]  # the parameters of the URL, limited in length
     role: Role
     who: str
-    root: str  # before every link: the app may be mounted below /queue
+    root: str  # prefix of every link: the app may be mounted below /queue
     csrf: str
-    redact: Callable[[str], str]  # of payloads and results as JSON text
+    redact: Callable[[str], str]  # applied to payloads and results as JSON text
     now: datetime
-    several: Mapping[str, Sequence[str]] = field(default_factory=dict)  # parameters that are given more than once
-    tasks: Mapping[str, Task[..., Any]] = field(default_factory=dict)  # what can be enqueued from here
-    message: str = ""  # what came of the action before
-    good: bool = True  # that action succeeded
-    here: str = "/"  # the path and parameters asked for, without the root
+    several: Mapping[str, Sequence[str]] = field(default_factory=dict)  # all values of each parameter
+    tasks: Mapping[str, Task[..., Any]] = field(default_factory=dict)  # tasks that the user can enqueue
+    message: str = ""  # the result of the previous action
+    good: bool = True  # the previous action succeeded
+    here: str = "/"  # the path and query string of this page, without the root
 
     @property
     def may_act(self) -> bool:
-        """Whether actions are shown at all."""
+        """True if the page offers actions."""
         return self.role == "operate"
 
     def link(self, path: str, /, **parameters: str | Sequence[str] | None) -> str:
-        """The address of a page. What comes from a job goes into `parameters`; names have links below."""
-        given = {name: value for name, value in parameters.items() if value}
-        return self.root + path + (f"?{urlencode(given, doseq=True)}" if given else "")
+        """The URL of a page. Text that comes from jobs goes into `parameters`, which are quoted."""
+        query = {name: value for name, value in parameters.items() if value}
+        return self.root + path + (f"?{urlencode(query, doseq=True)}" if query else "")
 
     def target_link(self, target: str) -> str:
-        """The address of a target's page."""
+        """The URL of a target's page."""
         return self._named("/targets", target)
 
     def schedule_link(self, name: str) -> str:
-        """The address of a schedule's page."""
+        """The URL of a schedule's page."""
         return self._named("/schedules", name)
 
     def _named(self, path: str, name: str) -> str:
-        # Browsers and proxies have ideas of their own about dots, and about slashes that are quoted.
+        # Browsers and proxies rewrite paths with dots, or with quoted slashes.
         if name.strip(".") == "" or "/" in name or "\\" in name:
             return self.link(path, name=name)
         return self.link(f"{path}/{quote(name, safe='')}")
@@ -65,8 +65,8 @@ class Page:
     template: str
     context: Mapping[str, Any]
     status: int = 200
-    live: bool = True  # it is worth showing again when something has changed
+    live: bool = True  # refresh the page when its content changes
 
 
-class NotThere(Exception):
-    """What the page would be about does not exist."""
+class PageNotFound(Exception):
+    """The subject of the page does not exist."""

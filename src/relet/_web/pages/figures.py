@@ -1,4 +1,4 @@
-"""Statistics over time, put into even steps, and the charts that are made of them."""
+"""Statistics over time, resampled to even steps, and the charts of the overview."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from markupsafe import Markup
 from ..._core.job import AttemptOutcome
 from ..._core.stats import Histogram, StatPoint
 from .charts import Chart, Series, draw
-from .context import View
+from .context import PageContext
 from .formatting import duration, number, short_number
 
 
 @dataclass(frozen=True)
 class Range:
-    """A time that charts can show."""
+    """A time range of the charts."""
 
     key: str
     words: str
     seconds: float
-    step: float  # of the charts, a multiple of what is stored
+    step: float  # seconds; a multiple of a stored step
 
 
 RANGES = (
@@ -38,7 +38,7 @@ WAITING = ("queued", "pending", "running")
 
 @dataclass
 class Step:
-    """What happened in one step, in all queues that were asked for."""
+    """Statistics of one step, summed over queues."""
 
     start: float
     counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -47,7 +47,7 @@ class Step:
     gauges: dict[tuple[str, str], float] = field(default_factory=dict)  # by queue and name
 
     def add(self, point: StatPoint) -> None:
-        """One more point that lies in this step."""
+        """Add a point that lies in this step."""
         for name, value in point.counts.items():
             self.counts[name] += value
         self.waits = _sum(self.waits, point.waits)
@@ -57,37 +57,37 @@ class Step:
             self.gauges[key] = max(self.gauges.get(key, 0.0), gauge)
 
     def gauge(self, name: str) -> float | None:
-        """A gauge over all queues; None if nobody looked."""
+        """A gauge summed over all queues; None if it was not sampled."""
         known = [value for (_, which), value in self.gauges.items() if which == name]
         return sum(known) if known else None
 
     @property
     def ended(self) -> int:
-        """How many attempts came to an end."""
+        """The number of attempts that ended."""
         return sum(self.counts.values())
 
 
 def range_of(key: str | None) -> Range:
-    """The range that the URL asks for; an hour if it asks for none that there is."""
+    """The range of this key; an hour for an unknown key."""
     return next((one for one in RANGES if one.key == key), RANGES[0])
 
 
 def steps(points: Iterable[StatPoint], which: Range, now: datetime) -> list[Step]:
-    """Every step of the range, also those in which nothing happened."""
+    """Every step of the range, including empty ones."""
     end = math.floor(now.timestamp() / which.step + 1) * which.step
     number_of = round(which.seconds / which.step)
     start = end - number_of * which.step
-    found = [Step(start + place * which.step) for place in range(number_of)]
+    found = [Step(start + index * which.step) for index in range(number_of)]
     for point in points:
-        place = math.floor((point.at.timestamp() - start) / which.step)
-        if 0 <= place < number_of:
-            found[place].add(point)
+        index = math.floor((point.at.timestamp() - start) / which.step)
+        if 0 <= index < number_of:
+            found[index].add(point)
     return found
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart with its words, and its numbers as a table."""
+    """A chart with its title and legend, and its numbers as a table."""
 
     title: str
     note: str
@@ -98,20 +98,20 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Past:
-    """What the overview shows of a time."""
+class History:
+    """The charts of a time range, and whether it has any data."""
 
     figures: Sequence[Figure]
     succeeded: int
     anything: bool
 
 
-def look_back(view: View, which: Range) -> Past:
-    """The charts of the time that lies behind."""
+def history(view: PageContext, which: Range) -> History:
+    """Read the statistics of a range and draw its charts."""
     since = view.now - timedelta(seconds=which.seconds)
     found = steps(view.client.stats(since=since, queue="*"), which, view.now)
     succeeded = sum(step.counts.get("succeeded", 0) for step in found)
-    return Past(draw_all(found, which), succeeded, any(step.ended or step.gauges for step in found))
+    return History(draw_all(found, which), succeeded, any(step.ended or step.gauges for step in found))
 
 
 def draw_all(found: Sequence[Step], which: Range) -> list[Figure]:
@@ -125,7 +125,7 @@ def _throughput(found: Sequence[Step], which: Range) -> Figure:
     series = [
         Series(name, [float(step.counts.get(name, 0)) for step in found], kinds.get(name, name)) for name in names
     ]
-    # What is lost is failed to the eye: one colour less to learn, and the table tells them apart.
+    # Lost attempts have the colour of failed ones: one colour less to learn, and the table separates them.
     legend = [("succeeded", "succeeded"), ("failed or lost", "failed"), ("retried", "retried")]
     total = sum(step.ended for step in found)
     per = f"{duration(which.step)} each"
@@ -137,7 +137,7 @@ def _backlog(found: Sequence[Step], which: Range) -> Figure:
     series = [Series(name, [step.gauge(name) for step in found], name) for name in WAITING]
     legend = [(name, name) for name in WAITING]
     last = next((step.gauge("queued") for step in reversed(found) if step.gauge("queued") is not None), None)
-    note = "jobs that are not over" if last is None else f"jobs that are not over; {number(last)} queued at last"
+    note = "unfinished jobs" if last is None else f"unfinished jobs; {number(last)} queued at last"
     return _figure("Backlog", note, legend, found, which, series, short_number)
 
 
@@ -169,9 +169,9 @@ def _figure(
 ) -> Figure:
     chart = Chart(f"{title} of the last {which.words}, {note}", [step.start for step in found], which.step, series, say)
     rows = [
-        (datetime.fromtimestamp(step.start, UTC), [_cell(one.values[place], say) for one in series])
-        for place, step in enumerate(found)
-        if any(one.values[place] for one in series)
+        (datetime.fromtimestamp(step.start, UTC), [_cell(one.values[index], say) for one in series])
+        for index, step in enumerate(found)
+        if any(one.values[index] for one in series)
     ]
     return Figure(title, note, legend, draw(chart), [one.name for one in series], rows)
 

@@ -1,4 +1,4 @@
-"""Which jobs, as the URL says it: the filters of the list, of its bulk actions and of its links."""
+"""Job filters in the URL: of the list of jobs, of its bulk actions and of its links."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ MOMENTS = {"from": "created_from", "to": "created_to"}
 FIELDS = ("state", *TEXTS, *MOMENTS)
 
 
-def given(query: Mapping[str, str]) -> dict[str, str]:
-    """The filters that a URL has, as it has them."""
+def from_query(query: Mapping[str, str]) -> dict[str, str]:
+    """The filters of a URL, as text."""
     return {name: query[name] for name in FIELDS if query.get(name, "").strip()}
 
 
 def arguments(filters: Mapping[str, str]) -> dict[str, Any]:
-    """The same as the client takes them, or InvalidInput."""
+    """The filters as keyword arguments of the client. Raises InvalidInput for a wrong timestamp."""
     found: dict[str, Any] = {name: filters[name] for name in TEXTS if name in filters}
     if "state" in filters:
         found["state"] = filters["state"].split(",")
@@ -30,16 +30,16 @@ def arguments(filters: Mapping[str, str]) -> dict[str, Any]:
 
 
 def moment(name: str, text: str) -> datetime:
-    """A moment as a form gives it; without a zone it is UTC, which is what all pages show."""
+    """A timestamp from a form. Without a time zone it is UTC, as on all pages."""
     try:
         when = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise InvalidInput(f"{name} must be a moment such as 2026-11-16T09:30, not {text[:40]!r}") from None
+        raise InvalidInput(f"{name} must be a timestamp such as 2026-11-16T09:30, not {text[:40]!r}") from None
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
 def in_words(filters: Mapping[str, str]) -> str:
-    """Which jobs, in words: "failed jobs of task charge"."""
+    """The filters as a phrase: "failed jobs of task charge"."""
     words = f"{filters['state'].replace(',', ' or ')} jobs" if "state" in filters else "jobs"
     for name, preposition in (
         ("task", "of task"),
@@ -51,6 +51,6 @@ def in_words(filters: Mapping[str, str]) -> str:
         ("to", "created before"),
     ):
         if name in filters:
-            said = f"\u201c{filters[name]}\u201d" if name == "error" else filters[name]
-            words += f" {preposition} {said}"
+            value = f"\u201c{filters[name]}\u201d" if name == "error" else filters[name]
+            words += f" {preposition} {value}"
     return words

@@ -1,4 +1,4 @@
-"""How things are said: text that comes from jobs made harmless, numbers, durations and moments for people."""
+"""Formats values for people: untrusted text made safe to display, numbers, durations and timestamps."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from datetime import datetime
 
 from ..._core.redact import without_passwords
 
-LINE = 120  # characters of a text that stands in a list
-WHOLE = 64 * 1024  # characters of a text that has room of its own
+LINE = 120  # characters of a text in a list
+WHOLE = 64 * 1024  # characters of a text in a block
 
 
 class _Pictures(dict[int, str]):
-    """What each character is shown as, found out when it is first met."""
+    """Maps each character to its visible form. Computes an entry at its first use."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
-        shown = char if char.isprintable() or char in "\n\t" else _picture(char)
+        picture = char if char.isprintable() or char in "\n\t" else _picture(char)
         if len(self) < 20_000:
-            self[code] = shown
-        return shown
+            self[code] = picture
+        return picture
 
 
 _pictures = _Pictures()
 
 
 def visible(text: str) -> str:
-    """The text with everything that is not seen, or that turns the direction of what follows, made visible."""
+    """The text with invisible characters, and those that change the writing direction, replaced by visible ones."""
     return text if text.isprintable() else text.translate(_pictures)
 
 
@@ -40,36 +40,36 @@ def _picture(char: str) -> str:
     return {0x7F: "\u2421", 0x2028: "\u2424", 0x2029: "\u2424"}.get(code) or f"\u27e8U+{code:04X}\u27e9"
 
 
-def one_line(text: str | None, most: int = LINE) -> str:
-    """The first line that says something, cut to what a list has room for."""
-    for line in (text or "")[: most * 20].splitlines():
+def one_line(text: str | None, limit: int = LINE) -> str:
+    """The first non-blank line, shortened to `limit`."""
+    for line in (text or "")[: limit * 20].splitlines():
         if line.strip():
-            return cut(visible(without_passwords(line.strip())), most)
+            return cut(visible(without_passwords(line.strip())), limit)
     return ""
 
 
-def cut(text: str, most: int) -> str:
-    """At most so many characters, with a mark where something is left out."""
-    return text if len(text) <= most else text[: most - 1] + "\u2026"
+def cut(text: str, limit: int) -> str:
+    """The text shortened to `limit` characters, with an ellipsis at the end."""
+    return text if len(text) <= limit else text[: limit - 1] + "\u2026"
 
 
-def middle(text: str, most: int) -> str:
-    """The same, leaving out the middle: of names the end tells them apart."""
-    if len(text) <= most:
+def middle(text: str, limit: int) -> str:
+    """The text shortened in the middle, because names often differ only at the end."""
+    if len(text) <= limit:
         return text
-    tail = (most - 1) // 2
-    return f"{text[: most - 1 - tail]}\u2026{text[-tail:]}"
+    tail = (limit - 1) // 2
+    return f"{text[: limit - 1 - tail]}\u2026{text[-tail:]}"
 
 
-def whole(text: str, most: int = WHOLE) -> str:
-    """A text with room of its own; a very long one says how much is missing."""
-    if len(text) <= most:
+def whole(text: str, limit: int = WHOLE) -> str:
+    """A text for a block. If it is longer than `limit`, a note says how much is missing."""
+    if len(text) <= limit:
         return visible(without_passwords(text))
-    return f"{visible(without_passwords(text[:most]))}\n\u2026 {len(text) - most:,} more characters are not shown"
+    return f"{visible(without_passwords(text[:limit]))}\n\u2026 {len(text) - limit:,} more characters are not shown"
 
 
 def pretty(text: str) -> str:
-    """JSON text with line breaks; what is no JSON, or is nested absurdly, stays as it is."""
+    """JSON text with line breaks. Text that is not JSON, or is nested too deeply, stays unchanged."""
     try:
         return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
     except (ValueError, RecursionError):
@@ -82,30 +82,30 @@ def number(value: float) -> str:
 
 
 def short_number(value: float) -> str:
-    """12.3k, where there is little room."""
+    """12.3k"""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= size * 0.99995:
             return f"{value / size:.3g}{unit}"
     return f"{value:.3g}"
 
 
-def capped(value: int, most: int = 10_000) -> str:
-    """A count that was not taken further than most + 1."""
-    return f"{most:,}+" if value > most else f"{value:,}"
+def capped(value: int, limit: int = 10_000) -> str:
+    """A count that stopped at `limit` + 1: 10,000+"""
+    return f"{limit:,}+" if value > limit else f"{value:,}"
 
 
 def sentence(text: str) -> str:
-    """The same with a capital at its beginning."""
+    """The text with its first letter capitalized."""
     return text[:1].upper() + text[1:]
 
 
 def many(value: int, one: str, several: str = "") -> str:
-    """1 job, 2 jobs."""
+    """1 job, 2 jobs"""
     return f"{value:,} {one if value == 1 else several or one + 's'}"
 
 
 def duration(seconds: float | None) -> str:
-    """How long, in the two units that matter: 3 min 20 s."""
+    """A duration in its two largest units: 3 min 20 s"""
     if seconds is None:
         return "\u2013"
     if seconds < 0:
@@ -129,7 +129,7 @@ def duration(seconds: float | None) -> str:
 
 
 def about(seconds: float) -> str:
-    """How long, in one unit: where the time goes on meanwhile, more would only flicker."""
+    """A duration in one unit, for times that keep changing: smaller units would only flicker."""
     seconds = abs(seconds)
     for size, unit in ((86400 * 1.5, "d"), (5400, "h"), (90, "min")):
         if seconds >= size:
@@ -139,7 +139,7 @@ def about(seconds: float) -> str:
 
 
 def ago(moment: datetime | None, now: datetime) -> str:
-    """5 min ago; in 3 s."""
+    """5 min ago, in 3 s"""
     if moment is None:
         return "\u2013"
     passed = (now - moment).total_seconds()

@@ -1,7 +1,7 @@
-"""Chains and what they wait for as a drawing: a small layered layout, from left to right.
+"""Draws chains and their dependencies: a small layered layout, from left to right.
 
-A node stands right of everything it waits for. The chain that is looked at runs along the bottom; what it waits for,
-and what waits for it, is stacked above, each column ordered by where its neighbours are.
+A node is to the right of everything it waits for. The main chain, whose page this is, runs along the bottom. Its
+dependencies and dependents are stacked above, each column sorted by the rows of its neighbours.
 """
 
 from __future__ import annotations
@@ -15,43 +15,43 @@ from markupsafe import Markup, escape
 from .formatting import middle, visible
 from .svg import element, text, title
 
-MOST = 200
+MAX_NODES = 200
 WIDTH, HEIGHT, ACROSS, DOWN, EDGE = 168, 46, 56, 22, 14  # pixels
 
 
 @dataclass(frozen=True)
 class Node:
-    """A job, or a chain that is not unfolded."""
+    """A job, or a chain that is drawn as one node."""
 
     id: str
     name: str
     state: str
     href: str
-    note: str = ""  # in small below its name
-    main: bool = False  # of the chain that is looked at
-    here: bool = False  # the one that is looked at
+    note: str = ""  # in small type below its name
+    main: bool = False  # it belongs to the main chain
+    here: bool = False  # it is the job whose id is in the URL
 
 
 @dataclass(frozen=True)
 class Edge:
-    """From what comes first to what comes after it."""
+    """An arrow from one node to the next."""
 
     before: str
     after: str
-    kind: str  # chain: it goes on; waits: it waits for it
+    kind: str  # "chain": `after` continues `before`; "waits": `after` waits for `before`
 
 
 @dataclass(frozen=True)
 class Layout:
     """Columns and rows of nodes; row 0 is the lowest."""
 
-    places: Mapping[str, tuple[int, int]]
+    positions: Mapping[str, tuple[int, int]]
     columns: int
     rows: int
 
 
 def layout(nodes: Sequence[Node], edges: Sequence[Edge]) -> Layout:
-    """Where each node stands."""
+    """Assign a column and a row to each node."""
     known = {node.id for node in nodes}
     edges = [edge for edge in edges if edge.before in known and edge.after in known]
     column = _columns([node.id for node in nodes], edges)
@@ -64,31 +64,31 @@ def layout(nodes: Sequence[Node], edges: Sequence[Edge]) -> Layout:
     for node in nodes:
         stacks[column[node.id]].append(node.id)
     rows: dict[str, int] = {}
-    for _ in range(4):  # a few sweeps are enough for so few nodes
+    for _ in range(4):  # a few sweeps suffice for so few nodes
         for stack in stacks.values():
             stack.sort(key=lambda id: (id not in main, _middle(rows, neighbours[id])))
-            floor = 0 if any(id in main for id in stack) or not main else 1  # the chain keeps its row for itself
-            rows |= {id: floor + place for place, id in enumerate(stack)}
-    places = {id: (column[id], rows[id]) for id in rows}
-    return Layout(places, max(column.values(), default=0) + 1, max(rows.values(), default=0) + 1)
+            floor = 0 if any(id in main for id in stack) or not main else 1  # row 0 is reserved for the main chain
+            rows |= {id: floor + index for index, id in enumerate(stack)}
+    positions = {id: (column[id], rows[id]) for id in rows}
+    return Layout(positions, max(column.values(), default=0) + 1, max(rows.values(), default=0) + 1)
 
 
 def draw(nodes: Sequence[Node], edges: Sequence[Edge], label: str) -> Markup:
-    """The graph as an SVG element of its own size."""
-    nodes = nodes[:MOST]
+    """The graph as an SVG element of fixed size."""
+    nodes = nodes[:MAX_NODES]
     plan = layout(nodes, edges)
     width = 2 * EDGE + plan.columns * (WIDTH + ACROSS) - ACROSS
     height = 2 * EDGE + plan.rows * (HEIGHT + DOWN) - DOWN
 
     def corner(id: str) -> tuple[int, int]:
-        column, row = plan.places[id]
+        column, row = plan.positions[id]
         return EDGE + column * (WIDTH + ACROSS), EDGE + (plan.rows - 1 - row) * (HEIGHT + DOWN)
 
     parts = [_arrow()]
     parts += [
         _edge(corner(edge.before), corner(edge.after), edge.kind)
         for edge in edges
-        if edge.before in plan.places and edge.after in plan.places
+        if edge.before in plan.positions and edge.after in plan.positions
     ]
     parts += [_node(node, *corner(node.id)) for node in nodes]
     return element(
@@ -98,7 +98,7 @@ def draw(nodes: Sequence[Node], edges: Sequence[Edge], label: str) -> Markup:
 
 
 def _columns(ids: Sequence[str], edges: Iterable[Edge]) -> dict[str, int]:
-    """How many stand before each on the longest way; a circle, which there should not be, is cut."""
+    """The length of the longest path to each node. Cycles, which should not exist, are cut."""
     before: dict[str, list[str]] = defaultdict(list)
     for edge in edges:
         before[edge.after].append(edge.before)
@@ -131,14 +131,14 @@ def _edge(start: tuple[int, int], end: tuple[int, int], kind: str) -> Markup:
 
 
 def _node(node: Node, x: int, y: int) -> Markup:
-    said = f"{node.name}, {node.state}" + (f", {node.note}" if node.note else "")
+    label = f"{node.name}, {node.state}" + (f", {node.note}" if node.note else "")
     box = element("rect", class_=f"box{' here' if node.here else ''}", x=x, y=y, width=WIDTH, height=HEIGHT, rx=6)
     stripe = element("rect", class_=f"fill-{node.state}", x=x, y=y + 8, width=4, height=HEIGHT - 16, rx=2)
     name = text(middle(visible(node.name), 22), class_="name", x=x + 13, y=y + 19)
     state = element("tspan", escape(node.state), class_=f"word-{node.state}")
     note = element("tspan", escape(f" \u00b7 {middle(visible(node.note), 18)}")) if node.note else Markup("")
     below = element("text", state, note, class_="note", x=x + 13, y=y + 36)
-    return element("a", title(said), box, stripe, name, below, href=node.href, aria_label=visible(said))
+    return element("a", title(label), box, stripe, name, below, href=node.href, aria_label=visible(label))
 
 
 def _arrow() -> Markup:

@@ -1,4 +1,4 @@
-"""One job: everything about it, its life drawn, and what it is joined to."""
+"""The page of one job: its fields, timeline, chain, blockers and dependents."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from ..._core.job import AttemptRecord, Job, State
 from ..._core.verbs import VERBS, Verb
 from ...errors import InvalidInput, JobNotFound
 from . import timeline
-from .context import NotThere, Page, View
+from .context import Page, PageContext, PageNotFound
 from .formatting import pretty
 
-MOST_SHOWN = 100  # blockers, attempts: more are named by their number
+MAX_LISTED = 100  # blockers or attempts; only the number of the others is displayed
 
 
-def job(view: View, id: str) -> Page:
+def job(view: PageContext, id: str) -> Page:
     """The page of one job."""
     found = get(view, id)
     attempts = view.client.attempts(found)
     chain = view.client.chain(found) if found.position or found.continued else None
     blockers = view.client.blockers(found)
-    dependents = view.client.dependents(found, limit=MOST_SHOWN)
+    dependents = view.client.dependents(found, limit=MAX_LISTED)
     context: dict[str, Any] = {
         "job": found,
         "actions": actions(found),
         "reasons": view.client.explain(found),
-        "attempts": attempts[-MOST_SHOWN:],
-        "attempts_left": max(len(attempts) - MOST_SHOWN, 0),
+        "attempts": attempts[-MAX_LISTED:],
+        "attempts_left": max(len(attempts) - MAX_LISTED, 0),
         "drawing": timeline.draw(life(found, attempts, view.now.timestamp())),
         "leased": any(one.outcome in timeline.LEASED for one in attempts),
         "chain": chain,
-        "blockers": blockers[:MOST_SHOWN],
-        "blockers_left": max(len(blockers) - MOST_SHOWN, 0),
+        "blockers": blockers[:MAX_LISTED],
+        "blockers_left": max(len(blockers) - MAX_LISTED, 0),
         "payload": pretty(view.redact(found.payload_json)),
         "result": None if found.result_json is None else pretty(view.redact(found.result_json)),
         "carried": None if found.context is None else pretty(view.redact(found.context)),
@@ -42,24 +42,24 @@ def job(view: View, id: str) -> Page:
     return Page(f"{found.task} {found.id[-8:]}", "job.html", context)
 
 
-def get(view: View, id: str) -> Job[Any]:
-    """The job of this id, or NotThere."""
+def get(view: PageContext, id: str) -> Job[Any]:
+    """The job of this id. Raises PageNotFound if there is none."""
     try:
         found = view.client.get(parse_id(id))
     except InvalidInput as error:
-        raise NotThere(f"No job: {error}.") from None
+        raise PageNotFound(f"Invalid job id: {error}.") from None
     if found is None:
-        raise NotThere(f"There is no job {id}: it never was, was deleted, or was pruned.")
+        raise PageNotFound(f"There is no job {id}.")
     return found
 
 
 def actions(found: Job[Any]) -> list[Verb]:
-    """What can be done with a job as it is."""
+    """The verbs that the state of a job allows."""
     return [verb for verb in VERBS.values() if verb.allows(found)]
 
 
 def life(found: Job[Any], attempts: list[AttemptRecord], now: float) -> timeline.Life:
-    """A job as the drawing takes it."""
+    """A job as the input of its timeline."""
     runs = [
         timeline.Execution(
             attempt=one.attempt,
@@ -75,7 +75,7 @@ def life(found: Job[Any], attempts: list[AttemptRecord], now: float) -> timeline
         for one in attempts
     ]
     created, run_at = found.created_at.timestamp(), found.run_at.timestamp()
-    # Of a job that was retried only the latest due time is kept: the first is known if it was due when it was made.
+    # The store keeps only the latest due time of a retried job, so its first due time is taken to be its creation.
     due = run_at if not runs or run_at <= runs[0].started else created
     ahead = run_at if runs and found.state in (State.PENDING, State.QUEUED) else None
     ended = found.finished_at.timestamp() if found.finished_at else None
@@ -83,7 +83,7 @@ def life(found: Job[Any], attempts: list[AttemptRecord], now: float) -> timeline
 
 
 def missing(error: Exception) -> Page:
-    """What is shown where something does not exist."""
-    said = f"There is no job {', '.join(error.ids)}." if isinstance(error, JobNotFound) else str(error)
-    advice = "It may have been deleted, or pruned since it was over."
-    return Page("Not found", "problem.html", {"said": said, "advice": advice}, status=404, live=False)
+    """The page for a subject that does not exist."""
+    message = f"There is no job {', '.join(error.ids)}." if isinstance(error, JobNotFound) else str(error)
+    advice = "It may have been deleted, or pruned after it finished."
+    return Page("Not found", "problem.html", {"message": message, "advice": advice}, status=404, live=False)

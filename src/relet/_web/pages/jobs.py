@@ -1,4 +1,4 @@
-"""The list of jobs: filters in the URL, pages by key, a bounded search."""
+"""The list of jobs: filters in the URL, pagination by cursor, a bounded search."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from ..._core.verbs import BULK, Verb
 from ..._core.views import QueueInfo, by_state, counted_at
 from ...errors import InvalidInput
 from . import filters
-from .context import Page, View
+from .context import Page, PageContext
 from .job import job
 
 AT_ONCE = 50
-SCAN = 20_000  # jobs that are looked at for one page
-MOST_COUNTED = 10_000
+SCAN = 20_000  # jobs that are read for one page
+MAX_COUNTED = 10_000
 
 
-def jobs(view: View) -> Page:
-    """A page of jobs; with `id` in the URL, that job."""
+def jobs(view: PageContext) -> Page:
+    """The list of jobs; with `id` in the URL, the page of that job."""
     if view.query.get("id", "").strip():
         return job(view, view.query["id"].strip())
-    given = filters.given(view.query)
+    criteria = filters.from_query(view.query)
     problem, page, total = "", None, None
     before = view.query.get("before") or None
     try:
-        arguments = filters.arguments(given)
+        arguments = filters.arguments(criteria)
         page = view.client.jobs(**arguments, limit=AT_ONCE, before=before, scan=SCAN)
     except InvalidInput as error:
         problem = str(error)
     found = page.jobs if page else []
-    if page is not None and given and view.may_act and not before and _cheap(given):
-        total = view.client.count(**arguments, most=MOST_COUNTED + 1)
+    if page is not None and criteria and view.may_act and not before and _cheap(criteria):
+        total = view.client.count(**arguments, most=MAX_COUNTED + 1)
     queues = view.client.queues()
     context: dict[str, Any] = {
-        "given": given,
+        "criteria": criteria,
         "jobs": found,
         "next": page.next if page else None,
         "searched_to": datetime.fromtimestamp(id_time(page.next), UTC) if page and page.next else None,
@@ -50,20 +50,20 @@ def jobs(view: View) -> Page:
         "queue_names": sorted({one.queue for one in queues if one.queue != "*"}),
         "task_names": sorted(view.tasks),
         "verbs": list(BULK.values()),
-        "verbs_for_all": _verbs_for(given),
+        "verbs_for_all": _verbs_for(criteria),
     }
     return Page("Jobs", "jobs.html", context, status=400 if problem else 200)
 
 
-def _cheap(given: dict[str, str]) -> bool:
-    """Whether counting is worth its time: what is over may be millions, and is not acted on in bulk."""
-    states = set(given.get("state", "").split(","))
+def _cheap(criteria: dict[str, str]) -> bool:
+    """True if counting is affordable. Finished jobs may be millions, and have no bulk actions anyway."""
+    states = set(criteria.get("state", "").split(","))
     return bool(states) and states <= {"pending", "queued", "running", "paused", "failed"}
 
 
-def _verbs_for(given: dict[str, str]) -> list[Verb]:
-    """What can be done with jobs in the states that are asked for."""
-    states = set(given.get("state", "").split(","))
+def _verbs_for(criteria: dict[str, str]) -> list[Verb]:
+    """The verbs that the filtered states allow."""
+    states = set(criteria.get("state", "").split(","))
     return [verb for verb in BULK.values() if states & verb.sources]
 
 

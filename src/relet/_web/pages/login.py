@@ -1,14 +1,14 @@
-"""Pages for those who are not inside, or not with what they asked for: the sign-in, and refusals."""
+"""Pages for requests that were refused: the sign-in form and the error page."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from .context import Page, View
+from .context import Page, PageContext
 from .render import environment, render
 
-#: The sign-in has its style inside: whoever is not signed in gets no files. The policy allows it by its hash.
+#: Inline, because users who are not signed in get no static files. The content security policy allows it by its hash.
 STYLE = """
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif;
   --page: light-dark(#f7f7f5, #0f1115); --panel: light-dark(#fff, #16191f); --line: light-dark(#e3e4e0, #272b34);
@@ -32,11 +32,11 @@ p[role=alert] { color: var(--bad) }
 
 
 def sign_in(root: str, to: str, failed: str = "") -> str:
-    """The page that asks for a token; `to` is where to go with it."""
+    """The sign-in page. `to` is the path to return to afterwards."""
     return environment().get_template("sign_in.html").render(root=root, to=to, failed=failed, style=STYLE)
 
 
-def refused(root: str, title: str, said: str, advice: str = "", *, status: int = 400) -> str:
-    """A page that says why there is no other. It asks nothing of the store, which may be away."""
-    view = View(cast(Any, None), {}, "read", "", root, "", str, datetime.now(UTC), here="")
-    return render(Page(title, "problem.html", {"said": said, "advice": advice}, status, live=False), view)
+def refused(root: str, title: str, message: str, advice: str = "", *, status: int = 400) -> str:
+    """A page that says why a request was refused. Makes no query: the database may be unreachable."""
+    view = PageContext(cast(Any, None), {}, "read", "", root, "", str, datetime.now(UTC), here="")
+    return render(Page(title, "problem.html", {"message": message, "advice": advice}, status, live=False), view)

@@ -1,4 +1,4 @@
-"""The first page: how the whole queue is doing."""
+"""The overview: totals, charts, and the latest failures."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from ..._core.job import State
 from ..._core.redact import redacted
 from ..._core.views import by_state, counted_at
 from . import cache, figures
-from .context import Page, View
+from .context import Page, PageContext
 
 FEW = 6
 
 
-def overview(view: View) -> Page:
-    """Totals, charts, and what needs a person first."""
+def overview(view: PageContext) -> Page:
+    """Totals and charts, with the busiest queues, lost workers and latest failures."""
     which = figures.range_of(view.query.get("range"))
-    past = cache.shared(view, which, which.step, lambda: figures.look_back(view, which))
+    history = cache.shared(view, which, which.step, lambda: figures.history(view, which))
     queues = [one for one in view.client.queues() if one.queue != "*"]
     workers = view.client.workers()
     schedules = [one for one in view.client.schedules.all() if one.next_at and not (one.paused or one.problem)]
@@ -25,7 +25,7 @@ def overview(view: View) -> Page:
         "totals": totals,
         "counted_at": counted_at(queues),
         "at_least": any(one.at_least for one in queues),
-        "past": past,
+        "history": history,
         "queues": sorted(queues, key=lambda one: (-one.queued - one.running, one.queue))[:FEW],
         "queues_left": max(len(queues) - FEW, 0),
         "oldest": max((one.oldest for one in queues if one.oldest is not None), default=None),

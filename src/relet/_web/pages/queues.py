@@ -1,4 +1,4 @@
-"""Queues: what is in them, how they are limited, how they do."""
+"""Queues: their jobs by state, their limits, and their recent throughput."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..._core.stats import StatPoint
 from ..._core.views import QueueInfo, by_state, counted_at
 from . import cache, figures
 from .charts import share_bar, sparkline
-from .context import Page, View
+from .context import Page, PageContext
 from .formatting import duration, many, number
 
-HOURS = 2.0  # single minutes are kept for three
+HOURS = 2.0  # statistics by the minute are kept for three hours
 LATELY = figures.Range("lately", f"{HOURS:g} hours", HOURS * 3600, 300)
 NOTHING = [0.0] * 24
 
 
-def queues(view: View) -> Page:
+def queues(view: PageContext) -> Page:
     """All queues, and the limits of all of them together."""
     found = view.client.queues()
     sparks = cache.shared(view, "sparks", LATELY.step, lambda: _sparks(view))
@@ -36,34 +36,34 @@ def queues(view: View) -> Page:
 
 
 def limits(info: QueueInfo) -> list[str]:
-    """What has been said of a queue, in words."""
-    said = []
+    """The limits of a queue as phrases."""
+    texts = []
     if info.max_running is not None:
-        said.append(f"at most {number(info.max_running)} run at once")
+        texts.append(f"at most {number(info.max_running)} run at once")
     for one in info.rates:
         whose = {None: "", "*": " of each key"}.get(one.key, f" of key {one.key}")
-        said.append(f"{many(one.rate, 'start')}{whose} in {duration(one.per)}")
+        texts.append(f"{many(one.rate, 'start')}{whose} in {duration(one.per)}")
     if info.fair:
-        said.append("keys are served in turn")
-    return said
+        texts.append("keys are served in turn")
+    return texts
 
 
 def _row(info: QueueInfo, lately: Sequence[float]) -> dict[str, Any]:
     counts = by_state(info)
     shares = [(str(state), str(state), float(value)) for state, value in counts.items()]
-    said = ", ".join(f"{number(value)} {state}" for state, value in counts.items())
+    label = ", ".join(f"{number(value)} {state}" for state, value in counts.items())
     return {
         "info": info,
         "counts": {str(state): value for state, value in counts.items()},
         "limits": limits(info),
-        "bar": share_bar(shares, said) if any(counts.values()) else Markup(""),
+        "bar": share_bar(shares, label) if any(counts.values()) else Markup(""),
         "sparks": sparkline(lately, _summary(lately)),
         "done": int(sum(lately)),
     }
 
 
-def _sparks(view: View) -> dict[str, list[float]]:
-    """How many jobs of each queue succeeded, step by step."""
+def _sparks(view: PageContext) -> dict[str, list[float]]:
+    """The number of succeeded jobs in each step, by queue."""
     points: dict[str, list[StatPoint]] = defaultdict(list)
     for point in view.client.stats(since=view.now - timedelta(hours=HOURS), only="succeeded"):
         points[point.queue].append(point)
@@ -74,5 +74,5 @@ def _sparks(view: View) -> dict[str, list[float]]:
 
 
 def _summary(lately: Sequence[float]) -> str:
-    most = f"at most {number(max(lately))} in {duration(LATELY.step)}"
-    return f"{number(sum(lately))} succeeded in the last {HOURS:g} hours, {most}"
+    peak = f"at most {number(max(lately))} in {duration(LATELY.step)}"
+    return f"{number(sum(lately))} succeeded in the last {HOURS:g} hours, {peak}"

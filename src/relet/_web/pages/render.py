@@ -1,4 +1,4 @@
-"""From a page to a document. Everything is escaped unless a drawing of ours made it."""
+"""Renders pages to HTML. Everything is escaped except the markup of our own drawings."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from . import formatting
-from .context import Page, View
+from .context import Page, PageContext
 
 FOLDER = Path(__file__).parent.parent
 STATIC = FOLDER / "static"
 
 NAVIGATION = (
-    # path, title, letter that goes there after g
+    # path, title, keyboard shortcut after g
     ("/", "Overview", "o"),
     ("/queues", "Queues", "q"),
     ("/jobs", "Jobs", "j"),
@@ -29,11 +29,11 @@ NAVIGATION = (
 )
 
 
-def render(page: Page, view: View, *, only_main: bool = False) -> str:
-    """The whole document, or the inside of its <main> alone, which is what live pages are sent.
+def render(page: Page, view: PageContext, *, only_main: bool = False) -> str:
+    """The whole document, or with `only_main` the content of its <main> element, for live updates.
 
-    The script of a live page lets its times run on. What is sent has moments instead of "3 s ago", so that it differs
-    from what was sent before only if something has happened.
+    Live updates contain timestamps instead of "3 s ago", so that an update differs from the one before only if
+    something has happened. The script of the page formats them and keeps them current.
     """
     template = environment().get_template(page.template)
     context = {**page.context, "page": page, "view": view, "link": view.link, "navigation": NAVIGATION}
@@ -46,7 +46,7 @@ def render(page: Page, view: View, *, only_main: bool = False) -> str:
 
 @cache
 def environment() -> Environment:
-    """Jinja, with the words of this package as filters."""
+    """The Jinja environment, with the functions of `formatting` as filters."""
     made = Environment(
         loader=FileSystemLoader(FOLDER / "templates"),
         autoescape=True,
@@ -70,20 +70,20 @@ def environment() -> Environment:
         "sentence": formatting.sentence,
     }
     for name in made.list_templates():
-        made.get_template(name)  # compiled now, and kept
+        made.get_template(name)  # compile it now; the environment caches it
     return made
 
 
 def warm_up() -> None:
-    """Else the first who looks waits for the templates to be compiled."""
+    """Compile the templates in advance, so that the first request does not wait for it."""
     environment()
 
 
 @cache
 def fingerprint() -> str:
-    """Changes with the stylesheet and the script, so that browsers may keep them for ever."""
-    kept = sorted(STATIC.glob("*"))
-    return hashlib.sha256(b"".join(path.read_bytes() for path in kept)).hexdigest()[:12]
+    """A hash of the static files for their URLs, so that browsers may cache them forever."""
+    files = sorted(STATIC.glob("*"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
 
 
 def _iso(moment: datetime | Any) -> str:

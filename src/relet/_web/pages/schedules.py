@@ -1,4 +1,4 @@
-"""Schedules: when they tick next, and what came of the ticks before."""
+"""Schedules: their next ticks, and the jobs of the latest ones."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from ..._core.cron import Cron, Every
 from ..._core.job import utc
 from ..._core.schedule import ScheduleInfo, zone_of
 from ...errors import InvalidInput
-from .context import NotThere, Page, View
+from .context import Page, PageContext, PageNotFound
 from .formatting import duration, pretty
 
 TICKS = 30
 NEXT = 5
 
 
-def schedules(view: View) -> Page:
-    """All schedules; with `name` in the URL, that one."""
+def schedules(view: PageContext) -> Page:
+    """All schedules; with `name` in the URL, the page of that schedule."""
     if "name" in view.query:
         return schedule(view, view.query["name"])
     found = view.client.schedules.all()
@@ -25,11 +25,11 @@ def schedules(view: View) -> Page:
     return Page("Schedules", "schedules.html", {"schedules": found, "rhythm": rhythm})
 
 
-def schedule(view: View, name: str) -> Page:
+def schedule(view: PageContext, name: str) -> Page:
     """One schedule, and its latest ticks with their jobs."""
     found = view.client.schedules.get(name)
     if found is None:
-        raise NotThere(f"There is no schedule named {name}.")
+        raise PageNotFound(f"There is no schedule named {name}.")
     ticks = view.client.schedules.ticks(name, limit=TICKS)
     jobs = {tick.job: view.client.get(tick.job) for tick in ticks if tick.job}
     context = {
@@ -44,7 +44,7 @@ def schedule(view: View, name: str) -> Page:
 
 
 def upcoming(info: ScheduleInfo) -> list[datetime]:
-    """Its next ticks. None where it is paused, or of a kind that is not understood here."""
+    """The next ticks of a schedule. Empty if it is paused."""
     if info.paused or info.next_at is None:
         return []
     ticks = [info.next_at]
@@ -53,10 +53,10 @@ def upcoming(info: ScheduleInfo) -> list[datetime]:
         while len(ticks) < NEXT:
             ticks.append(utc(clock.next(ticks[-1].timestamp(), zone_of(info.timezone))))
     except (InvalidInput, ValueError, OverflowError):
-        pass  # then only the next, which the store knows
+        pass  # this release cannot read the schedule: return only the next tick, which is stored
     return ticks
 
 
 def rhythm(info: ScheduleInfo) -> str:
-    """How often, in the words that it was given in."""
+    """The cron expression, or the interval in words."""
     return info.when if info.every is None else f"every {duration(info.every)}"

@@ -1,6 +1,6 @@
-"""Drawings as markup. Geometry is in attributes and colours are classes, as the pages allow no inline styles.
+"""SVG elements as markup. Geometry is in attributes and colours are classes, because our pages allow no inline styles.
 
-Drawings stretch: across, places are percentages; down, they are pixels. Text keeps its size on a phone.
+Drawings stretch: x coordinates are percentages, y coordinates are pixels. Text keeps its size on a phone.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ Value = str | int | float | None
 
 
 def element(name: str, /, *inside: Markup, **attributes: Value) -> Markup:
-    """One element; `class_` and `view_box` are spelled as SVG has them, None is left out."""
-    given = "".join(
+    """One element. `class_` and `view_box` become `class` and `viewBox`; attributes that are None are left out."""
+    attribute_text = "".join(
         f' {_NAMES.get(key) or key.replace("_", "-")}="{_text(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
-    return Markup(f"<{name}{given}>{''.join(inside)}</{name}>")  # noqa: S704  # every part is escaped above or markup
+    return Markup(f"<{name}{attribute_text}>{''.join(inside)}</{name}>")  # noqa: S704  # every part is markup or was escaped above
 
 
-def text(said: str, /, **attributes: Value) -> Markup:
-    """Words in a drawing."""
-    return element("text", escape(visible(said)), **attributes)
+def text(content: str, /, **attributes: Value) -> Markup:
+    """A text element."""
+    return element("text", escape(visible(content)), **attributes)
 
 
-def title(said: str) -> Markup:
-    """What is shown when the pointer rests on the element around it."""
-    return element("title", escape(visible(said)))
+def title(content: str) -> Markup:
+    """The tooltip of the surrounding element."""
+    return element("title", escape(visible(content)))
 
 
 def percent(share: float) -> str:
-    """A place across, from 0 to 1."""
+    """An x coordinate from 0 to 1 as a percentage."""
     return f"{share * 100:.2f}%"
 
 

@@ -1,15 +1,15 @@
-"""Targets: who holds one, and what stands behind it."""
+"""Targets: the job that holds each, and the jobs in line behind it."""
 
 from __future__ import annotations
 
-from .context import Page, View
+from .context import Page, PageContext
 
 AT_ONCE = 50
 LINE = 100
 
 
-def targets(view: View) -> Page:
-    """All targets that are held or waited for; with `name` in the URL, that one."""
+def targets(view: PageContext) -> Page:
+    """All targets that are held or waited for; with `name` in the URL, the page of that target."""
     if "name" in view.query:
         return target(view, view.query["name"])
     after = view.query.get("after") or None
@@ -18,8 +18,8 @@ def targets(view: View) -> Page:
     return Page("Targets", "targets.html", context)
 
 
-def target(view: View, target: str) -> Page:
-    """One target: its holder, and the line behind it in order."""
+def target(view: PageContext, target: str) -> Page:
+    """One target: its holder, and the jobs in line behind it, in order."""
     found = view.client.target(target, limit=LINE)
     context = {
         "found": found,

@@ -1,7 +1,7 @@
-"""One job's life as a drawing: what it waited for, every attempt and its lease as a bar, the pauses between them.
+"""Draws the timeline of one job: its waiting time, every attempt and its lease as a bar, and the pauses between them.
 
-Time runs to the right, attempts go down. While something runs, time is to scale; long idle times are cut short, and
-marked with how long they were, as a job may wait for a day and then run for a second.
+Time runs to the right, attempts go down. While an attempt runs, time is to scale. Long idle times are cut short and
+labelled with their length, because a job may wait for a day and then run for a second.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from .formatting import cut, duration, many, middle, one_line, visible
 from .svg import Value, element, percent, text, title
 
 LANE, BAR, HEAD, FOOT = 46, 14, 24, 24  # pixels
-MOST_RUNS = 40
-EDGE = 0.014  # room for half of a point, on a phone
-LEASED = ("running", "lost")  # outcomes of attempts whose leases are drawn: of the others they tell nothing
-LONG, SHORT = 1.2, 0.5  # an idle time longer than this part of all attempts is cut to that
+MAX_RUNS = 40
+EDGE = 0.014  # room for half a point on a phone
+LEASED = ("running", "lost")  # outcomes of attempts whose leases are drawn; other leases are of no interest
+LONG, SHORT = 1.2, 0.5  # an idle time longer than LONG times all attempts together is cut to SHORT times that
 
 
 @dataclass(frozen=True)
 class Execution:
-    """One attempt; moments are seconds since 1970."""
+    """One attempt. Times are seconds since 1970."""
 
     attempt: int
     version: int
@@ -40,10 +40,10 @@ class Execution:
 
 @dataclass(frozen=True)
 class Life:
-    """What is drawn."""
+    """The input of the drawing. Times are seconds since 1970."""
 
     created: float
-    due: float  # when it became, or becomes, due at first
+    due: float  # the first time it became, or becomes, due
     now: float
     runs: Sequence[Execution] = ()
     ended: float | None = None  # it is over, or has stopped
@@ -51,15 +51,15 @@ class Life:
 
 
 class Scale:
-    """Where a moment is drawn, from 0 to 1."""
+    """Maps a time to its x coordinate, from 0 to 1."""
 
     def __init__(self, moments: Sequence[float], busy: Sequence[tuple[float, float]]) -> None:
         points = sorted(set(moments))
         self.spans = list(pairwise(points)) or [(points[0], points[0] + 1.0)]
         at_work = [any(start < to and end > since for start, end in busy) for since, to in self.spans]
         working = sum(to - since for (since, to), works in zip(self.spans, at_work, strict=True) if works)
-        most = working * LONG if working else float("inf")
-        self.cut = [not works and to - since > most for (since, to), works in zip(self.spans, at_work, strict=True)]
+        longest = working * LONG if working else float("inf")
+        self.cut = [not works and to - since > longest for (since, to), works in zip(self.spans, at_work, strict=True)]
         sizes = [working * SHORT if cut else to - since for (since, to), cut in zip(self.spans, self.cut, strict=True)]
         total = sum(sizes) or 1.0
         self.shares = [size / total for size in sizes]
@@ -73,12 +73,12 @@ class Scale:
         return min(share, 1.0)
 
     def gaps(self) -> list[tuple[float, float]]:
-        """The times that were cut short."""
+        """The idle times that were cut short."""
         return [span for span, cut in zip(self.spans, self.cut, strict=True) if cut]
 
 
 def scale_of(life: Life) -> Scale:
-    """The scale that a life is drawn to."""
+    """The scale of a timeline."""
     moments = [life.created, life.ended or life.now]
     if life.due <= moments[-1] or not life.runs:
         moments.append(life.due)
@@ -92,8 +92,8 @@ def scale_of(life: Life) -> Scale:
 
 
 def draw(life: Life) -> Markup:
-    """The life as an SVG element."""
-    hidden = len(life.runs) - MOST_RUNS
+    """The timeline as an SVG element."""
+    hidden = len(life.runs) - MAX_RUNS
     if hidden > 0:
         life = Life(life.created, life.due, life.now, life.runs[hidden:], life.ended, life.next_due)
     scale = scale_of(life)
@@ -104,7 +104,7 @@ def draw(life: Life) -> Markup:
         parts.append(element("svg", lane, x=0, y=HEAD + number * LANE, width="100%", height=LANE, class_="lane"))
     if life.ended is None:
         parts.append(_now_line(scale(life.now), height))
-    label = f"The life of the job: {len(life.runs)} attempts, the same as in the table below"
+    label = f"Timeline of the job: {len(life.runs)} attempts, the same as in the table below"
     return element("svg", *parts, class_="timeline", width="100%", height=height, role="img", aria_label=label)
 
 
@@ -112,13 +112,13 @@ def _waiting(life: Life, scale: Scale, hidden: int) -> list[Markup]:
     """The lane before the first attempt: created, due, claimed."""
     first = life.runs[0].started if life.runs else (life.ended or life.now)
     due = min(max(life.due, life.created), first if life.runs or life.ended else max(life.due, life.now))
-    said = [f"due after {duration(due - life.created)}"] if due - life.created > 0.5 else ["due at once"]
+    notes = [f"due after {duration(due - life.created)}"] if due - life.created > 0.5 else ["due at once"]
     waited = first > due and not hidden
     if waited:
-        said.append(f"waited {duration(first - due)}")
+        notes.append(f"waited {duration(first - due)}")
     if hidden:
-        said.append(f"{many(hidden, 'earlier attempt is', 'earlier attempts are')} not drawn")
-    parts = [_label("Created", "", ", ".join(said))]
+        notes.append(f"{many(hidden, 'earlier attempt is', 'earlier attempts are')} not drawn")
+    parts = [_label("Created", "", ", ".join(notes))]
     if due > life.created:
         parts.append(_dots(scale(life.created), scale(due)))
     if waited:
@@ -146,7 +146,7 @@ def _attempt(run: Execution, now: float, scale: Scale) -> list[Markup]:
     hint = f"attempt {run.attempt}, claim {run.version}, {run.outcome}: {duration(end - run.started)} on {run.worker}"
     parts = [_bar(scale(run.started), scale(known), run.outcome, hint)]
     if known < end:
-        since = f"not heard of for {duration(end - known)}, then taken from its worker"
+        since = f"no heartbeat for {duration(end - known)}, then taken from its worker"
         parts.append(_bar(scale(known), scale(end), run.outcome, since, hatched=True))
     if run.expires and _shows_lease(run):
         left = f"its lease, held until {_time(run.expires)}"
@@ -164,8 +164,8 @@ def _what_is_next(life: Life, scale: Scale) -> list[Markup]:
         return []
     since, to = life.runs[-1].ended or life.now, life.next_due
     ahead = to - life.now
-    said = f"due in {duration(round(ahead))}" if ahead > 0 else "due now"
-    parts = [_label("Next", "", said), _dots(scale(since), scale(to)), _point(scale(to), "point next")]
+    note = f"due in {duration(round(ahead))}" if ahead > 0 else "due now"
+    parts = [_label("Next", "", note), _dots(scale(since), scale(to)), _point(scale(to), "point next")]
     return [_group(parts)]
 
 
@@ -183,15 +183,15 @@ def _where(run: Execution) -> str:
 
 
 def _label(strong: str, then: str, rest: str) -> Markup:
-    """Words above a bar, as HTML: on a phone they are cut with dots, which text in a drawing cannot be."""
-    said = [element("span", escape(cut(strong, 24)), class_="strong")]
-    said += [element("span", escape(f" {then}"))] if then else []
-    said += [element("span", escape(f" {visible(rest)}"), class_="quiet")]
-    return element("foreignObject", element("div", *said, class_="said"), x=0, y=0, width="100%", height=18)
+    """The label above a bar, as HTML: it is shortened with an ellipsis on a phone, which SVG text cannot be."""
+    spans = [element("span", escape(cut(strong, 24)), class_="strong")]
+    spans += [element("span", escape(f" {then}"))] if then else []
+    spans += [element("span", escape(f" {visible(rest)}"), class_="quiet")]
+    return element("foreignObject", element("div", *spans, class_="bar-label"), x=0, y=0, width="100%", height=18)
 
 
 def _bar(start: float, end: float, kind: str, hint: str, *, thin: bool = False, hatched: bool = False) -> Markup:
-    """A bar has an outline of its own colour, so that the shortest can be seen."""
+    """A bar. Its outline has the same colour, so that the shortest bar is still visible."""
     y, height = (24, 6) if thin else (20, BAR)
     kind = "hatched" if hatched else f"bar-{kind}"
     where: dict[str, Value] = {"x": percent(start), "width": percent(max(end - start, 0.0))}
@@ -212,7 +212,7 @@ def _group(parts: Sequence[Markup]) -> Markup:
 
 
 def _hatch() -> Markup:
-    """Stripes, for what is not known: shape beside colour."""
+    """The pattern for unknown time: stripes, so that it differs not only by colour."""
     line = element("path", d="M-1 1l2-2M0 6l6-6M5 7l2-2", class_="stripe")
     pattern = element("pattern", line, id="hatch", width=6, height=6, patternUnits="userSpaceOnUse")
     return element("defs", pattern)
@@ -226,14 +226,14 @@ def _gaps(scale: Scale, height: int, life: Life) -> list[Markup]:
         where |= {"y": HEAD - 4, "height": height - HEAD - FOOT + 8}
         parts.append(element("rect", title(f"{duration(to - since)}, cut short"), class_="gap", **where))
         center = (start + end) / 2
-        if life.ended is not None or abs(center - scale(life.now)) > 0.2:  # else it would lie on the word "now"
-            place = {"x": percent(center), "text_anchor": "middle"}
-            parts.append(text(duration(to - since), class_="tick", y=height - 8, **place))
+        if life.ended is not None or abs(center - scale(life.now)) > 0.2:  # else it would overlap the label "now"
+            position = {"x": percent(center), "text_anchor": "middle"}
+            parts.append(text(duration(to - since), class_="tick", y=height - 8, **position))
     return parts
 
 
 def _moments(life: Life, scale: Scale, height: int) -> list[Markup]:
-    """Moments that something happened at, as many as have room, the first and the last before all."""
+    """Labels of the times at which something happened, as many as fit, with priority for the first and the last."""
     candidates = [life.created, life.ended or life.now, *([life.next_due] if life.next_due else [])]
     for run in reversed(life.runs):
         candidates += [run.started, *([run.ended] if run.ended else [])]

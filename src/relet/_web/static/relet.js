@@ -1,27 +1,27 @@
-// Reading needs none of this. It adds: light and dark, confirmations in place, live pages, countdowns, keys.
+// The pages work without this script. It adds: themes, confirmations in a dialog, live updates, countdowns, shortcuts.
 "use strict";
 (() => {
   const root = document.documentElement;
   const stored = (() => { try { return localStorage.getItem("relet-theme"); } catch { return null; } })();
-  if (stored === "light" || stored === "dark") root.dataset.theme = stored; // before anything is painted
+  if (stored === "light" || stored === "dark") root.dataset.theme = stored; // before the first paint
 
   const $ = (query, from = document) => from.querySelector(query);
   const $$ = (query, from = document) => [...from.querySelectorAll(query)];
-  const AGAIN = 15000; // milliseconds
+  const RETRY_AFTER = 15000; // milliseconds
   let skew = 0; // seconds that the server's clock is ahead of ours
   let live = true;
   let source = null;
-  let waiting = null; // what came while somebody was busy with the page
+  let waiting = null; // an update that arrived while the user was busy with the page
 
   const now = () => Date.now() / 1000 + skew;
 
   function switchTheme() {
     const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
     root.dataset.theme = dark ? "light" : "dark";
-    try { localStorage.setItem("relet-theme", root.dataset.theme); } catch { /* then for this page only */ }
+    try { localStorage.setItem("relet-theme", root.dataset.theme); } catch { /* without storage, the theme applies to this page only */ }
   }
 
-  // Times that go on
+  // Running times
   function about(seconds) {
     for (const [least, per, unit] of [[129600, 86400, "d"], [5400, 3600, "h"], [90, 60, "min"]]) {
       if (seconds >= least) return `${Math.round(seconds / per)} ${unit}`;
@@ -39,28 +39,28 @@
   function tick() {
     for (const time of $$("time[data-when]")) {
       const passed = now() - Date.parse(time.dateTime) / 1000;
-      const said = Math.abs(passed) < 0.5 ? "now" : passed > 0 ? `${about(passed)} ago` : `in ${about(-passed)}`;
-      if (time.textContent !== said) time.textContent = said;
+      const text = Math.abs(passed) < 0.5 ? "now" : passed > 0 ? `${about(passed)} ago` : `in ${about(-passed)}`;
+      if (time.textContent !== text) time.textContent = text;
     }
     for (const time of $$("time[data-since]")) {
-      const said = long(now() - Date.parse(time.dateTime) / 1000);
-      if (time.textContent !== said) time.textContent = said;
+      const text = long(now() - Date.parse(time.dateTime) / 1000);
+      if (time.textContent !== text) time.textContent = text;
     }
     for (const bar of $$("progress[data-until]")) bar.value = Math.max(Date.parse(bar.dataset.until) / 1000 - now(), 0);
     for (const time of $$("time[data-until]")) {
       const left = Date.parse(time.dateTime) / 1000 - now();
-      const said = left > 0 ? `${Math.round(left)} s` : "run out";
-      if (time.textContent !== said) time.textContent = said;
+      const text = left > 0 ? `${Math.round(left)} s` : "expired";
+      if (time.textContent !== text) time.textContent = text;
     }
   }
 
-  // Live pages: what has changed is changed in place, so that focus, selection and open details stay
-  // The value of a box is the job of its row, and goes with it; that of a field is what somebody has typed.
+  // Live pages: changes are applied in place, so that focus, selection and open details stay.
+  // The value of a checkbox is the job of its row and moves with it; the value of a text field is the user's input.
   const KEPT = { DETAILS: ["open"], INPUT: ["value"], BUTTON: ["hidden", "aria-pressed"] };
   function kept(node) {
     return node.matches("input[type=checkbox], input[type=hidden]") ? ["checked"] : KEPT[node.nodeName] || [];
   }
-  function named(node) { // not node.id: that of a form may be a field of this name
+  function named(node) { // not node.id: on a form it may be a field called "id"
     return node.nodeType === Node.ELEMENT_NODE ? node.getAttribute("id") : null;
   }
   function morph(old, fresh) {
@@ -75,14 +75,14 @@
     const stays = kept(old);
     for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && !stays.includes(name)) old.removeAttribute(name);
     for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value && !stays.includes(name)) old.setAttribute(name, value);
-    const before = told(old), after = told(fresh);
-    after.forEach((child, place) => (before[place] ? morph(before[place], child) : old.append(child)));
+    const before = children(old), after = children(fresh);
+    after.forEach((child, index) => (before[index] ? morph(before[index], child) : old.append(child)));
     before.slice(after.length).forEach((child) => child.remove());
   }
-  function told(node) { // blanks between elements are of no account
+  function children(node) { // without the whitespace between elements
     return [...node.childNodes].filter((child) => child.nodeType !== Node.TEXT_NODE || child.nodeValue.trim());
   }
-  function subject(node) { // what a link or a box is about
+  function subject(node) { // the job of a link or a checkbox
     return node.getAttribute("href") || node.value;
   }
   function busy() {
@@ -98,16 +98,16 @@
     const main = $("#main"), flash = $(".flash", main);
     if (flash && !$(".flash", fresh)) fresh.prepend(flash.cloneNode(true));
     for (const attribute of [...main.attributes]) fresh.setAttribute(attribute.name, attribute.value);
-    const held = document.activeElement, what = held.closest("main") && subject(held);
+    const focused = document.activeElement, what = focused.closest("main") && subject(focused);
     morph(main, fresh);
-    if (what && subject(document.activeElement) !== what) { // rows have moved: the focus goes with what it was on
+    if (what && subject(document.activeElement) !== what) { // rows have moved: move the focus along with its row
       const again = $$("main a, main td.check input").find((one) => subject(one) === what);
       if (again) again.focus({ preventScroll: true });
     }
     reveal();
     tick();
   }
-  function reveal() { // what only a script can do
+  function reveal() { // controls that need the script
     for (const one of $$("[data-theme-switch], [data-help], [data-all]")) one.hidden = false;
     if (!document.body.dataset.live) return;
     for (const one of $$("[data-live-switch]")) { one.hidden = false; one.setAttribute("aria-pressed", live); }
@@ -116,27 +116,27 @@
     const address = document.body.dataset.live;
     if (!address || !window.EventSource || source || document.hidden || !live) return;
     source = new EventSource(address);
-    source.addEventListener("main", (event) => { said("live"); show(event.data); });
-    source.addEventListener("open", () => said("live"));
+    source.addEventListener("main", (event) => { setLiveWord("live"); show(event.data); });
+    source.addEventListener("open", () => setLiveWord("live"));
     source.addEventListener("error", () => {
       if (!source) return;
-      said("reconnecting");
-      if (source.readyState !== EventSource.CLOSED) return; // it comes again by itself
-      hush(); // it was refused: the session is over, or there are too many
-      setTimeout(listen, AGAIN);
+      setLiveWord("reconnecting");
+      if (source.readyState !== EventSource.CLOSED) return; // the browser reconnects by itself
+      stopListening(); // refused: the session has ended, or too many pages are live
+      setTimeout(listen, RETRY_AFTER);
     });
   }
-  function hush() { if (source) { source.close(); source = null; } }
-  function said(word) { for (const one of $$("[data-live-word]")) one.textContent = word; }
+  function stopListening() { if (source) { source.close(); source = null; } }
+  function setLiveWord(word) { for (const one of $$("[data-live-word]")) one.textContent = word; }
   function switchLive() {
     live = !live;
     for (const button of $$("[data-live-switch]")) button.setAttribute("aria-pressed", live);
-    if (live) listen(); else hush();
-    said(live ? "live" : "not live");
+    if (live) listen(); else stopListening();
+    setLiveWord(live ? "live" : "not live");
   }
 
-  // Confirmations: the page that would come, in a dialog
-  let asker = null;
+  // Confirmations: the confirmation page, in a dialog
+  let opener = null;
   async function confirm(address, from) {
     const dialog = $("#confirm");
     try {
@@ -148,13 +148,13 @@
       dialog.replaceChildren(document.importNode(box, true));
       $$("h1", dialog).forEach((title) => { title.id = "confirm-title"; });
       dialog.setAttribute("aria-labelledby", "confirm-title");
-      asker = from;
+      opener = from;
       if (!dialog.open) dialog.showModal();
       const field = $("textarea, select, input:not([type=hidden])", dialog);
-      // Return does what is asked, unless something would be lost by it.
+      // Enter confirms the action, unless it destroys something.
       (field || $(".ends .danger", dialog) && $(".ends [data-back]", dialog) || $(".ends button", dialog)).focus();
     } catch {
-      location.assign(address); // then as it is without a script
+      location.assign(address); // fall back to the page without a dialog
     }
   }
   function onClick(event) {
@@ -176,7 +176,7 @@
       const action = (event.submitter && event.submitter.getAttribute("formaction")) || form.getAttribute("action");
       confirm(`${action}?${new URLSearchParams(data)}`, event.submitter);
     } else if (form.getAttribute("method") === "post" && form.closest("main, dialog")) {
-      const buttons = $$("button", form); // once is enough
+      const buttons = $$("button", form); // prevent a second submission
       setTimeout(() => buttons.forEach((button) => { button.disabled = true; }));
       setTimeout(() => buttons.forEach((button) => { button.disabled = false; }), 5000);
     }
@@ -188,18 +188,18 @@
   }
   function count() {
     const number = $$("main td.check input:checked").length;
-    for (const place of $$("[data-selected]")) place.textContent = number ? `${number} selected` : "";
+    for (const label of $$("[data-selected]")) label.textContent = number ? `${number} selected` : "";
     if (!number && waiting) show(waiting);
   }
 
-  // Keys
+  // Keyboard shortcuts
   let before = "";
   function move(by) {
     const rows = $$("main tbody tr a.job, main .lines a.job");
     if (!rows.length) return;
     const here = document.activeElement && document.activeElement.closest("tr, li");
-    const place = rows.findIndex((row) => row.closest("tr, li") === here);
-    const next = rows[Math.min(Math.max(place + by, 0), rows.length - 1)];
+    const index = rows.findIndex((row) => row.closest("tr, li") === here);
+    const next = rows[Math.min(Math.max(index + by, 0), rows.length - 1)];
     next.focus();
     next.scrollIntoView({ block: "nearest" });
   }
@@ -227,15 +227,15 @@
 
   document.addEventListener("DOMContentLoaded", () => {
     skew = Number(document.body.dataset.now) - Date.now() / 1000;
-    if (Math.abs(skew) < 1) skew = 0; // that was the way here
+    if (Math.abs(skew) < 1) skew = 0; // the difference is only the network delay
     reveal();
     document.addEventListener("click", onClick);
     document.addEventListener("submit", onSubmit);
     document.addEventListener("change", onChange);
     document.addEventListener("keydown", onKey);
-    document.addEventListener("visibilitychange", () => (document.hidden ? hush() : listen()));
+    document.addEventListener("visibilitychange", () => (document.hidden ? stopListening() : listen()));
     document.addEventListener("focusout", () => setTimeout(() => { if (waiting) show(waiting); }, 200));
-    $("#confirm").addEventListener("close", () => { if (asker && asker.isConnected) asker.focus(); asker = null; });
+    $("#confirm").addEventListener("close", () => { if (opener && opener.isConnected) opener.focus(); opener = null; });
     const current = $(".side nav [aria-current]");
     if (current && innerWidth <= 900) current.scrollIntoView({ inline: "center", block: "nearest" });
     setInterval(tick, 1000);
