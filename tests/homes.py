@@ -19,8 +19,10 @@ import pytest
 
 from relet import App, Job
 from relet._core.job import Claimed, Outcome, Raised, Succeeded
-from relet._store.flows import lease, maintenance, promote
-from relet._store.flows.lease import Scope
+from relet._store.flows import claim as claim_flows
+from relet._store.flows import maintenance, promote
+from relet._store.flows import settle as settle_flows
+from relet._store.flows.claim_scope import Scope
 from relet._store.postgres import PostgresStore
 from relet._store.sqlite import SQLiteStore
 from relet._store.store import Store
@@ -135,7 +137,7 @@ def _count(connection: Any, table: str) -> int:
 def claim(app: App, want: int = 1, *, queue: str = "default", worker: str = "w1") -> list[Claimed]:
     """Take jobs, as a worker does."""
     found = app._store().run(
-        lease.claim,
+        claim_flows.claim,
         worker,
         str(uuid.uuid4()),
         [Scope(queue, want)],
@@ -149,7 +151,7 @@ def claim(app: App, want: int = 1, *, queue: str = "default", worker: str = "w1"
 
 def settle(app: App, job: Claimed, outcome: Outcome) -> None:
     """End an attempt, as a worker does."""
-    (settled,) = app._store().run(lease.settle, [(job.lease, outcome)], random.random)
+    (settled,) = app._store().run(settle_flows.settle, [(job.lease, outcome)], random.random)
     assert settled.state is not None, "the lease was lost"
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import psycopg
 import pytest
 
 from relet._store.fragments import shared
 from relet._store.postgres import PostgresStore
 from tools import check_sql
-from tools.check_sql import problems
+from tools.check_sql import WIDTH, long_lines, problems
 
 REFUSED = {
     "clock": [
@@ -72,6 +74,26 @@ def test_what_it_accepts_is_let_through(text: str) -> None:
 def test_a_problem_is_named_with_its_line() -> None:
     text = "-- a comment\nselect 'a\nb',\n  coalesce(a,\n    {now})\n;\ndelete from t\nreturning a,\n  random()"
     assert [(one.line, one.rule) for one in problems(text)] == [(5, "clock"), (9, "returning")]
+
+
+def test_a_line_with_too_many_columns_is_found() -> None:
+    fits, exceeds = "x" * WIDTH, "-- " + "ä" * WIDTH
+    assert long_lines(f"{fits}\n\n{fits}\n") == []
+    assert [(one.line, one.rule) for one in long_lines(f"{fits}\n{exceeds}\n{fits}")] == [(2, "width")]
+
+
+@pytest.mark.parametrize(
+    "name", ["sql/claim/claim.sqlite.sql", "sql/shared/room.postgres.sql", "migrations/1.sqlite.sql"]
+)
+def test_every_sql_file_is_checked_for_its_width(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = tmp_path / "src" / "relet" / "_store"
+    (store / name).parent.mkdir(parents=True)
+    (store / name).write_text("select 1\n" + "x" * (WIDTH + 1), "utf-8")
+    monkeypatch.setattr(check_sql, "STORE", store)
+    assert check_sql.main() == 1
+    assert f"{name}:2: width: 121 columns" in capsys.readouterr().out
 
 
 def test_all_statements_keep_the_rules(capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,7 +37,7 @@ def as_json(printed: str) -> Any:
 def test_queues_of_too_many_jobs_are_listed_with_the_age_of_their_numbers(
     typed: CommandLine, shop: CliShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inspect, "MOST_COUNTED", 2)
+    monkeypatch.setattr(inspect, "MAX_COUNTED", 2)
     shop.many(3)
     assert "no worker has counted them lately" in count_note(shop.client.queues())
     shop.app._store().run(stats.save_sample, shop.app._store().run(inspect.counted_queues))

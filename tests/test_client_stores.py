@@ -12,7 +12,7 @@ import psycopg
 
 from relet import App
 from relet._core.job import Succeeded
-from relet._store.flows import lease
+from relet._store.flows import settle
 from tests.homes import Home, _any_schema, app, claim, fail, home, ids, inventory  # noqa: F401
 from tests.test_client import echo
 
@@ -95,7 +95,7 @@ def test_prune_removes_what_has_been_over_for_long_enough(app: App) -> None:
 def test_prune_takes_as_many_steps_as_it_needs(app: App) -> None:
     task = echo(app)
     app.client.enqueue_many([task.draft(n) for n in range(2500)])
-    app._store().run(lease.settle, [(job.lease, Succeeded("null")) for job in claim(app, 2500)], random.random)
+    app._store().run(settle.settle, [(job.lease, Succeeded("null")) for job in claim(app, 2500)], random.random)
     time.sleep(0.01)
     assert app.client.prune(keep_finished=0).finished == 2500
     assert app.client.count() == 0

@@ -12,7 +12,7 @@ import pytest
 
 from relet import App, InvalidInput, JobCancelled, JobFailed, JobNotFound, State, WaitTimeout, new_id
 from relet._core.job import Succeeded
-from relet._store.flows import lease
+from relet._store.flows import settle
 from relet._store.store import Store
 from relet._tasks.task import PlainTask
 from tests.homes import _any_schema, app, claim, fail, home, ids, succeed  # noqa: F401
@@ -117,11 +117,11 @@ def test_ten_thousand_are_waited_for_at_once(
     jobs = app.client.enqueue_many([task.draft(n) for n in range(10_000)])
     held = claim(app, 10_000)
     outcomes = [(one.lease, Succeeded(one.payload_json)) for one in held]
-    app._store().run(lease.settle, outcomes[:6000], lambda: 0.5)
+    app._store().run(settle.settle, outcomes[:6000], lambda: 0.5)
 
     def end_the_others() -> None:
         until(lambda: looks)
-        app._store().run(lease.settle, outcomes[6000:], lambda: 0.5)
+        app._store().run(settle.settle, outcomes[6000:], lambda: 0.5)
 
     meanwhile(end_the_others)
     assert app.client.results(jobs, timeout=60) == [{"value": n} for n in range(10_000)]

@@ -249,7 +249,7 @@ def test_one_of_many_workers_counts_the_jobs_of_a_minute(shop: App) -> None:
 
 
 def test_few_jobs_are_counted_when_they_are_looked_at(shop: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inspect, "MOST_COUNTED", 5)
+    monkeypatch.setattr(inspect, "MAX_COUNTED", 5)
     for _ in range(5):
         work(shop)
     sample(shop)
@@ -261,7 +261,7 @@ def test_few_jobs_are_counted_when_they_are_looked_at(shop: App, monkeypatch: py
 def test_where_there_are_too_many_jobs_to_count_each_time_the_last_count_is_told_with_its_moment(
     shop: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inspect, "MOST_COUNTED", 5)
+    monkeypatch.setattr(inspect, "MAX_COUNTED", 5)
     for number in range(10):
         work(shop, queue="mail", delay=600 if number < 3 else None)
     work(shop, queue="old")
@@ -286,7 +286,7 @@ def test_where_there_are_too_many_jobs_to_count_each_time_the_last_count_is_told
 def test_numbers_that_no_worker_has_counted_lately_are_said_to_be_too_small(
     shop: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inspect, "MOST_COUNTED", 5)
+    monkeypatch.setattr(inspect, "MAX_COUNTED", 5)
     work(shop, queue="old")
     sample(shop, (datetime.now(UTC) - timedelta(days=1)).timestamp())
     for _ in range(10):

@@ -9,6 +9,10 @@ Read are `_store/sql/*/*.postgres.sql` and the migrations, the bodies of functio
 - twice: no two modifications of one table in one statement, which CockroachDB refuses and Citus gets wrong.
 - advisory: no advisory locks: CockroachDB accepts them without effect. Lock a row.
 
+One more rule is for all SQL files, those for SQLite and the shared parts included:
+
+- width: no line of more than 120 columns.
+
 Words inside strings are not looked at: statements that a function puts together are up to who writes them.
 """
 
@@ -21,6 +25,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from relet._store.fragments import shared
+
+WIDTH = 120  # columns
 
 STORE = Path(__file__).parents[1] / "src" / "relet" / "_store"
 
@@ -81,6 +87,15 @@ def problems(text: str) -> list[Problem]:
         for rule in (_clock, _returning, _twice, _advisory):
             found += rule(statement)
     return sorted(found)
+
+
+def long_lines(text: str) -> list[Problem]:
+    """Every line of a file that has more than `WIDTH` columns."""
+    return [
+        Problem(number, "width", f"{len(line)} columns, at most {WIDTH} are allowed")
+        for number, line in enumerate(text.split("\n"), 1)
+        if len(line) > WIDTH
+    ]
 
 
 def _clock(statement: Statement) -> Iterator[Problem]:
@@ -162,13 +177,21 @@ def _advisory(statement: Statement) -> Iterable[Problem]:
 
 
 def main() -> int:
-    statements = [file for file in STORE.glob("sql/*/*.postgres.sql") if file.parent.name != "shared"]
-    files = sorted([*statements, *STORE.glob("migrations/*.postgres.sql")])
-    found = [(file, one) for file in files for one in problems(_with_shared_parts(file.read_text("utf-8")))]
+    files = sorted([*STORE.glob("sql/*/*.sql"), *STORE.glob("migrations/*.sql")])
+    found = [(file, one) for file in files for one in _problems_of(file)]
     for file, (line, rule, what) in found:
         print(f"{file.relative_to(STORE.parents[2])}:{line}: {rule}: {what}")
     print(f"{len(files)} files with SQL, {len(found)} problems")
     return 1 if found else 0
+
+
+def _problems_of(file: Path) -> list[Problem]:
+    """The shared parts are no statements: they are checked for their width here, and where they are used."""
+    text = file.read_text("utf-8")
+    found = long_lines(text)
+    if file.name.endswith(".postgres.sql") and file.parent.name != "shared":
+        found += problems(_with_shared_parts(text))
+    return sorted(found)
 
 
 if __name__ == "__main__":

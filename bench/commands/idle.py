@@ -22,7 +22,7 @@ from bench.places import PostgresPlace
 from bench.plan import Cell, Figures, Measured, Plan, Row
 from bench.rows import Copier, client_app, enqueue_one
 from bench.systems import RELET
-from relet._store.flows import lease
+from relet._store.flows import claim
 from relet._store.flows.claim_scope import Scope
 
 HELP = "server CPU, buffers and time of a claim that finds nothing"
@@ -72,7 +72,7 @@ def _claim_alone(lab: Lab, place: PostgresPlace, queues: list[str]) -> float:
             before = _backends(lab, place)
             for _ in range(number):
                 token = str(uuid.uuid4())
-                store.run(lease.claim_plain, "bench", token, scopes, list(app.tasks), want=1000, lease=30.0)
+                store.run(claim.claim_plain, "bench", token, scopes, list(app.tasks), want=1000, lease=30.0)
             after = _backends(lab, place)
             return sum(cpu - before.get(pid, 0.0) for pid, cpu in after.items()) / number
 

@@ -11,8 +11,9 @@ from typing import Any
 from relet import App, Client
 from relet._core.ids import make_id
 from relet._core.job import Draft, Lease, Outcome, Raised, Released, Snoozed, Succeeded
-from relet._store.flows import lease
-from relet._store.flows.lease import Scope
+from relet._store.flows import claim as claim_flows
+from relet._store.flows import settle as settle_flows
+from relet._store.flows.claim_scope import Scope
 from relet._store.flows.maintenance import Pruned
 
 HOUR = 3600.0
@@ -52,7 +53,7 @@ class Actor:
 
     def claim(self, token: str, want: int = 1, queue: str = "default") -> list[tuple[str, int, int]]:
         found = self.client._store.run(
-            lease.claim, f"worker {token[0]}", token, [Scope(queue, want)], [work.name],
+            claim_flows.claim, f"worker {token[0]}", token, [Scope(queue, want)], [work.name],
             want=want, lease=300.0, random=_half,
         )  # fmt: skip
         return [(job.id, job.attempt, job.version) for job in found.jobs]
@@ -64,7 +65,7 @@ class Actor:
     def settle_leases(self, leases: Iterable[Lease], outcome: Outcome) -> Any:
         return [
             (one.id, one.state)
-            for one in self.client._store.run(lease.settle, [(lease, outcome) for lease in leases], _half)
+            for one in self.client._store.run(settle_flows.settle, [(lease, outcome) for lease in leases], _half)
         ]
 
     def run_one(self, queue: str = "default") -> Any:

@@ -20,7 +20,9 @@ import psycopg
 
 from relet._core.ids import make_id
 from relet._core.job import Claimed, Draft, Job, Lease, Outcome, Policy, Raised, Released, State, Succeeded
-from relet._store.flows import control, enqueue, inspect, lease, maintenance, promote
+from relet._store.flows import claim as claim_flows
+from relet._store.flows import claim_scope, control, enqueue, inspect, lease, maintenance, promote
+from relet._store.flows import settle as settle_flows
 from relet._store.postgres import Limits, OwnConnection, PostgresStore
 from relet._store.query import Flow, Query
 from relet._store.runner import _perform, drive
@@ -112,11 +114,13 @@ class Bench(MovedClock):
     def promote(self, **options: Any) -> promote.Promotion:
         return self.run(promote.promote, **options)
 
-    def claim_flow(self, n: int = 10, queues: tuple[str, ...] = ("default",), **options: Any) -> Flow[lease.Claim]:
+    def claim_flow(
+        self, n: int = 10, queues: tuple[str, ...] = ("default",), **options: Any
+    ) -> Flow[claim_scope.Claim]:
         given = {"worker": "w", "token": token(), "lease": LEASE, "tasks": ["t"], **options}
         worker, mark, tasks = given.pop("worker"), given.pop("token"), given.pop("tasks")
-        scopes = [lease.Scope(queue, n) for queue in queues]
-        claim = lease.claim_again if given.pop("again", False) else lease.claim
+        scopes = [claim_scope.Scope(queue, n) for queue in queues]
+        claim = claim_flows.claim_again if given.pop("again", False) else claim_flows.claim
         return claim(worker, mark, scopes, tasks, want=n, random=random.random, **given)
 
     def claim(self, n: int = 10, queues: tuple[str, ...] = ("default",), **options: Any) -> list[Claimed]:
@@ -130,7 +134,7 @@ class Bench(MovedClock):
         return job
 
     def settle(self, *outcomes: tuple[Lease, Outcome]) -> list[State | None]:
-        settled = self.run(lease.settle, outcomes, random.random)
+        settled = self.run(settle_flows.settle, outcomes, random.random)
         return [one.state for one in settled]
 
     def succeed(self, job: Claimed, result: str | None = '"ok"', **options: Any) -> State | None:

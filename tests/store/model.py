@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from relet._core.job import Draft, Lease, Outcome, Raised, Released, Snoozed, Succeeded
-from relet._store.flows.lease import Scope
+from relet._store.flows.claim_scope import Scope
 from relet._store.flows.maintenance import BEAT_EVERY
 from relet.errors import InvalidInput, InvalidTransition, JobNotFound, KeyTaken
 from tests.store.graph import circular

@@ -24,9 +24,11 @@ import psycopg
 from relet._core.ids import make_id
 from relet._core.job import Claimed, Draft, Job, Succeeded
 from relet._store.adapters.drivers import run_on
+from relet._store.flows import claim as claim_flows
 from relet._store.flows import enqueue, inspect, lease, promote
 from relet._store.flows import maintenance as upkeep
-from relet._store.flows.lease import Scope
+from relet._store.flows import settle as settle_flows
+from relet._store.flows.claim_scope import Scope
 from relet._store.open import open_store
 from relet._store.postgres import PostgresStore
 from relet._store.sqlite import SQLiteStore
@@ -58,7 +60,9 @@ class Racer:
     def claim(self, want: int, queues: Sequence[str] = ("default",), seconds: float = 60.0) -> list[Claimed]:
         scopes = [Scope(queue, want) for queue in queues]
         token, chance = str(uuid.uuid4()), self.random.random
-        claim = self.store.run(lease.claim, self.name, token, scopes, [TASK], want=want, lease=seconds, random=chance)
+        claim = self.store.run(
+            claim_flows.claim, self.name, token, scopes, [TASK], want=want, lease=seconds, random=chance
+        )
         found = claim.jobs
         if found:
             self.note("claimed", [[job.id, job.version] for job in found])
@@ -66,7 +70,7 @@ class Racer:
 
     def settle(self, jobs: Sequence[Claimed]) -> None:
         self.note("settling", [[job.id, job.version] for job in jobs])
-        settled = self.store.run(lease.settle, [(job.lease, Succeeded("1")) for job in jobs], self.random.random)
+        settled = self.store.run(settle_flows.settle, [(job.lease, Succeeded("1")) for job in jobs], self.random.random)
         self.note("settled", [[job.id, job.version, one.state] for job, one in zip(jobs, settled, strict=True)])
 
     def upkeep(self) -> None:

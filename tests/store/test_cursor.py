@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relet._core.job import Claimed, Policy
-from relet._store.flows.lease import EVERYTHING, Scope
+from relet._store.flows.claim_scope import EVERYTHING, Scope
 from relet._worker.claim_cursor import HIDDEN_FOR, LAG, PER_JOB, SLOW, ClaimCursor
 
 QUICK = 0.001

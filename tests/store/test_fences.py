@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from relet._core.job import Lease, Outcome, Raised, Released, Snoozed, State, Succeeded
+from relet._store.flows import claim as claim_flows
 from relet._store.flows import control, enqueue, inspect, lease
-from relet._store.flows.lease import Claim, Scope
+from relet._store.flows.claim_scope import Claim, Scope
 from tests.store.world import LATER, World, half
 
 ENDS: dict[str, Outcome] = {
@@ -98,10 +99,10 @@ def test_a_limit_for_all_queues_leaves_room_in_a_queue_that_is_running_already(w
     for number in range(4):
         world.add(priority=number)
     first = world.run(
-        lease.claim, "w", str(uuid.UUID(int=7)), [Scope("default", 2)], ["t"], want=2, lease=30.0, random=half
+        claim_flows.claim, "w", str(uuid.UUID(int=7)), [Scope("default", 2)], ["t"], want=2, lease=30.0, random=half
     )
     more = world.run(
-        lease.claim, "w", str(uuid.UUID(int=8)), [Scope("default", 2)], ["t"], want=2, lease=30.0, random=half
+        claim_flows.claim, "w", str(uuid.UUID(int=8)), [Scope("default", 2)], ["t"], want=2, lease=30.0, random=half
     )
     assert [len(first.jobs), len(more.jobs)] == [2, 2]
 
@@ -125,7 +126,7 @@ def test_jobs_that_lost_a_worker_are_reported_only_to_those_who_may_claim_them(w
     def suspects(tasks: list[str]) -> bool:
         token = str(uuid.UUID(int=77))
         with world.at(LATER):
-            claim = world.run(lease.claim, "w", token, scopes, tasks, want=1, slots=0, lease=30.0, random=half)
+            claim = world.run(claim_flows.claim, "w", token, scopes, tasks, want=1, slots=0, lease=30.0, random=half)
         return claim.flags.suspects
 
     assert suspects(["t"])
@@ -136,7 +137,7 @@ def test_jobs_that_lost_a_worker_are_reported_only_to_those_who_may_claim_them(w
 
 def claim_again(world: World, *, again: bool, **how: Any) -> Claim:
     scopes, token = [Scope("default", 9)], str(uuid.UUID(int=70))
-    flow = lease.claim_again if again else lease.claim
+    flow = claim_flows.claim_again if again else claim_flows.claim
     return world.run(flow, "w", token, scopes, ["t"], lease=30.0, random=half, **{"want": 9} | how)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from relet._core.job import Claimed, Raised, Snoozed
 from relet._store.flows import control, enqueue, inspect, limits
-from relet._store.flows.lease import Claim
+from relet._store.flows.claim_scope import Claim
 from relet._store.query import Flow, Query, read, texts
 from relet._store.sqlite import SQLiteStore
 from tests.store.interleave import MEMORY, Background, Bench, bench, draft
@@ -283,8 +283,8 @@ def test_keys_whose_task_no_worker_knows_do_not_block(b: Bench, want: int) -> No
 
 
 def test_more_such_keys_than_one_claim_looks_at_are_passed_in_time(b: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MOST_KEYS", 10)
-    monkeypatch.setattr(limits, "MOST_STEPS", 3)
+    monkeypatch.setattr(limits, "MAX_KEYS", 10)
+    monkeypatch.setattr(limits, "MAX_STEPS", 3)
     fair(b)
     add(b, [f"a{n:04}" for n in range(100)], task="nobodys")
     add(b, ["zz"] * 3)
@@ -407,7 +407,7 @@ def test_jobs_without_a_key_are_found_behind_thousands_of_a_key_that_may_not_sta
     """Those that were there before keys mattered, and those that came later."""
     early = world.add(queue="q")
     world.run(control.set_queue, "q", rate=("full", 0, 1.0))
-    while world.run(control.name_keyless, "q", most=1):
+    while world.run(control.name_keyless, "q", limit=1):
         pass
     world.run(enqueue.enqueue, [world.draft(queue="q", key="full", priority=9) for _ in range(2500)])
     late = world.add(queue="q")

@@ -18,10 +18,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from relet._core.job import Draft, Job, Lease, Outcome, Succeeded
 from relet._core.machine import TRANSITIONS
-from relet._store.flows import chains, enqueue, lease, maintenance, operations, promote
+from relet._store.flows import chains, claim_scope, enqueue, lease, maintenance, operations, promote
+from relet._store.flows import claim as claim_flows
 from relet._store.flows import control as steer
 from relet._store.flows import inspect as look
-from relet._store.flows.lease import Scope
+from relet._store.flows import settle as settle_flows
+from relet._store.flows.claim_scope import Scope
 from relet._store.flows.operations import Operation
 from relet.errors import HasDependents, InvalidInput, InvalidTransition, JobNotFound, KeyTaken, ReletError
 from tests import servers
@@ -212,17 +214,17 @@ class History(RuleBasedStateMachine):
             jobs, *waiting = self.model.claim(worker, token, scopes, tasks, self.now, **wishes)
             return [{name: job[name] for name in CLAIMED} for job in jobs], *waiting
 
-        def by_store(claim: lease.Claim) -> tuple[Any, ...]:
-            marks = claim.flags or lease.QueueFlags()
+        def by_store(claim: claim_scope.Claim) -> tuple[Any, ...]:
+            marks = claim.flags or claim_scope.QueueFlags()
             jobs = [{name: getattr(job, name) for name in CLAIMED} for job in claim.jobs]
             return jobs, marks.suspects, marks.quarantined
 
         how = wishes | {"random": lambda: HALF}
-        jobs, *_ = self.say(by_model, lease.claim, worker, token, scopes, tasks, **how, shape=by_store)
+        jobs, *_ = self.say(by_model, claim_flows.claim, worker, token, scopes, tasks, **how, shape=by_store)
         if heard == "when repeated":
             first = (jobs, False, False)
             known = (lambda: first) if jobs else by_model
-            jobs, *_ = self.say(known, lease.claim_again, worker, token, scopes, tasks, **how, shape=by_store)
+            jobs, *_ = self.say(known, claim_flows.claim_again, worker, token, scopes, tasks, **how, shape=by_store)
         if heard != "never":
             self.leases += [(worker, Lease(job["id"], token)) for job in jobs]
 
@@ -246,7 +248,7 @@ class History(RuleBasedStateMachine):
         for _ in range(times):
             self.say(
                 lambda: self.model.settle(batch, self.now),
-                lease.settle, batch, lambda: HALF, shape=lambda all: [(one.id, one.state) for one in all],
+                settle_flows.settle, batch, lambda: HALF, shape=lambda all: [(one.id, one.state) for one in all],
             )  # fmt: skip
 
     # People

@@ -24,9 +24,10 @@ from psycopg import sql
 
 from relet._core.filters import Filter
 from relet._core.job import Claimed, Draft, Progress, Raised, Released, State, Succeeded
-from relet._store.flows import chains, control, enqueue, lease, maintenance, promote, search
+from relet._store.flows import chains, control, enqueue, lease, maintenance, promote, search, settle
+from relet._store.flows import claim as claim_flows
 from relet._store.flows import inspect as look
-from relet._store.flows.lease import Scope
+from relet._store.flows.claim_scope import Scope
 from relet._store.postgres import PostgresStore, bound
 from relet._store.query import Clock, Flow, Query, Row, texts, values
 from relet._store.runner import drive
@@ -287,7 +288,15 @@ def load(store: PostgresStore) -> None:
 def claim(on: Explainer, want: int, *scopes: Scope, check_flags: bool = True) -> list[Claimed]:
     token = str(uuid.uuid4())
     return on.run(
-        lease.claim, "w", token, scopes, ["race"], want=want, lease=30.0, random=lambda: 0.5, check_flags=check_flags
+        claim_flows.claim,
+        "w",
+        token,
+        scopes,
+        ["race"],
+        want=want,
+        lease=30.0,
+        random=lambda: 0.5,
+        check_flags=check_flags,
     ).jobs
 
 
@@ -322,9 +331,9 @@ def _settle(on: Explainer, jobs: list[Claimed]) -> None:
         on.run(control.cancel, job.id)
     done = [(job.lease, Succeeded("1")) for job in jobs[:100]]
     rest = [(job.lease, Raised("boom")) for job in jobs[100:150]] + [(job.lease, Released()) for job in jobs[150:]]
-    states = [one.state for one in on.run(lease.settle, [*done, *rest], lambda: 0.5)]
+    states = [one.state for one in on.run(settle.settle, [*done, *rest], lambda: 0.5)]
     assert states == [State.SUCCEEDED] * 100 + [State.PENDING] * 50 + [State.CANCELLED] * 5 + [State.QUEUED] * 45
-    on.run(lease.settle, done[:10], lambda: 0.5)  # repeated: looked up
+    on.run(settle.settle, done[:10], lambda: 0.5)  # repeated: looked up
 
 
 def _promote(on: Explainer, now: float) -> None:
@@ -442,7 +451,7 @@ def check_functions(on: Explainer) -> None:
     jobs = claim(on, 20, Scope("default", 20), check_flags=False)
     before = walks()
     on.raw.execute(f"select * from {on.schema}.lock_limits('{{default}}')".encode())
-    on.run(lease.settle_succeeded, sorted(job.lease for job in jobs), ["null"] * len(jobs))
+    on.run(settle.settle_succeeded, sorted(job.lease for job in jobs), ["null"] * len(jobs))
     assert walks() == before, "a function reads a whole table"
 
 

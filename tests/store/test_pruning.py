@@ -61,7 +61,7 @@ def test_a_finished_job_with_any_number_of_steps_is_pruned_in_bounded_steps(b: B
     b.succeed(job)
     b.later(60)
     left = []
-    while b.prune(most=4).more:
+    while b.prune(limit=4).more:
         left.append(b.count("steps"))
     assert all(before - after <= maintenance.DETAILS * 4 for before, after in zip([137, *left], left, strict=False))
     assert (b.state(job.id), b.count("steps")) == (None, 0)
@@ -74,12 +74,12 @@ def test_a_failed_job_with_more_steps_than_go_at_once_keeps_them_until_it_cannot
     b.fail(few)
     b.fail(many)
     b.later(60)
-    first = b.prune(most=4)
+    first = b.prune(limit=4)
     assert (first.failed, first.more) == (1, True)
     assert (b.state(few.id), b.state(many.id)) == (None, State.CANCELLED)
     assert b.get(many.id).error == "boom"  # type: ignore[union-attr]
     b.later(60)
-    prune_all(b, most=4)
+    prune_all(b, limit=4)
     assert (b.state(many.id), b.count("steps")) == (None, 0)
 
 
@@ -89,8 +89,8 @@ def test_failed_jobs_are_pruned_with_what_belongs_to_them_a_bounded_number_at_on
         add_steps(b, job.id, 8)
         b.fail(job)
     b.later(60)
-    assert b.prune(most=4).failed == 2
-    finished, failed, _ = prune_all(b, most=4)
+    assert b.prune(limit=4).failed == 2
+    finished, failed, _ = prune_all(b, limit=4)
     assert (finished, failed) == (0, 10)
     assert (b.count("jobs"), b.count("steps"), b.count("attempts")) == (0, 0, 0)
 
@@ -325,7 +325,7 @@ def test_keys_of_jobs_that_live_stay_and_those_of_jobs_that_do_not_go_wherever_t
     removed, steps = 0, 0
     beyond: str | None = ""
     while beyond is not None:
-        number, beyond = b.run(maintenance.prune_stale_keys, beyond, most=2)
+        number, beyond = b.run(maintenance.prune_stale_keys, beyond, limit=2)
         removed, steps = removed + number, steps + 1
     assert (removed, steps) == (3, 5)
     assert [row[0] for row in b.query("select key from {s}keys order by key")] == [

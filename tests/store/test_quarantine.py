@@ -6,7 +6,7 @@ import pytest
 
 from relet._core.worker import WorkerFacts
 from relet._store.flows import quarantine, worker_reports
-from relet._store.flows.quarantine import HELD_FOR
+from relet._store.flows.quarantine import EXPIRES_AFTER
 from relet._store.flows.workers import LOST_AFTER
 from tests.store.interleave import Background, Bench, token
 
@@ -46,7 +46,7 @@ def test_one_worker_at_a_time_may_empty_itself(b: Bench) -> None:
 
 def test_the_right_of_a_worker_that_died_ends_by_itself(b: Bench) -> None:
     assert enter(b, "a")
-    b.later(HELD_FOR - 0.1)
+    b.later(EXPIRES_AFTER - 0.1)
     assert not enter(b, "b")
     b.later(0.2)
     assert enter(b, "b")

@@ -15,7 +15,7 @@ import pytest
 from relet._core.filters import Filter
 from relet._core.job import Claimed, Draft, State, Succeeded
 from relet._store.adapters.drivers import run_on
-from relet._store.flows import control, enqueue, lease, promote, search
+from relet._store.flows import control, enqueue, promote, search, settle
 from relet._store.store import Store
 from tests.clocks import at
 from tests.homes import Home
@@ -27,12 +27,12 @@ Enqueue = Callable[[Store, Draft[Any]], Any]
 
 
 def settled(store: Store, job: Claimed) -> None:
-    store.run(lease.settle, [(job.lease, Succeeded('"r"'))], random.random)
+    store.run(settle.settle, [(job.lease, Succeeded('"r"'))], random.random)
 
 
 def goes_on_and_ends(store: Store, job: Claimed) -> None:
     following = draft(queue="nobody's")
-    store.run(lease.settle, [(job.lease, Succeeded(None, following))], random.random)
+    store.run(settle.settle, [(job.lease, Succeeded(None, following))], random.random)
     store.run(control.complete, job.id, '"r"', chain=True)
 
 

@@ -12,7 +12,7 @@ from relet._core.job import Draft, State
 from relet._core.schedule import Definition, ScheduleInfo, Tick, define
 from relet._store.flows import control, maintenance, operations, schedules
 from relet._store.flows.operations import Operation
-from relet._store.flows.schedules import MOST_TICKS, MOST_WAITING, Ticked
+from relet._store.flows.schedules import MAX_TICKS, MAX_WAITING, Ticked
 from relet._store.query import Flow
 from relet.errors import InvalidInput, ScheduleNotFound
 from tests.store.interleave import Background, Bench, draft
@@ -189,10 +189,10 @@ def test_however_much_was_missed_a_transaction_is_small_and_none_waits_for_anoth
     for _ in range(3):
         asked: list[Any] = []
         done = b.run(lambda: counted(schedules.tick(["t"], lambda: draft().id), asked))  # noqa: B023
-        assert 0 < len(done.jobs) <= MOST_TICKS
+        assert 0 < len(done.jobs) <= MAX_TICKS
         assert len(asked) < 20, "a few statements for all of them"
     found = {name: len(ticks(b, name)) for name in names}
-    assert found == dict.fromkeys(names, 3 * (MOST_TICKS // len(names)))
+    assert found == dict.fromkeys(names, 3 * (MAX_TICKS // len(names)))
 
 
 def test_a_transaction_that_is_cut_off_costs_no_more_than_its_own_ticks(pg: Bench) -> None:
@@ -201,7 +201,7 @@ def test_a_transaction_that_is_cut_off_costs_no_more_than_its_own_ticks(pg: Benc
     pg.later(250.5)
     first = tick(pg).jobs
     other = pg.session()
-    assert len(other.leave_open(schedules.tick(["t"], lambda: draft().id)).jobs) == MOST_TICKS
+    assert len(other.leave_open(schedules.tick(["t"], lambda: draft().id)).jobs) == MAX_TICKS
     other.roll_back()
     rest = [job for _ in range(2) for job in tick(pg).jobs]
     assert [job.run_at.timestamp() for job in [*first, *rest]] == [begin + n for n in range(1, 251)]
@@ -211,7 +211,7 @@ def test_a_transaction_that_is_cut_off_costs_no_more_than_its_own_ticks(pg: Benc
 def test_missed_ticks_that_wait_for_each_other_come_a_few_at_a_time(b: Bench) -> None:
     put(b, "one by one", every=60, overlap="wait", missed="all")
     b.later(60 * 25.5)
-    assert [len(tick(b).jobs) for _ in range(4)] == [MOST_WAITING, MOST_WAITING, 5, 0]
+    assert [len(tick(b).jobs) for _ in range(4)] == [MAX_WAITING, MAX_WAITING, 5, 0]
 
 
 # Overlapping ones

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from relet._core.job import Claimed, State, Succeeded
-from relet._store.flows import control, inspect, lease, promote
+from relet._store.flows import control, inspect, promote, settle
 from relet._store.query import Query
 from tests.store.interleave import Bench, draft, half
 
@@ -91,24 +91,24 @@ def test_no_promote_looks_at_more_than_its_share_and_none_starves(b: Bench) -> N
     free: set[str] = set()
     for blocker in blockers:
         for _ in range(chance.choice([0, 1, 3])):
-            free |= set(one_step(b, most=30).promoted)
+            free |= set(one_step(b, limit=30).promoted)
         finish(b, [jobs[blocker.id]])
         over.add(blocker.id)
         small = draft(after=(blocker.id,), queue="waiting")
         b.enqueue(small)
         waiting.append(small)
         assert free <= {one.id for one in waiting if over.issuperset(one.after)}
-    free |= {id for step in steps(b, most=30) for id in step.promoted}
+    free |= {id for step in steps(b, limit=30) for id in step.promoted}
     assert free == {one.id for one in waiting}
     assert b.count("nudges") == 0
 
 
-def one_step(b: Bench, most: int) -> promote.Promotion:
+def one_step(b: Bench, limit: int) -> promote.Promotion:
     """A promote that is watched: of neither kind does it decide about more than it may."""
     sent: list[int] = []
 
     def watched() -> object:
-        flow = promote.promote(most=most)
+        flow = promote.promote(limit=limit)
         answer = None
         try:
             while True:
@@ -120,7 +120,7 @@ def one_step(b: Bench, most: int) -> promote.Promotion:
             return end.value
 
     done = b.run(watched)  # type: ignore[arg-type]
-    assert all(number <= most + 1 for number in sent)
+    assert all(number <= limit + 1 for number in sent)
     return done  # type: ignore[return-value]
 
 
@@ -132,7 +132,7 @@ def test_a_chain_that_ends_costs_what_waits_for_it_and_no_more(b: Bench) -> None
     looked = []
     for job in b.claim(5):
         b.succeed(job)
-        looked.append(one_step(b, most=2))
+        looked.append(one_step(b, limit=2))
     assert [step.more for step in looked] == [False] * 5
     assert b.count("nudges") == 0
 
@@ -152,13 +152,13 @@ def test_a_locked_blocker_does_not_keep_a_thousand_others_from_being_looked_at(p
     many = [draft(after=(busy.id,)) for _ in range(30)]
     pg.enqueue(*many)
     handler = pg.session()
-    handler.leave_open(lease.settle([(busy.lease, Succeeded("1"))], half))
+    handler.leave_open(settle.settle([(busy.lease, Succeeded("1"))], half))
     free = pg.add(after=(fine.id,), queue="free")
     pg.succeed(fine)
-    promoted = [id for _ in range(10) for id in pg.promote(most=10).promoted]
+    promoted = [id for _ in range(10) for id in pg.promote(limit=10).promoted]
     assert promoted == [free]
-    assert not pg.promote(most=10).more
+    assert not pg.promote(limit=10).more
     assert pg.count("nudges") <= 2, "thirty that wait for one locked chain are one nudge"
     handler.commit()
-    assert sum(len(step.promoted) for step in steps(pg, most=10)) == 30
+    assert sum(len(step.promoted) for step in steps(pg, limit=10)) == 30
     assert {pg.state(one.id) for one in many} == {State.QUEUED}

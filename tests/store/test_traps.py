@@ -14,6 +14,7 @@ import pytest
 from relet._core.job import Raised, Released, Snoozed, State, Succeeded
 from relet._store import postgres
 from relet._store.flows import control, inspect, lease, maintenance
+from relet._store.flows import settle as settle_flows
 from relet._store.postgres import PostgresStore
 from relet._store.query import Query, Row
 from relet.errors import JobNotFound, StoreError
@@ -127,7 +128,7 @@ def test_a_reaper_does_not_overwrite_what_was_completed_meanwhile(pg: Bench) -> 
     pg.later(60)
     pg.run(maintenance.record_pulse, grace=0.0)
     owner = pg.session()
-    owner.leave_open(lease.settle([(job.lease, Succeeded("1"))], half))
+    owner.leave_open(settle_flows.settle([(job.lease, Succeeded("1"))], half))
     assert Background(lambda: pg.run(lease.reap, half)).result(5) == []
     owner.commit()
     assert pg.run(lease.reap, half) == []
@@ -192,7 +193,7 @@ def test_renewal_of_many_against_settle_of_many_never_deadlocks(pg: Bench) -> No
         end = time.monotonic() + 50
         while time.monotonic() < end and min(rounds) < 500:
             some = [(one, random.choice([Succeeded("1"), Raised("x")])) for one in random.sample(leases, 20)]
-            session.leave_open(lease.settle(some, half))
+            session.leave_open(settle_flows.settle(some, half))
             session.roll_back()
             rounds[1] += 1
         over.set()
@@ -211,7 +212,7 @@ def test_two_settles_of_overlapping_batches_never_deadlock(pg: Bench) -> None:
         session = pg.session()
         for _ in range(300):
             some = random.sample(outcomes, 20)
-            session.leave_open(lease.settle(some, half))
+            session.leave_open(settle_flows.settle(some, half))
             session.roll_back()
 
     for thread in [Background(settle), Background(settle)]:
@@ -227,7 +228,7 @@ def test_settles_that_say_different_things_of_the_same_leases_never_deadlock(pg:
         session = pg.session()
         for _ in range(300):
             some = [(one, random.choice([Succeeded("1"), Raised("x")])) for one in random.sample(leases, 20)]
-            session.leave_open(lease.settle(some, half))
+            session.leave_open(settle_flows.settle(some, half))
             session.roll_back()
 
     for thread in [Background(settle), Background(settle)]:

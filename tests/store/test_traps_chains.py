@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from relet._core.job import State, Succeeded
-from relet._store.flows import chains, control, enqueue, inspect, lease, operations
+from relet._store.flows import chains, control, enqueue, inspect, operations, settle
 from relet._store.flows.operations import Operation
 from relet._store.retry import RetryFor
 from relet.errors import HasDependents, InvalidTransition, StoreBusy
@@ -19,7 +19,7 @@ def test_cancel_follows_a_chain_that_goes_on_at_that_moment(pg: Bench) -> None:
     job = pg.take()
     following = draft()
     owner = pg.session()
-    owner.leave_open(lease.settle([(job.lease, Succeeded(None, following))], half))
+    owner.leave_open(settle.settle([(job.lease, Succeeded(None, following))], half))
     cancel = Background(lambda: pg.run(control.cancel, job.id, chain=True))
     assert cancel.blocked
     owner.commit()
@@ -31,7 +31,7 @@ def test_complete_follows_a_chain_that_goes_on_at_that_moment(pg: Bench) -> None
     job = pg.take()
     second, third = draft(), draft()
     owner = pg.session()
-    owner.leave_open(lease.settle([(job.lease, Succeeded(None, second))], half))
+    owner.leave_open(settle.settle([(job.lease, Succeeded(None, second))], half))
     complete = Background(lambda: pg.run(control.complete, job.id, None, third, chain=True))
     assert complete.blocked
     owner.commit()
@@ -43,7 +43,7 @@ def test_complete_follows_a_chain_that_goes_on_at_that_moment(pg: Bench) -> None
 def test_cancel_of_a_chain_that_ends_at_that_moment_is_refused(pg: Bench, ends: bool) -> None:
     job = pg.take()
     owner = pg.session()
-    owner.leave_open(lease.settle([(job.lease, Succeeded("1"))], half))
+    owner.leave_open(settle.settle([(job.lease, Succeeded("1"))], half))
     cancel = Background(lambda: pg.run(control.cancel, job.id, chain=True))
     assert cancel.blocked
     if ends:
@@ -62,7 +62,7 @@ def test_delete_takes_the_job_that_a_chain_goes_on_with_at_that_moment(pg: Bench
     end = pg.add(after=(job.id,))
     following = draft()
     owner = pg.session()
-    owner.leave_open(lease.settle([(root.lease, Succeeded(None, following))], half))
+    owner.leave_open(settle.settle([(root.lease, Succeeded(None, following))], half))
     delete = Background(lambda: pg.run(chains.delete_chain, root.id, dependents=True))
     assert delete.blocked
     owner.commit()

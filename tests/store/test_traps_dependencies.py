@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from relet._core.job import Claimed, Draft, State, Succeeded
-from relet._store.flows import control, inspect, lease
+from relet._store.flows import control, inspect, settle
 from relet.errors import InvalidInput
 from tests.store.interleave import Bench, draft, half
 
@@ -224,7 +224,7 @@ def test_two_that_close_a_circle_at_the_same_moment_do_not_wait_for_ever(pg: Ben
     end = pg.add(after=(one.id,), queue="waiting") if between else one.id
     mine, theirs = draft(after=(two.id,), queue="waiting"), draft(after=(end,), queue="waiting")
     handler = pg.session()
-    handler.leave_open(lease.settle([(one.lease, Succeeded(None, mine))], half))
+    handler.leave_open(settle.settle([(one.lease, Succeeded(None, mine))], half))
     assert pg.succeed(two, continue_with=theirs) is State.SUCCEEDED
     pg.promote()
     handler.commit()
@@ -242,7 +242,7 @@ def test_two_circles_that_share_a_chain_are_both_broken(pg: Bench) -> None:
     following = [draft(after=ids, queue="waiting") for ids in after]
     sessions = [pg.session() for _ in jobs]
     for session, job, next_one in zip(sessions, jobs, following, strict=True):
-        session.leave_open(lease.settle([(job.lease, Succeeded(None, next_one))], half))
+        session.leave_open(settle.settle([(job.lease, Succeeded(None, next_one))], half))
     for session in sessions:
         session.commit()
     pg.settle_down()
@@ -281,8 +281,8 @@ def test_promote_does_not_ask_to_come_again_at_once_when_it_could_move_nothing(p
     blocker = pg.take()
     pg.enqueue(*(draft(after=(blocker.id,)) for _ in range(10)))
     handler = pg.session()
-    handler.leave_open(lease.settle([(blocker.lease, Succeeded("1"))], half))
-    assert not any(pg.promote(most=10).more for _ in range(3))
+    handler.leave_open(settle.settle([(blocker.lease, Succeeded("1"))], half))
+    assert not any(pg.promote(limit=10).more for _ in range(3))
     handler.commit()
     pg.settle_down()
     assert pg.count("jobs", "state = 'queued'") == 10
@@ -301,7 +301,7 @@ def test_a_nudge_that_cannot_be_followed_does_not_keep_others_from_being_followe
     head = pg.add(target="x")
     caller = pg.session()
     caller.leave_open(control.complete(head, None))
-    pg.promote(most=1)
+    pg.promote(limit=1)
     other = pg.add(target="y")
-    promoted = [id for _ in range(3) for id in pg.promote(most=1).promoted]
+    promoted = [id for _ in range(3) for id in pg.promote(limit=1).promoted]
     assert promoted == [other]

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from relet._core.job import Raised, State, Succeeded
-from relet._store.flows import control, enqueue, lease
+from relet._store.flows import control, enqueue, settle
 from relet.errors import KeyTaken
 from tests.store.interleave import Background, Bench, draft, half
 
@@ -316,7 +316,7 @@ def test_a_key_freed_between_two_statements_of_an_enqueue_does_not_make_a_job_wi
 def test_a_key_given_up_in_an_open_completion_is_waited_for(pg: Bench) -> None:
     holder = pg.take(unique="k")
     handler = pg.session()
-    handler.leave_open(lease.settle([(holder.lease, Succeeded(None))], half))
+    handler.leave_open(settle.settle([(holder.lease, Succeeded(None))], half))
     waiting = Background(lambda: pg.enqueue(draft(unique="k")))
     assert waiting.blocked
     handler.roll_back()

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from relet._core.job import Raised, Released, Snoozed, State, Succeeded
-from relet._store.flows import control, lease, maintenance, operations
+from relet._store.flows import claim, claim_scope, control, maintenance, operations, settle
 from relet._store.flows.operations import Operation
 from tests.store.interleave import Background, Bench, draft, half, token
 
@@ -110,7 +110,7 @@ def test_an_open_completion_counts_as_running_until_it_commits(pg: Bench) -> Non
     job = pg.take()
     pg.add()
     handler = pg.session()
-    handler.leave_open(lease.settle([(job.lease, Succeeded("1"))], half))
+    handler.leave_open(settle.settle([(job.lease, Succeeded("1"))], half))
     assert Background(lambda: pg.claim(1)).result(5) == []
     handler.commit()
     assert len(pg.claim(1)) == 1
@@ -198,8 +198,8 @@ def test_a_job_that_loses_workers_at_its_last_attempt_runs_alone_before_it_fails
 
 def claim_ahead(b: Bench) -> int:
     """Ask for 20 jobs, of which 5 can start at once and 10 may wait; how many were claimed."""
-    scopes = [lease.Scope("default", 20)]
-    found = b.run(lease.claim, "w", token(), scopes, ["t"], want=20, slots=5, ahead=10, lease=30.0, random=half)
+    scopes = [claim_scope.Scope("default", 20)]
+    found = b.run(claim.claim, "w", token(), scopes, ["t"], want=20, slots=5, ahead=10, lease=30.0, random=half)
     return len(found.jobs)
 
 
@@ -221,8 +221,8 @@ def test_nothing_is_taken_in_advance_where_starts_are_counted(b: Bench) -> None:
 
 def test_a_claim_that_knows_of_the_limit_serves_the_queue_when_that_is_lifted(b: Bench) -> None:
     b.enqueue(*(draft() for _ in range(3)))
-    scopes, known = [lease.Scope("default", 5)], frozenset({"default"})
+    scopes, known = [claim_scope.Scope("default", 5)], frozenset({"default"})
     found = b.run(
-        lease.claim, "w", token(), scopes, ["t"], want=5, lease=30.0, random=half, check_flags=False, limited=known
+        claim.claim, "w", token(), scopes, ["t"], want=5, lease=30.0, random=half, check_flags=False, limited=known
     )
     assert len(found.jobs) == 3

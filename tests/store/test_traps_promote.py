@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from relet._core.job import Raised, State, Succeeded
-from relet._store.flows import control, enqueue, inspect, lease, promote
+from relet._store.flows import control, enqueue, inspect, promote, settle
 from relet.errors import ReletError
 from tests.store.interleave import Background, Bench, draft, half
 
@@ -41,7 +41,7 @@ def test_a_promote_during_an_open_completion_of_the_blocker_loses_nothing(pg: Be
     blocker = pg.take()
     dependent = pg.add(after=(blocker.id,))
     handler = pg.session()
-    handler.leave_open(lease.settle([(blocker.lease, Succeeded('"r"'))], half))
+    handler.leave_open(settle.settle([(blocker.lease, Succeeded('"r"'))], half))
     done = Background(pg.promote).result(5)
     assert done.promoted == []
     if when == "after it":
@@ -60,7 +60,7 @@ def test_a_promote_during_an_open_completion_of_a_watched_blocker_loses_nothing(
     first = pg.add(after=(blocker.id,))
     pg.settle_down()  # now it is watched
     handler = pg.session()
-    handler.leave_open(lease.settle([(blocker.lease, Succeeded('"r"'))], half))
+    handler.leave_open(settle.settle([(blocker.lease, Succeeded('"r"'))], half))
     second = pg.add(after=(blocker.id,))
     Background(pg.promote).result(5)
     handler.commit()
@@ -73,7 +73,7 @@ def test_a_chain_that_continues_while_promote_looks_keeps_its_dependents_informe
     dependent = pg.add(after=(blocker.id,), queue="elsewhere")
     successor = draft()
     handler = pg.session()
-    handler.leave_open(lease.settle([(blocker.lease, Succeeded(None, continue_with=successor))], half))
+    handler.leave_open(settle.settle([(blocker.lease, Succeeded(None, continue_with=successor))], half))
     Background(pg.promote).result(5)
     handler.commit()
     pg.settle_down()

@@ -16,7 +16,7 @@ import pytest
 from relet._core.ids import make_id
 from relet._core.job import Raised, State, Succeeded
 from relet._store.adapters.drivers import run_on
-from relet._store.flows import control, enqueue, lease, stats
+from relet._store.flows import control, enqueue, settle, stats
 from relet._store.flows.stats import Count
 from relet._store.postgres import PostgresStore
 from relet._store.retry import RetryFor
@@ -53,7 +53,7 @@ def test_an_open_completion_holds_up_neither_renewal_nor_reaping_nor_cancel(
     pg.enqueue(*(draft() for _ in range(3)))
     mine, *others = pg.claim()
     handler = pg.session()
-    handler.leave_open(lease.settle([(mine.lease, Succeeded("1"))], half))
+    handler.leave_open(settle.settle([(mine.lease, Succeeded("1"))], half))
     answer = Background(lambda: pg.later(60).renew(*(job.lease for job in [mine, *others]))).result(5)
     assert (list(answer.locked), sorted(answer.renewed), answer.lost) == (
         [mine.lease],
@@ -72,14 +72,14 @@ def test_a_zombie_that_completes_in_its_transaction_is_told_inside_it(pg: Bench)
     handler = pg.session()
     handler.execute("begin")
     pg.later(60).reap()
-    (settled,) = handler.leave_open(lease.settle([(job.lease, Succeeded("1"))], half))
+    (settled,) = handler.leave_open(settle.settle([(job.lease, Succeeded("1"))], half))
     assert settled.state is None
 
 
 def test_a_completion_that_rolled_back_leaves_the_job_as_it_was(pg: Bench) -> None:
     job = pg.take(unique="k", target="x")
     handler = pg.session()
-    handler.leave_open(lease.settle([(job.lease, Succeeded("1", continue_with=draft()))], half))
+    handler.leave_open(settle.settle([(job.lease, Succeeded("1", continue_with=draft()))], half))
     handler.roll_back()
     assert (pg.count("jobs"), pg.count("finished"), pg.count("keys")) == (1, 0, 1)
     assert list(pg.renew(job.lease).renewed) == [job.lease]
@@ -200,7 +200,7 @@ def test_dropping_old_partitions_does_not_lose_a_job_that_finishes_in_one_at_tha
     pg.succeed(first)  # makes the partition
     pg.query("update {s}finished set finished_at = now() - interval '30 days'")
     handler = pg.session()
-    handler.leave_open(lease.settle([(second.lease, Succeeded("1"))], half))
+    handler.leave_open(settle.settle([(second.lease, Succeeded("1"))], half))
     dropping = Background(lambda: store.drop_old(7 * 86400.0))
     _ = dropping.blocked
     handler.commit()
@@ -218,7 +218,7 @@ def test_settles_go_on_while_a_partition_is_dropped_under_an_open_completion(pg:
     pg.succeed(first)
     pg.query("update {s}finished set finished_at = now() - interval '30 days'")
     handler = pg.session()
-    handler.leave_open(lease.settle([(second.lease, Succeeded("1"))], half))
+    handler.leave_open(settle.settle([(second.lease, Succeeded("1"))], half))
     dropping = Background(lambda: store.drop_old(7 * 86400.0))
     assert Background(lambda: pg.succeed(fresh)).result(5) is State.SUCCEEDED
     assert Background(lambda: pg.succeed(third)).result(5) is State.SUCCEEDED
@@ -258,7 +258,7 @@ def test_an_enqueue_repeated_while_its_job_is_completed_in_an_open_transaction_i
     pg.enqueue(new)
     (job,) = pg.claim()
     handler = pg.session()
-    handler.leave_open(lease.settle([(job.lease, Succeeded("1"))], half))
+    handler.leave_open(settle.settle([(job.lease, Succeeded("1"))], half))
     repeating = Background(steps.finish)
     assert repeating.blocked
     handler.commit()
@@ -316,7 +316,7 @@ def test_a_completion_in_a_repeatable_read_transaction_survives_a_heartbeat_or_s
     handler.execute("select 1")
     pg.renew(job.lease)
     try:
-        (settled,) = drive(lease.settle([(job.lease, Succeeded("1"))], half), handler.connection)[0]
+        (settled,) = drive(settle.settle([(job.lease, Succeeded("1"))], half), handler.connection)[0]
         handler.execute("commit")
     except psycopg.errors.SerializationFailure:
         handler.execute("rollback")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from relet._core.job import Snoozed, State
-from relet._store.flows import completion, control, lease, maintenance, operations
+from relet._store.flows import completion, control, lease, maintenance, operations, settle
 from relet._store.flows.operations import Operation
 from tests.store.interleave import Background, Bench, draft, half
 
@@ -49,7 +49,7 @@ def test_a_signal_under_way_while_the_job_falls_asleep_wakes_when_it_is_committe
 def test_a_snooze_under_way_while_the_signal_comes_wakes_when_it_is_committed(pg: Bench) -> None:
     job = pg.take()
     owner = pg.session()
-    owner.leave_open(lease.settle([(job.lease, Snoozed(TEN_YEARS, "word"))], half))
+    owner.leave_open(settle.settle([(job.lease, Snoozed(TEN_YEARS, "word"))], half))
     assert Background(lambda: told(pg, job.id)).result() is True
     pg.settle_down()
     owner.commit()

@@ -6,8 +6,9 @@ import random
 
 import pytest
 
-from relet._store.flows import inspect, lease
-from relet._store.flows.lease import Scope
+from relet._store.flows import claim as claim_flows
+from relet._store.flows import inspect
+from relet._store.flows.claim_scope import Scope
 from tests.store.interleave import Bench, draft, token
 
 KNOWN = ["a", "b"]
@@ -15,7 +16,7 @@ KNOWN = ["a", "b"]
 
 def claimed(b: Bench, want: int, *, by_task: bool, queues: tuple[str, ...] = ("default",)) -> list[str]:
     scopes = [Scope(queue, want, by_task=by_task) for queue in queues]
-    claim = b.run(lease.claim, "w", token(), scopes, KNOWN, want=want, lease=30.0, random=random.random)
+    claim = b.run(claim_flows.claim, "w", token(), scopes, KNOWN, want=want, lease=30.0, random=random.random)
     return [job.id for job in claim.jobs]
 
 

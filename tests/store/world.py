@@ -7,8 +7,10 @@ from itertools import count
 from typing import Any
 
 from relet._core.job import Draft, Job, Lease, Outcome, Policy, Raised, State, Succeeded
+from relet._store.flows import claim as claim_flows
 from relet._store.flows import control, enqueue, inspect, lease, maintenance, promote
-from relet._store.flows.lease import Scope
+from relet._store.flows import settle as settle_flows
+from relet._store.flows.claim_scope import Scope
 from tests.clocks import MovedClock
 from tests.store.subjects import Subject
 
@@ -40,12 +42,12 @@ class World(MovedClock):
     def claim(self, now: float = NOW, queue: str = "default") -> dict[str, Lease]:
         token, scopes = str(uuid.UUID(int=next(self._numbers))), [Scope(queue, 9)]
         with self.at(now):
-            found = self.run(lease.claim, "w", token, scopes, ["t"], want=9, lease=30.0, random=half)
+            found = self.run(claim_flows.claim, "w", token, scopes, ["t"], want=9, lease=30.0, random=half)
         return {job.id: job.lease for job in found.jobs}
 
     def settle(self, *batch: tuple[Lease, Outcome], now: float = NOW) -> list[State | None]:
         with self.at(now):
-            return [one.state for one in self.run(lease.settle, list(batch), half)]
+            return [one.state for one in self.run(settle_flows.settle, list(batch), half)]
 
     def reap(self, now: float = LATER) -> list[str]:
         with self.at(now):

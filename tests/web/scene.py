@@ -18,7 +18,9 @@ from relet._core.ids import make_id
 from relet._core.job import Claimed, Draft, Outcome, Progress, Raised, Released, Snoozed, Succeeded
 from relet._core.schedule import define
 from relet._core.worker import WorkerFacts
+from relet._store.flows import claim as claim_flows
 from relet._store.flows import enqueue, lease, maintenance, promote, schedules, stats, worker_reports
+from relet._store.flows import settle as settle_flows
 from relet._store.flows.claim_scope import Scope
 from relet._store.flows.stats import Count
 from relet._tasks.task import new_id
@@ -114,13 +116,13 @@ class Stage:
     def claim(self, queue: str, at: float, worker: str, span: float = LEASE) -> Claimed:
         how = {"want": 1, "lease": span, "random": self.dice.random, "at": at, "rescue": True}
         token = str(uuid.UUID(bytes=self.dice.randbytes(16)))
-        return self.run(lease.claim, worker, token, [Scope(queue, 1)], sorted(self.app.tasks), **how).jobs[0]
+        return self.run(claim_flows.claim, worker, token, [Scope(queue, 1)], sorted(self.app.tasks), **how).jobs[0]
 
     def renew(self, worker: str, claimed: Claimed, at: float, span: float = LEASE) -> None:
         self.run(lease.renew, worker, [claimed.lease], lease=span, at=at)
 
     def settle(self, claimed: Claimed, outcome: Outcome, at: float, chance: float = 0.5) -> None:
-        self.run(lease.settle, [(claimed.lease, outcome)], lambda: chance, at=at)
+        self.run(settle_flows.settle, [(claimed.lease, outcome)], lambda: chance, at=at)
 
     def reap(self, at: float) -> None:
         self.run(maintenance.record_pulse, grace=0.0, every=-1e12, at=at)

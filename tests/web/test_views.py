@@ -306,7 +306,7 @@ def test_numbers_that_were_not_counted_for_this_page_say_of_when_they_are(
     for _ in range(4):
         charge.enqueue("acct-7", 500)
     assert "too many jobs" not in ask(empty, path)[1]
-    monkeypatch.setattr(inspection, "MOST_COUNTED", 2)
+    monkeypatch.setattr(inspection, "MAX_COUNTED", 2)
     assert "these numbers are of the newest jobs only" in ask(empty, path)[1]
     empty._store().run(stats.save_sample, empty._store().run(inspection.counted_queues))
     page = ask(empty, path)[1]

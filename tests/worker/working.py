@@ -16,8 +16,8 @@ import psycopg
 
 from relet import App, Job, State
 from relet._core.job import Claimed
-from relet._store.flows import lease
-from relet._store.flows.lease import Scope
+from relet._store.flows import claim
+from relet._store.flows.claim_scope import Scope
 from relet._store.sqlite import SQLiteStore
 from relet._worker import Worker
 from tests.homes import Home
@@ -122,7 +122,7 @@ def take(app: App, *, seconds: float, want: int = 1, queue: str = "default", alo
     """Claim jobs in the name of a worker that will never be heard of again."""
     name, token = "the-late-worker", str(uuid.uuid4())
     found = app._store().run(
-        lease.claim, name, token, [Scope(queue, want)], sorted(app.tasks),
+        claim.claim, name, token, [Scope(queue, want)], sorted(app.tasks),
         want=want, lease=seconds, random=random.random, rescue=True, alone=alone,
     )  # fmt: skip
     return found.jobs

@@ -73,7 +73,7 @@ class Inspection:
         where = filter_of(**which)
         most = None if most is None else validate.whole("most", most, 0, 2**31 - 1)
         scan = None if scan is None else validate.whole("scan", scan, 1, MOST_SCANNED)
-        return self._store.run(search.count, where, most=most, scan=scan)
+        return self._store.run(search.count, where, limit=most, scan=scan)
 
     def explain(self, job: AnyJob, /) -> list[str]:
         """Why the job is not running, in sentences."""

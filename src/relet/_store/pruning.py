@@ -46,7 +46,7 @@ class PruneRound:
         ages = {"keep_finished": self._keep_finished, "keep_failed": self._keep_failed}
         more = True
         while more:
-            counts = self._run(maintenance.prune_counted, **ages, most=self._store.prune_at_once)
+            counts = self._run(maintenance.prune_counted, **ages, limit=self._store.prune_at_once)
             finished, failed, keys, more = counts
             self._add(finished, failed, keys, more)
             yield self.total
@@ -56,7 +56,7 @@ class PruneRound:
         steps = 0
         while self._key_steps is None or steps < self._key_steps:
             steps += 1
-            deleted, following = self._run(maintenance.prune_stale_keys, self.next_key, most=self._store.prune_at_once)
+            deleted, following = self._run(maintenance.prune_stale_keys, self.next_key, limit=self._store.prune_at_once)
             self.next_key = following or ""
             self._add(0, 0, deleted, False)
             yield self.total

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 from .._core.job import Claimed
-from .._store.flows.lease import EVERYTHING, Scope
+from .._store.flows.claim_scope import EVERYTHING, Scope
 
 SLOW = 0.006  # seconds beyond what a claim costs anyway
 PER_JOB = 0.00003

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from operator import attrgetter
 
 from .._core.job import Lease, Released, Request, State
-from .._store.flows import inspect
+from .._store.flows import inspect, settle
 from .._store.flows import lease as flows
 from .._store.flows.lease import Renewal
 from ..errors import AbortReason
@@ -111,7 +111,7 @@ class Heartbeat:
 
     def _lose(self, executions: Sequence[Execution]) -> None:
         """Abort handlers whose leases are lost, with the reason that the state of their jobs shows."""
-        settled = self._store.run(flows.find_settled, [one.lease for one in executions])
+        settled = self._store.run(settle.find_settled, [one.lease for one in executions])
         for execution in executions:
             if execution.lease in settled:  # by its handler, which may go on: it has no lease to lose any more
                 execution.attempt.deadline = math.inf
@@ -144,7 +144,7 @@ class Heartbeat:
         if orphans:
             log.warning("The reply to a claim was lost: giving back its %d jobs", len(orphans))
             outcomes = [(one, Released("the reply to its claim was lost")) for one in orphans]
-            self._store.run(flows.settle, outcomes, self._system.random)
+            self._store.run(settle.settle, outcomes, self._system.random)
 
     def _release_paused(self, executions: Sequence[Execution]) -> None:
         """Release what was claimed ahead from queues that are paused now."""

@@ -14,7 +14,8 @@ from functools import partial
 from .._attempts.attempt import Attempt
 from .._attempts.runtime import AttemptRuntime
 from .._core.job import Claimed, Lease, State
-from .._store.flows import claim_scope, inspect, lease, maintenance, quarantine
+from .._store.flows import claim as claim_flows
+from .._store.flows import claim_scope, inspect, maintenance, quarantine
 from .._store.flows.claim_scope import Claim, QueueFlags, Scope
 from ..events import Claimed as ClaimedEvent
 from .claim_cursor import ClaimCursor
@@ -198,9 +199,9 @@ class Producer:
         context, seconds = self._context, self._context.settings.lease
         if not (alone or self._rescues or self._limits):
             plain = (context.worker, token, scopes, context.tasks)
-            return self._store.run(lease.claim_plain, *plain, want=want, lease=seconds)
+            return self._store.run(claim_flows.claim_plain, *plain, want=want, lease=seconds)
         return self._store.run(
-            lease.claim, context.worker, token, scopes, context.tasks,
+            claim_flows.claim, context.worker, token, scopes, context.tasks,
             want=want, slots=slots, ahead=self.slots.ahead_of_limits(), limited=self._limits, lease=seconds,
             random=self._system.random, rescue=self._rescues, alone=alone,
             check_flags=self._now() - self._flags_at >= FLAGS_EVERY, may_reap=self._may_reap,

@@ -14,7 +14,7 @@ import logging
 from typing import Protocol
 
 from .._store.flows.claim_scope import Claim
-from .._store.flows.quarantine import HELD_FOR
+from .._store.flows.quarantine import EXPIRES_AFTER
 from .._system import System
 from .slots import Slots
 
@@ -85,7 +85,7 @@ class Quarantine:
         except BaseException:
             self._turn.release()
             raise
-        self._give_up = min(self._now() + EMPTY_WITHIN, asked + HELD_FOR)
+        self._give_up = min(self._now() + EMPTY_WITHIN, asked + EXPIRES_AFTER)
         self._runs_alone, self.is_closed, self.owner = False, True, producer
         for each in self.producers:
             each.slots.release_all()

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from .._core.job import AttemptOutcome, Lease, Outcome, Raised, Released, Snoozed, State, Succeeded
 from .._core.text import one_line
-from .._store.flows import lease
+from .._store.flows import settle
 from .._store.query import Notify
 from ..errors import RowRejected, StoreBusy
 from ..events import Cancelled, Ended, Paused
@@ -123,7 +123,7 @@ class Settler:
         outcomes = [(execution.lease, outcome) for execution, outcome in batch]
         run = self._store.run_unless_busy if unless_busy else self._store.run
         try:
-            answers = run(lease.settle, outcomes, self._system.random)
+            answers = run(settle.settle, outcomes, self._system.random)
         except Stopped:
             raise
         except StoreBusy:
@@ -155,7 +155,7 @@ class Settler:
         batch.sort(key=_lease_of)
         results = [outcome.result for _, outcome in batch]
         try:
-            states = self._store.run(lease.settle_succeeded, [execution.lease for execution, _ in batch], results)
+            states = self._store.run(settle.settle_succeeded, [execution.lease for execution, _ in batch], results)
         except Stopped:
             raise
         except Exception:
@@ -186,7 +186,7 @@ class Settler:
     def _settle_open(self, items: list[Item]) -> None:
         """Those whose handlers may have completed them in their own transactions, and mostly have."""
         leases = [execution.lease for execution, _ in items]
-        settled = self._store.run(lease.find_settled, leases) if items else {}
+        settled = self._store.run(settle.find_settled, leases) if items else {}
         still_open = []
         for item in items:
             execution, outcome = item
@@ -203,7 +203,7 @@ class Settler:
     def _settle_unless_open(self, execution: Execution, outcome: Outcome) -> tuple[State | None, bool]:
         """The state that the job is in now, and whether the handler's transaction is still open."""
         try:
-            (answer,) = self._store.run(lease.settle_unless_open, [(execution.lease, outcome)], self._system.random)
+            (answer,) = self._store.run(settle.settle_unless_open, [(execution.lease, outcome)], self._system.random)
         except Stopped:
             raise
         except RowRejected as error:
@@ -287,11 +287,11 @@ def _sort(items: list[Item]) -> _Batch:
         execution, outcome = item
         if execution.may_have_open_completion:
             batch.may_be_open.append(item)
-        elif lease.is_plain(outcome) and execution.lease.id not in ids:
+        elif settle.is_plain(outcome) and execution.lease.id not in ids:
             ids.add(execution.lease.id)
             batch.succeeded.append((execution, outcome))
         else:
-            (batch.keyed if lease.takes_key(outcome) else batch.plain).append(item)
+            (batch.keyed if settle.takes_key(outcome) else batch.plain).append(item)
     return batch
 
 

@@ -1,9 +1,10 @@
-"""The verbs, one generator each: it yields statements, receives rows, and decides nothing that `core.machine` can.
+"""The operations on a store, one generator each: it yields statements and receives rows.
 
-In the order of a job's life: `enqueue` (with `keys` and `replacing`), `promote`, `lease` (claim, renew, settle, reap;
-with `scope` and `limits`), `handler` (what a handler writes), `steer` and `chains` (what people say), `schedules`,
-`upkeep`.
+Decisions that need no database are made in `core.machine`. In the order of a job's life: `enqueue` (with
+`enqueue_constrained`, `unique_keys` and `replace`), `promote`, `claim` (with `claim_scope`, `limits` and `quarantine`),
+`lease` (renew, progress, reap), `settle`, `completion` (writes of a handler), `control` and `chains` (writes of
+operators), `operations` (one effect for repeated changes), `schedules`, `maintenance`.
 
-What people see: `look`, `search`, `targets`, `failures`, `workers`, `stats`, `audit`, `doctor`; what workers say of
-themselves: `reports`. `rows` is between rows and nouns.
+For reading: `inspect`, `search`, `targets`, `failures`, `workers`, `stats`, `audit`, `doctor`. Workers write
+`worker_reports`; the web writes `web_sessions`. `mapping` converts between rows and the types of the core.
 """

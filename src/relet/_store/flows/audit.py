@@ -1,4 +1,4 @@
-"""The audit trail: who did what. Written in the transaction that does it, or not at all."""
+"""The audit trail: who did what. An entry is written in the transaction that makes the change, or not at all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 class Note(Struct, frozen=True):
-    """An entry to be written. Its id is made once, so that a repeated try writes it once."""
+    """An entry to write. Its id is made before the first try, so that repeated tries write it once."""
 
     id: str
     who: str
@@ -26,13 +26,14 @@ class Note(Struct, frozen=True):
 
 
 def noted_again(note: Note, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -> Flow[R]:
-    """The same once an earlier try may have been committed: the entry has an id and is written once."""
+    """`noted` when an earlier try may have been committed: the entry has an id and is written once."""
     return noted(note, repeat_of(flow), *args, **kwargs)
 
 
 @repeated_by(noted_again)
 def noted(note: Note, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -> Flow[R]:
-    """Run a flow, and note who did it in the same transaction. What says False has found nothing to do."""
+    """Run a flow and write the entry in the same transaction. If the flow returns False, nothing changed and no entry
+    is written."""
     yield BEGIN
     result = yield from flow(*args, **kwargs)
     if result is False:
@@ -43,13 +44,13 @@ def noted(note: Note, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -
 
 
 def nothing() -> Flow[None]:
-    """What is only to be noted."""
+    """A flow that changes nothing, for entries without a change."""
     yield BEGIN
 
 
 @read_only
 def actions(*, limit: int, before: str | None = None) -> Flow[AuditPage]:
-    """A page of what was done, the latest first."""
+    """A page of audit entries, the latest first."""
     found = yield read("audit/page", before=before, most=limit + 1)
     entries = [
         AuditEntry(id, utc(at), who, what, subject, msgspec.json.decode(detail) if detail else {})

@@ -1,4 +1,4 @@
-"""What is done to whole chains: delete one, and all that waits for it."""
+"""Deletion of whole chains, with the chains that wait for them."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from ...errors import HasDependents, JobNotFound
 from ..query import BEGIN, Flow, Notify, Row, as_json, pairs, read, write
 from . import inspect, promote
 
-PATIENCE = 2.0  # of people, in seconds
+LOCK_TIMEOUT = 2.0  # seconds that an operator waits for a lock
 
 
 def delete_chain(job_id: str, *, dependents: bool = False) -> Flow[list[str]]:
-    """Remove all jobs of the chain that a job belongs to, with their history; returns their ids.
+    """Delete all jobs of the chain that a job belongs to, with their history. Returns their ids.
 
-    Refused while jobs of other chains wait for it, unless `dependents`: then their chains are removed as well, and
-    those of all that wait for them. The promoter's lock comes first: nobody else decides meanwhile who waits for what.
+    Refused while jobs of other chains wait for it, unless `dependents`: then their chains are deleted as well, and so
+    on. Takes the promoter's lock first: no promoter decides dependencies meanwhile.
     """
     yield BEGIN
-    yield write("control/set_lock_timeout", seconds=PATIENCE)
+    yield write("control/set_lock_timeout", seconds=LOCK_TIMEOUT)
     yield write("promote/lock")
     found = yield from inspect.chains_of([job_id])
     if not found:
         raise JobNotFound(job_id)
     root = found[job_id]
-    held = yield from _hold([root])
-    yield from promote.announce(root)  # if it is over, the jobs that waited for it get its result and wait no more
+    locked = yield from _lock_live_jobs([root])
+    yield from promote.announce(root)  # if it is over, jobs that wait for it are decided while its result exists
     chains = {root}
     while True:
         waiting = yield read("control/waiting_chains", chains=as_json([root]))
@@ -36,10 +36,10 @@ def delete_chain(job_id: str, *, dependents: bool = False) -> Flow[list[str]]:
         if wanted == chains:
             break  # nothing has changed since all of them were locked
         chains = wanted
-        held = yield from _hold(chains)
+        locked = yield from _lock_live_jobs(chains)
     ids = [row[0] for row in (yield read("control/chain_ids", chains=_list(chains)))]
     yield from remove(ids)
-    if any(state == State.RUNNING for _, state, *_ in held):
+    if any(state == State.RUNNING for _, state, *_ in locked):
         yield Notify("request")
     yield Notify("jobs")
     yield Notify("done")
@@ -47,17 +47,18 @@ def delete_chain(job_id: str, *, dependents: bool = False) -> Flow[list[str]]:
 
 
 def remove(ids: Sequence[str]) -> Flow[None]:
-    """Delete jobs that are locked. A key that one has taken over from a job that runs is that job's again."""
+    """Delete jobs that are locked. A unique key that one took over from a running job goes back to that job."""
     yield write("control/return_keys", ids=as_json(ids))
     yield write("control/delete_jobs", ids=as_json(ids))
 
 
-def _hold(chains: Iterable[str]) -> Flow[list[Row]]:
-    """Lock the live job of each chain. One that went on while we waited for it has another by now."""
+def _lock_live_jobs(chains: Iterable[str]) -> Flow[list[Row]]:
+    """Lock the live job of each chain. Repeats if a chain was continued while this waited for the lock."""
     while True:
         locked = yield write("control/lock_chains", chains=_list(chains))
-        ends = pairs((yield read("promote/chain_states", chains=_list(chains))))
-        if {chain for *_, chain, _ in locked} >= {chain for chain, state in ends.items() if not State(state).over}:
+        states = pairs((yield read("promote/chain_states", chains=_list(chains))))
+        live = {chain for chain, state in states.items() if not State(state).over}
+        if live <= {chain for *_, chain, _ in locked}:
             return locked
 
 

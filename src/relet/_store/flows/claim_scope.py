@@ -1,4 +1,4 @@
-"""What a claim asks for, and what it brings."""
+"""The request of a claim, and its result."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from . import mapping
 #: From the smallest (rank, seq) to beyond the largest: all of a queue.
 EVERYTHING = ((-101, 0, 101, 0),)
 
-#: How far a job is trusted, by the workers that it has lost: none, one, or so many that it must run alone.
+#: How far a job is trusted, by the number of workers that died while they ran it. A quarantined job must run alone.
 HEALTHY, SUSPECT, QUARANTINED = 0, 1, 2
 
 
 class Scope(Struct, frozen=True):
-    """How many jobs of a queue are wanted, and which ranges of (rank, seq) to look through for them.
+    """How many jobs of a queue to claim, and the ranges of (rank, seq) to search for them.
 
-    `by_task`: jobs of unknown tasks stand in the queue, which are not to be walked over.
+    `by_task`: the queue has jobs of tasks that the worker does not know; search by task, so as not to read those.
     """
 
     queue: str
@@ -31,11 +31,11 @@ class Scope(Struct, frozen=True):
     by_task: bool = False
 
 
-def places(scopes: Sequence[Scope]) -> dict[str, list[Any]]:
-    """Scopes as `claim` takes them: the queues in order, their ranges, and which of these are whose, from 1 on."""
-    low_ranks, low_seqs, high_ranks, high_seqs = (
-        list(column) for column in zip(*[one for scope in scopes for one in scope.ranges], strict=True)
-    )
+def scope_columns(scopes: Sequence[Scope]) -> dict[str, list[Any]]:
+    """Scopes as the parameters of `claim`: the queues in order, their ranges, and the first and last range of each
+    queue, counted from 1."""
+    ranges = [one for scope in scopes for one in scope.ranges]
+    low_ranks, low_seqs, high_ranks, high_seqs = (list(column) for column in zip(*ranges, strict=True))
     lasts = list(accumulate(len(scope.ranges) for scope in scopes))
     return {
         "queues": [scope.queue for scope in scopes],
@@ -50,7 +50,7 @@ def places(scopes: Sequence[Scope]) -> dict[str, list[Any]]:
 
 
 class QueueFlags(Struct, frozen=True):
-    """What waits in queues besides healthy jobs: suspects, jobs that must run alone; and which queues have limits."""
+    """Whether suspects and quarantined jobs are queued, and which queues have limits."""
 
     suspects: bool = False
     quarantined: bool = False
@@ -59,17 +59,16 @@ class QueueFlags(Struct, frozen=True):
 
 @read_only
 def flags(queues: Sequence[str], tasks: Iterable[str]) -> Flow[QueueFlags]:
-    """Look for them. Apart from the claim: while a backlog lasts, that is needed only now and then."""
+    """Read the flags of these queues. Not part of every claim: during a backlog they are needed only now and then."""
     ((kinds, limited),) = yield read("claim/queue_flags", queues=list(queues), tasks=list(tasks))
     return QueueFlags(bool(kinds & SUSPECT), bool(kinds & QUARANTINED), mapping.names(limited))
 
 
 class Claim(Struct, frozen=True):
-    """What a claim brought.
+    """The result of a claim.
 
-    `flags`: what waits besides; None if the claim did not look. `again_in`: a rate is used up, and in so many seconds
-    there will be room again. `limited`: some are of queues with limits, from which no more are taken than can start at
-    once.
+    `flags`: None if the claim did not read them. `again_in`: a rate is used up, and has room again in so many seconds.
+    `limited`: some jobs are from queues with limits, from which no more are taken than can start at once.
     """
 
     jobs: list[Claimed]

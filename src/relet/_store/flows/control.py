@@ -1,7 +1,7 @@
-"""What people say to jobs (cancel, pause, resume, run_now, complete, delete) and to queues (pause, resume, limit).
+"""Operator actions on jobs (cancel, pause, resume, run_now, complete, delete) and queues (pause, resume, limit).
 
-Each locks the job first and decides in a later statement. A job that is over, or gone, has no row to lock. With
-`chain`, the job meant is the one of its chain that is not over.
+Each locks the job first and decides in a later statement. A job that is over or deleted has no row to lock. With
+`chain`, the action applies to the job of the chain that is not over.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from ..._core.job import Draft, Job, Request, State, Wait
 from ..._core.machine import Change
 from ...errors import InvalidTransition, JobNotFound, KeyTaken
 from ..query import BEGIN, Flow, Notify, Row, as_json, read, write
-from . import chains, enqueue, inspect, mapping, promote, unique_keys
+from . import chains, enqueue_constrained, inspect, mapping, promote, unique_keys
 
-PATIENCE = chains.PATIENCE
+LOCK_TIMEOUT = chains.LOCK_TIMEOUT
 
 
 class _Locked(Struct, frozen=True):
-    """What a verb needs to know of the job that it has locked."""
+    """The columns that an action needs of the job that it has locked."""
 
     id: str
     state: State
@@ -32,7 +32,7 @@ class _Locked(Struct, frozen=True):
     target: str | None
     holds: bool
     waits: int
-    ahead: bool  # its time has not come
+    ahead: bool  # its run_at lies in the future
     unique: str | None
     windowed: bool
     chain: str
@@ -40,12 +40,12 @@ class _Locked(Struct, frozen=True):
 
     @property
     def lines_up(self) -> bool:
-        """It has a target, and has to wait in line for it."""
+        """Whether the job has a target that it does not hold, and so must wait in line."""
         return self.target is not None and not self.holds
 
     @classmethod
     def of(cls, row: Row) -> _Locked:
-        """From a row of `lock`."""
+        """From a row of `lock_job` or `lock_chains`."""
         id, state, wait, attempt, losses, target, holds, waits, ahead, unique, windowed, chain, task = row
         wait = None if wait is None else Wait(wait)
         return cls(
@@ -66,7 +66,7 @@ class _Locked(Struct, frozen=True):
 
 
 def cancel(job_id: str, *, chain: bool = False) -> Flow[Job[Any]]:
-    """End a job; ask the owner of a running one to end it."""
+    """Cancel a job. If it runs, ask the worker that owns it to stop it."""
     job = yield from _lock(job_id, "cancel", chain)
     if job.state is State.RUNNING:
         yield from _request(job, "cancel")
@@ -76,7 +76,7 @@ def cancel(job_id: str, *, chain: bool = False) -> Flow[Job[Any]]:
 
 
 def pause(job_id: str) -> Flow[Job[Any]]:
-    """Hold a job back until it is resumed; ask the owner of a running one to give it up."""
+    """Pause a job until it is resumed. If it runs, ask the worker that owns it to release it."""
     job = yield from _lock(job_id, "pause")
     if job.state is State.RUNNING:
         yield from _request(job, "pause")
@@ -88,7 +88,7 @@ def pause(job_id: str) -> Flow[Job[Any]]:
 
 
 def resume(job_id: str) -> Flow[Job[Any]]:
-    """Let a paused or failed job go on, with its attempts anew. An error if its unique key was taken meanwhile."""
+    """Resume a paused or failed job with all its attempts. Raises KeyTaken if another job has its unique key by now."""
     job = yield from _lock(job_id, "resume")
     if job.state is State.FAILED:
         yield from _retake_key(job)
@@ -118,10 +118,11 @@ def complete(
     fits: Callable[[str], object] | None = None,
     theirs: bool = False,
 ) -> Flow[Job[Any]]:
-    """Succeed a job from outside. A running owner finds that its lease is gone.
+    """Complete a job from outside. A worker that runs it loses its lease.
 
-    `fits` is given the task of the job, and raises if the result is not one of that task. `theirs`: the transaction is
-    a caller's, and may stay open. It waits for locks as its owner likes, and no owner of a job must wait for it.
+    `fits` is called with the job's task, and raises if the result does not fit that task. `theirs`: this runs in the
+    caller's transaction, which may stay open: it sets no lock timeout, and refuses running jobs, so that no worker has
+    to wait for it.
     """
     job = yield from _lock(job_id, "complete", chain, patient=theirs)
     if theirs and job.state is State.RUNNING:
@@ -129,71 +130,72 @@ def complete(
     if fits is not None:
         fits(job.task)
     if continue_with is not None:
-        refused = yield from enqueue.refuse_successors({job.id: (continue_with, job.chain)})
+        refused = yield from enqueue_constrained.refuse_successors({job.id: (continue_with, job.chain)})
         if refused:
             raise refused[job.id]
     root, position, watched = yield from _finish(job, State.SUCCEEDED, result, continue_with is not None)
     if continue_with is not None:
-        successor = enqueue.Successor(continue_with, root, position + 1, watched)
-        yield from enqueue.add_successors([successor])
+        successor = enqueue_constrained.Successor(continue_with, root, position + 1, watched)
+        yield from enqueue_constrained.add_successors([successor])
     if job.state is State.RUNNING:
         yield Notify("request")
     return (yield from _reload(job.id))
 
 
 def delete(job_id: str) -> Flow[bool]:
-    """Remove a job and its history, whatever its state. False: there was none."""
+    """Delete a job and its history, whatever its state. Returns False if it does not exist."""
     yield BEGIN
-    yield write("control/set_lock_timeout", seconds=PATIENCE)
+    yield write("control/set_lock_timeout", seconds=LOCK_TIMEOUT)
     running = any(row[1] == State.RUNNING for row in (yield write("control/lock_job", ids=as_json([job_id]))))
-    there = [mapping.job(row) for row in (yield read("inspect/get", ids=as_json([job_id])))]
-    if there and there[0].state.over:
-        yield from promote.announce(there[0].chain)  # the jobs that waited for it get its result
+    found = [mapping.job(row) for row in (yield read("inspect/get", ids=as_json([job_id])))]
+    if found and found[0].state.over:
+        yield from promote.announce(found[0].chain)  # the jobs that waited for it get its result
     yield from chains.remove([job_id])
     if running:
         yield Notify("request")
-    if there:
+    if found:
         yield Notify("jobs")
         yield Notify("done")
-    return bool(there)
+    return bool(found)
 
 
 def bulk(
     verb: Callable[..., Flow[Any]], job_ids: Sequence[str], following: str | None = None
 ) -> Flow[tuple[int, int, str | None]]:
-    """Apply a verb to these jobs in one transaction. Returns how many were changed, how many refused, and `following`.
+    """Apply an action to these jobs in one transaction. Returns how many it changed, how many it refused, and
+    `following`.
 
-    `following` is where the next step starts: stored with the answer, so that a repeated step leads to the same one.
+    `following` is where the next step starts. It is stored with the answer, so that a repeated step returns the same.
     """
     done = refused = 0
     for job_id in sorted(job_ids):
         try:
-            there = yield from verb(job_id)
+            changed = yield from verb(job_id)
         except (JobNotFound, InvalidTransition, KeyTaken):
-            there = False
-        done, refused = (done + 1, refused) if there else (done, refused + 1)
+            changed = False
+        done, refused = (done + 1, refused) if changed else (done, refused + 1)
     return done, refused, following
 
 
 def signal(job_id: str, name: str, value: str | None) -> Flow[bool]:
-    """Tell a job something. Inserts, and locks nothing. False: it was told something under this name before."""
+    """Send a signal to a job. Inserts a row and locks nothing. Returns False if the signal was sent before."""
     yield BEGIN
     job = yield from _reload(job_id)
     if job.state.over:
         raise InvalidTransition(job_id, "signal", job.state)
-    told = yield write("control/insert_signal", job=job_id, name=name, value=value)
+    inserted = yield write("control/insert_signal", job=job_id, name=name, value=value)
     yield Notify("jobs")
-    return bool(told)
+    return bool(inserted)
 
 
 def watch(job_ids: Sequence[str]) -> Flow[dict[str, str]]:
-    """Somebody waits for these jobs' chains: whoever ends them shall say so. Returns the chain of each."""
+    """Mark the chains of these jobs as watched, so that their end is notified. Returns the chain of each job."""
     chains = yield from inspect.chains_of(job_ids)
     unknown = [id for id in job_ids if id not in chains]
     if unknown:
         raise JobNotFound(*unknown)
     yield write("promote/watch_chains", chains=as_json(sorted(set(chains.values()))))
-    yield Notify("queued")  # a claim may have passed over the rows just now, as they were locked
+    yield Notify("queued")  # a claim may have skipped the rows while they were locked
     return chains
 
 
@@ -205,7 +207,8 @@ def set_queue(
     fair: bool | None = None,
     rate: tuple[str, int | None, float] | None = None,
 ) -> Flow[None]:
-    """Pause, resume or limit a queue; what is not given stays as it is. A rate: whose, how many, within how long."""
+    """Pause, resume or limit a queue. None and "keep" leave a setting as it is. `rate`: key, number (None: no rate),
+    seconds."""
     yield BEGIN
     limit = None if max_running == "keep" else max_running
     yield write(
@@ -221,19 +224,19 @@ def set_queue(
         yield write("limits/refresh_queue_flags", queue=queue)
     yield Notify("queued")
     if paused:
-        yield Notify("request")  # workers that have taken jobs of it in advance give them back
+        yield Notify("request")  # workers release jobs of the queue that they claimed in advance
 
 
-def name_keyless(queue: str, *, most: int = 1000) -> Flow[bool]:
-    """Where keys matter, jobs without one have the key ''. Some at a time; True: there may be more."""
-    return len((yield write("limits/backfill_group", queue=queue, most=most))) == most
+def name_keyless(queue: str, *, limit: int = 1000) -> Flow[bool]:
+    """Give the key '' to jobs without a key, in a queue where keys matter. Returns whether there may be more."""
+    return len((yield write("limits/backfill_group", queue=queue, most=limit))) == limit
 
 
 def _lock(job_id: str, verb: str, chain: bool = False, *, patient: bool = False) -> Flow[_Locked]:
-    """The job, locked, if the table allows the verb."""
+    """Lock the job, and check that its state allows the action. `patient`: set no lock timeout."""
     yield BEGIN
     if not patient:
-        yield write("control/set_lock_timeout", seconds=PATIENCE)
+        yield write("control/set_lock_timeout", seconds=LOCK_TIMEOUT)
     while True:
         found = yield from _lock_live_of_chain(job_id) if chain else _lock_one(job_id)
         if found:
@@ -243,7 +246,7 @@ def _lock(job_id: str, verb: str, chain: bool = False, *, patient: bool = False)
         seen = (yield from inspect.chain(job_id)).last if chain else (yield from _reload(job_id))
         if seen.state.over:
             machine.check(seen.id, verb, seen.state)
-        # Else it was committed between the two looks, or the chain went on: there is something to lock now.
+        # Else the row was committed between the two reads, or the chain was continued: there is a row to lock now.
 
 
 def _lock_one(job_id: str) -> Flow[list[Row]]:
@@ -251,7 +254,7 @@ def _lock_one(job_id: str) -> Flow[list[Row]]:
 
 
 def _lock_live_of_chain(job_id: str) -> Flow[list[Row]]:
-    """The one job of the chain that is not over. None if the chain is over, or went on while we waited for the lock."""
+    """Lock the job of the chain that is not over. No row: the chain is over, or was continued during the wait."""
     chains = yield from inspect.chains_of([job_id])
     return (yield write("control/lock_chains", chains=as_json(list(chains.values()))))
 
@@ -276,7 +279,7 @@ def _change(change: Change, keep_run_at: bool = False) -> Flow[None]:
 def _finish(job: _Locked, state: State, result: str | None, continued: bool) -> Flow[tuple[str, int, bool]]:
     if job.unique is not None and job.waits:
         yield write("control/return_keys", ids=as_json([job.id]))
-    # An owner that is overtaken must not find its token, and take this for its own doing.
+    # The worker that ran the job must not find its token there, and take this completion for its own.
     change = Change(job.id, "complete", state, job.attempt, job.losses, keeps_token=job.state is not State.RUNNING)
     batch = as_json([mapping.finish_row(change, result, continued)])
     ((_, chain, position, watched, _),) = yield write("settle/finish", batch=batch)
@@ -286,7 +289,7 @@ def _finish(job: _Locked, state: State, result: str | None, continued: bool) -> 
 
 
 def _retake_key(job: _Locked) -> Flow[None]:
-    """A failed job gave its key up, and takes it anew. A window that is over is not opened again."""
+    """Take the unique key again that a failed job gave up. A window that has ended is not opened again."""
     if job.unique is None:
         return
     if job.windowed:

@@ -1,19 +1,19 @@
-"""What a doctor asks of every store. Nothing here changes anything; `store/doctor` knows what to make of it."""
+"""Facts that the doctor reads from every store. Nothing is changed here; `_store/doctor` judges the facts."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from ..query import Flow, read, read_only
-from . import inspect as looks
+from . import inspect
 
-MOST_QUEUES = 50
-MOST_FIRST = 1000
+MAX_QUEUES = 50
+MAX_JOBS = 1000  # read at the head of each queue
 
 
 class Version(NamedTuple):
-    """The version of the schema, 0 if there is none, and for how many seconds it has been that; the oldest version that
-    a release must know to work with it, and the release that migrated last."""
+    """The version of the schema, 0 if there is none, and its age in seconds; the oldest version that a release must
+    know to work with it, and the release that migrated last."""
 
     number: int
     age: float | None
@@ -22,21 +22,21 @@ class Version(NamedTuple):
 
 
 class Pulse(NamedTuple):
-    """How many seconds ago upkeep reached the store (None: never), and whether anything waits for a worker."""
+    """How many seconds ago maintenance reached the store (None: never), and whether any job waits for a worker."""
 
     ago: float | None
     work: bool
 
 
 class Overdue(NamedTuple):
-    """Leases that ran out long ago: how many (counted up to a bound), and for how long the first."""
+    """Leases that expired long ago: how many (counted up to a limit), and how many seconds ago the first expired."""
 
     number: int
     longest: float | None
 
 
 class Waiting(NamedTuple):
-    """Jobs of one task that are queued among the first of their queue, and for how many seconds the oldest is due."""
+    """Jobs of one task at the head of a queue, and for how many seconds the oldest has been due."""
 
     queue: str
     task: str
@@ -46,7 +46,7 @@ class Waiting(NamedTuple):
 
 @read_only
 def version() -> Flow[Version]:
-    """The version of the schema, whatever it is."""
+    """Read the version of the schema, also of one that this release does not know."""
     if not (yield read("doctor/schema"))[0][0]:
         return Version(0, None)
     ((number, age, oldest, release),) = yield read("doctor/version")
@@ -55,25 +55,25 @@ def version() -> Flow[Version]:
 
 @read_only
 def pulse() -> Flow[Pulse]:
-    """When upkeep was last done."""
+    """Read when maintenance last reached the store."""
     ((ago, work),) = yield read("doctor/pulse")
     return Pulse(ago, bool(work))
 
 
 @read_only
-def overdue(seconds: float, most: int) -> Flow[Overdue]:
-    """Leases that ran out so many seconds ago, and more."""
-    ((number, longest),) = yield read("doctor/leases", seconds=seconds, most=most)
+def overdue(seconds: float, limit: int) -> Flow[Overdue]:
+    """Count leases that expired at least this many seconds ago, up to `limit`."""
+    ((number, longest),) = yield read("doctor/leases", seconds=seconds, most=limit)
     return Overdue(int(number), longest)
 
 
 @read_only
 def waiting() -> Flow[list[Waiting]]:
-    """What is queued, by queue and task, paused queues left out."""
-    paused = yield from looks.paused_queues()
-    names = [name for name in (yield from looks.queue_names()) if name not in paused]
+    """Queued jobs by queue and task, without paused queues."""
+    paused = yield from inspect.paused_queues()
+    names = [name for name in (yield from inspect.queue_names()) if name not in paused]
     found: list[Waiting] = []
-    for queue in names[:MOST_QUEUES]:
-        tasks = yield read("doctor/queue", queue=queue, most=MOST_FIRST)
+    for queue in names[:MAX_QUEUES]:
+        tasks = yield read("doctor/queue", queue=queue, most=MAX_JOBS)
         found += [Waiting(queue, task, int(number), longest) for task, number, longest in tasks]
     return found

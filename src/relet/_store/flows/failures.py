@@ -8,10 +8,10 @@ from ..._core.job import utc
 from ..._core.views import FailureGroup
 from ..query import LONG, Flow, Row, bounded, read, read_only
 
-MOST = 10_000  # failed jobs that are looked at, the latest first
+MAX_READ = 10_000  # failed jobs, the latest first
 
 _ID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
-_WHO = r"(?<=://)[^\s/@]{1,300}@"  # in a URL, where a password may stand: nothing to search for
+_WHO = r"(?<=://)[^\s/@]{1,300}@"  # the user part of a URL, which may hold a password: not used for searching
 _VARIES = rf"{_WHO}|{_ID}|0x[0-9a-fA-F]+|\b(?=[0-9a-fA-F]*\d)[0-9a-fA-F]{{6,}}\b|\d+(?:\.\d+)?"
 PLACEHOLDER = "…"
 _UNPRINTABLE = r"[^ -~\xa1-\uffff]+"
@@ -22,7 +22,7 @@ _UNPRINTABLE = r"[^ -~\xa1-\uffff]+"
 def failures(*, limit: int) -> Flow[list[FailureGroup]]:
     """Groups of jobs that have failed, the latest first."""
     groups: dict[tuple[str, str], FailureGroup] = {}
-    for row in (yield read("inspect/failures", most=MOST)):
+    for row in (yield read("inspect/failures", most=MAX_READ)):
         group = _group(row)
         key = (group.task, group.error)
         groups[key] = groups[key] + group if key in groups else group

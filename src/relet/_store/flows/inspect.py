@@ -1,4 +1,4 @@
-"""What people ask of jobs and queues: get, attempts, chain, blockers, queues, explain. Nothing is changed here."""
+"""Reads of jobs and queues for clients: get, attempts, chain, blockers, queues, explain. Nothing is changed here."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, structs
 
+from ..._core import validate
 from ..._core.job import AttemptRecord, BlockerInfo, Chain, Job, State, Wait, maybe_utc, utc
-from ..._core.validate import MOST_SECONDS
 from ..._core.views import QueueInfo, RateInfo
 from ...errors import JobNotFound
 from ..query import LONG, Flow, Row, as_json, bounded, pairs, read, read_only
 from . import limits, workers
 from . import mapping as rows
 
-MOST_COUNTED = 5000  # live jobs, for each look at the queues: a few milliseconds
-SAMPLES_FOR = 600.0  # seconds: older ones say nothing of now
+MAX_COUNTED = 5000  # live jobs counted in one read of the queues: a few milliseconds
+SAMPLES_FOR = 600.0  # seconds after which a sample is too old to use
 
 
 class Ends(Struct, frozen=True):
-    """What has become of chains: the last jobs of those that have ended, the states of the others, and the gone."""
+    """The state of chains: the last job of those that have ended, the state of the others, and the deleted ones."""
 
     ended: dict[str, Job[Any]]
     states: dict[str, str]
@@ -37,13 +37,13 @@ def get(job_id: str) -> Flow[Job[Any] | None]:
 
 @read_only
 def get_many(job_ids: Sequence[str]) -> Flow[dict[str, Job[Any]]]:
-    """Those of the jobs that exist."""
+    """The jobs that exist, by id."""
     return {row[0]: rows.job(row) for row in (yield read("inspect/get", ids=as_json(list(job_ids))))}
 
 
 @read_only
 def attempts(job_id: str) -> Flow[list[AttemptRecord]]:
-    """Every attempt of a job, the one that runs now included, in order."""
+    """All attempts of a job in order, including one that runs."""
     found = yield read("inspect/attempts", id=job_id)
     records = [_attempt(job_id, row) for row in found]
     if not records and not (yield read("inspect/get", ids=as_json([job_id]))):
@@ -53,7 +53,7 @@ def attempts(job_id: str) -> Flow[list[AttemptRecord]]:
 
 @read_only
 def chains_of(job_ids: Sequence[str]) -> Flow[dict[str, str]]:
-    """The chain of each job that is known. A chain goes by the id of its first job, also once that one was pruned."""
+    """The chain of each job that exists. The id of a chain is that of its first job, even after that job was pruned."""
     found: dict[str, str] = pairs((yield read("inspect/chains_of", ids=as_json(job_ids))))
     missing = [id for id in job_ids if id not in found]
     if missing:
@@ -72,23 +72,25 @@ def chain(job_id: str) -> Flow[Chain]:
 
 @read_only
 def ends(chains: Sequence[str]) -> Flow[Ends]:
-    """Which of these chains are over or have failed. The job itself is read only of those."""
+    """Read the states of chains. For those that are over or have failed, read the last job as well."""
     found: dict[str, str] = pairs((yield read("promote/chain_states", chains=as_json(chains))))
     gone = frozenset(chain for chain in chains if chain not in found)
     ending = [chain for chain, state in found.items() if ended(state)]
     jobs = [rows.job(row) for row in (yield read("inspect/last_jobs", chains=as_json(ending)))] if ending else []
-    over = {job.chain: job for job in jobs if ended(job.state)}  # one that failed may have been resumed by now
+    over = {
+        job.chain: job for job in jobs if ended(job.state)
+    }  # a failed one may have been resumed between the two reads
     return Ends(over, {chain: state for chain, state in found.items() if chain not in over}, gone)
 
 
 def ended(state: str) -> bool:
-    """Whoever waits for a chain in this state need not wait any longer."""
+    """Whether a chain in this state has ended, so that waiting for it ends."""
     return state == State.FAILED or State(state).over
 
 
 @read_only
 def blockers(job_id: str) -> Flow[list[BlockerInfo]]:
-    """What a job waits or waited for, in the order given."""
+    """The chains that a job waits or waited for, in the order of `after`."""
     return [BlockerInfo(*row) for row in (yield read("inspect/dependencies", id=job_id))]
 
 
@@ -109,12 +111,13 @@ def dependents(job_id: str, *, limit: int) -> Flow[list[Job[Any]]]:
 def queues() -> Flow[list[QueueInfo]]:
     """Every queue that has live jobs or settings.
 
-    Up to `MOST_COUNTED` live jobs are counted. Where there are more, the numbers are those that maintenance has counted
-    last, and where it has not, those of the newest jobs. Names come from an index: no queue that has work is missed.
+    Counts up to `MAX_COUNTED` live jobs. If there are more, the numbers are those of the last sample that a worker
+    took, or, without a sample, those of the newest jobs. Names come from an index: no queue with queued jobs is
+    missed.
     """
-    recent = _by_queue((yield read("inspect/count_recent", most=MOST_COUNTED + 1)))
+    recent = _by_queue((yield read("inspect/count_recent", most=MAX_COUNTED + 1)))
     found: dict[str, QueueInfo] = {queue: _counted(queue, counts) for queue, counts in recent.items()}
-    if sum(counts.number for states in recent.values() for counts in states.values()) > MOST_COUNTED:
+    if sum(counts.number for states in recent.values() for counts in states.values()) > MAX_COUNTED:
         found = {queue: structs.replace(info, at_least=True) for queue, info in found.items()}
         for queue in (yield from queue_names()):
             found.setdefault(queue, structs.replace(_counted(queue, {}), at_least=True))
@@ -131,15 +134,15 @@ def queues() -> Flow[list[QueueInfo]]:
 @bounded(LONG)
 @read_only
 def counted_queues() -> Flow[list[QueueInfo]]:
-    """Every queue that has live jobs or settings, all jobs counted: for samples, as that may take long."""
+    """Every queue that has live jobs or settings, with all jobs counted. For samples: it may take long."""
     found = _by_queue((yield read("inspect/count_queues")))
-    said = {row[0] for row in (yield read("limits/queue_settings"))} - {"*"}  # which has limits and no jobs
-    return [_counted(queue, found.get(queue, {})) for queue in sorted(found.keys() | said)]
+    configured = {row[0] for row in (yield read("limits/queue_settings"))} - {"*"}  # "*" has limits, but no jobs
+    return [_counted(queue, found.get(queue, {})) for queue in sorted(found.keys() | configured)]
 
 
 @read_only
 def queued_tasks(queues: Sequence[str]) -> Flow[dict[str, set[str]]]:
-    """Which tasks have jobs queued in these queues."""
+    """By queue, the tasks that have queued jobs."""
     found: dict[str, set[str]] = {}
     for queue, task in (yield read("claim/queued_tasks", queues=list(queues))):
         found.setdefault(queue, set()).add(task)
@@ -148,19 +151,19 @@ def queued_tasks(queues: Sequence[str]) -> Flow[dict[str, set[str]]]:
 
 @read_only
 def queue_names() -> Flow[list[str]]:
-    """Queues in which something is queued just now."""
+    """Queues that have queued jobs."""
     return [row[0] for row in (yield read("claim/queue_names"))]
 
 
 @read_only
 def paused_queues() -> Flow[set[str]]:
-    """Queues that are paused."""
+    """The names of the paused queues."""
     return {queue for queue, paused, _, _ in (yield read("limits/queue_settings")) if paused}
 
 
 @read_only
 def explain(job_id: str) -> Flow[list[str]]:
-    """Why a job is not running, in sentences; the first is the nearest reason."""
+    """Why a job is not running, in sentences; the most direct reason first."""
     found = yield read("inspect/get", ids=as_json([job_id]))
     if not found:
         raise JobNotFound(job_id)
@@ -179,13 +182,13 @@ def _reasons(job: Job[Any]) -> Flow[list[str]]:
             return [f"it has failed {after}: {_first_line(job.error)}; resume or cancel it"]
         case State.PAUSED, _:
             paused = f"it is paused since {_clock(job.finished_at)}; resume or cancel it"
-            place = f"it keeps its place in line at target {job.target}: no job behind it runs meanwhile"
-            return [paused, place] if job.wait is Wait.TARGET else [paused]
+            in_line = f"it keeps its place in line at target {job.target}: no job behind it runs meanwhile"
+            return [paused, in_line] if job.wait is Wait.TARGET else [paused]
         case _, Wait.TIME if (yield read("inspect/clock"))[0][0] >= job.run_at.timestamp() - 0.001:
             return ["nothing holds it up: upkeep will promote it"]
         case _, Wait.TIME if job.awaits is not None:
-            run_loop = (job.run_at - job.created_at).total_seconds() >= MOST_SECONDS
-            or_until = "" if run_loop else f", or until {_clock(job.run_at)}"
+            is_endless = (job.run_at - job.created_at).total_seconds() >= validate.MOST_SECONDS
+            or_until = "" if is_endless else f", or until {_clock(job.run_at)}"
             return [f"it sleeps until signal {job.awaits!r} comes{or_until}"]
         case _, Wait.TIME:
             why = f", after attempt {job.attempt} failed: {_first_line(job.error)}" if job.attempt and job.error else ""
@@ -229,22 +232,22 @@ def _queued(job: Job[Any]) -> Flow[list[str]]:
             reasons.append(f"{'all queues' if name == '*' else f'queue {name}'} may run {limit}, and {number} run")
     for one in (yield from limits.used_up(job.queue, job.key)):
         whose = {"": "", "*": f" of key {job.key}"}.get(one.key, f" of key {one.key}")
-        place = "all queues" if one.queue == "*" else f"queue {one.queue}"
+        name = "all queues" if one.queue == "*" else f"queue {one.queue}"
         room = f" in {one.per:g} s, and has; there is room in {one.again_in:.1f} s" if one.rate else ""
-        reasons.append(f"{place} may start {one.rate or 'no'} jobs{whose}{room}")
+        reasons.append(f"{name} may start {one.rate or 'no'} jobs{whose}{room}")
     return reasons or [(yield from _unserved(job))]
 
 
 def _unserved(job: Job[Any]) -> Flow[str]:
-    """Nothing holds it up but workers: none is there, none can, or they are busy."""
-    there = [worker for worker in (yield from workers.workers()) if not worker.lost]
-    able = [worker for worker in there if worker.serves(job.queue, job.task)]
+    """The reason when only a worker is missing: none runs, none serves the queue and task, or all are busy."""
+    alive = [worker for worker in (yield from workers.workers()) if not worker.lost]
+    able = [worker for worker in alive if worker.serves(job.queue, job.task)]
     free = [worker for worker in able if not worker.stopping and worker.running < worker.slots]
     wants = f"a worker that serves queue {job.queue} and knows task {job.task}"
-    if not there:
+    if not alive:
         return f"nothing holds it up, but no worker is there: start {wants}"
     if not able:
-        return f"nothing holds it up, but none of the {len(there)} workers that are there is {wants}: start one"
+        return f"nothing holds it up, but none of the {len(alive)} workers that are there is {wants}: start one"
     if not free:
         return f"nothing holds it up: it waits for a free slot at one of {len(able)} workers that can run it"
     return f"nothing holds it up: worker {free[0].name} has room, and takes it in turn"

@@ -1,14 +1,14 @@
-"""Claims from queues that have limits: so many at once, so many within a time, keys in turn.
+"""Claims from queues that have limits: jobs running at once, starts within a time, keys served in turn.
 
-The rows of the limits are locked first; what runs, and what was started lately, is counted in later statements. So no
-limit is exceeded at any commit. Only queues with limits pay for this. Expired leases are reaped only where a queue has
-no room left: they count as running until then.
+The claim locks the rows of the limits first, and counts the running jobs and recent starts in later statements. So no
+limit is exceeded at any commit. Only queues with limits pay for this. Expired leases count as running until they are
+reaped; a claim reaps them only if a queue has no room left.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -17,42 +17,46 @@ from msgspec import Struct, field, structs
 from ..._core.job import Claimed
 from ..query import BEGIN, Flow, as_json, read, write
 from . import mapping
-from .claim_scope import Claim, Scope, places
+from .claim_scope import Claim, Scope, scope_columns
 
-MOST_KEYS = 200  # looked at in one step; in the first a few more than are wanted will do
-MOST_STEPS = 20
-WHOLE, EACH = "", "*"  # keys of rates that are meant for the whole queue, or for each key by itself
+MAX_KEYS = 200  # keys read in one step; the first step reads only a few more than are wanted
+MAX_STEPS = 20
+WHOLE, EACH = "", "*"  # keys of rates that apply to the whole queue, or to each key separately
 
 
 class _Limit(Struct):
-    """What a queue still allows; counted down while jobs are claimed."""
+    """The room that a queue has left; counted down while jobs are claimed."""
 
     left: int
     fair: bool = False
     last_key: str | None = None
     rates: dict[str, int] = field(default_factory=dict)  # by key, WHOLE and EACH among them
-    per: dict[str, float] = field(default_factory=dict)  # within how many seconds
-    used: Counter[tuple[str, str]] = field(default_factory=Counter)  # of which rate, by which key
-    frees_in: dict[tuple[str, str], float] = field(default_factory=dict)  # when the oldest of that counts no more
+    per: dict[str, float] = field(default_factory=dict)  # by key, the seconds of the rate
+    used: Counter[tuple[str, str]] = field(
+        default_factory=Counter
+    )  # recent starts, by the rate's key and the job's key
+    frees_in: dict[tuple[str, str], float] = field(
+        default_factory=dict
+    )  # seconds until the oldest of those no longer counts
 
     @property
     def by_key(self) -> bool:
-        """Whether it matters whose a job is."""
+        """Whether the key of a job matters."""
         return self.fair or any(key != WHOLE for key in self.rates)
 
     @property
     def room(self) -> int:
-        """How many more may start, whosever they are."""
+        """How many more jobs may start, regardless of key."""
         rate = self.rates.get(WHOLE)
         return max(self.left if rate is None else min(self.left, rate - self.used[WHOLE, WHOLE]), 0)
 
     def room_for(self, key: str) -> int:
-        """How many more of this key may start."""
+        """How many more jobs of this key may start."""
         rate = self._rate_of(key)
         return self.room if rate is None else max(min(self.room, self.rates[rate] - self.used[rate, key]), 0)
 
     def take(self, key: str, number: int) -> None:
-        """So many of this key start now."""
+        """Count jobs of this key that start now."""
         self.left -= number
         rate = self._rate_of(key)
         self.used[WHOLE, WHOLE] += number
@@ -60,12 +64,15 @@ class _Limit(Struct):
             self.used[rate, key] += number
 
     def again_in(self) -> float | None:
-        """When a rate that is used up has room again."""
-        full = [of for of, number in self.used.items() if of[0] in self.rates and number >= self.rates[of[0]]]
-        return min((self.frees_in.get(of, self.per[of[0]]) for of in full), default=None)
+        """Seconds until a rate that is used up has room again; None if none is used up."""
+        used_up = [pair for pair, number in self.used.items() if self._is_full(pair[0], number)]
+        return min((self.frees_in.get(pair, self.per[pair[0]]) for pair in used_up), default=None)
+
+    def _is_full(self, rate: str, number: int) -> bool:
+        return rate in self.rates and number >= self.rates[rate]
 
     def _rate_of(self, key: str) -> str | None:
-        """Which rate a key has: its own, or that of each."""
+        """The key of the rate that applies to a job's key: that key, or EACH."""
         if key == WHOLE:
             return None
         return key if key in self.rates else EACH if EACH in self.rates else None
@@ -74,9 +81,9 @@ class _Limit(Struct):
 def claim_limited(
     scopes: Sequence[Scope], share: dict[str, Any], want: int, reap: Callable[[], Flow[Any]], ahead: int = 0
 ) -> Flow[Claim]:
-    """Lock the limits, count, then claim what there is room for: each in a statement that sees the one before.
+    """Lock the limits, count, then claim as many jobs as there is room for. Each statement sees the one before.
 
-    Of queues without a rate, `ahead` more are claimed: a rate counts starts, and those must follow at once.
+    If no queue has a rate, claim `ahead` more. A rate counts starts, so jobs of a queue with one must start at once.
     """
     yield BEGIN
     limits = yield from _lock(scopes, want + ahead, reap)
@@ -84,20 +91,28 @@ def claim_limited(
         want += ahead
     whole = limits.get("*", _Limit(want))
     found = Claim([])
-    # In the order given, which is another each time: a queue that is never empty must not keep others waiting.
-    for by_key, some in groupby(scopes, lambda scope: scope.queue in limits and limits[scope.queue].by_key):
-        for part in ([one] for one in some) if by_key else [list(some)]:
-            room = min(want - len(found.jobs), whole.room)
-            if room > 0:
-                found += yield from (_claim_by_key if by_key else _claim_in_order)(part, limits, share, room)
-    yield from _note_starts(limits, found)
+    # In the caller's order, which differs each time: a queue that is never empty must not keep others waiting.
+    for by_key, part in _parts(scopes, limits):
+        room = min(want - len(found.jobs), whole.room)
+        if room > 0:
+            found += yield from (_claim_by_key if by_key else _claim_in_order)(part, limits, share, room)
+    yield from _record_starts(limits, found)
     soon = [limit.again_in() for limit in limits.values()]
     again_in = min((one for one in soon if one is not None), default=None)
     return found + Claim([], again_in=again_in, limited=bool(found.jobs))
 
 
+def _parts(scopes: Sequence[Scope], limits: dict[str, _Limit]) -> Iterator[tuple[bool, list[Scope]]]:
+    """The scopes in their order: a queue where keys matter by itself (True), neighbours without keys together."""
+    for by_key, some in groupby(scopes, lambda scope: scope.queue in limits and limits[scope.queue].by_key):
+        if by_key:
+            yield from ((True, [scope]) for scope in some)
+        else:
+            yield False, list(some)
+
+
 class UsedUp(Struct, frozen=True):
-    """A rate that has no room just now: whose, how many within how long, and in how many seconds there is room."""
+    """A rate that has no room now: its queue and key, `rate` starts in `per` seconds, and seconds until it has room."""
 
     queue: str
     key: str
@@ -107,48 +122,59 @@ class UsedUp(Struct, frozen=True):
 
 
 def used_up(queue: str, key: str | None) -> Flow[list[UsedUp]]:
-    """The rates that keep a job of this queue and key from starting."""
+    """The rates that prevent a job of this queue and key from starting now."""
     rates = yield read("limits/rates", queues=as_json([queue, "*"]))
-    mine = key if key is not None and any(row[0] == queue and row[1] == key for row in rates) else EACH if key else None
-    lately = (yield read("limits/group_rates", queue=queue, keys=as_json([key]))) if mine is not None else []
-    of_key = {rate: (number, frees_in) for rate, _, number, frees_in in lately}
+    own = any(row[0] == queue and row[1] == key for row in rates)  # a rate for this very key
+    applies = key if key is not None and own else EACH if key else None
+    starts = (yield read("limits/group_rates", queue=queue, keys=as_json([key]))) if applies is not None else []
+    of_key = {rate: (number, frees_in) for rate, _, number, frees_in in starts}
     found = []
-    for of, rate_key, rate, per, number, frees_in, _ in rates:
-        if rate_key == mine and of == queue:
+    for rate_queue, rate_key, rate, per, number, frees_in, _ in rates:
+        if rate_key == applies and rate_queue == queue:
             number, frees_in = of_key.get(rate_key, (0, 0.0))
-        if rate_key in (WHOLE, mine) and (number or 0) >= rate:
-            found.append(UsedUp(of, rate_key, rate, per, frees_in or 0.0))
+        if rate_key in (WHOLE, applies) and (number or 0) >= rate:
+            found.append(UsedUp(rate_queue, rate_key, rate, per, frees_in or 0.0))
     return found
 
 
 def _lock(scopes: Sequence[Scope], want: int, reap: Callable[[], Flow[Any]]) -> Flow[dict[str, _Limit]]:
+    """Lock the limits of these queues, and read them. Reaps expired leases first if they use up a limit."""
     names = sorted(scope.queue for scope in scopes)
     locked = yield write("limits/lock", queues=names)
-    is_full = any(most is not None and running >= most for _, most, *_, running in locked)
-    if is_full and (yield from reap()):  # what dead workers have left stood in the way
+    is_full = any(max_running is not None and running >= max_running for _, max_running, *_, running in locked)
+    if is_full and (yield from reap()):
         locked = yield write("limits/lock", queues=names)
     limits = {}
-    for queue, most, fair, _, last_key, running in locked:
-        limits[queue] = _Limit(want if most is None else max(most - running, 0), bool(fair), last_key)
+    for queue, max_running, fair, _, last_key, running in locked:
+        left = want if max_running is None else max(max_running - running, 0)
+        limits[queue] = _Limit(left, bool(fair), last_key)
     if any(rated for _, _, _, rated, *_ in locked):
-        rates = yield read("limits/rates", queues=as_json(sorted(limits)))
-        if any(row[-1] for row in rates):
-            ((moment,),) = yield read("inspect/clock")
-            yield write("limits/rewind_starts", queues=as_json(sorted(limits)), moment=moment)
-            yield write("limits/drop_rewound", queues=as_json(sorted(limits)), moment=moment)
-            rates = yield read("limits/rates", queues=as_json(sorted(limits)))
-        for queue, key, rate, per, number, frees_in, _ in rates:
-            limits[queue].rates[key], limits[queue].per[key] = rate, per
-            if number is not None:
-                limits[queue].used[WHOLE, WHOLE], limits[queue].frees_in[WHOLE, WHOLE] = number, frees_in
+        yield from _read_rates(limits)
     return limits
 
 
+def _read_rates(limits: dict[str, _Limit]) -> Flow[None]:
+    """Add the rates, and the recent starts of whole queues. Starts in the future are moved back to now first: the
+    clock was set back."""
+    queues = as_json(sorted(limits))
+    rates = yield read("limits/rates", queues=queues)
+    if any(row[-1] for row in rates):
+        ((moment,),) = yield read("inspect/clock")
+        yield write("limits/rewind_starts", queues=queues, moment=moment)
+        yield write("limits/drop_rewound", queues=queues, moment=moment)
+        rates = yield read("limits/rates", queues=queues)
+    for queue, key, rate, per, number, frees_in, _ in rates:
+        limit = limits[queue]
+        limit.rates[key], limit.per[key] = rate, per
+        if number is not None:
+            limit.used[WHOLE, WHOLE], limit.frees_in[WHOLE, WHOLE] = number, frees_in
+
+
 def claim_in_order(scopes: Sequence[Scope], share: dict[str, Any], want: int, *, limited: bool) -> Flow[list[Claimed]]:
-    """Claim regardless of keys. Unless limits are locked (`limited`), up to the first queue that has one."""
-    asked = places(scopes) | {"want": want, "limited": limited} | share
+    """Claim regardless of keys. Unless the limits are locked (`limited`), stop before the first queue that has one."""
+    params = scope_columns(scopes) | {"want": want, "limited": limited} | share
     by_task = any(scope.by_task for scope in scopes)
-    answer = yield write("claim/claim_by_task", **asked) if by_task else write("claim/claim", **asked)
+    answer = yield write("claim/claim_by_task", **params) if by_task else write("claim/claim", **params)
     return mapping.claimed(answer, share["token"])
 
 
@@ -165,63 +191,101 @@ def _claim_in_order(
     return Claim(found)
 
 
+class _Turns(Struct):
+    """The keys of one queue that have jobs, served in turn from the one after `last`."""
+
+    queue: str
+    limit: _Limit
+    last: str | None  # the key that was served last
+    page: int  # how many keys one step reads
+    keys: list[str] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+    spent: set[str] = field(default_factory=set)  # keys without any more jobs to claim
+
+    def read_page(self, suspect: int) -> Flow[bool]:
+        """Read the keys after `last`. Returns whether there are any that were not seen before."""
+        self.keys = yield from _keys(self.queue, self.limit, suspect, self.last, self.page)
+        is_new = not self.seen.issuperset(self.keys)
+        self.seen.update(self.keys)
+        return is_new
+
+    def deal(self, number: int) -> dict[str, int]:
+        """How many of `number` jobs to claim of each key."""
+        return _deal(number, [(key, self.limit.room_for(key)) for key in self.keys if key not in self.spent])
+
+    def record(self, wants: dict[str, int], jobs: Sequence[Claimed], want: int) -> None:
+        """Update the turns after `jobs` were claimed, where `want` jobs, and `wants` of each key, were asked for."""
+        claimed = _by_key(jobs)
+        if len(jobs) < want:
+            self.spent.update(key for key, number in wants.items() if claimed[key] < number)
+        self.last = [key for key in wants if claimed[key] or len(jobs) < want][-1]
+
+
+def _by_key(jobs: Sequence[Claimed]) -> Counter[str]:
+    return Counter(job.key or WHOLE for job in jobs)
+
+
 def _claim_by_key(scopes: Sequence[Scope], limits: dict[str, _Limit], share: dict[str, Any], want: int) -> Flow[Claim]:
-    """Keys in turn, from the one after the last that was served."""
+    """Claim up to `want` jobs of one queue, its keys in turn, from the one after the last that was served."""
     (scope,) = scopes
     limit, want = limits[scope.queue], min(want, scope.want)
-    found, turn = Claim([]), limit.last_key
-    most = min(want + want // 4 + 10, MOST_KEYS)
-    keys = yield from _keys(scope.queue, limit, share, turn, most)
-    spent: set[str] = set()  # those that have had all that they have now
-    seen = set(keys)
-    for _ in range(MOST_STEPS):
+    found = Claim([])
+    turns = _Turns(scope.queue, limit, limit.last_key, min(want + want // 4 + 10, MAX_KEYS))
+    yield from turns.read_page(share["suspect"])
+    for _ in range(MAX_STEPS):
         left = min(want - len(found.jobs), limit.room, limits["*"].room if "*" in limits else want)
-        shares = _deal(left, [(key, limit.room_for(key)) for key in keys if key not in spent])
-        if left <= 0 or (not shares and len(keys) < most):
+        wants = turns.deal(left)
+        if left <= 0 or (not wants and len(turns.keys) < turns.page):
             break
-        if not shares:
-            turn, most = keys[-1], MOST_KEYS
-            keys = yield from _keys(scope.queue, limit, share, turn, most)
-            if seen.issuperset(keys):
+        if wants:
+            jobs = yield from _claim_of_keys(scope.queue, limits, share, wants, left)
+            found += Claim(jobs)
+            turns.record(wants, jobs, left)
+        else:  # no key of this page has room, or jobs: read the next
+            turns.last, turns.page = turns.keys[-1], MAX_KEYS
+            if not (yield from turns.read_page(share["suspect"])):
                 break
-            seen.update(keys)
-            continue
-        wants = {"keys": list(shares), "wants": list(shares.values())}
-        jobs = mapping.claimed(
-            (yield write("limits/claim_groups", queue=scope.queue, most=left, **wants, **share)), share["token"]
-        )
-        got = Counter(job.key or WHOLE for job in jobs)
-        for key, number in got.items():
-            _count(limits, scope.queue, key, number)
-        found += Claim(jobs)
-        if len(jobs) < left:
-            spent.update(key for key, number in shares.items() if got[key] < number)
-        turn = [key for key in shares if got[key] or len(jobs) < left][-1]
-    if turn != limit.last_key:
-        yield write("limits/set_last_group", queue=scope.queue, key=turn)
+    if turns.last != limit.last_key:
+        yield write("limits/set_last_group", queue=scope.queue, key=turns.last)
     return found
 
 
-def _keys(queue: str, limit: _Limit, share: dict[str, Any], after: str | None, most: int) -> Flow[list[str]]:
-    """Whose jobs wait, in the order of their turns: from the one after the last on, then from the first. What they have
-    started lately is looked up where they have rates."""
-    answer = yield read("limits/next_groups", queue=queue, suspect=share["suspect"], after=after, most=most)
+def _claim_of_keys(
+    queue: str, limits: dict[str, _Limit], share: dict[str, Any], wants: dict[str, int], want: int
+) -> Flow[list[Claimed]]:
+    """Claim `want` jobs of a queue at most, and of each key as many as `wants` says; count them in the limits."""
+    params = {"keys": list(wants), "wants": list(wants.values())}
+    rows = yield write("limits/claim_groups", queue=queue, most=want, **params, **share)
+    jobs = mapping.claimed(rows, share["token"])
+    for key, number in _by_key(jobs).items():
+        _count(limits, queue, key, number)
+    return jobs
+
+
+def _keys(queue: str, limit: _Limit, suspect: int, after: str | None, number: int) -> Flow[list[str]]:
+    """The keys that have queued jobs, in the order of their turns: those after `after`, then from the first on.
+
+    Reads the recent starts of keys that have a rate.
+    """
+    answer = yield read("limits/next_groups", queue=queue, suspect=suspect, after=after, most=number)
     keys = [key for _, _, key in sorted(answer, key=lambda row: row[:2])]
     new = [key for key in keys if (rate := limit._rate_of(key)) is not None and (rate, key) not in limit.used]
     if new:
-        for rate, key, number, frees_in in (yield read("limits/group_rates", queue=queue, keys=as_json(new))):
-            limit.used[rate, key], limit.frees_in[rate, key] = number, frees_in
+        for rate, key, starts, frees_in in (yield read("limits/group_rates", queue=queue, keys=as_json(new))):
+            limit.used[rate, key], limit.frees_in[rate, key] = starts, frees_in
     return keys
 
 
 def _deal(number: int, keys: Sequence[tuple[str, int]]) -> dict[str, int]:
-    """So many to each, evenly, and no more than a key may have. One to each where there are more keys than jobs wanted:
-    some may have nothing that can be had."""
+    """Divide `number` jobs evenly among the keys, none more than its room. In: keys with the room of each.
+
+    If there are more keys than jobs, each key with room gets one: some may have no job that can be claimed.
+    """
     ready = [(key, room) for key, room in keys if room > 0]
     if len(ready) >= number:
         return {key: 1 for key, _ in ready}
     even, rest = divmod(number, len(ready) or 1)
-    return {key: min(even + (place < rest), room) for place, (key, room) in enumerate(ready)}
+    return {key: min(even + (index < rest), room) for index, (key, room) in enumerate(ready)}
 
 
 def _count(limits: dict[str, _Limit], queue: str, key: str, number: int) -> None:
@@ -231,11 +295,11 @@ def _count(limits: dict[str, _Limit], queue: str, key: str, number: int) -> None
         limits["*"].take(WHOLE, number)
 
 
-def _note_starts(limits: dict[str, _Limit], found: Claim) -> Flow[None]:
-    """Remember what has started, where a rate will ask for it; what is older than any rate asks for is forgotten.
+def _record_starts(limits: dict[str, _Limit], found: Claim) -> Flow[None]:
+    """Record the starts that rates will count, and delete those that are older than any rate counts.
 
-    Where a rate is above a thousand, moments are rounded up to a thousandth of the shortest time, and the starts of one
-    key counted together: a million a day cost no more to look up than a thousand.
+    If a rate is above a thousand, times are rounded up to a thousandth of the shortest period and the starts of one key
+    are added up: reading a million starts a day costs no more than reading a thousand.
     """
     rated = [queue for queue, limit in limits.items() if limit.rates]
     starts = Counter((job.queue, job.key or WHOLE) for job in found.jobs if job.queue in rated)

@@ -1,4 +1,4 @@
-"""What keeps a store in shape: the pulse, arming, pruning, partitions."""
+"""Maintenance of a store: the pulse, requests for notifications, pruning, partitions."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from msgspec import Struct
 from ..._core.job import State
 from ..._core.machine import Change
 from ..query import BEGIN, LONG, Flow, Row, as_json, bounded, read, read_only, write
-from .lease import LOCKED, PULSE_GAP, apply, await_renewals, touch_pulse
+from .lease import LOCKED, PULSE_GAP, await_renewals, touch_pulse
+from .settle import apply
 
-BEAT_EVERY = 0.7
+BEAT_EVERY = 0.7  # seconds between two pulses
 PARTITION_DAYS_AHEAD = 7
-LOST_WORKERS_FOR = 86400.0
-ACTIONS_FOR = 90 * 86400.0
-OPERATIONS_FOR = 86400.0  # longer than any try is repeated, and as long as HTTP clients may expect of a key
-DETAILS = 5  # rows of attempts, steps, signals and edges that go with each job of a batch, on average
+LOST_WORKERS_FOR = 86400.0  # seconds
+ACTIONS_FOR = 90 * 86400.0  # seconds
+OPERATIONS_FOR = 86400.0  # seconds: longer than any retry, and as long as HTTP clients expect of an idempotency key
+DETAILS = 5  # rows of attempts, steps, signals and dependencies that are deleted for each job of a batch, on average
 
 
 class Pruned(Struct, frozen=True):
-    """How much a step of pruning removed; `more` says that another step will find something."""
+    """How much one step of pruning removed. `more`: another step may remove more."""
 
     finished: int = 0
     failed: int = 0
@@ -32,7 +33,7 @@ class Pruned(Struct, frozen=True):
 
 
 class WorkAhead(NamedTuple):
-    """Whether upkeep has anything to do, and in how many seconds the next job, or schedule, is due."""
+    """Whether leases have expired or nudges exist, and in how many seconds the next job or schedule is due."""
 
     expired: bool
     nudged: bool
@@ -42,9 +43,9 @@ class WorkAhead(NamedTuple):
 
 @read_only
 def work_ahead(tasks: Iterable[str] = (), *, without: Iterable[str] = ()) -> Flow[WorkAhead]:
-    """One look, so that a store where nothing happens costs next to nothing.
+    """Read in one statement whether maintenance has work, so that an idle store costs next to nothing.
 
-    Schedules of other tasks do not count, nor those with definitions that cannot be understood here (`without`).
+    Ignores schedules of other tasks, and those whose definitions this release cannot read (`without`).
     """
     which = {"tasks": as_json(sorted(tasks)), "without": as_json(sorted(without))}
     ((expired, nudged, next_due, next_tick),) = yield read("maintenance/work_ahead", **which)
@@ -52,9 +53,10 @@ def work_ahead(tasks: Iterable[str] = (), *, without: Iterable[str] = ()) -> Flo
 
 
 def record_pulse(*, grace: float, gap: float = PULSE_GAP, every: float = BEAT_EVERY) -> Flow[float | None]:
-    """Note that the store is reachable. Returns for how long no lease is taken away; None if it was noted just now.
+    """Record that the store is reachable. Returns for how many seconds no lease is reaped; None if the last pulse is
+    recent.
 
-    A pulse in the future means that the clock was put back: leases that were taken in the future are rewound.
+    A pulse in the future means that the clock was set back: leases that were taken in the future are rewound.
     """
     waited = yield from await_renewals()
     ((is_back,),) = yield read("lease/clock_is_back")
@@ -65,90 +67,89 @@ def record_pulse(*, grace: float, gap: float = PULSE_GAP, every: float = BEAT_EV
 
 
 def probe() -> Flow[None]:
-    """Find out whether the store can be written to."""
+    """Check that the store can be written to."""
     yield write("maintenance/probe")
 
 
 def request_notifications(seconds: float) -> Flow[None]:
-    """Ask producers to notify for so long: this worker is about to sleep."""
+    """Ask producers to notify workers for this many seconds: the calling worker is about to sleep."""
     yield write("maintenance/request_notifications", seconds=seconds)
 
 
 @bounded(LONG)
 def make_partitions(*, days: int = PARTITION_DAYS_AHEAD) -> Flow[None]:
-    """See to it that jobs of the days to come can finish. Nothing to do where there are no partitions."""
+    """Create the partitions of the next days, into which jobs finish. Does nothing on SQLite."""
     yield write("maintenance/make_partitions", days=days)
 
 
 @bounded(LONG)
 def make_partition(moment: float) -> Flow[None]:
-    """See to it that jobs of one day can finish, however old they are."""
+    """Create the partition for jobs that were made on one day, however long ago."""
     yield write("maintenance/make_partition", moment=moment)
 
 
 @bounded(LONG)
-def prune(*, keep_finished: float, keep_failed: float, most: int = 1000) -> Flow[Pruned]:
-    """Remove a batch of what has been over for long enough. Small steps: no claim waits for one."""
+def prune(*, keep_finished: float, keep_failed: float, limit: int = 1000) -> Flow[Pruned]:
+    """Delete a batch of jobs that ended long enough ago, and other old rows. Steps are small: claims do not wait."""
     yield BEGIN
-    over, some_left = yield from _prune_finished(keep_finished, most)
-    failed, more_left = yield from _prune_failed(keep_failed, most)
-    keys = yield write("maintenance/prune_keys", most=most)
-    ticks = yield write("maintenance/prune_ticks", seconds=keep_finished, most=most)
-    actions = yield write("maintenance/prune_actions", seconds=ACTIONS_FOR, most=most)
-    operations = yield write("maintenance/prune_operations", seconds=OPERATIONS_FOR, most=most)
+    over, some_left = yield from _prune_finished(keep_finished, limit)
+    failed, more_left = yield from _prune_failed(keep_failed, limit)
+    keys = yield write("maintenance/prune_keys", most=limit)
+    ticks = yield write("maintenance/prune_ticks", seconds=keep_finished, most=limit)
+    actions = yield write("maintenance/prune_actions", seconds=ACTIONS_FOR, most=limit)
+    operations = yield write("maintenance/prune_operations", seconds=OPERATIONS_FOR, most=limit)
     yield write("maintenance/prune_workers", seconds=LOST_WORKERS_FOR)
-    more = some_left or more_left or most in (len(keys), len(ticks), len(actions), len(operations))
+    more = some_left or more_left or limit in (len(keys), len(ticks), len(actions), len(operations))
     return Pruned(over, failed, len(keys), more=more)
 
 
-def prune_counted(*, keep_finished: float, keep_failed: float, most: int) -> Flow[tuple[int, int, int, bool]]:
-    """The same as plain numbers: finished, failed, keys, and whether there is more."""
-    step = yield from prune(keep_finished=keep_finished, keep_failed=keep_failed, most=most)
+def prune_counted(*, keep_finished: float, keep_failed: float, limit: int) -> Flow[tuple[int, int, int, bool]]:
+    """Prune, and return plain numbers: finished, failed, keys, and whether there is more."""
+    step = yield from prune(keep_finished=keep_finished, keep_failed=keep_failed, limit=limit)
     return step.finished, step.failed, step.keys, step.more
 
 
-def prune_stale_keys(beyond: str = "", *, most: int = 1000) -> Flow[tuple[int, str | None]]:
-    """Remove unique keys of jobs that are over or gone: one that was locked when its job ended is still there.
+def prune_stale_keys(beyond: str = "", *, limit: int = 1000) -> Flow[tuple[int, str | None]]:
+    """Delete unique keys whose jobs are over or deleted. A key stays behind if it was locked when its job ended.
 
-    So many keys are looked at, from `beyond` on. Returns how many were removed, and where to go on, if there are more.
+    Reads up to `limit` keys after `beyond`. Returns how many were deleted, and where to continue if there are more.
     """
     yield BEGIN
-    seen = yield read("maintenance/stale_keys", beyond=beyond, most=most)
+    seen = yield read("maintenance/stale_keys", beyond=beyond, most=limit)
     stale = [{"key": key, "job": job} for key, job in seen if job is not None]
     removed: list[Row] = []
     if stale:
-        held = yield write(
-            "maintenance/lock_keys", batch=as_json(stale)
-        )  # looked at again, now that they cannot be taken
-        removed = yield write(
-            "maintenance/drop_stale_keys", batch=as_json([{"key": key, "job": job} for key, job in held])
-        )
+        rows = yield write("maintenance/lock_keys", batch=as_json(stale))
+        locked = [{"key": key, "job": job} for key, job in rows]
+        # This statement checks the jobs again, now that no other transaction can take the keys.
+        removed = yield write("maintenance/drop_stale_keys", batch=as_json(locked))
     return len(removed), next((key for key, job in seen if job is None), None)
 
 
-def _prune_finished(seconds: float, most: int) -> Flow[tuple[int, bool]]:
-    """How many were removed, and whether more are to be. What belongs to them goes first, in any number of steps."""
-    old = [row[0] for row in (yield write("maintenance/old_finished", seconds=seconds, most=most))]
+def _prune_finished(seconds: float, limit: int) -> Flow[tuple[int, bool]]:
+    """Delete jobs that are over. Their details go first, in as many steps as that takes. Returns how many jobs were
+    deleted, and whether there are more."""
+    old = [row[0] for row in (yield write("maintenance/old_finished", seconds=seconds, most=limit))]
     if not old:
         return 0, False
-    ((left,),) = yield write("maintenance/prune_details", ids=as_json(old), most=DETAILS * most)
+    ((left,),) = yield write("maintenance/prune_details", ids=as_json(old), most=DETAILS * limit)
     if left:
         return 0, True
     gone = yield write("maintenance/prune_finished", ids=as_json(old))
-    return len(gone), len(old) == most
+    return len(gone), len(old) == limit
 
 
-def _prune_failed(seconds: float, most: int) -> Flow[tuple[int, bool]]:
-    """The same for failed jobs. Until such a job is gone it may be resumed, and then needs what belongs to it: they go
-    together. One for which that is too much at once is cancelled, and goes as what is over does."""
-    bound = DETAILS * most
-    old = yield write("maintenance/old_failed", seconds=seconds, most=most, bound=bound)
-    given_up = [Change(id, "cancel", State.CANCELLED, attempt, losses) for id, attempt, losses, n in old if n >= bound]
-    yield from apply(given_up)
+def _prune_failed(seconds: float, limit: int) -> Flow[tuple[int, bool]]:
+    """Delete failed jobs, each together with its details: until it is deleted, a failed job may be resumed and needs
+    them. A job with too many details for one transaction is cancelled, and later deleted as one that is over."""
+    bound = DETAILS * limit
+    old = yield write("maintenance/old_failed", seconds=seconds, most=limit, bound=bound)
+    too_large = [row for row in old if row[3] >= bound]
+    yield from apply([Change(id, "cancel", State.CANCELLED, attempt, losses) for id, attempt, losses, _ in too_large])
     rest = [(id, number) for id, _, _, number in old if number < bound]
     sums = accumulate(number for _, number in rest)
     gone = [id for (id, _), total in zip(rest, sums, strict=True) if total < bound]
     if gone:
         yield write("maintenance/prune_details", ids=as_json(gone), most=bound)
         yield write("maintenance/prune_failed", ids=as_json(gone))
-    return len(gone), len(old) == most or len(gone) < len(old)
+    return len(gone), len(old) == limit or len(gone) < len(old)

@@ -1,8 +1,8 @@
-"""From rows to nouns and back."""
+"""Conversion between database rows and the types of the core: jobs, drafts, policies, decisions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cache, lru_cache
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..._core.backoff import Backoff
-from ..._core.job import DEFAULT_POLICY, Claimed, Draft, Job, Policy, Progress, State, Wait, utc
+from ..._core.job import DEFAULT_POLICY, Claimed, Draft, Job, Lease, Policy, Progress, State, Wait, utc
 from ..._core.machine import OUTCOMES, Change, Running
 from ..fragments import job_fields
 from ..query import Row
@@ -36,8 +36,8 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def lenient(kind: type[S], text: str) -> S:
-    """JSON that another release may have written: fields that are unknown here do not count, and those that are
-    missing, or cannot be understood, have their defaults."""
+    """Decode JSON that another release may have written. Unknown fields are ignored; fields that are missing or do not
+    decode get their defaults."""
     try:
         decoder: msgspec.json.Decoder[S] = _decoder(kind)
         return decoder.decode(text)
@@ -52,18 +52,18 @@ def _decoder(kind: type[S]) -> msgspec.json.Decoder[S]:
 
 def _by_field(kind: type[S], text: str) -> S:
     try:
-        said = msgspec.json.decode(text, type=dict[str, Any])
+        values = msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.DecodeError:
-        said = {}
+        values = {}
     known = {}
     for field in msgspec.structs.fields(kind):
         with suppress(KeyError, msgspec.ValidationError):
-            known[field.name] = msgspec.convert(said[field.encode_name], field.type)
+            known[field.name] = msgspec.convert(values[field.encode_name], field.type)
     return kind(**known)
 
 
 def policy_text(policy: Policy) -> str | None:
-    """A policy as it is stored: nothing at all where it is the default."""
+    """The JSON text that is stored for a policy; None for the default."""
     return None if policy is _DEFAULT else _policy_text(policy)
 
 
@@ -94,7 +94,7 @@ def policy(max_attempts: int, lease: float | None, text: str | None) -> Policy:
 
 
 class DraftRow(msgspec.Struct, frozen=True):
-    """What enqueue sends of a draft."""
+    """A draft as the parameters of `enqueue/insert`."""
 
     id: str
     task: str
@@ -117,27 +117,27 @@ class DraftRow(msgspec.Struct, frozen=True):
     context: str | None
 
 
-Place = tuple[str, int, bool]  # a chain, the position in it, and whether somebody waits for it
+ChainPosition = tuple[str, int, bool]  # a chain, the position in it, and whether a job or caller waits for the chain
 
 
-def draft_row(draft: Draft[Any], place: Place, waits: int) -> DraftRow:
-    """A draft as enqueue sends it."""
+def draft_row(draft: Draft[Any], position: ChainPosition, waits: int) -> DraftRow:
+    """Convert a draft. `waits`: for how many chains it waits."""
     policy = draft.policy
-    chain, position, watched = place
+    chain, index, watched = position
     return DraftRow(
         draft.id, draft.task, draft.queue, draft.priority, draft.payload_json, draft.run_at, draft.delay, draft.target,
         draft.key, policy.max_attempts, policy_text(policy), policy.lease, draft.unique, draft.unique_for is not None,
-        chain, position, waits, watched, draft.context,
+        chain, index, waits, watched, draft.context,
     )  # fmt: skip
 
 
 def job(row: Row, *, existing: bool = False) -> Job[Any]:
     """A job from a row of a statement that returns `{job}`."""
     values: list[Any] = [*row, existing]
-    for place, convert in _CONVERTED:
-        value = values[place]
+    for index, convert in _CONVERTED:
+        value = values[index]
         if value is not None:
-            values[place] = convert(value)
+            values[index] = convert(value)
     return Job(*values)
 
 
@@ -145,10 +145,10 @@ def _progress_of(text: str) -> Progress | None:
     try:
         return _progress.decode(text)
     except msgspec.DecodeError:
-        return None  # another release says it in another way
+        return None  # another release wrote it in another format
 
 
-#: By the first word of its annotation, what makes a field of a job from its column.
+#: By the first word of a field's annotation, the function that converts its column.
 _CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "State": State,
     "Wait": Wait,
@@ -159,12 +159,12 @@ _CONVERTERS: dict[str, Callable[[Any], Any]] = {
 
 
 def _converters() -> list[tuple[int, Callable[[Any], Any]]]:
-    """The place of each field that is converted, and what converts it."""
+    """The index of each field that needs a conversion, and the function that converts it."""
     found: list[tuple[int, Callable[[Any], Any]]] = []
-    for place, (name, kind) in enumerate(job_fields().items()):
+    for index, (name, kind) in enumerate(job_fields().items()):
         convert = _none_if_empty if name == "key" else _CONVERTERS.get(kind.partition(" ")[0])
         if convert is not None:
-            found.append((place, convert))
+            found.append((index, convert))
     return found
 
 
@@ -175,9 +175,9 @@ def _none_if_empty(key: str) -> str | None:
 _CONVERTED = _converters()
 
 
-def new_job(draft: Draft[Any], place: Place, row: Row) -> Job[Any]:
+def new_job(draft: Draft[Any], position: ChainPosition, row: Row) -> Job[Any]:
     """A job just enqueued, from its draft and the row of `enqueue`."""
-    chain, position, _ = place
+    chain, index, _ = position
     _, state, wait, created, run, _ = row
     return Job(
         id=draft.id,
@@ -191,7 +191,7 @@ def new_job(draft: Draft[Any], place: Place, row: Row) -> Job[Any]:
         losses=0,
         version=0,
         chain=chain,
-        position=position,
+        position=index,
         created_at=utc(created),
         run_at=utc(run),
         wait=None if wait is None else Wait(wait),
@@ -230,21 +230,26 @@ def claimed(rows: list[Row], token: str) -> list[Claimed]:
 
 
 def _rare(stored: str | list[str | None]) -> tuple[Any, ...]:
-    """What most jobs do not have. Numbers come as text from PostgreSQL's array."""
+    """The values that few jobs have. Numbers come as text from PostgreSQL's array."""
     values: list[Any] = stored if isinstance(stored, list) else msgspec.json.decode(stored)
     target, losses, lease, chain, position, key, blockers, context = values
     seconds = None if lease is None else float(lease)
     return target, int(losses), seconds, chain, int(position), key or None, int(blockers), context
 
 
+def lease_rows(leases: Sequence[Lease]) -> list[dict[str, str]]:
+    """Leases as the parameters of statements that take a batch of them."""
+    return [{"id": id, "token": token} for id, token in leases]
+
+
 def running(row: Row, queue: str = "") -> Running:
-    """What a decision about a job that leaves `running` needs, from a row of `mine` or `expired`."""
+    """The facts for a decision about a job that leaves `running`, from a row of `lock_owned` or `lock_expired`."""
     id, attempt, losses, alone, request, target, max_attempts, stored = row
     return Running(id, attempt, losses, bool(alone), request, target, policy(max_attempts, None, stored), queue)
 
 
 def change_row(change: Change, keep_run_at: bool = False) -> dict[str, Any]:
-    """What `change` sends of a decision."""
+    """A decision as the parameters of `settle/change`."""
     return {
         "id": change.id,
         "outcome": OUTCOMES.get(change.verb, change.verb),
@@ -261,7 +266,7 @@ def change_row(change: Change, keep_run_at: bool = False) -> dict[str, Any]:
 
 
 def finish_row(change: Change, result: str | None = None, continued: bool = False) -> dict[str, Any]:
-    """What `finish` sends of a decision."""
+    """A decision as the parameters of `settle/finish`."""
     return {
         "id": change.id,
         "state": change.state,
@@ -277,14 +282,14 @@ LONGEST_ERROR = 16_000
 
 
 def clean(error: str | None) -> str | None:
-    """The text of an error as both stores accept it: whatever a handler raises, its attempt can be settled."""
+    """The text of an error as both databases accept it: an attempt can be settled whatever its handler raises."""
     if error is None:
         return None
-    if len(error) > LONGEST_ERROR:  # what was raised stands first, where it was raised last
+    if len(error) > LONGEST_ERROR:  # keep both ends: the exception comes first, the line that raised it last
         error = f"{error[:2000]}\n[...]\n{error[2000 - LONGEST_ERROR :]}"
     return error.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def names(text: str | None) -> frozenset[str]:
-    """A JSON list of names, or nothing."""
+    """The names in a JSON list; none if the text is empty."""
     return frozenset(msgspec.json.decode(text)) if text else frozenset()

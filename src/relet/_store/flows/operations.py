@@ -1,8 +1,8 @@
 """Operations: a change carries an id, so that a repeated try has one effect and gets the answer of the first.
 
-The id is written first, under a unique key, in the transaction that makes the change. A try that is repeated because
-the outcome of the first is unknown waits for that transaction to end; if it was committed, its answer is returned. The
-answer holds no payload and no result: those are read from the job, if it still exists.
+The id is inserted first, under a unique key, in the transaction that makes the change. A try that is repeated because
+the outcome of the first is unknown waits for that transaction to end. If it was committed, its answer is returned. The
+stored answer has no payload and no result: those are read from the job, if it still exists.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from . import mapping, schedules
 
 R = TypeVar("R")
 
-LOCK_PATIENCE = 2.0  # seconds to wait for an earlier try; the store then tries again
+LOCK_TIMEOUT = 2.0  # seconds to wait for an earlier try; the store then tries again
 
 
 class Operation(Struct, frozen=True):
@@ -44,9 +44,9 @@ _decoder = msgspec.json.Decoder(_Answer)
 
 
 def once(operation: Operation, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -> Flow[R]:
-    """Run a flow under the id of an operation, or return what it returned the first time."""
+    """Run a flow under the id of an operation, or return the answer of the first run."""
     yield BEGIN
-    yield write("control/set_lock_timeout", seconds=LOCK_PATIENCE)
+    yield write("control/set_lock_timeout", seconds=LOCK_TIMEOUT)
     name = {"id": operation.id, "verb": operation.verb, "subject": operation.subject}
     if not (yield write("operations/begin", **name, request=operation.request)):
         answer: R = yield from _answer_of(operation)
@@ -58,13 +58,13 @@ def once(operation: Operation, flow: Callable[..., Flow[R]], *args: Any, **kwarg
 
 @bounded(LONG)
 def once_long(operation: Operation, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -> Flow[R]:
-    """The same for a flow that goes through many rows."""
+    """`once` for a flow that reads many rows."""
     return once(operation, flow, *args, **kwargs)
 
 
 @read_only
 def earlier(operation: Operation) -> Flow[Any]:
-    """What the operation returned, or None if it has not been carried out."""
+    """The answer of an operation; None if it has not been carried out."""
     if not (yield read("operations/find", id=operation.id)):
         return None
     return (yield from _answer_of(operation))

@@ -1,16 +1,18 @@
-"""promote: whatever waits is let go once nothing holds it up.
+"""promote: queue pending jobs once they wait for nothing: no time, no other jobs, no target.
 
-Whatever might free something left a nudge in its own transaction. Here they are taken away, and what they point at is
-decided in later statements, which see all that was committed with them: the last nudge to commit is judged with both
-sides visible, so nothing waits for ever. Nothing in here waits for a lock but the promoter's own: what somebody else
-holds just now is nudged again. And nothing in here takes long: of the thousands that may wait for one chain, or that
-one job may wait for, so many are looked at, and a nudge says where to go on.
+Each transaction that may free a waiting job inserts a nudge. The promoter deletes the nudges, and decides about the
+jobs that they name in later statements, which see everything that was committed with the nudges. The last of several
+nudges to commit is decided with all sides visible, so no job waits for ever.
+
+The promoter waits for no lock but the promoter's lock. If another transaction has locked a row, the nudge is inserted
+again. And a promotion stays short: thousands of jobs may wait for one chain, and one job for thousands of chains, so a
+promotion reads a limited number of dependencies and inserts a nudge that says where to continue.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from operator import itemgetter
 
 from msgspec import Struct, field
@@ -20,15 +22,15 @@ from ..._core.job import OnBlockerFailure, State, Wait
 from ..._core.machine import Change
 from ...errors import StoreBusy
 from ..query import BEGIN, Flow, Notify, Row, as_json, pairs, read, write
-from . import enqueue, mapping
+from . import enqueue_constrained, mapping
 from .inspect import ended
-from .lease import apply
+from .settle import apply
 
-MOST = 1000
+MAX_PROMOTED = 1000  # nudges, due jobs and dependencies of each kind that one promotion reads
 
 
 class Promotion(Struct):
-    """What a promote did, and when to come again: at once if `more`, else after `next_due` seconds."""
+    """The jobs that a promotion changed, and when to run the next: at once if `more`, else in `next_due` seconds."""
 
     promoted: list[str] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
@@ -37,24 +39,24 @@ class Promotion(Struct):
 
 
 Edge = tuple[str, str]  # a job, and the chain that it waits for
-Due = tuple[float, int, str, str | None, bool]  # when, in which place, which job, its target, and whether it holds that
-Nudges = dict[tuple[str, str], str | None]  # kind and key, and beyond what to look; None: at everything
+Due = tuple[float, int, str, str | None, bool]  # run_at, seq, job, target, and whether the job holds the target
+Nudges = dict[tuple[str, str], str | None]  # by kind and key: where to continue; None: from the start
 
 
 class _Plan(Struct):
-    """What one promote has found out so far."""
+    """What one promotion has found so far."""
 
-    promotes: bool = True  # what waits for nothing else is let go by this very promote
-    due: list[Due] = field(default_factory=list)  # what waited for others, and waits for nothing else
-    ready: list[str] = field(default_factory=list)  # to be queued, in this order
-    line: list[str] = field(default_factory=list)  # to stand in line at their targets
-    targets: set[str] = field(default_factory=set)  # whose next in line may go
-    again: Nudges = field(default_factory=dict)  # what could not be followed yet, as somebody has it locked
-    rest: Nudges = field(default_factory=dict)  # what is left for the next promote
-    put_off: int = 0  # nudges that led to nothing else than themselves
+    promotes: bool = True  # False: jobs that become free are left to the next promotion
+    due: list[Due] = field(default_factory=list)  # jobs that waited for others, and now for nothing
+    ready: list[str] = field(default_factory=list)  # jobs to queue, in this order
+    line: list[str] = field(default_factory=list)  # jobs to put in line at their targets
+    targets: set[str] = field(default_factory=set)  # whose first job in line may be queued
+    again: Nudges = field(default_factory=dict)  # to insert again: another transaction has locked the rows
+    rest: Nudges = field(default_factory=dict)  # left for the next promotion
+    put_off: int = 0  # nudges that led to nothing but themselves
 
     def free(self, id: str, target: str | None, holds: bool) -> None:
-        """Neither time nor other jobs hold this one up any longer."""
+        """Queue a job that waits for neither time nor other jobs, or put it in line at its target."""
         if target is None or holds:
             self.ready.append(id)
         else:
@@ -62,64 +64,114 @@ class _Plan(Struct):
             self.targets.add(target)
 
 
-def promote(*, most: int = MOST) -> Flow[Promotion]:
-    """Take nudges and due jobs, let go what is free."""
+class _Scan(Struct):
+    """The undecided dependencies that nudges lead to.
+
+    `edges`: by nudge. `unreached`: nudges that the limit left out. `cut`: nudges of which the limit left out a part,
+    and where to continue.
+    """
+
+    edges: dict[tuple[str, str], list[Edge]] = field(default_factory=dict)
+    unreached: Nudges = field(default_factory=dict)
+    cut: Nudges = field(default_factory=dict)
+
+    def all_edges(self) -> list[Edge]:
+        """Each edge once, in the order of the nudges."""
+        return list(dict.fromkeys(edge for some in self.edges.values() for edge in some))
+
+
+class _View(Struct, frozen=True):
+    """The jobs and chains that a decision is about.
+
+    `busy`: chains whose row another transaction has locked. `ends`: the state of each chain that exists. `waiting`: the
+    rows of the dependents that exist; the second column says whether the row could be locked.
+    """
+
+    busy: set[str]
+    ends: dict[str, str]
+    waiting: dict[str, Row]
+
+    def is_locked_by_another(self, job: str) -> bool:
+        """Whether the job exists, but another transaction has locked its row."""
+        return job in self.waiting and not self.waiting[job][1]
+
+
+class _Decisions(Struct):
+    """`decided`: (job, chain, state of the chain) of dependencies that hold the job up no longer. `cancelled`: jobs to
+    cancel, and why. `put_off`: dependencies that cannot be decided yet."""
+
+    decided: list[tuple[str, str, str]] = field(default_factory=list)
+    cancelled: dict[str, str] = field(default_factory=dict)
+    put_off: set[Edge] = field(default_factory=set)
+
+
+def promote(*, limit: int = MAX_PROMOTED) -> Flow[Promotion]:
+    """Take up to `limit` nudges and due jobs, and queue the jobs that wait for nothing."""
     done, plan = Promotion(), _Plan()
     yield BEGIN
     yield write("promote/lock")
-    nudges = sorted((yield write("promote/take_nudges", most=most)))
+    nudges = sorted((yield write("promote/take_nudges", most=limit)))
     plan.targets |= {key for _, kind, key, _ in nudges if kind == "target"}
-    done.cancelled = yield from _decide_dependencies(_scans(nudges), plan, most)
+    done.cancelled = yield from _decide_dependencies(_scans(nudges), plan, limit)
     yield from _wake_up({key for _, kind, key, _ in nudges if kind == "signal"}, plan)
-    due = yield write("promote/lock_due", most=most)
+    due = yield write("promote/lock_due", most=limit)
     for _, _, id, target, holds in sorted([*plan.due, *due], key=itemgetter(0, 1)):
         plan.free(id, target, bool(holds))
     if plan.line:
         yield write("promote/wait_for_target", ids=as_json(plan.line))
     yield from _call_next_in_line(plan)
-    if plan.ready:
-        done.promoted = [row[0] for row in (yield write("promote/promote", ids=as_json(plan.ready)))]
-        yield Notify("queued")
-    left = [{"kind": kind, "key": key, "beyond": beyond} for (kind, key), beyond in (plan.rest | plan.again).items()]
-    if left:
-        yield write("promote/insert_nudges", batch=as_json(left))
-    done.more = len(due) == most or bool(plan.rest) or (len(nudges) == most and plan.put_off < most)
+    done.promoted = yield from _queue(plan.ready)
+    yield from _nudge(plan.rest | plan.again)
+    done.more = len(due) == limit or bool(plan.rest) or (len(nudges) == limit and plan.put_off < limit)
     ((done.next_due,),) = yield read("promote/next_due")
     return done
 
 
+def _queue(ids: list[str]) -> Flow[list[str]]:
+    """Pending -> queued, in this order. Returns the jobs that are queued."""
+    if not ids:
+        return []
+    promoted = [row[0] for row in (yield write("promote/promote", ids=as_json(ids)))]
+    yield Notify("queued")
+    return promoted
+
+
+def _nudge(nudges: Nudges) -> Flow[None]:
+    """Insert nudges for the next promotion."""
+    batch = [{"kind": kind, "key": key, "beyond": beyond} for (kind, key), beyond in nudges.items()]
+    if batch:
+        yield write("promote/insert_nudges", batch=as_json(batch))
+
+
 def announce(chain: str) -> Flow[None]:
-    """Decide what waits for a chain that is over and about to vanish, its result with it."""
+    """Decide the dependencies on a chain that is over, before it is deleted and its result with it."""
     yield write("promote/lock")
     left: Nudges = {("chain", chain): None}
     while left:
         plan = _Plan(promotes=False)
-        yield from _decide_dependencies(left, plan, MOST)
+        yield from _decide_dependencies(left, plan, MAX_PROMOTED)
         if plan.again:
             raise StoreBusy(f"a job that waits for {chain} is being changed just now; try again")
         left = plan.rest
 
 
 def _call_next_in_line(plan: _Plan) -> Flow[None]:
-    """At each target that nobody holds, the first in line becomes its holder."""
+    """At each target that is free, the first job in line becomes its holder."""
     if not plan.targets:
         return
-    heads = pairs((yield read("promote/target_heads", targets=as_json(sorted(plan.targets)))))
-    free = (
-        {row[0] for row in (yield write("promote/lock_pending", ids=as_json(sorted(heads.values()))))}
-        if heads
-        else set()
-    )
+    heads = pairs((yield read("promote/target_heads", targets=_list(plan.targets))))
+    locked = (yield write("promote/lock_pending", ids=_list(heads.values()))) if heads else []
+    free = {row[0] for row in locked}
     for target, id in heads.items():
         if id in free:
             plan.ready.append(id)
         else:
-            plan.again["target", target] = None  # whoever has it locked may be about to take it out of the line
+            plan.again["target", target] = None  # the transaction that has it locked may take it out of the line
             plan.put_off += 1
 
 
 def _wake_up(jobs: set[str], plan: _Plan) -> Flow[None]:
-    """Jobs that sleep for a signal which has come are among the due."""
+    """Make jobs due that sleep until a signal comes, and whose signal has come."""
     if jobs:
         for (locked,) in (yield write("promote/wake_signalled", ids=_list(jobs))):
             plan.again["signal", locked] = None
@@ -127,7 +179,7 @@ def _wake_up(jobs: set[str], plan: _Plan) -> Flow[None]:
 
 
 def _scans(nudges: list[Row]) -> Nudges:
-    """What nudges say about dependencies. Of two about the same, the one that looks at more counts."""
+    """The nudges about dependencies. Of two with the same key, the one that starts earlier counts."""
     scans: Nudges = {}
     for _, kind, key, beyond in nudges:
         if kind in ("after", "chain"):
@@ -135,82 +187,119 @@ def _scans(nudges: list[Row]) -> Nudges:
     return scans
 
 
-def _decide_dependencies(scans: Nudges, plan: _Plan, most: int) -> Flow[list[str]]:
-    """Jobs that waited for chains which have ended: free, held or cancelled, as they wished. Returns the cancelled."""
-    if not scans:
+def _decide_dependencies(nudges: Nudges, plan: _Plan, limit: int) -> Flow[list[str]]:
+    """Decide about the jobs that wait for chains which have ended: free, hold or cancel, by the job's policy.
+
+    In: nudges of the kinds "after" (key: a job that waits) and "chain" (key: a chain that others wait for). Adds to
+    `plan` the jobs that became due, and the nudges to insert again. Returns the jobs that were cancelled.
+    """
+    if not nudges:
         return []
-    found, unreached, cut = yield from _open_edges(scans, most)
-    edges = dict.fromkeys(edge for some in found.values() for edge in some)
+    scan = yield from _open_edges(nudges, limit)
+    edges = scan.all_edges()
+    view = yield from _read_and_lock(edges)
+    circling = yield from _break_circles(scan.edges, view.waiting, plan)
+    decisions = _decide(edges, view, plan)
+    yield from _write_decided(decisions.decided, view.waiting, plan)
+    cancelled = circling | decisions.cancelled
+    yield from apply([Change(id, "cancel", State.CANCELLED, 0, 0, error=error) for id, error in cancelled.items()])
+    plan.put_off += sum(decisions.put_off.issuperset(some) for some in scan.edges.values())
+    plan.rest |= _left_over(scan, view.ends, plan.again)
+    return list(cancelled)
+
+
+def _read_and_lock(edges: list[Edge]) -> Flow[_View]:
+    """Mark the chains as watched, then read their states, then lock the jobs that wait for them.
+
+    The order matters: a chain that is not over when it is read was marked before, so its end will be announced.
+    """
     blockers = {blocker for _, blocker in edges}
-    # Marked first, looked at in a later statement: a chain that is not over then will be announced when it ends.
     busy = {row[0] for row in (yield write("promote/watch_chains", chains=_list(blockers)))}
     ends = pairs((yield read("promote/chain_states", chains=_list(blockers))))
-    waiting = {row[0]: row for row in (yield write("promote/lock_dependents", ids=_list({job for job, _ in edges})))}
-    decided: list[tuple[str, str, str]] = []
-    doomed = yield from _break_circles(found, waiting, plan)
-    put_off: set[Edge] = set()
+    jobs = {job for job, _ in edges}
+    waiting = {row[0]: row for row in (yield write("promote/lock_dependents", ids=_list(jobs)))}
+    return _View(busy, ends, waiting)
+
+
+def _decide(edges: list[Edge], view: _View, plan: _Plan) -> _Decisions:
+    """What to do about each dependency. One that a lock keeps from being decided is nudged again."""
+    decisions = _Decisions()
     for job, blocker in edges:
-        end = ends.get(blocker, "deleted")
-        verdict = machine.blocked(None if end == "deleted" else State(end), _wish(waiting.get(job)))
-        locked = verdict != "hold" and job in waiting and not waiting[job][1]
-        if blocker in busy or locked:
+        end = view.ends.get(blocker, "deleted")
+        decision = machine.blocked(None if end == "deleted" else State(end), _failure_policy(view.waiting.get(job)))
+        locked = decision != "hold" and view.is_locked_by_another(job)
+        if blocker in view.busy or locked:
             plan.again["after" if locked else "chain", job if locked else blocker] = None
-            put_off.add((job, blocker))
-        elif verdict == "free":
-            decided.append((job, blocker, end))
-        elif verdict == "cancel":
-            doomed[job] = f"what it waited for, {blocker}, " + (f"has {end}" if end == State.FAILED else f"was {end}")
+            decisions.put_off.add((job, blocker))
+        elif decision == "free":
+            decisions.decided.append((job, blocker, end))
+        elif decision == "cancel":
+            reason = f"has {end}" if end == State.FAILED else f"was {end}"
+            decisions.cancelled[job] = f"what it waited for, {blocker}, {reason}"
+    return decisions
+
+
+def _write_decided(decided: list[tuple[str, str, str]], waiting: dict[str, Row], plan: _Plan) -> Flow[None]:
+    """Record how the chains ended, and take these dependencies off the jobs that had them."""
     if decided:
-        yield write(
-            "promote/decide_dependencies",
-            batch=as_json([{"job": j, "blocker": b, "state": end} for j, b, end in decided]),
-        )
+        batch = [{"job": job, "blocker": blocker, "state": end} for job, blocker, end in decided]
+        yield write("promote/decide_dependencies", batch=as_json(batch))
         yield from _unblock(Counter(job for job, _, _ in decided), waiting, plan)
-    yield from apply([Change(id, "cancel", State.CANCELLED, 0, 0, error=error) for id, error in doomed.items()])
-    plan.put_off += sum(put_off.issuperset(some) for some in found.values())
-    # What was cut comes last, so that it does not keep others waiting. A chain that goes on will be announced anew.
-    cut = {nudge: beyond for nudge, beyond in cut.items() if nudge[0] == "after" or _ended(ends.get(nudge[1]))}
-    plan.rest |= {nudge: beyond for nudge, beyond in (unreached | cut).items() if nudge not in plan.again}
-    return list(doomed)
+
+
+def _left_over(scan: _Scan, ends: Mapping[str, str], again: Nudges) -> Nudges:
+    """The nudges for the next promotion: those not reached, then those that were cut, which must not delay others.
+
+    A nudge about a chain that is not over is dropped: when the chain ends, it leaves a new one.
+    """
+    cut = {nudge: beyond for nudge, beyond in scan.cut.items() if nudge[0] == "after" or _ended(ends.get(nudge[1]))}
+    return {nudge: beyond for nudge, beyond in (scan.unreached | cut).items() if nudge not in again}
 
 
 def _break_circles(
     found: dict[tuple[str, str], list[Edge]], waiting: dict[str, Row], plan: _Plan
 ) -> Flow[dict[str, str]]:
-    """Chains that went on at the same moment may wait for each other: none of them saw that when it asked. The one
-    whose edges come last is judged here with all of them in sight. Returns one job to be cancelled, and why."""
+    """Find chains that wait for each other because they were continued at the same moment.
+
+    Neither transaction saw the other's dependencies when it checked. Here all of them are visible. Returns at most one
+    job to cancel, and why; the others are nudged again, as without that job there may be no circle.
+    """
     jobs = {waiting[job][4]: job for kind, job in found if kind == "after" and job in waiting and waiting[job][4]}
     if not jobs:
         return {}
     awaited = {row[0] for row in (yield read("promote/awaited_chains", chains=_list(jobs)))}
-    links = {chain: {blocker for _, blocker in found["after", jobs[chain]]} for chain in sorted(awaited)}
-    circling = sorted(jobs[chain] for chain in (yield from enqueue.circles(links)))
+    links = {chain: _chains_in(found["after", jobs[chain]]) for chain in sorted(awaited)}
+    chains = yield from enqueue_constrained.circles(links)
+    circling = sorted(jobs[chain] for chain in chains)
     last = [job for job in circling if waiting[job][1]][-1:]
-    plan.again |= {("after", job): None for job in circling if job not in last}  # without that one it may be no circle
+    plan.again |= {("after", job): None for job in circling if job not in last}
     return dict.fromkeys(last, "it waited for its own chain, or for one that waits for it: they would wait for ever")
 
 
-def _open_edges(scans: Nudges, most: int) -> Flow[tuple[dict[tuple[str, str], list[Edge]], Nudges, Nudges]]:
-    """So many undecided edges of each kind, by nudge; the nudges not reached; and where to go on with what was cut."""
-    found: dict[tuple[str, str], list[Edge]] = {}
-    unreached: Nudges = {}
-    cut: Nudges = {}
+def _chains_in(edges: list[Edge]) -> set[str]:
+    return {blocker for _, blocker in edges}
+
+
+def _open_edges(nudges: Nudges, limit: int) -> Flow[_Scan]:
+    """Read up to `limit` undecided dependencies of each kind of nudge."""
+    scan = _Scan()
     for kind, own in (("after", 0), ("chain", 1)):
-        keys = {key: beyond for (which, key), beyond in scans.items() if which == kind}
+        keys = {key: beyond for (which, key), beyond in nudges.items() if which == kind}
         if not keys:
             continue
         batch = as_json([{"key": key, "beyond": beyond} for key, beyond in keys.items()])
         if kind == "after":
-            edges = yield read("promote/dependencies_of_jobs", batch=batch, most=most + 1)
+            edges = yield read("promote/dependencies_of_jobs", batch=batch, most=limit + 1)
         else:
-            edges = yield read("promote/dependencies_on_chains", batch=batch, most=most + 1)
-        for job, blocker in edges[:most]:
-            found.setdefault((kind, (job, blocker)[own]), []).append((job, blocker))
-        if len(edges) > most:
-            last = edges[most - 1]
-            unreached |= {(kind, key): keys[key] for key in list(keys)[list(keys).index(last[own]) + 1 :]}
-            cut[kind, last[own]] = last[1 - own]
-    return found, unreached, cut
+            edges = yield read("promote/dependencies_on_chains", batch=batch, most=limit + 1)
+        for job, blocker in edges[:limit]:
+            scan.edges.setdefault((kind, (job, blocker)[own]), []).append((job, blocker))
+        if len(edges) > limit:
+            last = edges[limit - 1]
+            unreached = list(keys)[list(keys).index(last[own]) + 1 :]
+            scan.unreached |= {(kind, key): keys[key] for key in unreached}
+            scan.cut[kind, last[own]] = last[1 - own]
+    return scan
 
 
 def _ended(state: str | None) -> bool:
@@ -218,7 +307,10 @@ def _ended(state: str | None) -> bool:
 
 
 def _unblock(decided: Counter[str], waiting: dict[str, Row], plan: _Plan) -> Flow[None]:
-    """So many fewer to wait for. With none left a job waits for its time; if that has come, it is among the due."""
+    """Subtract the decided dependencies (a number for each job) from those that the job waits for.
+
+    A job with none left waits for its time. If that has come already, it is added to the due jobs of this promotion.
+    """
     batch = []
     for job, number in decided.items():
         if job not in waiting:
@@ -233,8 +325,8 @@ def _unblock(decided: Counter[str], waiting: dict[str, Row], plan: _Plan) -> Flo
         yield write("promote/unblock", batch=as_json(batch))
 
 
-def _wish(row: Row | None) -> OnBlockerFailure:
-    """What the dependent said; one that is gone has no wishes, and its edges are closed like any other's."""
+def _failure_policy(row: Row | None) -> OnBlockerFailure:
+    """The dependent's policy. A deleted dependent has none; its dependency rows are decided as "run"."""
     return "run" if row is None else mapping.policy(1, None, row[3]).on_blocker_failure
 
 

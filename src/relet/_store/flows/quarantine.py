@@ -1,7 +1,7 @@
-"""Quarantine: which worker may empty itself for a job that must run alone.
+"""Quarantine: the right of a worker to finish its other jobs, in order to run one that must run alone.
 
-One at a time, so that free slots never stand idle in all workers at once. And where others run such jobs already, only
-as long as they are fewer than half of the workers: the rest is there for all other jobs. One worker may in any case.
+One worker at a time has the right, so that slots never stay free in all workers at once. And while half of the workers
+or more run such jobs, no other gets it: the rest serve all other jobs. One worker may in any case.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from ..query import Flow, write
 from .workers import LOST_AFTER
 
-HELD_FOR = 3.0  # seconds that the right lasts: it ends by itself if its holder dies
+EXPIRES_AFTER = 3.0  # seconds: the right ends by itself if the worker dies
 
 
 def enter(worker: str) -> Flow[bool]:
-    """Ask for the right. One who has it may ask again."""
-    return bool((yield write("claim/enter_quarantine", worker=worker, seconds=HELD_FOR, lost=LOST_AFTER)))
+    """Ask for the right, or extend it. Returns whether the worker has it."""
+    return bool((yield write("claim/enter_quarantine", worker=worker, seconds=EXPIRES_AFTER, lost=LOST_AFTER)))
 
 
 def leave(worker: str) -> Flow[None]:
-    """The worker is empty, or goes on: it is another's turn."""
+    """Give up the right: the worker runs nothing else by now, or goes on with other jobs."""
     yield write("claim/leave_quarantine", worker=worker)

@@ -1,7 +1,7 @@
 """replace: of the jobs that are enqueued under one unique key, the newest payload wins.
 
-A job that waits under the key takes what the draft says. One that runs cannot: then the draft becomes a job that has
-the key from now on, and waits until that one has ended.
+A job that waits under the key gets the draft's payload. A job that runs cannot: then the draft becomes a new job that
+takes the key over, and waits until the running job has ended.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WAITING = TRANSITIONS["replace"].sources
 
 
 def newest(drafts: Sequence[Draft[Any]]) -> Sequence[Draft[Any]]:
-    """Drafts of one batch that share a key: the first of them is stored, and says what the last one does."""
+    """Of drafts of one batch that share a key, the first is stored, with the payload and time of the last."""
     last: dict[str | None, Draft[Any]] = {draft.unique: draft for draft in drafts if draft.unique and draft.replace}
     if not last:
         return drafts
@@ -36,9 +36,9 @@ def newest(drafts: Sequence[Draft[Any]]) -> Sequence[Draft[Any]]:
 
 
 def firsts(drafts: Sequence[Draft[Any]]) -> tuple[list[Draft[Any]], dict[str, str]]:
-    """The first draft of each key; and, for those that share one with an earlier draft, that one's id."""
+    """The first draft of each key; and, for each draft that shares a key with an earlier one, the id of the first."""
     by_key: dict[str, Draft[Any]] = {}
-    twins: dict[str, str] = {}
+    sharing: dict[str, str] = {}
     for draft in drafts:
         if draft.unique is None:
             continue
@@ -46,12 +46,12 @@ def firsts(drafts: Sequence[Draft[Any]]) -> tuple[list[Draft[Any]], dict[str, st
         if first is not draft:
             if draft.replace and draft.task != first.task:
                 raise KeyTaken(draft.unique, first.id)
-            twins[draft.id] = first.id
-    return list(by_key.values()), twins
+            sharing[draft.id] = first.id
+    return list(by_key.values()), sharing
 
 
 def replace(wanted: Mapping[str, Draft[Any]]) -> Flow[set[str]]:
-    """Have jobs that wait take what drafts say, by the jobs' ids; returns those that did wait."""
+    """Update waiting jobs from drafts (by the id of the job). Returns the jobs that were still waiting."""
     yield BEGIN
     batch = [{"id": id, "key": draft.unique} for id, draft in wanted.items()]
     locked = yield write("enqueue/lock_by_key", batch=as_json(batch))
@@ -65,11 +65,14 @@ def replace(wanted: Mapping[str, Draft[Any]]) -> Flow[set[str]]:
 def replace_or_follow(
     drafts: Iterable[Draft[Any]], holders: Mapping[str, str], existing: Mapping[str, Job[Any]]
 ) -> Flow[tuple[dict[str, Draft[Any]], bool]]:
-    """Deal with drafts whose keys are taken. Returns those that are stored after all, and whether to look again."""
+    """Replace the jobs that hold the drafts' keys, or follow them if they run.
+
+    Returns the drafts to store as followers, by id, and whether to take the keys again: a holder changed meanwhile.
+    """
     waits: dict[str, Draft[Any]] = {}
     follows: dict[str, Draft[Any]] = {}
     begun = yield from _begun(existing[holders[draft.id]] for draft in drafts)
-    over = False  # it has ended just now, and its key may be free
+    over = False  # a holder has ended meanwhile, and its key may be free
     for draft in drafts:
         holder = existing[holders[draft.id]]
         if holder.task != draft.task:
@@ -82,23 +85,24 @@ def replace_or_follow(
             over = True
     replaced = (yield from replace(waits)) if waits else set()
     batch = [{"key": draft.unique, "holder": holder, "job": draft.id} for holder, draft in sorted(follows.items())]
-    taken = {row[0] for row in (yield write("enqueue/transfer_keys", batch=as_json(batch)))} if batch else set()
-    heirs = {draft.id: _after(holder, draft) for holder, draft in follows.items() if draft.unique in taken}
-    return heirs, over or len(replaced) < len(waits) or len(taken) < len(follows)
+    rows = (yield write("enqueue/transfer_keys", batch=as_json(batch))) if batch else []
+    taken = {row[0] for row in rows}
+    followers = {draft.id: _after(holder, draft) for holder, draft in follows.items() if draft.unique in taken}
+    return followers, over or len(replaced) < len(waits) or len(taken) < len(follows)
 
 
 def _begun(jobs: Iterable[Job[Any]]) -> Flow[set[str]]:
-    """Those that wait in the middle: with steps done for one payload they must not go on with another."""
+    """Waiting jobs that have stored steps: those belong to the old payload, so they must not run with a new one."""
     ids = sorted(job.id for job in jobs if job.version > 0 and job.state in WAITING)
     return {row[0] for row in (yield read("enqueue/jobs_with_steps", ids=as_json(ids)))} if ids else set()
 
 
 def _after(holder: str, draft: Draft[Any]) -> Draft[Any]:
-    """The draft, to be run once the holder has ended, however that is."""
+    """The draft, to run once the holder has ended, in whatever state."""
     return structs.replace(draft, after=(holder,), policy=structs.replace(draft.policy, on_blocker_failure="run"))
 
 
 def _row(id: str, draft: Draft[Any]) -> dict[str, Any]:
     timed = draft.replace is True and (draft.run_at is not None or draft.delay is not None)
-    said = {"payload": draft.payload_json, "context": draft.context, "run_at": draft.run_at, "delay": draft.delay}
-    return {"id": id, **said, "timed": timed}
+    values = {"payload": draft.payload_json, "context": draft.context, "run_at": draft.run_at, "delay": draft.delay}
+    return {"id": id, **values, "timed": timed}

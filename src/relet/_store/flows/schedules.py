@@ -1,8 +1,8 @@
-"""Schedules: kept in the store, changed by anyone, ticked by any worker that knows the task.
+"""Schedules: stored in the database, changed by any client, ticked by any worker that knows the task.
 
-Nobody leads. A schedule whose time has come is locked by whoever looks first, and one row for each tick decides that
-its job is enqueued once: in the same transaction, whatever becomes of the schedule meanwhile. However many ticks were
-missed, a transaction deals with a hundred at most, in a handful of statements: one that is cut off costs no more.
+There is no leader. The first worker that finds a due schedule locks it. One row for each tick ensures that its job is
+enqueued once, in the same transaction, even if the schedule is changed meanwhile. A transaction handles a hundred ticks
+at most, in a handful of statements, however many were missed: an interrupted one loses little work.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from ...errors import InvalidInput, ScheduleNotFound
 from ..query import BEGIN, Flow, Notify, Row, as_json, read, read_only, write
 from . import enqueue
 
-MOST = 50  # schedules dealt with at a time
-MOST_TICKS = 100  # of all of them together
-MOST_WAITING = 10  # of one whose jobs wait for all that came before: each of them has as many edges as there are jobs
+MAX_SCHEDULES = 50  # in one transaction
+MAX_TICKS = 100  # of all schedules of one transaction together
+MAX_WAITING = 10  # ticks of a schedule whose jobs wait for all earlier ones: each job has a dependency on each of them
 
 _definitions = msgspec.json.Decoder(Definition)
 
 
 class Ticked(Struct):
-    """What came of looking at the clock. `unreadable`: definitions that cannot be understood here."""
+    """The result of a tick. `unreadable`: definitions that this release cannot read."""
 
     jobs: list[Job[Any]] = field(default_factory=list)
-    locked: int = 0  # schedules whose time had come, and which no other worker deals with just now
+    locked: int = 0  # due schedules that no other worker had locked
     problems: dict[str, str] = field(default_factory=dict)  # by schedule
     unreadable: list[str] = field(default_factory=list)
 
@@ -40,25 +40,25 @@ def tick(
     make_id: Callable[[], str],
     *,
     without: Iterable[str] = (),
-    most: int = MOST,
+    limit: int = MAX_SCHEDULES,
 ) -> Flow[Ticked]:
-    """Enqueue for schedules of these tasks whose time has come, `most` at a time. Those that share a transaction have
-    the same number of ticks in it at most, so that none of them waits until another has caught up.
+    """Enqueue jobs for due schedules of these tasks, up to `limit` schedules. Those of one transaction get the same
+    maximum of ticks, so that none waits until another has caught up.
 
-    One that cannot be understood here, for want of a time zone, say, is left as it is for those who can: its definition
-    is among the unreadable, and to be given as `without` the next time.
+    A definition that this worker cannot read, because of an unknown time zone, say, is left for other workers. It is
+    returned in `unreadable`; pass it as `without` the next time.
     """
     yield BEGIN
     done = Ticked()
     which = {"tasks": as_json(sorted(tasks)), "without": as_json(sorted(without))}
-    found = yield write("schedules/lock_due", **which, most=most)
+    found = yield write("schedules/lock_due", **which, most=limit)
     done.locked = len(found)
     due: dict[str, tuple[Definition, Due]] = {}
     for name, text, next_at, moment, is_ahead in found:
         try:
             definition = _definitions.decode(text)
-            share = max(MOST_TICKS // len(found), 1)
-            share = min(share, MOST_WAITING) if definition.overlap == "wait" else share
+            share = max(MAX_TICKS // len(found), 1)
+            share = min(share, MAX_WAITING) if definition.overlap == "wait" else share
             moved = Due([], definition.first(moment)) if is_ahead else definition.due(next_at, moment, share)
             due[name] = definition, moved
         except (InvalidInput, msgspec.DecodeError) as error:
@@ -72,13 +72,13 @@ def tick(
 
 
 def declare(declared: Mapping[str, Definition]) -> Flow[None]:
-    """What code says. It counts where code says something else than it did before; else what people have said stays."""
+    """Store the schedules that the code declares. A declaration that has not changed keeps what operators have set."""
     yield BEGIN
     ((moment,),) = yield read("inspect/clock")
     for name, definition in sorted(declared.items()):
-        said = as_json(_said(definition))
+        declared_text = as_json(_comparable(definition))
         row = yield from _row(name, definition, moment)
-        yield write("schedules/declare", **row, declared=said)
+        yield write("schedules/declare", **row, declared=declared_text)
     yield Notify("jobs")
 
 
@@ -93,14 +93,14 @@ def put(name: str, definition: Definition) -> Flow[ScheduleInfo]:
 
 
 def pause(name: str) -> Flow[ScheduleInfo]:
-    """No more ticks until it is resumed."""
+    """Stop a schedule until it is resumed."""
     yield BEGIN
     yield write("schedules/pause", name=name)
     return (yield from _one(name))
 
 
 def resume(name: str) -> Flow[ScheduleInfo]:
-    """Go on with the next tick; those of the meantime were not missed, they were not wanted."""
+    """Resume a schedule with its next tick. Ticks during the pause do not count as missed."""
     yield BEGIN
     ((moment,),) = yield read("inspect/clock")
     definition = yield from _lock(name)
@@ -110,23 +110,23 @@ def resume(name: str) -> Flow[ScheduleInfo]:
 
 
 def remove(name: str) -> Flow[None]:
-    """Forget a schedule. Its jobs stay."""
+    """Delete a schedule. Its jobs stay."""
     yield BEGIN
-    yield write("schedules/lock", name=name)  # whoever ticks just now has added a row that is to go as well
+    yield write("schedules/lock", name=name)  # wait for a worker that ticks it: its new row must be deleted too
     if not (yield write("schedules/remove", name=name)):
         raise ScheduleNotFound(name)
     yield write("schedules/delete_ticks", name=name)
 
 
 def run_now(name: str, job_id: str) -> Flow[Job[Any]]:
-    """Enqueue what a schedule enqueues, between its ticks. Later ticks heed it as they heed each other."""
+    """Enqueue a job of a schedule between its ticks. For the overlap of later ticks it counts as one of them."""
     yield BEGIN
     definition = yield from _lock(name)
     draft = structs.replace(definition.draft, id=job_id, fresh=True)
     if definition.overlap == "wait":
-        draft = _after(draft, (yield from _lives([name])).get(name, []))
+        draft = _after(draft, (yield from _live_chains([name])).get(name, []))
     (job,) = yield from enqueue.enqueue([draft])
-    yield from _note_ticks([{"name": name, "at": job.created_at.timestamp(), "job": job_id, "note": "run now"}], {})
+    yield from _insert_ticks([{"name": name, "at": job.created_at.timestamp(), "job": job_id, "note": "run now"}], {})
     return job
 
 
@@ -143,16 +143,16 @@ def ticks(name: str, *, limit: int) -> Flow[list[Tick]]:
 
 
 def _add_ticks(due: Mapping[str, tuple[Definition, Due]], make_id: Callable[[], str]) -> Flow[list[Draft[Any]]]:
-    """Note the ticks of these schedules, which are locked, and when they are due next. Returns what to enqueue."""
+    """Store the ticks of these locked schedules, and when they are due next. Returns the drafts to enqueue."""
     careful = {name: one.ticks for name, (definition, one) in due.items() if definition.overlap != "allow"}
-    lives = yield from _lives([name for name, moments in careful.items() if moments])
-    there = yield from _there({name: moments for name, moments in careful.items() if len(moments) > 1})
+    lives = yield from _live_chains([name for name, moments in careful.items() if moments])
+    stored = yield from _stored_ticks({name: moments for name, moments in careful.items() if len(moments) > 1})
     drafts: list[Draft[Any]] = []
     rows: list[dict[str, Any]] = []
     for name, (definition, one) in due.items():
         live = lives.get(name, [])
         for at in one.ticks:
-            if (name, at) in there:
+            if (name, at) in stored:
                 continue
             draft = structs.replace(definition.draft, id=make_id(), run_at=at)
             if definition.overlap == "skip" and live:
@@ -160,31 +160,30 @@ def _add_ticks(due: Mapping[str, tuple[Definition, Due]], make_id: Callable[[], 
                 continue
             drafts.append(_after(draft, live) if definition.overlap == "wait" else draft)
             rows.append({"name": name, "at": at, "job": draft.id, "note": None})
-            live.append(draft.id)  # of several missed ticks the first may be what the others overlap with
-    added = yield from _note_ticks(rows, {name: one.next_at for name, (_, one) in due.items()})
+            live.append(draft.id)  # the first of several missed ticks may overlap with the others
+    added = yield from _insert_ticks(rows, {name: one.next_at for name, (_, one) in due.items()})
     return [draft for draft in drafts if draft.id in added]
 
 
-def _note_ticks(rows: Sequence[Mapping[str, Any]], next_at: Mapping[str, float | None]) -> Flow[set[str]]:
-    """Add these ticks, and put the schedules off until then. Returns the jobs of those that were not there before."""
+def _insert_ticks(rows: Sequence[Mapping[str, Any]], next_at: Mapping[str, float | None]) -> Flow[set[str]]:
+    """Insert ticks, and set when the schedules are due next. Returns the jobs of the ticks that are new."""
     moves = [{"name": name, "next_at": moment} for name, moment in next_at.items()]
     if not rows and not moves:
         return set()
     return {row[0] for row in (yield write("schedules/add_ticks", batch=as_json(rows), moves=as_json(moves)))}
 
 
-def _there(ticks: Mapping[str, Sequence[float]]) -> Flow[set[tuple[str, float]]]:
-    """Those of several ticks that were dealt with before, as when a schedule was changed and changed back.
+def _stored_ticks(ticks: Mapping[str, Sequence[float]]) -> Flow[set[tuple[str, float]]]:
+    """The ticks that are stored already, as when a schedule was changed and changed back.
 
-    Of a single one the row decides when it is added; but what follows upon another depends on whether that is new.
+    A single tick needs no check: its insert decides. Of several, the later ones depend on whether the earlier are new.
     """
     batch = [{"name": name, "at": at} for name, moments in ticks.items() for at in moments]
-    return (
-        {(name, at) for name, at in (yield read("schedules/existing_ticks", batch=as_json(batch)))} if batch else set()
-    )
+    rows = (yield read("schedules/existing_ticks", batch=as_json(batch))) if batch else []
+    return {(name, at) for name, at in rows}
 
 
-def _lives(names: Sequence[str]) -> Flow[dict[str, list[str]]]:
+def _live_chains(names: Sequence[str]) -> Flow[dict[str, list[str]]]:
     """By schedule, the jobs of earlier ticks whose chains are neither over nor failed."""
     found: dict[str, list[str]] = {}
     for name, chain in (yield read("schedules/live_ticks", names=as_json(names))) if names else []:
@@ -193,17 +192,17 @@ def _lives(names: Sequence[str]) -> Flow[dict[str, list[str]]]:
 
 
 def _after(draft: Draft[Any], chains: Sequence[str]) -> Draft[Any]:
-    """A draft that waits for these to end, however they do."""
+    """A draft that waits for these chains to end, in whatever state."""
     return structs.replace(draft, after=tuple(chains), policy=structs.replace(draft.policy, on_blocker_failure="run"))
 
 
 def _row(name: str, definition: Definition, moment: float) -> Flow[dict[str, Any]]:
-    """A definition as it is stored. One that ticks as it did before goes on where it was."""
+    """The row to store for a definition. If its times have not changed, it keeps its start and next tick."""
     found = yield write("schedules/lock", name=name)
     try:
         before = _definitions.decode(found[0][0]) if found else None
     except msgspec.DecodeError:
-        before = None  # of a later version, perhaps
+        before = None  # perhaps written by a later release
     if before is not None and _clock(before) == _clock(definition):
         definition, next_at = structs.replace(definition, start=before.start), found[0][1]
     else:
@@ -217,8 +216,8 @@ def _clock(definition: Definition) -> tuple[str | None, float | None, str]:
     return definition.cron, definition.every, definition.timezone
 
 
-def _said(definition: Definition) -> Definition:
-    """A definition without what is new each time."""
+def _comparable(definition: Definition) -> Definition:
+    """A definition without the fields that differ each time the code declares it."""
     return structs.replace(definition, draft=structs.replace(definition.draft, id=""), start=None)
 
 
@@ -243,7 +242,7 @@ def _one(name: str) -> Flow[ScheduleInfo]:
 
 
 def _info(row: Row) -> ScheduleInfo:
-    """One that cannot be read is shown as that: it must not hide the others."""
+    """A schedule from its row. One that cannot be read is listed with a problem: it must not hide the others."""
     name, text, paused, next_at, declared, last_at, last_job, task = row
     now = (bool(paused), maybe_utc(None if paused else next_at), maybe_utc(last_at), last_job, bool(declared))
     try:

@@ -1,6 +1,6 @@
-"""Finding jobs: a page of those that a filter lets through, newest first, and how many there are.
+"""Finding jobs: a page of those that match a filter, newest first, and how many match.
 
-Live jobs and finished ones are in two tables. Each is read by itself, and only where the filter can match. A job that
+Live and finished jobs are in two tables. Each is read separately, and only if the filter can match there. A job that
 finishes between the two reads is found in both, and listed once.
 """
 
@@ -16,7 +16,7 @@ from ..._core.views import Page
 from ..query import LONG, Flow, Query, as_json, bounded, read, read_only
 from . import mapping
 
-# Where jobs are in one rare state, live, or over.
+# For filters on one rare state; else for live jobs and for those that are over.
 JOBS = ("inspect/jobs_rare", "inspect/jobs_live", "inspect/jobs_over")
 COUNT = ("inspect/count_rare", "inspect/count_live", "inspect/count_over")
 
@@ -39,13 +39,13 @@ def jobs(which: Filter, *, limit: int, before: str | None = None, scan: int | No
 
 @bounded(LONG)
 @read_only
-def count(which: Filter, *, most: int | None = None, scan: int | None = None) -> Flow[int]:
-    """How many jobs, counted no further than `most`; with `scan`, among the newest so many of each table."""
+def count(which: Filter, *, limit: int | None = None, scan: int | None = None) -> Flow[int]:
+    """How many jobs, counted no further than `limit`; with `scan`, among the newest so many of each table."""
     before = which.below(None)
     params = _params(which, (yield from _scan_floor(which, before, scan)), before)
     total = 0
     for statement in _statements(COUNT, which, params):
-        statement.params["most"] = None if most is None else max(most - total, 0)
+        statement.params["most"] = None if limit is None else max(limit - total, 0)
         ((number,),) = yield statement
         total += int(number)
     return total
@@ -58,7 +58,7 @@ def _params(which: Filter, floor: str | None, before: str | None) -> dict[str, A
 
 
 def _statements(names: tuple[str, str, str], which: Filter, params: dict[str, Any]) -> list[Query]:
-    """One for each table in which the filter can match."""
+    """One statement for each table in which the filter can match."""
     rare, live, over = names
     if which.rare_state is not None:
         return [read(rare, state=str(which.rare_state), **params)]
@@ -67,7 +67,7 @@ def _statements(names: tuple[str, str, str], which: Filter, params: dict[str, An
 
 
 def _scan_floor(which: Filter, before: str | None, scan: int | None) -> Flow[str | None]:
-    """The id at which reading so many rows of a table ends; the greater of the two. None: every row is read."""
+    """The id at which reading `scan` rows of a table ends; the greater of the two tables. None: read every row."""
     if scan is None or which.rare_state is not None:
         return None
     params = {"lowest": which.lowest_id, "before": before, "scan": scan}

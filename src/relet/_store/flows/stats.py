@@ -1,4 +1,4 @@
-"""Statistics: counted by workers, summed up by the minute, and the older the coarser, so that history stays small."""
+"""Statistics: counted by workers, added up by the minute, older ones in longer steps, so that the table stays small."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..._core.views import QueueInfo
 from ..query import BEGIN, LONG, Flow, Row, as_json, bounded, read, read_only, write
 
 HISTOGRAMS = ("waits", "starts", "runs")
-TOGETHER = "*"  # all queues: counted beside them, as summing up a hundred of them for each look would take seconds
+TOGETHER = "*"  # all queues together: stored as well, as adding up a hundred queues for each read would take seconds
 GAUGES = ("pending", "queued", "running", "paused_jobs", "failed")
 
 
 class Count(NamedTuple):
-    """So many more of something. `bucket`: of a histogram; `peak`: the greatest counts, not the sum."""
+    """An increment. `bucket`: of a histogram. `peak`: keep the greatest value, not the sum."""
 
     queue: str
     name: str
@@ -26,7 +26,7 @@ class Count(NamedTuple):
 
 
 def add(counts: Iterable[Count]) -> Flow[None]:
-    """Count these towards the minute that it is now."""
+    """Add the increments to the current minute."""
     found = list(counts)
     if found:
         batch = [count._asdict() for count in (*found, *_together(found))]
@@ -34,7 +34,7 @@ def add(counts: Iterable[Count]) -> Flow[None]:
 
 
 def _together(counts: Sequence[Count]) -> list[Count]:
-    """The same of all queues together. How long the oldest waits is no sum."""
+    """The increments of all queues together. Of the age of the oldest job, the greatest counts."""
     sums: dict[tuple[str, int, bool], float] = {}
     for _, name, number, bucket, peak in counts:
         before = sums.get((name, bucket, peak), 0.0)
@@ -43,15 +43,15 @@ def _together(counts: Sequence[Count]) -> list[Count]:
 
 
 def claim_sample() -> Flow[bool]:
-    """Whether it is up to this worker to count jobs in this minute: the first to ask does it.
+    """Whether this worker shall count the jobs in this minute: the first worker to ask does.
 
-    It counts with `inspect.counted_queues`, in which nothing is locked however long it takes, and keeps what it found.
+    It counts with `inspect.counted_queues`, which locks nothing however long it takes, and stores the sample.
     """
     return bool((yield write("stats/claim_sample")))
 
 
 def save_sample(queues: Sequence[QueueInfo]) -> Flow[None]:
-    """Note how many jobs there are in each state."""
+    """Store how many jobs each queue has in each state."""
     yield BEGIN
     counts, rows = [], []
     for info in queues:
@@ -66,13 +66,15 @@ def save_sample(queues: Sequence[QueueInfo]) -> Flow[None]:
 
 @bounded(LONG)
 def roll_up() -> Flow[None]:
-    """Sum up what is old in longer steps."""
+    """Add up old statistics in longer steps."""
     yield BEGIN
     ((moment,),) = yield read("inspect/clock")
     lengths = [*STEPS, 0]
     for step, longer in zip(STEPS, lengths[1:], strict=True):
-        before = (moment - STEPS[step]) // 3600 * 3600  # one moment for both statements: what is removed was counted
-        for sign in (1, -1):  # those of all queues together have steps below 0
+        before = (
+            (moment - STEPS[step]) // 3600 * 3600
+        )  # one moment for both statements: no row is deleted before it was added up
+        for sign in (1, -1):  # rows for all queues together have negative steps
             if longer:
                 yield write("stats/roll_up", step=sign * step, longer=sign * longer, before=before)
             yield write("stats/delete_old", step=sign * step, before=before)
@@ -88,7 +90,7 @@ def stats(
     queue: str | None = None,
     only: str | None = None,
 ) -> Flow[list[StatPoint]]:
-    """What was counted in a time, by step and queue; queue "*": of all queues together. `only`: just this count."""
+    """Statistics of a period, by step and queue; queue "*": all queues together. `only`: read just this count."""
     moment = (yield read("inspect/clock"))[0][0]
     until = moment + 60 if until is None else until
     step = step or step_for(since, until, moment)
@@ -106,7 +108,7 @@ def stats(
 @bounded(LONG)
 @read_only
 def totals() -> Flow[list[StatPoint]]:
-    """All that was ever counted, by queue."""
+    """The totals since the store was created, by queue."""
     return _points((yield read("stats/totals")), 0.0)
 
 
@@ -129,7 +131,7 @@ def _point(at: float, queue: str, step: float, rows: list[Row]) -> StatPoint:
         elif kind in HISTOGRAMS and rest == "sum":
             sums[kind] = number
         elif kind in HISTOGRAMS:
-            bucket = min(bucket, len(BOUNDS))  # a later release may have more of them
+            bucket = min(bucket, len(BOUNDS))  # a later release may have more buckets
             classes.setdefault(kind, [0] * (len(BOUNDS) + 1))[bucket] += int(number)
         else:
             counts[name] = int(number)

@@ -1,10 +1,10 @@
-"""Targets: who holds each, and who stands in line behind."""
+"""Targets: the job that holds each, and the jobs in line for it."""
 
 from __future__ import annotations
 
 from ..._core.views import TargetInfo, TargetPage, TargetView
 from ..query import LONG, Flow, bounded, read, read_only
-from . import inspect as looks
+from . import inspect
 
 
 @bounded(LONG)
@@ -13,7 +13,7 @@ def targets(*, limit: int, after: str | None = None) -> Flow[TargetPage]:
     """A page of targets, by name."""
     found = yield read("inspect/targets", after=after or "", most=limit + 1)
     page = found[:limit]
-    holders = yield from looks.get_many([id for _, id, _ in page if id is not None])
+    holders = yield from inspect.get_many([id for _, id, _ in page if id is not None])
     infos = [TargetInfo(target, holders.get(id), waiting) for target, id, waiting in page]
     return TargetPage(infos, page[-1][0] if len(found) > limit else None)
 
@@ -21,10 +21,10 @@ def targets(*, limit: int, after: str | None = None) -> Flow[TargetPage]:
 @bounded(LONG)
 @read_only
 def target(name: str, *, limit: int) -> Flow[TargetView]:
-    """One target. There is an answer for every name: one that nobody wants is free."""
-    held = [row[0] for row in (yield read("inspect/target_holder", target=name))]
+    """One target. A name that no job has is a free target."""
+    holders = [row[0] for row in (yield read("inspect/target_holder", target=name))]
     line = yield read("inspect/target_queue", target=name, most=limit)
     ids = [row[0] for row in line]
-    jobs = yield from looks.get_many([*held, *ids])
-    holder = jobs.get(held[0]) if held else None
+    jobs = yield from inspect.get_many([*holders, *ids])
+    holder = jobs.get(holders[0]) if holders else None
     return TargetView(name, holder, [jobs[id] for id in ids if id in jobs], line[0][1] if line else 0)

@@ -1,15 +1,15 @@
-"""Sessions of the web that were signed out before they were over. A session is known here by its hash only."""
+"""Web sessions that were signed out before they expired. The store knows only the hash of a session."""
 
 from __future__ import annotations
 
 from ..query import Flow, read, read_only, write
 
-MOST_PRUNED = 1000
+MAX_PRUNED = 1000
 
 
 def end(mark: str, seconds: float) -> Flow[None]:
-    """Keep for so long that a session has ended, and forget those that are over in any case."""
-    yield write("web/prune_sessions", most=MOST_PRUNED)
+    """Record for `seconds` that a session has ended, and delete records of sessions that have expired anyway."""
+    yield write("web/prune_sessions", most=MAX_PRUNED)
     yield write("web/end_session", id=mark, seconds=seconds)
 
 

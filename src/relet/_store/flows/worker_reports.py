@@ -1,4 +1,4 @@
-"""What workers say: every few seconds each says that it is there, and what it has counted since."""
+"""Reports of workers: every few seconds each reports that it runs, and its counts since the last report."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .stats import Count
 
 
 def report(id: str, facts: WorkerFacts, running: int, stopping: bool, counts: Sequence[Count] = ()) -> Flow[None]:
-    """A worker is there. With it goes what it has counted since it last said so; said again, it is counted once."""
+    """Store a worker's report, and add its counts. A repeated report (same id) is counted once."""
     yield BEGIN
     about = as_json(facts)
-    said = {"name": facts.name, "host": facts.host, "pid": facts.pid, "running": running, "stopping": stopping}
-    if (yield write("stats/upsert_worker", **said, report=id, about=about)):
+    row = {"name": facts.name, "host": facts.host, "pid": facts.pid, "running": running, "stopping": stopping}
+    if (yield write("stats/upsert_worker", **row, report=id, about=about)):
         yield from stats.add(counts)
 
 
 def forget(name: str) -> Flow[None]:
-    """A worker has stopped in good order."""
+    """Delete the row of a worker that has stopped."""
     yield write("stats/delete_worker", name=name)

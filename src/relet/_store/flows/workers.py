@@ -1,4 +1,4 @@
-"""Workers, as they last spoke of themselves (``reports.py``)."""
+"""Workers, as of their last reports (`worker_reports.py`)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from ..._core.worker import WorkerInfo
 from ..query import Flow, Row, read, read_only
 from . import mapping
 
-LOST_AFTER = 15.0  # seconds without a word: three reports have not come
+LOST_AFTER = 15.0  # seconds without a report: three were missed
 
 
 @read_only
 def workers() -> Flow[list[WorkerInfo]]:
-    """Every worker that is there, or was lost lately."""
+    """Every worker that runs, or was lost recently."""
     return [_worker(row) for row in (yield read("inspect/workers"))]
 
 
 class _Facts(Struct):
-    """What is read of `WorkerFacts`. A worker of another release may have said more, or less."""
+    """The fields of `WorkerFacts` that are read. A worker of another release may send more, or fewer."""
 
     queues: tuple[str, ...] | None = None
     slots: int = 0

@@ -5,8 +5,9 @@ create sequence {schema}.job_seq;
 
 create type {schema}.job_state as enum ('pending', 'queued', 'running', 'paused', 'failed', 'succeeded', 'cancelled');
 
--- What a row of `jobs` must be like. The table has this one constraint. An expression in its place would be parsed by every
--- statement that writes: a quarter of what a single insert costs the server. A function is parsed once for each connection.
+-- What a row of `jobs` must be like. The table has this one constraint. An expression in its place would be parsed by
+-- every statement that writes: a quarter of what a single insert costs the server. A function is parsed once for each
+-- connection.
 create function {schema}.is_consistent(
     state {schema}.job_state, attempt integer, max_attempts integer, losses integer, suspect smallint, waits integer,
     priority smallint, rank smallint, holds boolean, target text, wait text, worker text, token uuid, request text,
@@ -79,21 +80,23 @@ create table {schema}.jobs (
     awaits        text,  -- the signal that it sleeps for
     context       text,  -- what its producer gave it to carry along, as JSON
     constraint jobs_consistent check ({schema}.is_consistent(
-        state, attempt, max_attempts, losses, suspect, waits, priority, rank, holds, target, wait, worker, token, request,
-        started_at, expires_at, stopped_at))
+        state, attempt, max_attempts, losses, suspect, waits, priority, rank, holds, target, wait, worker, token,
+        request, started_at, expires_at, stopped_at))
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0,
         autovacuum_analyze_scale_factor = 0.1, autovacuum_analyze_threshold = 1000);
 
 -- Few, partial, narrow: each further index on this table costs every job.
 create index jobs_claim on {schema}.jobs (queue, suspect, rank, seq) where state = 'queued';
--- For claims that must not walk over jobs of unknown tasks. The collation keeps it apart from jobs_claim: the planner, who knows
--- nothing of such jobs, would take that one.
-create index jobs_tasks on {schema}.jobs (queue collate "C", task collate "C", suspect, rank, seq) where state = 'queued';
+-- For claims that must not walk over jobs of unknown tasks. The collation keeps it apart from jobs_claim: the planner,
+-- who knows nothing of such jobs, would take that one.
+create index jobs_tasks on {schema}.jobs (queue collate "C", task collate "C", suspect, rank, seq)
+    where state = 'queued';
 create index jobs_suspect on {schema}.jobs (queue, suspect) where state = 'queued' and suspect > 0;
 create index jobs_share on {schema}.jobs (queue, suspect, key, rank, seq) where state = 'queued' and key is not null;
 create index jobs_due on {schema}.jobs (run_at, seq) where wait = 'time';
 create index jobs_line on {schema}.jobs (target, seq) where wait = 'target';
-create index jobs_leased on {schema}.jobs (expires_at) where expires_at is not null;  -- not by state: settles must not pick it
+-- Not by state: the planner must not pick this index for settles.
+create index jobs_leased on {schema}.jobs (expires_at) where expires_at is not null;
 create unique index jobs_holder on {schema}.jobs (target) where holds;
 create unique index jobs_chain on {schema}.jobs (chain) where position > 0;
 create index jobs_failed on {schema}.jobs (stopped_at) where state = 'failed';
@@ -185,8 +188,8 @@ create table {schema}.signals (
     primary key (job, name)
 );
 
--- Notes that something waiting may be free now. Only promote takes them away. `beyond`: of many that a note concerns those
--- up to here are done.
+-- Notes that something waiting may be free now. Only promote takes them away. `beyond`: of many that a note concerns
+-- those up to here are done.
 create table {schema}.nudges (
     id      bigint generated always as identity primary key,
     kind    text not null check (kind in ('target', 'after', 'chain', 'signal')),
@@ -262,8 +265,8 @@ create table {schema}.workers (
     seen_at     timestamptz not null
 ) with (fillfactor = 50);
 
--- What happened, counted: in steps of 60, 600, 3600 and 21600 seconds, the older the coarser; step 0 is all that ever happened.
--- What is of all queues together stands beside it: queue *, and the steps are below 0.
+-- What happened, counted: in steps of 60, 600, 3600 and 21600 seconds, the older the coarser; step 0 is all that ever
+-- happened. What is of all queues together stands beside it: queue *, and the steps are below 0.
 create table {schema}.stats (
     step    integer not null,
     at      timestamptz not null,
@@ -331,7 +334,8 @@ create table {schema}.arming (
 ) with (fillfactor = 10);
 insert into {schema}.arming default values;
 
--- One row: the worker that may empty itself for a job that must run alone, and until when it may hold up its free slots.
+-- One row: the worker that may empty itself for a job that must run alone, and until when it may hold up its free
+-- slots.
 create table {schema}.quarantine (
     single  boolean primary key default true check (single),
     worker  text,
@@ -339,7 +343,8 @@ create table {schema}.quarantine (
 ) with (fillfactor = 10);
 insert into {schema}.quarantine default values;
 
--- Rows to lock, so that one promoter (or partition maker) works at a time. `until`: of what takes more than one transaction.
+-- Rows to lock, so that one promoter (or partition maker) works at a time. `until`: of what takes more than one
+-- transaction.
 create table {schema}.locks (
     name   text primary key,
     until  timestamptz not null default '-infinity'
@@ -350,13 +355,15 @@ insert into {schema}.locks (name) values ('promote'), ('partitions'), ('prune');
 create view {schema}.live_jobs as
     select id, state, wait, queue, task, priority, target, key, holds, payload, null::json as result, error, attempt,
            max_attempts, losses, version, worker, token, expires_at, request, chain, position, false as continued,
-           unique_key, waits, awaits, policy, progress, context, renewed_at, created_at, run_at, started_at, stopped_at as finished_at
+           unique_key, waits, awaits, policy, progress, context, renewed_at, created_at, run_at, started_at,
+           stopped_at as finished_at
     from {schema}.jobs;
 create view {schema}.over_jobs as
-    select id, state, null::text as wait, queue, task, priority, target, key, false as holds, payload, result, error, attempt,
-           max_attempts, losses, version, worker, token, null::timestamptz as expires_at, null::text as request, chain, position, continued,
-           unique_key, 0 as waits, null::text as awaits, null::json as policy, null::json as progress, context, renewed_at,
-           created_at, run_at, started_at, finished_at
+    select id, state, null::text as wait, queue, task, priority, target, key, false as holds, payload, result, error,
+           attempt, max_attempts, losses, version, worker, token, null::timestamptz as expires_at,
+           null::text as request, chain, position, continued, unique_key, 0 as waits,
+           null::text as awaits, null::json as policy, null::json as progress, context,
+           renewed_at, created_at, run_at, started_at, finished_at
     from {schema}.finished;
 create view {schema}.all_jobs as select * from {schema}.live_jobs union all select * from {schema}.over_jobs;
 
@@ -365,22 +372,26 @@ create function {schema}.first_id(moment timestamptz) returns uuid language sql 
     select (lpad(to_hex((extract(epoch from moment) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
 $$;
 
--- How far down a look at so many jobs goes. The planner would rather sort a million rows than walk ten thousand entries of
--- an index, as it knows neither number: here it has no choice.
+-- How far down a look at so many jobs goes. The planner would rather sort a million rows than walk ten thousand entries
+-- of an index, as it knows neither number: here it has no choice.
 create function {schema}.reached_live(lowest uuid, before uuid, scan integer) returns uuid
-language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off set enable_bitmapscan = off as $$
+language sql stable set search_path = pg_catalog, pg_temp
+    set enable_seqscan = off set enable_sort = off set enable_bitmapscan = off as $$
     select id from {schema}.jobs where id >= lowest and id < before order by id desc offset scan - 1 limit 1
 $$;
 create function {schema}.reached_over(lowest uuid, before uuid, scan integer) returns uuid
-language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off set enable_bitmapscan = off as $$
+language sql stable set search_path = pg_catalog, pg_temp
+    set enable_seqscan = off set enable_sort = off set enable_bitmapscan = off as $$
     select id from {schema}.finished where id >= lowest and id < before order by id desc offset scan - 1 limit 1
 $$;
 create function {schema}.newest_jobs(most integer) returns table (queue text, state text, run_at timestamptz)
-language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off set enable_bitmapscan = off as $$
+language sql stable set search_path = pg_catalog, pg_temp
+    set enable_seqscan = off set enable_sort = off set enable_bitmapscan = off as $$
     select queue, state::text, run_at from {schema}.jobs order by id desc limit most
 $$;
 
--- Partitions of `finished`, one for each day (UTC), made standalone and attached: neither step blocks a reader or writer.
+-- Partitions of `finished`, one for each day (UTC), made standalone and attached: neither step blocks a reader or
+-- writer.
 create function {schema}.attach_partition(day date) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
@@ -406,15 +417,17 @@ begin
         if pending then  -- pruning was interrupted in the middle
             execute format('alter table {schema}.finished detach partition {schema}.%I finalize', part);
         end if;
-        execute format('create table if not exists {schema}.%I (like {schema}.finished including defaults including constraints)', part);
+        execute format(
+            'create table if not exists {schema}.%I (like {schema}.finished including defaults including constraints)',
+            part);
         perform {schema}.attach_partition(day);
         made := made + 1;
     end loop;
     return made;
 end $$;
--- Drop the partition of a day, attached or not, if every job in it has been over for so long and nobody needs it; else it
--- stays, or is attached again. One that is attached takes a lock that all who settle would wait behind: had at once, or
--- not at all. The owner of the tables detaches it before.
+-- Drop the partition of a day, attached or not, if every job in it has been over for so long and nobody needs it; else
+-- it stays, or is attached again. One that is attached takes a lock that all who settle would wait behind: had at once,
+-- or not at all. The owner of the tables detaches it before.
 create function {schema}.drop_partition(day date, seconds double precision) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -440,7 +453,8 @@ begin
     end if;
     execute format('select exists (select from {schema}.jobs where id >= $1 and id < $2)
         or exists (select from {schema}.%1$I where finished_at >= statement_timestamp() - make_interval(secs => $3))
-        or exists (select from {schema}.edges e join {schema}.%1$I f on f.chain = e.blocker where e.state is null)', part)
+        or exists (select from {schema}.edges e join {schema}.%1$I f on f.chain = e.blocker where e.state is null)',
+        part)
     into needed using low, high, seconds;
     if not needed then
         execute format('drop table {schema}.%I', part);
@@ -452,10 +466,12 @@ end $$;
 select {schema}.make_partitions((statement_timestamp() at time zone 'UTC')::date - 1,
                                 (statement_timestamp() at time zone 'UTC')::date + 7);
 
--- Who has a unique key now: the candidate, if nobody had it, if its window is over, or if it was its predecessor's. A key
--- that another has is looked at, not locked. One key at a time, each to its end: whoever waits for a key that is being
--- taken just now holds only keys that come before it. The clock is read anew after each wait, unless a moment is given.
-create function {schema}.take_key(wanted text, candidate uuid, heir_of uuid, seconds double precision, given timestamptz)
+-- Who has a unique key now: the candidate, if nobody had it, if its window is over, or if it was its predecessor's. A
+-- key that another has is looked at, not locked. One key at a time, each to its end: whoever waits for a key that is
+-- being taken just now holds only keys that come before it. The clock is read anew after each wait, unless a moment is
+-- given.
+create function {schema}.take_key(wanted text, candidate uuid, heir_of uuid, seconds double precision,
+    given timestamptz)
 returns uuid language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     holder  uuid;
@@ -477,7 +493,8 @@ begin
             moment := clock_timestamp();
         end if;
         if holder = candidate then
-            -- Its job may have been gone, and is enqueued again: pruning must not take the key away before that is committed.
+            -- Its job may have been gone, and is enqueued again: pruning must not take the key away before that is
+            -- committed.
             perform 1 from {schema}.keys k where k.key = wanted and k.job = candidate for update;
             continue when not found;
             return candidate;
@@ -499,16 +516,22 @@ begin
     raise serialization_failure using message = format('relet: unique key %L changes hands too often', wanted);
 end $$;
 
--- What a target, key or unique key may be: text of 1 to 512 characters without controls, formats, spaces but the usual one,
--- and private ones. (Of those that Unicode has not assigned yet, each release of Python knows others: they are let through.)
-create function {schema}.is_printable(value text) returns boolean language sql immutable set search_path = pg_catalog, pg_temp as $$
+-- What a target, key or unique key may be: text of 1 to 512 characters without controls, formats, spaces but the usual
+-- one, and private ones. (Of those that Unicode has not assigned yet, each release of Python knows others: they are let
+-- through.)
+create function {schema}.is_printable(value text) returns boolean
+    language sql immutable set search_path = pg_catalog, pg_temp as $$
     select length(value) between 1 and 512 and value !~ ('['
-        || '\u0001-\u001f\u007f-\u00a0\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890-\u0891\u08e2\u1680\u180e\u2000-\u200f\u2028-\u202f'
-        || '\u205f-\u2064\u2066-\u206f\u3000\ue000-\uf8ff\ufdd0-\ufdef\ufeff\ufff9-\ufffb\ufffe-\uffff\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f\U000f0000-\U0010ffff'
+        || '\u0001-\u001f\u007f-\u00a0\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890-\u0891\u08e2\u1680\u180e'
+        || '\u2000-\u200f\u2028-\u202f'
+        || '\u205f-\u2064\u2066-\u206f\u3000\ue000-\uf8ff\ufdd0-\ufdef\ufeff\ufff9-\ufffb\ufffe-\uffff'
+        || '\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a'
+        || '\U000e0001\U000e0020-\U000e007f\U000f0000-\U0010ffff'
         || ']')
 $$;
 
--- What is wrong with a payload, or null. Numbers are looked at in the text, for jsonb does not tell 1e300 from an integer.
+-- What is wrong with a payload, or null. Numbers are looked at in the text, for jsonb does not tell 1e300 from an
+-- integer.
 create function {schema}.payload_problem(payload json) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 declare
@@ -521,7 +544,8 @@ begin
     elsif jsonb_path_exists(payload::jsonb, '$.**{64}') then  -- the cast refuses NUL characters and lone surrogates
         return 'is nested deeper than 64';
     elsif payload::text ~ '[0-9]{19}|[0-9][eE][+]?[0-9]{3}' then
-        for number in select regexp_matches(regexp_replace(payload::text, '"(\\.|[^"\\])*"', '""', 'g'), '(-?[0-9]+)([.eE][-+.eE0-9]*)?', 'g') loop
+        for number in select regexp_matches(regexp_replace(payload::text, '"(\\.|[^"\\])*"', '""', 'g'),
+            '(-?[0-9]+)([.eE][-+.eE0-9]*)?', 'g') loop
             if number[2] is null and number[1]::numeric not between -9223372036854775808 and 9223372036854775807 then
                 return 'has an integer of more than 64 bits; pass it as a string';
             elsif abs((number[1] || coalesce(number[2], ''))::numeric) > 1.7976931348623157e308 then
@@ -532,16 +556,18 @@ begin
     return null;
 end $$;
 
--- The limits of these queues, and of all together ('*'), with what runs at this moment. Their rows are locked first. What runs is
--- counted in a later statement, which sees what was committed while this one waited; only where such a limit is set, and by an
--- index scan, as a bitmap scan would walk over what is settled and not vacuumed yet, again and again.
+-- The limits of these queues, and of all together ('*'), with what runs at this moment. Their rows are locked first.
+-- What runs is counted in a later statement, which sees what was committed while this one waited; only where such a
+-- limit is set, and by an index scan, as a bitmap scan would walk over what is settled and not vacuumed yet, again and
+-- again.
 create function {schema}.lock_limits(names text[])
 returns table (queue text, max_running integer, fair boolean, rated boolean, last_key text, running bigint)
 language plpgsql set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 begin
-    perform from {schema}.queues q where q.limited and (q.queue = '*' or q.queue = any(names)) order by q.queue for update;
+    perform from {schema}.queues q where q.limited and (q.queue = '*' or q.queue = any(names)) order by q.queue
+        for update;
     return query
     with limits as materialized (
         select q.queue, q.max_running, q.fair, q.rated, q.last_key from {schema}.queues q
@@ -549,7 +575,8 @@ begin
     ),
     running as materialized (
         select j.queue, count(*) as number from {schema}.jobs j
-        where j.expires_at between '-infinity' and 'infinity' and exists (select from limits l where l.max_running is not null)
+        where j.expires_at between '-infinity' and 'infinity'
+          and exists (select from limits l where l.max_running is not null)
         group by j.queue
     )
     select l.queue, l.max_running, l.fair, l.rated, l.last_key,
@@ -558,10 +585,11 @@ begin
     order by l.queue;
 end $$;
 
--- succeed_plain: running -> succeeded, for jobs that nothing follows. `ids` are sorted and each is there once, `tokens` stand in the same order: so a row is
--- found by one walk over the primary key, and its token by a binary search. Returns how many were still leased by these
--- tokens, and whether any was waited for, or held its target. The settings keep the plan, whatever statistics say, also
--- behind a pooler: a plan made for these very ids would expect one job to be running, and read all of them.
+-- succeed_plain: running -> succeeded, for jobs that nothing follows. `ids` are sorted and each is there once, `tokens`
+-- stand in the same order: so a row is found by one walk over the primary key, and its token by a binary search.
+-- Returns how many were still leased by these tokens, and whether any was waited for, or held its target. The settings
+-- keep the plan, whatever statistics say, also behind a pooler: a plan made for these very ids would expect one job to
+-- be running, and read all of them.
 create function {schema}.succeed_plain(ids uuid[], tokens uuid[], results text[], moment timestamptz)
 returns table (number bigint, watched boolean, held boolean) language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -584,14 +612,16 @@ begin
     kept as (
         insert into {schema}.finished (
             id, chain, created_at, run_at, finished_at, attempt, max_attempts, losses, version, "position", priority,
-            state, queue, task, payload, token, started_at, renewed_at, worker, target, key, unique_key, result, context)
+            state, queue, task, payload, token, started_at, renewed_at, worker, target, key, unique_key, result,
+            context)
         select id, chain, created_at, run_at, moment, attempt, max_attempts, losses, version, "position", priority,
                'succeeded', queue, task, payload, token, started_at, renewed_at, worker, target, key, unique_key,
                coalesce(result, 'null')::json, context
         from gone
     )
     select count(*), array_agg(target) filter (where holds), array_agg(chain) filter (where watched),
-           array_agg(id) filter (where unique_key is not null), array_agg(unique_key) filter (where unique_key is not null)
+           array_agg(id) filter (where unique_key is not null),
+           array_agg(unique_key) filter (where unique_key is not null)
     into total, targets, chains, keyed, unkeyed
     from gone;
     if targets is not null or chains is not null then
@@ -610,9 +640,9 @@ begin
     return query select total, chains is not null, targets is not null;
 end $$;
 
--- For triggers and other languages: what the client's enqueue does, with the checks that SQL can make. Returns the job's
--- id: that of the job which is there already, where the id or the unique key is known. A role that may only enqueue needs
--- usage of the schema and execute on this function.
+-- For triggers and other languages: what the client's enqueue does, with the checks that SQL can make. Returns the
+-- job's id: that of the job which is there already, where the id or the unique key is known. A role that may only
+-- enqueue needs usage of the schema and execute on this function.
 create function {schema}.enqueue(
     task text, payload json default '{}', queue text default 'default', priority integer default 0,
     run_at timestamptz default null, delay double precision default null, target text default null,
@@ -648,15 +678,20 @@ begin
         raise exception 'relet: key must be 1 to 512 printable characters, and not *' using errcode = '22023';
     elsif not {schema}.is_printable(enqueue.unique_key) then
         raise exception 'relet: unique_key must be 1 to 512 printable characters' using errcode = '22023';
-    elsif enqueue.unique_for is not null and (enqueue.unique_key is null or enqueue.unique_for not between 0.001 and 316224000) then
-        raise exception 'relet: unique_for needs a unique_key, and is seconds from 0.001 to ten years' using errcode = '22023';
+    elsif enqueue.unique_for is not null
+        and (enqueue.unique_key is null or enqueue.unique_for not between 0.001 and 316224000) then
+        raise exception 'relet: unique_for needs a unique_key, and is seconds from 0.001 to ten years'
+            using errcode = '22023';
     elsif enqueue.run_at is not null and enqueue.delay is not null then
         raise exception 'relet: give run_at or delay, not both' using errcode = '22023';
-    elsif enqueue.delay not between 0 and 316224000 or enqueue.run_at < '1970-01-01Z' or enqueue.run_at >= '2100-01-01Z' then
-        raise exception 'relet: delay is seconds from 0 to ten years, run_at lies between 1970 and 2100' using errcode = '22023';
+    elsif enqueue.delay not between 0 and 316224000 or enqueue.run_at < '1970-01-01Z'
+        or enqueue.run_at >= '2100-01-01Z' then
+        raise exception 'relet: delay is seconds from 0 to ten years, run_at lies between 1970 and 2100'
+            using errcode = '22023';
     elsif enqueue.max_attempts is null or enqueue.max_attempts not between 1 and 10000 then
         raise exception 'relet: max_attempts must be from 1 to 10000' using errcode = '22023';
-    elsif new_id::text !~ '^.{14}7.{4}[89ab]' or new_id < {schema}.first_id('2020-01-01Z') or new_id >= {schema}.first_id('2100-01-01Z') then
+    elsif new_id::text !~ '^.{14}7.{4}[89ab]' or new_id < {schema}.first_id('2020-01-01Z')
+        or new_id >= {schema}.first_id('2100-01-01Z') then
         raise exception 'relet: id must be a UUIDv7 whose time lies between 2020 and 2100' using errcode = '22023';
     elsif array_position(enqueue.after, null) is not null then
         raise exception 'relet: after has a null in it' using errcode = '22023';
@@ -674,7 +709,8 @@ begin
         where f.id = any(array(select j.chain from {schema}.all_jobs j where j.id = any(enqueue.after)))
         order by f.id for key share;
         perform 1 from {schema}.finished f
-        where f.chain = any(array(select j.chain from {schema}.all_jobs j where j.id = any(enqueue.after))) and f."position" > 0
+        where f.chain = any(array(select j.chain from {schema}.all_jobs j where j.id = any(enqueue.after)))
+          and f."position" > 0
         order by f.id for key share;
     end if;
     select array_agg(c.chain order by c.place), coalesce(sum(c.named), 0) into chains, waits
@@ -699,8 +735,9 @@ begin
     wait := case when waits > 0 then 'jobs' when ahead then 'time' when enqueue.target is not null then 'target' end;
     insert into {schema}.jobs (id, state, wait, queue, task, priority, rank, target, key, payload, run_at, max_attempts,
                                unique_key, windowed, chain, waits, blockers, created_at)
-    values (new_id, (case when wait is null then 'queued' else 'pending' end)::{schema}.job_state, wait, enqueue.queue, enqueue.task, enqueue.priority,
-            -enqueue.priority, enqueue.target, coalesce(enqueue.key, (select '' from {schema}.queues q where q.queue = enqueue.queue and q.by_key)),
+    values (new_id, (case when wait is null then 'queued' else 'pending' end)::{schema}.job_state, wait, enqueue.queue,
+            enqueue.task, enqueue.priority, -enqueue.priority, enqueue.target,
+            coalesce(enqueue.key, (select '' from {schema}.queues q where q.queue = enqueue.queue and q.by_key)),
             enqueue.payload, due, enqueue.max_attempts, enqueue.unique_key,
             enqueue.unique_for is not null, new_id, waits, waits, statement_timestamp())
     on conflict do nothing;
@@ -712,12 +749,15 @@ begin
         delete from {schema}.keys k where k.job = new_id and k.until is null;
         return new_id;
     end if;
-    insert into {schema}.edges (job, blocker, "position") select new_id, c.chain, c.place - 1 from unnest(chains) with ordinality c(chain, place);
+    insert into {schema}.edges (job, blocker, "position")
+    select new_id, c.chain, c.place - 1 from unnest(chains) with ordinality c(chain, place);
     if wait in ('target', 'jobs') then
         insert into {schema}.nudges (kind, key)
-        values (case wait when 'target' then 'target' else 'after' end, case wait when 'target' then enqueue.target else new_id::text end);
+        values (case wait when 'target' then 'target' else 'after' end,
+            case wait when 'target' then enqueue.target else new_id::text end);
     end if;
     perform pg_notify({jobs_channel}, '') from {schema}.arming where armed_until > statement_timestamp();
     return new_id;
 end $$;
-revoke all on function {schema}.enqueue, {schema}.make_partitions, {schema}.drop_partition from public;  -- those that act as their owner
+-- These functions run with the rights of their owner.
+revoke all on function {schema}.enqueue, {schema}.make_partitions, {schema}.drop_partition from public;

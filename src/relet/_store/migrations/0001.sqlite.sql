@@ -1,4 +1,5 @@
--- The first schema. `jobs` holds what is not over, and stays small; `finished` holds the rest. Times are seconds since 1970.
+-- The first schema. `jobs` holds what is not over, and stays small; `finished` holds the rest. Times are seconds
+-- since 1970.
 -- oldest: 1
 
 create table {schema}.jobs (
@@ -54,14 +55,16 @@ create table {schema}.jobs (
     constraint request_is_for_running check (request is null or state = 'running'),
     constraint holder_has_target check (target is not null or not holds),
     constraint target_is_held check (target is null or holds or state not in ('queued', 'running')),
-    constraint attempts_in_bounds check (attempt between 0 and max_attempts and (state <> 'queued' or attempt < max_attempts)),
+    constraint attempts_in_bounds check (
+        attempt between 0 and max_attempts and (state <> 'queued' or attempt < max_attempts)),
     constraint stopped_has_moment check ((state in ('paused', 'failed')) = (stopped_at is not null))
 );
 
 create index {schema}.jobs_claim on {schema}.jobs (queue, suspect, rank, seq) where state = 'queued';
 create index {schema}.jobs_tasks on {schema}.jobs (queue, task, suspect, rank, seq) where state = 'queued';
 create index {schema}.jobs_suspect on {schema}.jobs (queue, suspect) where state = 'queued' and suspect > 0;
-create index {schema}.jobs_share on {schema}.jobs (queue, suspect, key, rank, seq) where state = 'queued' and key is not null;
+create index {schema}.jobs_share on {schema}.jobs (queue, suspect, key, rank, seq)
+    where state = 'queued' and key is not null;
 create index {schema}.jobs_due on {schema}.jobs (run_at, seq) where wait = 'time';
 create index {schema}.jobs_line on {schema}.jobs (target, seq) where wait = 'target';
 create index {schema}.jobs_leased on {schema}.jobs (expires_at) where expires_at is not null;
@@ -98,7 +101,8 @@ create table {schema}.finished (
     finished_at   real not null
 );
 create index {schema}.finished_chain on {schema}.finished (chain) where position > 0;
-create index {schema}.finished_age on {schema}.finished (finished_at);  -- what partitions are for elsewhere: pruning by age
+-- For pruning by age, which partitions do on PostgreSQL.
+create index {schema}.finished_age on {schema}.finished (finished_at);
 
 -- Unique keys. `until` null: while the job lives; else until that moment, whatever becomes of the job.
 create table {schema}.keys (
@@ -156,8 +160,8 @@ create table {schema}.signals (
     primary key (job, name)
 );
 
--- Notes that something waiting may be free now. Only promote takes them away. `beyond`: of many that a note concerns those
--- up to here are done.
+-- Notes that something waiting may be free now. Only promote takes them away. `beyond`: of many that a note concerns
+-- those up to here are done.
 create table {schema}.nudges (
     id      integer primary key autoincrement,
     kind    text not null check (kind in ('target', 'after', 'chain', 'signal')),
@@ -233,8 +237,8 @@ create table {schema}.workers (
     seen_at     real not null
 );
 
--- What happened, counted: in steps of 60, 600, 3600 and 21600 seconds, the older the coarser; step 0 is all that ever happened.
--- What is of all queues together stands beside it: queue *, and the steps are below 0.
+-- What happened, counted: in steps of 60, 600, 3600 and 21600 seconds, the older the coarser; step 0 is all that ever
+-- happened. What is of all queues together stands beside it: queue *, and the steps are below 0.
 create table {schema}.stats (
     step    integer not null,
     at      real not null,
@@ -295,7 +299,8 @@ create table {schema}.pulse (
 );
 insert into {schema}.pulse (single) values (1);
 
--- One row: the worker that may empty itself for a job that must run alone, and until when it may hold up its free slots.
+-- One row: the worker that may empty itself for a job that must run alone, and until when it may hold up its free
+-- slots.
 create table {schema}.quarantine (
     single  integer primary key check (single = 1),
     worker  text,
@@ -314,11 +319,13 @@ insert into {schema}.sequence values (1, 0);
 create view {schema}.live_jobs as
     select id, state, wait, queue, task, priority, target, key, holds, payload, null as result, error, attempt,
            max_attempts, losses, version, worker, token, expires_at, request, chain, position, 0 as continued,
-           unique_key, waits, awaits, policy, progress, context, renewed_at, created_at, run_at, started_at, stopped_at as finished_at
+           unique_key, waits, awaits, policy, progress, context, renewed_at, created_at, run_at, started_at,
+           stopped_at as finished_at
     from {schema}.jobs;
 create view {schema}.over_jobs as
     select id, state, null as wait, queue, task, priority, target, key, 0 as holds, payload, result, error, attempt,
-           max_attempts, losses, version, worker, token, null as expires_at, null as request, chain, position, continued,
-           unique_key, 0 as waits, null as awaits, null as policy, null as progress, context, renewed_at, created_at, run_at, started_at, finished_at
+           max_attempts, losses, version, worker, token, null as expires_at, null as request, chain, position,
+           continued, unique_key, 0 as waits, null as awaits, null as policy, null as progress, context, renewed_at,
+           created_at, run_at, started_at, finished_at
     from {schema}.finished;
 create view {schema}.all_jobs as select * from {schema}.live_jobs union all select * from {schema}.over_jobs;

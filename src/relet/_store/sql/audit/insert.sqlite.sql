@@ -1,3 +1,3 @@
--- Who did what. Once, however often it is tried.
+-- Record who did what. A repeated try inserts no second row.
 insert into {schema}.audit (id, at, who, what, subject, detail) values (:id, {now}, :who, :what, :subject, :detail)
 on conflict (id) do nothing;

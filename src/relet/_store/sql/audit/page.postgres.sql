@@ -1,4 +1,4 @@
--- A page of what was done, the latest first.
+-- A page of audit entries, the latest first.
 select id::text, extract(epoch from at)::float8, who, what, subject, detail::text
 from {schema}.audit
 where :before::text is null or seq < (select seq from {schema}.audit where id = :before::text::uuid)

@@ -1,4 +1,4 @@
--- A page of what was done, the latest first.
+-- A page of audit entries, the latest first.
 select id, at, who, what, subject, detail
 from {schema}.audit
 where :before is null or seq < (select seq from {schema}.audit where id = :before)

@@ -1,7 +1,7 @@
--- Queued -> running. The lease is written by the claiming statement; what is locked is passed over.
--- Each queue is walked in (rank, seq) order over the ranges that the cursor allows, no further than needed: those from the
--- number `first` to `last` in the arrays. (Rows are found by their ctid: one that changes between the walk and the update is
--- passed over, and found by the next claim.)
+-- Queued -> running. The claiming statement writes the lease and skips locked rows. Reads each queue in (rank, seq)
+-- order, no further than needed, over the ranges that the cursor allows: those numbered `first` to `last` in the
+-- arrays. (Rows are found by ctid: one that changes between the read and the update is skipped, and found by the next
+-- claim.)
 with {room},
 candidates as materialized (
     select c.tid

@@ -1,6 +1,6 @@
--- Queued -> running. The lease is written by the claiming statement.
--- Each queue is walked in (rank, seq) order, no further than needed (json_each over a correlated list: SQLite's lateral).
--- Unless the limits are dealt with, only queues that come before the first with a limit are served.
+-- Queued -> running. The claiming statement writes the lease. Reads each queue in (rank, seq) order, no further than
+-- needed (json_each over a correlated list is SQLite's lateral join). Unless the limits are locked, stops before the
+-- first queue that has a limit.
 update {schema}.jobs
 set {leased}
 where rowid in (
@@ -8,7 +8,8 @@ where rowid in (
     from json_each(:queues) s, json_each((
         select json_group_array(number) from (
             select rowid as number from {schema}.jobs
-            where state = 'queued' and queue = s.value and suspect = :suspect and task in (select value from json_each(:tasks))
+            where state = 'queued' and queue = s.value and suspect = :suspect
+              and task in (select value from json_each(:tasks))
             order by rank, seq
             limit :want
         )

@@ -1,13 +1,15 @@
--- As `claim`, for queues that hold jobs of tasks which the worker does not know, perhaps a million of them: each
--- task is walked by itself, so that no others are passed over.
+-- Like `claim`, for queues with jobs of tasks that the worker does not know, perhaps a million of them: each task is
+-- read separately, so that no other jobs are read.
 with {room},
 candidates as materialized (
     select c.tid
     from room r cross join lateral (
         select j.tid
-        from generate_series(r.first, r.last) as g(n) cross join unnest(:tasks::text[]) as known(task) cross join lateral (
+        from generate_series(r.first, r.last) as g(n) cross join unnest(:tasks::text[]) as known(task)
+        cross join lateral (
             select ctid as tid, rank, seq from {schema}.jobs
-            where state = 'queued' and queue collate "C" = r.queue and task collate "C" = known.task and suspect = :suspect::smallint
+            where state = 'queued' and queue collate "C" = r.queue and task collate "C" = known.task
+              and suspect = :suspect::smallint
               and (rank, seq) > ((:low_ranks::integer[])[g.n], (:low_seqs::bigint[])[g.n])
               and (rank, seq) < ((:high_ranks::integer[])[g.n], (:high_seqs::bigint[])[g.n])
             order by rank, seq

@@ -1,5 +1,5 @@
--- As `claim`, for queues that hold jobs of tasks which the worker does not know, perhaps a million of them: each
--- task is walked by itself, so that no others are passed over.
+-- Like `claim`, for queues with jobs of tasks that the worker does not know, perhaps a million of them: each task is
+-- read separately, so that no other jobs are read.
 update {schema}.jobs
 set {leased}
 where rowid in (

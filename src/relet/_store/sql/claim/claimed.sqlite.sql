@@ -1,4 +1,4 @@
--- What a claim with this token took, if its answer was lost.
+-- The jobs that a claim with this token took, if its reply was lost.
 select {claimed}
 from {schema}.jobs
 where expires_at is not null and token = :token;

@@ -1,5 +1,5 @@
--- The right to empty a worker, unless another has it, or half of the workers run jobs alone already.
--- It is not believed for longer than it can last.
+-- Take the right to empty a worker, unless another worker has it, or half of the workers run jobs alone already. An
+-- expiry further ahead than the right can last is ignored.
 update {schema}.quarantine q
 set worker = :worker::text, until = {now} + make_interval(secs => :seconds::float8)
 where (q.worker is null or q.worker = :worker::text or q.until <= {now}

@@ -1,5 +1,5 @@
--- The right to empty a worker, unless another has it, or half of the workers run jobs alone already.
--- It is not believed for longer than it can last.
+-- Take the right to empty a worker, unless another worker has it, or half of the workers run jobs alone already. An
+-- expiry further ahead than the right can last is ignored.
 update {schema}.quarantine
 set worker = :worker, until = {now} + :seconds
 where (worker is null or worker = :worker or until <= {now} or until > {now} + :seconds)

@@ -1,2 +1,2 @@
--- The right to empty a worker is free again.
+-- Give up the right to empty a worker.
 update {schema}.quarantine set worker = null where worker = :worker;

@@ -1,4 +1,4 @@
--- What waits besides healthy jobs of these queues: suspects (1), jobs to be run alone (2); and which queues have limits.
+-- Whether suspects (1) or quarantined jobs (2) are queued in these queues, and which queues have limits.
 with closed as materialized (select q.queue, q.paused, q.limited from {schema}.queues q where q.paused or q.limited),
 suspects as materialized (
     select j.suspect
@@ -7,4 +7,5 @@ suspects as materialized (
       and not exists (select from closed q where q.paused and q.queue = j.queue)
     group by j.suspect
 )
-select coalesce((select sum(suspect) from suspects), 0)::integer, (select json_agg(queue)::text from closed where limited)
+select coalesce((select sum(suspect) from suspects), 0)::integer,
+       (select json_agg(queue)::text from closed where limited)

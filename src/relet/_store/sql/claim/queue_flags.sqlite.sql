@@ -1,8 +1,9 @@
--- What waits besides healthy jobs of these queues: suspects (1), jobs to be run alone (2); and which queues have limits.
+-- Whether suspects (1) or quarantined jobs (2) are queued in these queues, and which queues have limits.
 select (select coalesce(sum(suspect), 0) from (
             select j.suspect
             from json_each(:queues) s cross join {schema}.jobs j
-            where j.state = 'queued' and j.suspect > 0 and j.queue = s.value and j.task in (select value from json_each(:tasks))
+            where j.state = 'queued' and j.suspect > 0 and j.queue = s.value
+              and j.task in (select value from json_each(:tasks))
               and not exists (select 1 from {schema}.queues q where q.queue = j.queue and q.paused)
             group by j.suspect)),
        (select nullif(json_group_array(queue), '[]') from {schema}.queues where limited);

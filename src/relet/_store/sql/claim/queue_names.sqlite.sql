@@ -1,4 +1,4 @@
--- Queues in which something is queued. From one name to the next: one look at the index for each.
+-- Queues that have queued jobs. Goes from one name to the next, with one index lookup for each.
 with recursive names(queue) as (
     select min(queue) from {schema}.jobs where state = 'queued'
     union all

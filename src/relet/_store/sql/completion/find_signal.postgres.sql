@@ -1,2 +1,2 @@
--- What a job was told under a name.
+-- The value of a signal that was sent to a job.
 select value::text from {schema}.signals where job = :job::text::uuid and name = :name::text

@@ -1,2 +1,2 @@
--- What a job was told under a name.
+-- The value of a signal that was sent to a job.
 select value from {schema}.signals where job = :job and name = :name;

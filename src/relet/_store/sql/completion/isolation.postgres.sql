@@ -1,2 +1,2 @@
--- The level of this transaction.
+-- The isolation level of this transaction.
 select current_setting('transaction_isolation')

@@ -1,2 +1,2 @@
--- There is one writer, so that no row changes under a transaction that has the write lock.
+-- There is one writer: no row changes under a transaction that has the write lock.
 select 'read committed';

@@ -1,5 +1,5 @@
--- Note a step, guarded by the lease: the job is locked, so that it cannot be lost before this is committed. Whoever
--- takes a lease away locks `for update`, and waits; a renewal does not: steps that follow upon each other do not keep it out.
+-- Store a step, guarded by the lease. Locks the job, so that the lease cannot be lost before the commit. A reaper locks
+-- `for update`, and waits; a renewal does not, so that many steps in a row do not keep it out.
 with mine as materialized (
     select id from {schema}.jobs
     where id = :id::text::uuid and token = :token::text::uuid and state = 'running'
@@ -7,8 +7,9 @@ with mine as materialized (
 ),
 kept as (
     insert into {schema}.steps (job, kind, name, result, until, done_at)
-    select id, :kind::text, :name::text, :result::text::json, {now} + make_interval(secs => :seconds::float8), {now} from mine
-    on conflict (job, kind, name) do update set done_at = steps.done_at  -- it was kept, and the answer was lost
+    select id, :kind::text, :name::text, :result::text::json, {now} + make_interval(secs => :seconds::float8), {now}
+    from mine
+    on conflict (job, kind, name) do update set done_at = steps.done_at  -- it was stored, and the reply was lost
     returning result, until
 )
 select result::text, extract(epoch from until - {now})::float8 from kept

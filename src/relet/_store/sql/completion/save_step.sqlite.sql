@@ -1,4 +1,4 @@
--- Note a step, guarded by the lease.
+-- Store a step, guarded by the lease.
 insert into {schema}.steps (job, kind, name, result, until, done_at)
 select id, :kind, :name, :result, {now} + :seconds, {now} from {schema}.jobs
 where id = :id and token = :token and state = 'running'

@@ -1,2 +1,2 @@
--- What attempts of a job have kept, and how long what they wait for is ahead.
+-- The steps that attempts of a job have stored, and how many seconds of each wait are left.
 select kind, name, result, until - {now} from {schema}.steps where job = :job;

@@ -1,4 +1,4 @@
--- Every job of the chains named.
+-- All jobs of the chains.
 select id::text from {schema}.all_jobs
 where id = any(array(select json_array_elements_text(:chains::text::json)::uuid))
    or (chain = any(array(select json_array_elements_text(:chains::text::json)::uuid)) and "position" > 0)

@@ -1,4 +1,4 @@
--- Jobs, locked by an earlier statement, and all that belongs to them.
+-- Delete jobs, locked by an earlier statement, and everything that belongs to them.
 with given as materialized (
     select json_array_elements_text(:ids::text::json)::uuid as id
 ),

@@ -1,4 +1,4 @@
--- Jobs and all that belongs to them.
+-- Delete jobs and everything that belongs to them.
 insert into {schema}.nudges (kind, key)
 select 'target', target from {schema}.jobs where id in (select value from json_each(:ids))
   and (holds or state = 'paused' and wait is not null)

@@ -1,4 +1,4 @@
--- Tell a job something, and have it looked at. What it was told before under this name stays.
+-- Store a signal for a job, and nudge the promoter. A value sent before under this name stays.
 with told as (
     insert into {schema}.signals (job, name, value, sent_at)
     values (:job::text::uuid, :name::text, :value::text::json, {now})

@@ -1,4 +1,4 @@
--- Tell a job something, and have it looked at. What it was told before under this name stays.
+-- Store a signal for a job, and nudge the promoter. A value sent before under this name stays.
 insert into {schema}.nudges (kind, key)
 select 'signal', :job where not exists (select 1 from {schema}.signals where job = :job and name = :name);
 

@@ -1,3 +1,3 @@
--- Who has these keys, and whether only a window is left of that, which is over.
+-- The jobs that hold these keys, and whether a key is kept only by a window that has ended.
 select key, job::text, (until <= {now}) is true from {schema}.keys
 where key = any(array(select json_array_elements_text(:keys::text::json)))

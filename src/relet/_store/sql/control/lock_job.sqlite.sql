@@ -1,4 +1,4 @@
--- A job, before a person's verb decides about it. No row: it is over, or never was.
+-- Read a job, before an operator's action is decided. No row: it is over, or does not exist.
 select j.id, j.state, j.wait, j.attempt, j.losses, j.target, j.holds, j.waits, j.run_at > {now}, j.unique_key,
        j.windowed, j.chain, j.task
 from {schema}.jobs j

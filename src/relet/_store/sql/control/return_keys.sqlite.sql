@@ -1,5 +1,5 @@
--- A job that was to follow one that runs, under its key, will not come to run: the key is the other's again. Not if
--- that one had it for a window only: whoever follows it has come by the key by himself, when the window was over.
+-- A job that took over the key of a running job will not run: the key goes back to the running job. Not if that job had
+-- it only for a window: the follower took the key after the window had ended, so it is not given back.
 update {schema}.keys as keys
 set job = h.id
 from {schema}.jobs n

@@ -1,2 +1,2 @@
--- The transaction was waited for already.
+-- Nothing to set: the transaction has waited for the write lock already.
 select :seconds;

@@ -1,4 +1,4 @@
--- Ask the owner of a running job to end it. A cancel is not undone by a pause.
+-- Ask the worker that runs a job to end it. A pause does not undo a cancel.
 update {schema}.jobs
 set request = case when request = 'cancel' then request else :request end
 where id = :id and state = 'running';

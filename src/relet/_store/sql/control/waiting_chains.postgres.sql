@@ -1,5 +1,5 @@
--- Who waits for the chains named, who waits for the chains of those, and so on: each job with its chain and with
--- the chain that it waits for. (Nothing here for the planner to join otherwise: one look at an index for each.)
+-- The jobs that wait for these chains, the jobs that wait for the chains of those, and so on: each job with its chain
+-- and the chain that it waits for. (Written so that the planner cannot choose another join: one index lookup for each.)
 with recursive waiting(job, chain, blocker) as (
     select null::uuid, json_array_elements_text(:chains::text::json)::uuid, null::uuid
     union

@@ -1,5 +1,5 @@
--- Who waits for the chains named, who waits for the chains of those, and so on: each job with its chain and with
--- the chain that it waits for.
+-- The jobs that wait for these chains, the jobs that wait for the chains of those, and so on: each job with its chain
+-- and the chain that it waits for.
 with recursive waiting(job, chain, blocker) as (
     select null, value, null from json_each(:chains)
     union

@@ -1,4 +1,4 @@
--- How many connections there are, how many there may be for us, and what is set for role and database.
+-- How many connections there are, and how many there may be: on the server, in this database, and for this role.
 select (select sum(s.numbackends)::integer from pg_stat_database s),
        current_setting('max_connections')::integer,
        current_setting('superuser_reserved_connections')::integer

@@ -1,4 +1,4 @@
--- Each index: its table, its size and entries when vacuum last looked, and how wide an entry is.
+-- Each index: its table, its size and entries as of the last vacuum, and the width of an entry.
 select c.relname::text, t.relname::text, c.relpages::bigint * current_setting('block_size')::bigint,
        c.reltuples::float8,
        (select sum(p.avg_width)::float8 from pg_attribute a

@@ -1,2 +1,2 @@
--- What is broken in the file; 'ok' if nothing is.
+-- Damage in the file; 'ok' if there is none.
 pragma quick_check(5);

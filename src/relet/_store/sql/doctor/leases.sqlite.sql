@@ -1,4 +1,4 @@
--- Leases that ran out so many seconds ago and more, counted up to a bound; and for how long the first.
+-- Leases that expired at least so many seconds ago, counted up to a limit; and how long ago the first expired.
 select count(*), max({now} - expired.expires_at)
 from (select expires_at from {schema}.jobs where expires_at <= {now} - :seconds
       order by expires_at limit :most) expired;

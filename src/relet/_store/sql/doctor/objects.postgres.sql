@@ -1,4 +1,4 @@
--- What the schema holds: kind, name, whether an index can be used, and the table that it belongs to.
+-- The objects in the schema: kind, name, whether an index can be used, and the table that it belongs to.
 select case when c.relkind in ('r', 'p') then 'table' when c.relkind in ('i', 'I') then 'index'
             when c.relkind = 'v' then 'view' else 'sequence' end,
        c.relname::text, coalesce(i.indisvalid and i.indisready, true), t.relname::text

@@ -1,2 +1,2 @@
--- What the file holds: names and definitions.
+-- The objects in the file: names and definitions.
 select type, name, sql, tbl_name from sqlite_master;

@@ -1,5 +1,4 @@
--- The days of `finished`: name, how many days ahead, and whether it is being detached (null: it is not
--- attached).
+-- The days of `finished`: name, how many days ahead, and whether the partition is being detached (null: not attached).
 select c.relname::text,
        to_date(right(c.relname, 8), 'YYYYMMDD') - (statement_timestamp() at time zone 'UTC')::date, i.inhdetachpending
 from pg_class c

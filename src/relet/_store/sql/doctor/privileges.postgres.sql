@@ -1,5 +1,5 @@
--- Each thing that programs use: its kind, its name, whose it is, whether we may act as that role, and
--- what we may not do with it.
+-- The objects that programs use: kind, name, owner, whether this role may act as the owner, and the privileges that it
+-- lacks.
 select 'table', c.relname::text, pg_get_userbyid(c.relowner)::text, pg_has_role(c.relowner, 'usage'),
        array_to_json(array(select p from unnest(array['select', 'insert', 'update', 'delete']) p
                            where not has_table_privilege(c.oid, p)))::text

@@ -1,5 +1,5 @@
--- The tasks of the jobs that are first in a queue: how many of each, and for how many seconds they have
--- been due. What nobody claims comes to stand in front.
+-- The tasks of the first jobs in a queue: how many jobs of each, and for how many seconds they have been due. Jobs that
+-- no worker claims end up first.
 select first.task, count(*)::integer, max(extract(epoch from {now} - first.run_at))::float8
 from (select task, run_at from {schema}.jobs where state = 'queued' and queue = :queue::text
       order by suspect, rank, seq limit :most::integer) first

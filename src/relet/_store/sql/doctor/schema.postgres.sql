@@ -1,2 +1,2 @@
--- Whether a schema of ours was ever begun here.
+-- Whether a schema of Relet was ever created here.
 select to_regclass('{schema}.migrations') is not null

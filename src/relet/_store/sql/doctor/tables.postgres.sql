@@ -1,6 +1,6 @@
--- Each table: rows that live and that are dead, seconds since it was vacuumed, by whomever and by
--- autovacuum; its size when that was last looked at, how wide a row is, and its storage parameters.
--- No lock on a table is taken: the sizes are those that vacuum wrote down. Counts are lost when a server crashes.
+-- Each table: live and dead rows, seconds since the last vacuum of any kind and since the last autovacuum; its size as
+-- of the last vacuum, the width of a row, and its storage parameters. Takes no lock on a table: the sizes are those
+-- that vacuum recorded. Counts are lost when a server crashes.
 select c.relname::text, c.relispartition,
        case when s.n_live_tup + s.n_dead_tup > 0 then s.n_live_tup else greatest(c.reltuples, 0)::bigint end,
        coalesce(s.n_dead_tup, 0),

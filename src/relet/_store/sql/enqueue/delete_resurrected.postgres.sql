@@ -1,4 +1,4 @@
--- An id given twice, whose first job finished between our look and our insert, must not live again.
+-- An id was enqueued twice, and its first job finished between our read and our insert: delete the new row.
 with revived as materialized (
     select f.id from {schema}.finished f
     where f.id = any(array(select json_array_elements_text(:ids::text::json)::uuid))

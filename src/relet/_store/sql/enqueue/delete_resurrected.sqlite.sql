@@ -1,2 +1,2 @@
--- Nothing can have come between our look and our insert here.
+-- Nothing to do: no other transaction can write between our read and our insert.
 select :ids where false;

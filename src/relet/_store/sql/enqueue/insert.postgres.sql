@@ -1,24 +1,31 @@
--- Insert new rows, and nudges for those that wait for a target. Touches nothing that another transaction may hold. Notifies workers
--- if one of them sleeps. (offset 0: the batch is read once, not for each use of a column.)
+-- Insert new rows, and nudges for those that wait for a target. Touches no row that another transaction may have
+-- locked. Notifies workers if one of them sleeps. (offset 0: the batch is read once, not for each use of a column.)
 with clock as materialized (select {now} as moment),
 placed as materialized (
-    select g.*, case when waits > 0 then 'jobs' when due > moment then 'time' when target is not null then 'target' end as wait
+    select g.*,
+           case when waits > 0 then 'jobs'
+                when due > moment then 'time'
+                when target is not null then 'target' end as wait
     from (
-        select b.*, c.moment, coalesce(to_timestamp(b.run_at), c.moment + make_interval(secs => coalesce(b.delay, 0))) as due
+        select b.*, c.moment,
+               coalesce(to_timestamp(b.run_at), c.moment + make_interval(secs => coalesce(b.delay, 0))) as due
         from clock c cross join json_to_recordset(:batch::text::json) as b(
-            id uuid, task text, queue text, priority smallint, payload text, run_at float8, delay float8, target text, key text,
-            max_attempts integer, policy text, lease float8, unique_key text, windowed boolean,
+            id uuid, task text, queue text, priority smallint, payload text, run_at float8, delay float8, target text,
+            key text, max_attempts integer, policy text, lease float8, unique_key text, windowed boolean,
             chain uuid, "position" integer, waits integer, watched boolean, context text)
         offset 0
     ) g
 ),
 added as (
     insert into {schema}.jobs (id, state, wait, queue, task, priority, rank, target, key, payload, run_at, max_attempts,
-                               policy, lease, unique_key, windowed, chain, "position", waits, blockers, watched, context, created_at)
-    select id, (case when wait is null then 'queued' else 'pending' end)::{schema}.job_state, wait, queue, task, priority, -priority, target,
-           case when key is null and queue = any(array(select q.queue from {schema}.queues q where q.by_key)) then '' else key end,
-           payload::json, due, max_attempts, policy::json, lease, unique_key, windowed, chain, "position", waits, waits, watched,
-           context, moment
+                               policy, lease, unique_key, windowed, chain, "position", waits, blockers, watched,
+                               context, created_at)
+    select id, (case when wait is null then 'queued' else 'pending' end)::{schema}.job_state, wait, queue, task,
+           priority, -priority, target,
+           case when key is null and queue = any(array(select q.queue from {schema}.queues q where q.by_key))
+                then '' else key end,
+           payload::json, due, max_attempts, policy::json, lease, unique_key, windowed, chain, "position", waits, waits,
+           watched, context, moment
     from placed
     on conflict (id) do nothing
     returning id, state, wait, target, created_at, run_at

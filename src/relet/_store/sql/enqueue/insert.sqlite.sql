@@ -1,12 +1,13 @@
--- Insert new rows, and nudges for those that wait for a target. (Materialised: json_each would write out the value again for
--- each column. After the word insert: by that word Python knows to open a caller's transaction.)
+-- Insert new rows, and nudges for those that wait for a target. (Materialised: json_each would write out the value
+-- again for each column. After the word insert: by that word Python knows to open a caller's transaction.)
 insert into {schema}.jobs (id, seq, state, wait, queue, task, priority, rank, target, key, payload, run_at,
-                  max_attempts, policy, lease, unique_key, windowed, chain, position, waits, blockers, watched, context, created_at)
+                  max_attempts, policy, lease, unique_key, windowed, chain, position, waits, blockers, watched, context,
+                  created_at)
 with given as materialized (select key, value from json_each(:batch))
 select json_extract(value, '$.id'), (select last from {schema}.sequence) + key + 1,
        case when wait is null then 'queued' else 'pending' end, wait,
-       json_extract(value, '$.queue'), json_extract(value, '$.task'), json_extract(value, '$.priority'), -json_extract(value, '$.priority'),
-       json_extract(value, '$.target'),
+       json_extract(value, '$.queue'), json_extract(value, '$.task'), json_extract(value, '$.priority'),
+       -json_extract(value, '$.priority'), json_extract(value, '$.target'),
        case when json_extract(value, '$.queue') in (select queue from {schema}.queues where by_key)
             then coalesce(json_extract(value, '$.key'), '') else json_extract(value, '$.key') end,
        json_extract(value, '$.payload'), due,
@@ -38,6 +39,7 @@ order by seq;
 -- The rows just added are those beyond the sequence's last; only then does it move past them.
 select j.id, j.state, j.wait, j.created_at, j.run_at, 1
 from {schema}.jobs j
-where j.id in (select json_extract(value, '$.id') from json_each(:batch)) and j.seq > (select last from {schema}.sequence);
+where j.id in (select json_extract(value, '$.id') from json_each(:batch))
+  and j.seq > (select last from {schema}.sequence);
 
 update {schema}.sequence set last = last + json_array_length(:batch);

@@ -1,4 +1,4 @@
--- What each new job waits for.
+-- Insert the chains that each new job waits for.
 insert into {schema}.edges (job, blocker, position)
 select json_extract(value, '$.job'), json_extract(value, '$.blocker'), json_extract(value, '$.position')
 from json_each(:batch)

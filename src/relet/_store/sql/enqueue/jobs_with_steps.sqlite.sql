@@ -1,2 +1,2 @@
--- Those of the jobs named that have done steps.
+-- Those of the jobs that have stored steps.
 select distinct job from {schema}.steps where job in (select value from json_each(:ids));

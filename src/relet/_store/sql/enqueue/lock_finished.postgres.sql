@@ -1,5 +1,5 @@
--- Of the chains of the jobs named, what is over is not pruned before this transaction ends: whoever is to wait
--- for them will find how they ended.
+-- Lock the finished jobs of these chains, so that they are not pruned before this transaction ends: a job that is to
+-- wait for them will find how they ended.
 with named as materialized (
     select chain from {schema}.all_jobs where id = any(array(select json_array_elements_text(:ids::text::json)::uuid))
 ),

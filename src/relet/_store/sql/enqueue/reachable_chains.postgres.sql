@@ -1,5 +1,5 @@
--- From the chains named to what their live jobs wait for, from there to what those wait for, and so on: which of
--- the chains sought that leads to. (Nothing here for the planner to join otherwise: one look at an index for each.)
+-- Follow dependencies from these chains to the chains that their live jobs wait for, and so on. Returns those of the
+-- sought chains that are reached. (Written so that the planner cannot choose another join: one index lookup for each.)
 with recursive reached(chain) as (
     select json_array_elements_text(:chains::text::json)::uuid
     union

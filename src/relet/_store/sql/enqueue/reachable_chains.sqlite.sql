@@ -1,5 +1,5 @@
--- From the chains named to what their live jobs wait for, from there to what those wait for, and so on: which of
--- the chains sought that leads to.
+-- Follow dependencies from these chains to the chains that their live jobs wait for, and so on. Returns those of the
+-- sought chains that are reached.
 with recursive reached(chain) as (
     select value from json_each(:chains)
     union

@@ -1,8 +1,10 @@
--- Jobs that wait, locked by an earlier statement, take what is said now; their time, too, where it is said. One whose
--- time is ahead then no longer stands in line, and a paused one that did lets those behind it go on.
+-- Update waiting jobs, locked by an earlier statement, from drafts: payload and context, and the time if the draft has
+-- one. A job whose time is ahead then leaves the line at its target, and a paused one that was in line no longer blocks
+-- those behind it.
 with said as materialized (
     select b.*, to_timestamp(b.run_at) as moment, {now} + make_interval(secs => coalesce(b.delay, 0)) as later
-    from json_to_recordset(:batch::text::json) as b(id uuid, payload text, context text, run_at float8, delay float8, timed boolean)
+    from json_to_recordset(:batch::text::json) as b(
+        id uuid, payload text, context text, run_at float8, delay float8, timed boolean)
 ),
 given as materialized (
     select s.*, coalesce(s.moment, s.later) as due, s.timed and coalesce(s.moment, s.later) > {now} as ahead from said s

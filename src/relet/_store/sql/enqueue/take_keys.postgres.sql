@@ -1,5 +1,5 @@
--- For each key, in their order, who has it now: the job given, unless another has it. The order is that of
--- whoever sends more than one statement can carry: by code points, whatever the collation of the database.
+-- Take keys, in their order. Returns the job that has each key now: the new job, unless another one holds it. The order
+-- is by code points, whatever the collation of the database: a caller that sends several statements sorts the same way.
 select g.key, {schema}.take_key(g.key, g.job, g.heir_of, g."window", {given})::text
 from (
     select b.* from json_to_recordset(:batch::text::json) as b(key text, job uuid, heir_of uuid, "window" float8)

@@ -1,4 +1,5 @@
--- Keys of jobs that run go to those that follow them. Whoever settles those passes over a key that is locked here.
+-- Transfer the keys of running jobs to the jobs that follow them. A settle of such a job skips a key that is locked
+-- here.
 with mine as materialized (
     select k.key, g.job
     from json_to_recordset(:batch::text::json) as g(key text, holder uuid, job uuid)

@@ -1,7 +1,8 @@
--- Those that ended badly, and the one that runs, or that the job finished with.
+-- The attempts that ended without success, and the one that runs, or that finished the job.
 select attempt, version, worker, started_at, ended_at, outcome, error, renewed_at, expires_at
 from {schema}.attempts where job = :id
 union all
-select attempt, version, worker, started_at, finished_at, state, case when state <> 'running' then error end, renewed_at, expires_at
+select attempt, version, worker, started_at, finished_at, state, case when state <> 'running' then error end,
+       renewed_at, expires_at
 from {schema}.all_jobs where id = :id and worker is not null
 order by 2;

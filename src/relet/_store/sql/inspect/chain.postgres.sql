@@ -1,4 +1,4 @@
--- All jobs of the chain that a job belongs to, or that goes by its id, though the job is gone.
+-- All jobs of the chain that a job belongs to, also if the job that gave the chain its id was pruned.
 with c as materialized (
     select coalesce((select chain from {schema}.all_jobs where id = :id::text::uuid), :id::text::uuid) as chain
 )

@@ -1,5 +1,5 @@
--- All jobs of the chain that a job belongs to, or that goes by its id, though the job is gone. (By id, and by chain:
--- two ways into each table.)
+-- All jobs of the chain that a job belongs to, also if the job that gave the chain its id was pruned. (By id and by
+-- chain: two lookups in each table.)
 with c as materialized (select coalesce((select chain from {schema}.all_jobs where id = :id), :id) as chain)
 select {job} from {schema}.live_jobs where id in (select chain from c)
 union all

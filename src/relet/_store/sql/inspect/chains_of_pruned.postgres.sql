@@ -1,4 +1,4 @@
--- Chains that go by these ids, though their first jobs are gone. (Id and chain, as find_chains.)
+-- Chains with these ids whose first jobs were pruned. (Id and chain, like `chains_of`.)
 select chain::text, chain::text from {schema}.jobs
 where chain = any(array(select json_array_elements_text(:ids::text::json)::uuid)) and "position" > 0
 union

@@ -1,2 +1,2 @@
--- What time it is for the store.
+-- The current time of the store.
 select {now};

@@ -1,4 +1,4 @@
--- How many jobs have failed, or are running, counted no further than asked.
+-- How many jobs have failed, or are running, counted no further than the limit.
 select count(*) from (
     select 1 from (
         select * from {schema}.jobs indexed by {schema}.jobs_failed where state = 'failed' and :state = 'failed'

@@ -1,5 +1,6 @@
--- Jobs that have failed, the latest so many, by task and the first line of the error.
-select task, line, count(*), extract(epoch from min(stopped_at))::float8, extract(epoch from max(stopped_at))::float8, max(id::text)
+-- The latest failed jobs, by task and the first line of the error.
+select task, line, count(*), extract(epoch from min(stopped_at))::float8, extract(epoch from max(stopped_at))::float8,
+       max(id::text)
 from (
     select task, left(split_part(coalesce(error, ''), chr(10), 1), 300) as line, stopped_at, id
     from {schema}.jobs where state = 'failed'

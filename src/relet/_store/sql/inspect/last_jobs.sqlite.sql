@@ -1,4 +1,4 @@
--- The last jobs of the chains named. (By id, and by chain: two ways into each table.)
+-- The last jobs of the chains. (By id and by chain: two lookups in each table.)
 select {job} from {schema}.live_jobs where id in (select value from json_each(:chains)) and not continued
 union all
 select {job} from {schema}.live_jobs

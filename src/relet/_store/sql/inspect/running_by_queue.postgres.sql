@@ -1,3 +1,3 @@
--- How many jobs of each queue run now, expired leases included. (A range, not `is not null`, of which the
--- planner would expect all rows where it has no statistics.)
+-- How many jobs of each queue run now, including those with expired leases. (A range, not `is not null`: without
+-- statistics, the planner would expect all rows of that.)
 select queue, count(*) from {schema}.jobs where expires_at between '-infinity' and 'infinity' group by queue

@@ -1,2 +1,2 @@
--- How many jobs of each queue run now, expired leases included.
+-- How many jobs of each queue run now, including those with expired leases.
 select queue, count(*) from {schema}.jobs where expires_at is not null group by queue;

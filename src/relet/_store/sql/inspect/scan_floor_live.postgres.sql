@@ -1,4 +1,4 @@
--- The last of so many jobs that are not over, newest first; nothing if there are fewer.
+-- The last of the newest `scan` jobs that are not over; no row if there are fewer.
 select r.id::text
 from {schema}.reached_live(
     coalesce(:lowest::text, '00000000-0000-0000-0000-000000000000')::uuid,

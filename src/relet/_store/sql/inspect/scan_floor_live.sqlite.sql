@@ -1,4 +1,4 @@
--- The last of so many jobs that are not over, newest first; nothing if there are fewer.
+-- The last of the newest `scan` jobs that are not over; no row if there are fewer.
 select id from {schema}.jobs
 where id >= coalesce(:lowest, '') and id < coalesce(:before, 'g')
 order by id desc

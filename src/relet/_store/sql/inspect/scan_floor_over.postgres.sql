@@ -1,4 +1,4 @@
--- The last of so many jobs that are over, newest first; nothing if there are fewer.
+-- The last of the newest `scan` jobs that are over; no row if there are fewer.
 select r.id::text
 from {schema}.reached_over(
     coalesce(:lowest::text, '00000000-0000-0000-0000-000000000000')::uuid,

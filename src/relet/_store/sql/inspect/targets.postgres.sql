@@ -1,9 +1,10 @@
--- A page of targets that are held or waited for, by name: who holds each, and how many stand in line.
+-- A page of targets that a job holds or waits for, by name: the holder of each, and how many jobs are in line.
 with names as materialized (
     select target from (
         (select target from {schema}.jobs where holds and target > :after::text order by target limit :most::integer)
         union
-        (select distinct target from {schema}.jobs where wait = 'target' and target > :after::text order by target limit :most::integer)
+        (select distinct target from {schema}.jobs where wait = 'target' and target > :after::text
+         order by target limit :most::integer)
     ) n
     order by target limit :most::integer
 )

@@ -1,4 +1,4 @@
--- Take the lock on the table that renewals need, and say how many seconds it was waited for. Writes nothing.
+-- Take the lock on the table that renewals need, and return how many seconds that took. Writes nothing.
 with locked as (
     update {schema}.jobs set state = state where false
 )

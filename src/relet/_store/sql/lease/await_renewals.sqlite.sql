@@ -1,2 +1,2 @@
--- The transaction has the lock that renewals need.
+-- Nothing to do: the transaction has the lock that renewals need.
 select :waited;

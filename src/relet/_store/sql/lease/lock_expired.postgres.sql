@@ -1,4 +1,5 @@
--- Lock jobs whose lease has expired, unless the store itself was away (the pulse decides): live workers renew first.
+-- Lock jobs whose lease has expired, unless the store itself was unreachable (the pulse decides): live workers renew
+-- first.
 select j.id::text, j.attempt, j.losses, j.alone, j.request, j.target, j.max_attempts, j.policy::text, j.queue
 from {schema}.jobs j
 where j.expires_at <= {now} and j.state = 'running'

@@ -1,7 +1,9 @@
--- Jobs whose lease has expired, unless the store itself was away (the pulse decides): live workers renew first.
+-- Jobs whose lease has expired, unless the store itself was unreachable (the pulse decides): live workers renew first.
 select j.id, j.attempt, j.losses, j.alone, j.request, j.target, j.max_attempts, j.policy, j.queue
 from {schema}.jobs j
 where j.expires_at <= {now} and j.state = 'running'
-  and exists (select 1 from {schema}.pulse p where p.grace_until <= {now} and p.touched_at between {now} - :gap and {now} + 1)
+  and exists (
+      select 1 from {schema}.pulse p
+      where p.grace_until <= {now} and p.touched_at between {now} - :gap and {now} + 1)
 order by j.expires_at
 limit :most;

@@ -1,11 +1,12 @@
--- What handlers say of how far they are, guarded by the lease. Rows that are locked are passed over: the
--- answer names those that were not.
+-- Store the progress that handlers reported, guarded by the lease. Skips locked rows. Returns the jobs that were
+-- updated.
 with given as materialized (
     select b.id, b.token, b.progress from json_to_recordset(:batch::text::json) as b(id uuid, token uuid, progress text)
 ),
 mine as materialized (
     select j.id, j.token from {schema}.jobs j
-    where j.id = any(array(select id from given)) and j.token = any(array(select token from given)) and j.state = 'running'
+    where j.id = any(array(select id from given)) and j.token = any(array(select token from given))
+      and j.state = 'running'
     order by j.id
     for update skip locked
 )

@@ -1,4 +1,4 @@
--- What handlers say of how far they are, guarded by the lease.
+-- Store the progress that handlers reported, guarded by the lease.
 update {schema}.jobs as j
 set progress = (select json_extract(g.value, '$.progress') from json_each(:batch) g
                 where json_extract(g.value, '$.id') = j.id)

@@ -1,5 +1,5 @@
--- What is mine is renewed; absent is lost.
--- Then the strangers: running jobs of this worker that it does not know, from a claim whose answer was lost.
+-- Renew leases. A lease without a row is lost. Then the running jobs of this worker that it does not know, from a claim
+-- whose reply was lost.
 update {schema}.jobs
 set expires_at = {now} + coalesce(lease, :lease), renewed_at = {now}
 where (id, token) in (select json_extract(value, '$.id'), json_extract(value, '$.token') from json_each(:batch))
@@ -7,7 +7,8 @@ where (id, token) in (select json_extract(value, '$.id'), json_extract(value, '$
 
 select id, token, mine, mine, request from (
     select id, token, request, worker,
-           (id, token) in (select json_extract(value, '$.id'), json_extract(value, '$.token') from json_each(:batch)) as mine
+           (id, token) in (
+               select json_extract(value, '$.id'), json_extract(value, '$.token') from json_each(:batch)) as mine
     from {schema}.jobs where expires_at is not null
 )
 where mine or worker = :worker;

@@ -1,4 +1,4 @@
--- Which leases still hold, and what has been asked of them. Changes nothing.
+-- The leases that are still valid, and the requests to their owners. Changes nothing.
 with given as materialized (
     select b.id, b.token from json_to_recordset(:batch::text::json) as b(id uuid, token uuid)
 )

@@ -1,7 +1,8 @@
--- Leases that were taken in what is the future now last from now on, and no longer than they were meant to.
+-- The clock was set back: leases that were taken in the future start now, and last no longer than they were meant to.
 with ahead as materialized (
     select id from {schema}.jobs
-    where expires_at between '-infinity' and 'infinity' and coalesce(renewed_at, started_at) > {now} + interval '1 second'
+    where expires_at between '-infinity' and 'infinity'
+      and coalesce(renewed_at, started_at) > {now} + interval '1 second'
     order by id
     for no key update skip locked
 )

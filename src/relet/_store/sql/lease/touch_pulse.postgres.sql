@@ -1,7 +1,8 @@
--- Note that the store can be reached and jobs can be renewed. After a gap, after a wait for the table's lock, and
--- after the clock was put back, workers that are alive get time to renew before leases are taken away.
+-- Record that the store is reachable and leases can be renewed. After a gap, after a wait for the table's lock, and
+-- after the clock was set back, live workers get time to renew before leases are reaped.
 with moments as materialized (
-    select {now} as now, {now} - make_interval(secs => :gap::float8) as gap, {now} - make_interval(secs => :every::float8) as every,
+    select {now} as now, {now} - make_interval(secs => :gap::float8) as gap,
+           {now} - make_interval(secs => :every::float8) as every,
            {now} + interval '1 second' as ahead, {now} + make_interval(secs => :grace::float8) as grace,
            {now} + make_interval(secs => :short::float8) as short
 ),

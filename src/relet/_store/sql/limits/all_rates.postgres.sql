@@ -1,2 +1,2 @@
--- What people have said of how many jobs may start.
+-- The rates of all queues.
 select queue, key, rate, per from {schema}.rates order by queue, key

@@ -1,5 +1,5 @@
--- Jobs without a key, in a queue where it matters, have the key '', by which they are found. What somebody has
--- locked is found without, if it stands among the first.
+-- Give the key '' to jobs without a key, in a queue where keys matter: claims find them by it. Skips locked rows;
+-- claims find those among the first jobs of the queue.
 with keyless as materialized (
     select j.id from {schema}.jobs j join {schema}.queues q on q.queue = j.queue and q.by_key
     where j.queue = :queue::text and j.key is null

@@ -1,2 +1,2 @@
--- It was done when the queue was marked.
+-- Nothing to do: it was done when the queue was marked.
 select id from {schema}.jobs where false and queue = :queue limit :most;

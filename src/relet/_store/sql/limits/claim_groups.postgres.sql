@@ -1,18 +1,19 @@
--- As `claim`, from one queue whose limits are locked: so many of each key in turn, '' being those without
--- one, until there are enough.
+-- Like `claim`, from one queue whose limits are locked: up to a number of jobs of each key, in turn, until there are
+-- enough. The key '' stands for jobs without a key.
 with asked as materialized (
     select s.key, s.want from unnest(:keys::text[], :wants::integer[]) as s(key, want)
     where not exists (select from {schema}.queues q where q.queue = :queue::text and q.paused)
 ),
-nameless as materialized (  -- those that became jobs of this queue while it was told that keys matter
+nameless as materialized (  -- jobs enqueued while the queue was changed so that keys matter
     select id from (
-        select id, key from {schema}.jobs where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint
+        select id, key from {schema}.jobs
+        where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint
         order by rank, seq limit 2000) first
     where key is null
 ),
-keyless as materialized (  -- read, and locked, only if those without a key are asked for
+keyless as materialized (  -- read and locked only if jobs without a key are wanted
     select ctid as tid from {schema}.jobs
-    -- (|| '': not by the index of tasks)
+    -- (|| '' keeps the planner from the index by task.)
     where state = 'queued' and id = any(array(select id from nameless)) and task || '' = any(:tasks::text[])
     order by rank, seq
     limit (select want from asked where key = '')

@@ -1,4 +1,5 @@
--- As `claim`, from one queue: so many of each key in turn, '' being those without one, until there are enough.
+-- Like `claim`, from one queue: up to a number of jobs of each key, in turn, until there are enough. The key '' stands
+-- for jobs without a key.
 update {schema}.jobs
 set {leased}
 where rowid in (

@@ -1,2 +1,2 @@
--- As many jobs of a queue, or of a key in it, may start as will.
+-- Remove the rate of a queue, or of a key in it.
 delete from {schema}.rates where queue = :queue and key = :key;

@@ -1,4 +1,4 @@
--- What was started lately of each key named, within its own rate and that of each.
+-- The recent starts of each key, within its own rate and within the rate for each key.
 select r.key, k.key, u.number, u.frees_in
 from {schema}.rates r
 cross join json_array_elements_text(:keys::text::json) as k(key)

@@ -1,4 +1,4 @@
--- What was started lately of each key named, within its own rate and that of each.
+-- The recent starts of each key, within its own rate and within the rate for each key.
 select r.key, k.value, sum(s.number), min(s.at) - {now} + r.per
 from {schema}.rates r cross join json_each(:keys) k cross join {schema}.starts s
 where r.queue = :queue and r.key in ('*', k.value) and k.value <> ''

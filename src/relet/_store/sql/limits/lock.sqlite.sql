@@ -1,4 +1,4 @@
--- Those that apply, and what runs, expired leases included; the transaction already keeps everybody else out.
+-- The limits that apply, and the running jobs, including those with expired leases. The transaction has the write lock.
 select q.queue, q.max_running, q.fair, q.rated, q.last_key,
        case when q.max_running is not null then (
            select count(*) from {schema}.jobs j where j.expires_at is not null and q.queue in (j.queue, '*')) end

@@ -1,9 +1,11 @@
--- Whose jobs are queued, in the order of their turns: the keys after one, then from the first on up to it. From
--- one key to the next: one look at the index for each. Jobs without a key have the key '', which comes first; those that
--- came while the queue was told that keys matter have none at all, and are looked for among the first.
+-- The keys that have queued jobs, in the order of their turns: those after the last one served, then from the first on
+-- up to it. Goes from one key to the next, with one index lookup for each. Jobs without a key have the key '', which
+-- comes first. Jobs that were enqueued while the queue was changed so that keys matter have no key at all; they are
+-- searched for among the first jobs.
 with recursive ahead(number, key) as (
     select 1, min(key) from {schema}.jobs
-    where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint and key > coalesce(:after::text, '')
+    where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint
+      and key > coalesce(:after::text, '')
     union all
     select a.number + 1,
            (select min(j.key) from {schema}.jobs j
@@ -12,7 +14,8 @@ with recursive ahead(number, key) as (
 ),
 behind(number, key) as (
     select 1, min(key) from {schema}.jobs
-    where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint and key > '' and key <= :after::text
+    where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint and key > ''
+      and key <= :after::text
     union all
     select b.number + 1,
            (select min(j.key) from {schema}.jobs j
@@ -25,10 +28,13 @@ select * from (
     union all
     select case when :after::text is null then 0 else 2 end, 0, '' where exists (
         select from (
-            select key from {schema}.jobs where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint
+            select key from {schema}.jobs
+            where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint
             order by rank, seq limit 2000) first
         where first.key is null)
-        or exists (select from {schema}.jobs where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint and key = '')
+        or exists (
+            select from {schema}.jobs
+            where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint and key = '')
     union all
     select 3, number, key from behind where key is not null
 ) as keys

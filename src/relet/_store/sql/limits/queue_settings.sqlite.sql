@@ -1,2 +1,2 @@
--- What people have said of queues.
+-- The settings of queues.
 select queue, paused, max_running, fair from {schema}.queues order by queue;

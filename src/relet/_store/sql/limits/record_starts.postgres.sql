@@ -1,5 +1,5 @@
--- What has started, for the rates of these queues, whose limits are locked. Where rates are high, moments are
--- rounded up, so that few rows hold many starts; none counts for less long than it must.
+-- Record starts for the rates of these queues, whose limits are locked. If rates are high, moments are rounded up, so
+-- that few rows hold many starts; no start counts for less time than it must.
 with given as materialized (
     select b.queue, b.key, b.number, {now} as moment,
            to_timestamp(ceil(extract(epoch from {now})::float8 / r.grain) * r.grain) as rounded

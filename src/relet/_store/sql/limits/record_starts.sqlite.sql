@@ -1,9 +1,11 @@
--- What has started, for the rates of these queues. Where rates are high, moments are rounded up, so that few
--- rows hold many starts; none counts for less long than it must.
+-- Record starts for the rates of these queues. If rates are high, moments are rounded up, so that few rows hold many
+-- starts; no start counts for less time than it must.
 insert into {schema}.starts (queue, key, at, number)
 select g.queue, g.key, g.at, g.number from (
     select b.queue, b.key, b.number,
-           coalesce((cast({now} / b.grain as integer) + ({now} / b.grain > cast({now} / b.grain as integer))) * b.grain, {now}) as at
+           coalesce(
+               (cast({now} / b.grain as integer) + ({now} / b.grain > cast({now} / b.grain as integer))) * b.grain,
+               {now}) as at
     from (
         select json_extract(value, '$.queue') as queue, json_extract(value, '$.key') as key,
                json_extract(value, '$.number') as number,

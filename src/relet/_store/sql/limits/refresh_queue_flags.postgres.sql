@@ -1,4 +1,4 @@
--- What its rates mean for a queue, whose row an earlier statement has locked: are there any, and do keys matter?
+-- Set the flags of a queue, whose row an earlier statement has locked: does it have rates, and do keys matter?
 update {schema}.queues q
 set rated = exists (select from {schema}.rates r where r.queue = q.queue),
     by_key = q.fair or exists (select from {schema}.rates r where r.queue = q.queue and r.key <> '')

@@ -1,4 +1,4 @@
--- What its rates mean for a queue: are there any, and do keys matter? Then all its jobs have one.
+-- Set the flags of a queue: does it have rates, and do keys matter? If they do, give all its jobs a key.
 update {schema}.queues
 set rated = exists (select 1 from {schema}.rates r where r.queue = :queue),
     by_key = fair or exists (select 1 from {schema}.rates r where r.queue = :queue and r.key <> '')

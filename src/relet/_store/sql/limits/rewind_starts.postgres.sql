@@ -1,6 +1,7 @@
--- Starts that lie beyond this moment, as the clock was put back, are counted at it. The limits are locked.
+-- The clock was set back: count starts that lie after this moment at it. The limits are locked.
 insert into {schema}.starts (queue, key, at, number)
 select s.queue, s.key, to_timestamp(:moment::float8), sum(s.number)::integer from {schema}.starts s
-where s.queue = any(array(select json_array_elements_text(:queues::text::json))) and s.at > to_timestamp(:moment::float8)
+where s.queue = any(array(select json_array_elements_text(:queues::text::json)))
+  and s.at > to_timestamp(:moment::float8)
 group by s.queue, s.key
 on conflict (queue, key, at) do update set number = starts.number + excluded.number

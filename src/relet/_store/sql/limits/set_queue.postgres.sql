@@ -1,4 +1,4 @@
--- What people have said of a queue.
+-- Change the settings of a queue.
 insert into {schema}.queues (queue, paused, max_running, fair)
 values (:queue::text, coalesce(:paused::boolean, false), :max_running::integer, coalesce(:fair::boolean, false))
 on conflict (queue) do update

@@ -1,4 +1,4 @@
--- What people have said of a queue.
+-- Change the settings of a queue.
 insert into {schema}.queues as queues (queue, paused, max_running, fair)
 values (:queue, coalesce(:paused, 0), :max_running, coalesce(:fair, 0))
 on conflict (queue) do update

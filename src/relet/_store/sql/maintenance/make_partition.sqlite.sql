@@ -1,2 +1,2 @@
--- There are none here.
+-- Nothing to do: SQLite has no partitions.
 select :moment;

@@ -1,2 +1,2 @@
--- Tell whoever listens.
+-- Notify all listeners.
 select pg_notify(:channel::text, '')

@@ -1,2 +1,2 @@
--- Workers are told only while one of them sleeps: a notification takes a lock that all commits share.
+-- Notify workers, but only while one of them sleeps: a notification takes a lock that all commits share.
 select pg_notify(:channel::text, '') from {schema}.arming where armed_until > {now}

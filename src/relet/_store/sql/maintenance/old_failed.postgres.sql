@@ -1,5 +1,4 @@
--- A batch of jobs that failed long ago and that nobody resumed, with how many rows belong to each, counted up
--- to a bound.
+-- A batch of jobs that failed long ago and were not resumed, and how many rows belong to each, counted up to a limit.
 with old as materialized (
     select id, attempt, losses, stopped_at from {schema}.jobs
     where state = 'failed' and stopped_at < {now} - make_interval(secs => :seconds::float8)

@@ -1,5 +1,4 @@
--- A batch of jobs that failed long ago and that nobody resumed, with how many rows belong to each, counted up
--- to a bound.
+-- A batch of jobs that failed long ago and were not resumed, and how many rows belong to each, counted up to a limit.
 select o.id, o.attempt, o.losses,
        (select count(*) from (select 1 from {schema}.attempts a where a.job = o.id limit :bound))
        + (select count(*) from (select 1 from {schema}.steps a where a.job = o.id limit :bound))

@@ -1,7 +1,8 @@
--- A batch of what has been over for long enough, and whose result nobody waits for. Old ids first; whole
--- partitions are dropped elsewhere.
+-- A batch of jobs that ended long enough ago, and for whose result no job waits. Old ids first; whole partitions are
+-- dropped elsewhere.
 select f.id::text from {schema}.finished f
-where id < {schema}.first_id({now} - make_interval(secs => :seconds::float8)) and finished_at < {now} - make_interval(secs => :seconds::float8)
+where id < {schema}.first_id({now} - make_interval(secs => :seconds::float8))
+  and finished_at < {now} - make_interval(secs => :seconds::float8)
   and not exists (select from {schema}.edges e where e.blocker = f.chain and e.state is null)
 order by f.id
 limit :most::integer

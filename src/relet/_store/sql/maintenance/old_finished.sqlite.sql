@@ -1,4 +1,4 @@
--- A batch of what has been over for long enough, and whose result nobody waits for.
+-- A batch of jobs that ended long enough ago, and for whose result no job waits.
 select f.id from {schema}.finished f
 where f.finished_at < {now} - :seconds
   and not exists (select 1 from {schema}.edges e where e.blocker = f.chain and e.state is null)

@@ -1,2 +1,2 @@
--- What renewals need to be possible: the right to write, and a lock that does not conflict. Writes nothing.
+-- Check that renewals are possible: the privilege to write, and a lock that does not conflict. Writes nothing.
 update {schema}.jobs set state = state where false

@@ -1,2 +1,2 @@
--- Whether the file can be written. Writes nothing.
+-- Check that the file can be written. Writes nothing.
 update {schema}.pulse set single = single where 0;

@@ -1,4 +1,4 @@
--- What was done long ago, the oldest first.
+-- Delete old audit entries, the oldest first.
 with old as (
     select seq, at from {schema}.audit order by seq limit :most::integer
 )

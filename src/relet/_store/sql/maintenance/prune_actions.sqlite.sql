@@ -1,4 +1,4 @@
--- What was done long ago, the oldest first.
+-- Delete old audit entries, the oldest first.
 delete from {schema}.audit where seq in (
     select seq from (select seq, at from {schema}.audit order by seq limit :most) where at < {now} - :seconds)
 returning seq;

@@ -1,10 +1,11 @@
--- Of what belongs to jobs that are to go, so many rows of each kind. Returns whether more may be left.
+-- Delete up to a number of rows of each kind that belong to jobs about to be deleted. Returns whether more may be left.
 with chosen as materialized (
     select json_array_elements_text(:ids::text::json)::uuid as id
 ),
 ended as (
     delete from {schema}.attempts where ctid = any(array(
-        select ctid from {schema}.attempts where job = any(array(select id from chosen)) limit :most::integer)) returning 1
+        select ctid from {schema}.attempts where job = any(array(select id from chosen)) limit :most::integer))
+    returning 1
 ),
 stepped as (
     delete from {schema}.steps where ctid = any(array(
@@ -12,7 +13,8 @@ stepped as (
 ),
 told as (
     delete from {schema}.signals where ctid = any(array(
-        select ctid from {schema}.signals where job = any(array(select id from chosen)) limit :most::integer)) returning 1
+        select ctid from {schema}.signals where job = any(array(select id from chosen)) limit :most::integer))
+    returning 1
 ),
 linked as (
     delete from {schema}.edges where ctid = any(array(

@@ -1,4 +1,4 @@
--- Of what belongs to jobs that are to go, so many rows of each kind. Returns whether more may be left.
+-- Delete up to a number of rows of each kind that belong to jobs about to be deleted. Returns whether more may be left.
 delete from {schema}.attempts where rowid in (
     select rowid from {schema}.attempts where job in (select value from json_each(:ids)) limit :most);
 

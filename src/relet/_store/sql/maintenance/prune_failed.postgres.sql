@@ -1,4 +1,5 @@
--- Failed jobs, locked by an earlier statement. What they held is freed; a key that one still has is pruned later.
+-- Delete failed jobs, locked by an earlier statement, and nudge the promoter about the targets that they held and the
+-- chains that were watched. A key that one still has is pruned later.
 with gone as (
     delete from {schema}.jobs where id = any(array(select json_array_elements_text(:ids::text::json)::uuid))
     returning target, holds, watched, chain

@@ -1,4 +1,5 @@
--- Jobs that are over, locked by an earlier statement. Somebody may have come to wait for one before that.
+-- Delete jobs that are over, locked by an earlier statement. Skips one for which another job has begun to wait before
+-- that.
 delete from {schema}.finished f
 where f.id = any(array(select json_array_elements_text(:ids::text::json)::uuid))
   and not exists (select from {schema}.edges e where e.blocker = f.chain and e.state is null)

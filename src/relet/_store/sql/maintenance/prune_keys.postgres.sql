@@ -1,4 +1,4 @@
--- Windows that are over.
+-- Delete keys whose windows have ended.
 with old as materialized (
     select key from {schema}.keys where until <= {now} order by key limit :most::integer for update skip locked
 )

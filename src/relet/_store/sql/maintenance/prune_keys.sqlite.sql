@@ -1,2 +1,2 @@
--- Windows that are over.
+-- Delete keys whose windows have ended.
 delete from {schema}.keys where key in (select key from {schema}.keys where until <= {now} limit :most) returning key;

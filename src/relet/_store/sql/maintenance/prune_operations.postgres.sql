@@ -1,4 +1,4 @@
--- Answers that no try will ask for any more.
+-- Delete answers that no retry will ask for any more.
 with old as materialized (
     select id from {schema}.operations where at < {now} - make_interval(secs => :seconds::float8)
     order by at limit :most::integer for update skip locked

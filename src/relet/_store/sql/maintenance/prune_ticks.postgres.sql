@@ -1,4 +1,4 @@
--- Old ones whose jobs, and those that went on with their chains, are over.
+-- Delete old ticks whose jobs, and the jobs that continued their chains, are over.
 with old as materialized (
     select schedule, tick from {schema}.ticks t
     where tick < {now} - make_interval(secs => :seconds::float8)

@@ -1,4 +1,4 @@
--- Old ones whose jobs, and those that went on with their chains, are over.
+-- Delete old ticks whose jobs, and the jobs that continued their chains, are over.
 delete from {schema}.ticks where rowid in (
     select t.rowid from {schema}.ticks t
     where t.tick < {now} - :seconds

@@ -1,2 +1,2 @@
--- Those that nobody has heard of for long.
+-- Delete workers that have not reported for long.
 delete from {schema}.workers where seen_at < {now} - :seconds returning name;

@@ -1,2 +1,2 @@
--- Sleepers watch the file itself here.
+-- Nothing to do: sleeping workers watch the file itself.
 select 1 where false;

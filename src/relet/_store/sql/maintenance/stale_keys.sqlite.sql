@@ -1,5 +1,5 @@
--- Of so many keys without a window, in their order, those whose jobs are over or gone; and the last that was
--- looked at, with no job, if there may be more.
+-- Of the next keys without a window, in order, those whose jobs are over or deleted; and, if there may be more, the
+-- last key that was read, without a job.
 with seen as (
     select k.key, k.job from {schema}.keys k
     where k.until is null and k.key > :beyond

@@ -1,10 +1,11 @@
--- Whether anything is there for upkeep to do: leases that ran out, nudges, jobs and schedules
--- that are due or will be.
--- Ordered, so that the planner takes the index and not the table.
+-- Whether maintenance has work: expired leases, nudges, and when the next jobs and schedules are due. Ordered, so that
+-- the planner takes the index and not the table.
 select (select true from {schema}.jobs where expires_at <= {now} order by expires_at limit 1) is true,
        exists (select from {schema}.nudges),
-       (select extract(epoch from run_at - {now})::float8 from {schema}.jobs where wait = 'time' order by run_at, seq limit 1),
-       (select extract(epoch from min(case when moved_at > m.now + interval '1 second' then m.now else next_at end) - {now})::float8
+       (select extract(epoch from run_at - {now})::float8 from {schema}.jobs where wait = 'time'
+        order by run_at, seq limit 1),
+       (select extract(epoch from
+                   min(case when moved_at > m.now + interval '1 second' then m.now else next_at end) - {now})::float8
         from {schema}.schedules cross join (select {now} as now) m
         where not paused and task = any(array(select json_array_elements_text(:tasks::text::json)))
           and definition::text <> all(array(select json_array_elements_text(:without::text::json))))

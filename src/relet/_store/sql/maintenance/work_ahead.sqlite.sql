@@ -1,5 +1,4 @@
--- Whether anything is there for upkeep to do: leases that ran out, nudges, jobs and schedules
--- that are due or will be.
+-- Whether maintenance has work: expired leases, nudges, and when the next jobs and schedules are due.
 select exists (select 1 from {schema}.jobs where expires_at <= {now}),
        exists (select 1 from {schema}.nudges),
        (select run_at - {now} from {schema}.jobs where wait = 'time' order by run_at, seq limit 1),

@@ -1,2 +1,2 @@
--- Keep the answer, in the transaction that made the change.
+-- Store the answer, in the transaction that made the change.
 update {schema}.operations set outcome = :outcome::text::json where id = :id::text::uuid

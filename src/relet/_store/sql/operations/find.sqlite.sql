@@ -1,2 +1,2 @@
--- The answer of a change that was made under this id.
+-- The answer of the change that was made under this id.
 select verb, request, outcome from {schema}.operations where id = :id;

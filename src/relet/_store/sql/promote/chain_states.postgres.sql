@@ -1,4 +1,4 @@
--- How the chains named stand: the state of the job that is last in each. Absent: deleted.
+-- The state of the last job of each chain. No row: the chain is deleted.
 select j.chain::text, j.state::text from {schema}.jobs j
 where j.id = any(array(select json_array_elements_text(:chains::text::json)::uuid))
 union all
@@ -9,4 +9,5 @@ select f.chain::text, f.state::text from {schema}.finished f
 where f.id = any(array(select json_array_elements_text(:chains::text::json)::uuid)) and not f.continued
 union all
 select f.chain::text, f.state::text from {schema}.finished f
-where f.chain = any(array(select json_array_elements_text(:chains::text::json)::uuid)) and f."position" > 0 and not f.continued
+where f.chain = any(array(select json_array_elements_text(:chains::text::json)::uuid)) and f."position" > 0
+  and not f.continued

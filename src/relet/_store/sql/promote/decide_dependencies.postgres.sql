@@ -1,4 +1,4 @@
--- These dependencies are decided; result and task are copied, for the blocker may be pruned.
+-- Record that these dependencies are decided. Copies result and task, as the blocker may be pruned.
 with given as materialized (
     select b.job, b.blocker, b.state from json_to_recordset(:batch::text::json) as b(job uuid, blocker uuid, state text)
 ),
@@ -7,7 +7,8 @@ results as materialized (
     where f.id = any(array(select distinct blocker from given)) and not f.continued and f.state = 'succeeded'
     union all
     select f.chain, f.result from {schema}.finished f
-    where f.chain = any(array(select distinct blocker from given)) and f."position" > 0 and not f.continued and f.state = 'succeeded'
+    where f.chain = any(array(select distinct blocker from given)) and f."position" > 0 and not f.continued
+      and f.state = 'succeeded'
 ),
 tasks as materialized (
     select j.id, j.task from {schema}.jobs j where j.id = any(array(select distinct blocker from given))

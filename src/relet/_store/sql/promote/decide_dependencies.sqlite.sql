@@ -1,4 +1,4 @@
--- These dependencies are decided; result and task are copied, for the blocker may be pruned.
+-- Record that these dependencies are decided. Copies result and task, as the blocker may be pruned.
 update {schema}.edges as edges
 set state = json_extract(g.value, '$.state'),
     result = (select f.result from {schema}.finished f

@@ -1,6 +1,6 @@
--- What the jobs named wait for, undecided, beyond what was looked at. Of one job after another, and no more
--- than is wanted: the loop over the jobs stops there. (Undecided in other words than those of edges_open, which the planner
--- would take without statistics, and walk through for each job.)
+-- The undecided dependencies of these jobs, after those read before. Reads one job after another, and stops at the
+-- limit. (The condition for undecided differs from that of edges_open: without statistics, the planner would take that
+-- index and read all of it for each job.)
 with given as materialized (
     select b.key, coalesce(b.beyond, '00000000-0000-0000-0000-000000000000') as beyond
     from json_to_recordset(:batch::text::json) as b(key uuid, beyond uuid)

@@ -1,5 +1,5 @@
--- Who waits for the chains named, undecided, beyond whom was looked at. Of one chain after another, and no
--- more than are wanted: the loop over the chains stops there. (A range, which one index only has in this order.)
+-- The jobs that wait for these chains, undecided, after those read before. Reads one chain after another, and stops at
+-- the limit. (A range, which only one index has in this order.)
 with given as materialized (
     select b.key, coalesce(b.beyond, '00000000-0000-0000-0000-000000000000') as beyond
     from json_to_recordset(:batch::text::json) as b(key uuid, beyond uuid)

@@ -1,3 +1,3 @@
--- Note what is to be decided, in the order given.
+-- Insert nudges, in the order of the batch.
 insert into {schema}.nudges (kind, key, beyond)
 select b.kind, b.key, b.beyond from json_to_recordset(:batch::text::json) as b(kind text, key text, beyond uuid)

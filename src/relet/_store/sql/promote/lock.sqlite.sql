@@ -1,2 +1,2 @@
--- One at a time; the transaction already sees to that.
+-- One promoter at a time: the transaction has the write lock.
 select 1;

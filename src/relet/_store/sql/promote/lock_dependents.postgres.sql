@@ -1,5 +1,5 @@
--- Those of the jobs named that still wait for others, locked unless another transaction has them; the chains of those that
--- went on with one; and what decides where they go once they wait no longer: whether their time has come, and the target.
+-- Those of the jobs that still wait for others, locked unless another transaction has locked them; the chain of each
+-- that continues one; and the columns that decide where it goes next: whether its time has come, and its target.
 with live as materialized (
     select id, waits, policy, case when "position" > 0 then chain end as chain,
            state = 'pending' and run_at <= {now} as due, run_at, seq, target, holds
@@ -12,6 +12,6 @@ free as materialized (
     order by id
     for update skip locked
 )
-select l.id::text, f.id is not null, l.waits, l.policy::text, l.chain::text, l.due, date_part('epoch', l.run_at), l.seq, l.target,
-       l.holds
+select l.id::text, f.id is not null, l.waits, l.policy::text, l.chain::text, l.due, date_part('epoch', l.run_at), l.seq,
+       l.target, l.holds
 from live l left join free f on f.id = l.id

@@ -1,4 +1,4 @@
--- Pending -> queued, for rows that an earlier statement has locked. They line up in the order given. (The array: without
+-- Pending -> queued, for rows that an earlier statement has locked, in the order of the ids. (The array: without
 -- statistics the planner would join by reading the whole table.)
 with given as materialized (
     select g.id::uuid as id, nextval('{schema}.job_seq') as seq

@@ -1,6 +1,7 @@
--- Pending -> queued. They line up in the order given.
+-- Pending -> queued, in the order of the ids.
 update {schema}.jobs as jobs
-set state = 'queued', wait = null, waits = 0, holds = target is not null, seq = (select last from {schema}.sequence) + g.key + 1
+set state = 'queued', wait = null, waits = 0, holds = target is not null,
+    seq = (select last from {schema}.sequence) + g.key + 1
 from json_each(:ids) g
 where jobs.id = g.value and state = 'pending';
 

@@ -1,3 +1,3 @@
--- What they point at is decided in later statements.
+-- Delete nudges. Later statements decide about the jobs that they name.
 delete from {schema}.nudges where id in (select id from {schema}.nudges order by id limit :most)
 returning id, kind, key, beyond;

@@ -1,4 +1,4 @@
--- So many fewer to wait for. A pending job that has none left waits for something else, or for nothing: then for now.
+-- Set how many dependencies these jobs still wait for. A pending job that has none left waits for its time.
 with given as materialized (
     select b.id, b.waits, b.wait from json_to_recordset(:batch::text::json) as b(id uuid, waits integer, wait text)
 )

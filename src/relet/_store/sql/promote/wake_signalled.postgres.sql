@@ -1,4 +1,5 @@
--- Jobs that sleep for a signal which has come are due now. Returns those that somebody has locked.
+-- Jobs that sleep until a signal comes, and whose signal has come, are due now. Returns those that another transaction
+-- has locked.
 with live as materialized (
     select j.id from {schema}.jobs j
     where j.id = any(array(select json_array_elements_text(:ids::text::json)::uuid)) and j.wait = 'time'

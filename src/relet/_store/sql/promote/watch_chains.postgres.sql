@@ -1,4 +1,4 @@
--- Whoever ends these chains shall say so. Returns those whose live job was locked by someone just now.
+-- Mark chains as watched, so that their end is announced. Returns those whose live job another transaction has locked.
 with live as materialized (
     select id, chain, watched from {schema}.jobs
     where id = any(array(select json_array_elements_text(:chains::text::json)::uuid))

@@ -1,4 +1,4 @@
--- Whoever ends these chains shall say so.
+-- Mark chains as watched, so that their end is announced.
 update {schema}.jobs set watched = 1
 where watched = 0 and (id in (select value from json_each(:chains))
                        or position > 0 and chain in (select value from json_each(:chains)));

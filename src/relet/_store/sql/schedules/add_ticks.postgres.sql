@@ -1,5 +1,5 @@
--- The worker that adds the row of a tick enqueues its job. Returns the jobs of those that are new.
--- With it goes when the schedules, locked by an earlier statement, are due next.
+-- Insert ticks: the worker that inserts the row of a tick enqueues its job. Returns the jobs of the new ticks. Also
+-- sets when the schedules, locked by an earlier statement, are due next.
 with moved as (
     update {schema}.schedules s set next_at = to_timestamp(b.next_at), moved_at = {now}
     from json_to_recordset(:moves::text::json) as b(name text, next_at float8)

@@ -1,6 +1,7 @@
--- As code says it, if code says something else than before.
+-- Store a schedule as the code declares it, if the declaration has changed.
 insert into {schema}.schedules as s (name, task, definition, declared, next_at, moved_at, changed_at)
-values (:name::text, :task::text, :definition::text::json, :declared::text::json, to_timestamp(:next_at::float8), {now}, {now})
+values (:name::text, :task::text, :definition::text::json, :declared::text::json, to_timestamp(:next_at::float8), {now},
+    {now})
 on conflict (name) do update
 set task = excluded.task, definition = excluded.definition, declared = excluded.declared, next_at = excluded.next_at,
     moved_at = excluded.moved_at,

@@ -1,4 +1,4 @@
--- As code says it, if code says something else than before.
+-- Store a schedule as the code declares it, if the declaration has changed.
 insert into {schema}.schedules as s (name, task, definition, declared, next_at, moved_at, changed_at)
 values (:name, :task, :definition, :declared, :next_at, {now}, {now})
 on conflict (name) do update

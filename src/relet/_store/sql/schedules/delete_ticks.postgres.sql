@@ -1,2 +1,2 @@
--- Of a schedule that is gone.
+-- Delete the ticks of a deleted schedule.
 delete from {schema}.ticks where schedule = :name::text

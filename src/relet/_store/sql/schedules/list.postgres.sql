@@ -1,4 +1,4 @@
--- All, or one by name, with the latest tick of each.
+-- All schedules, or one by name, with the latest tick of each.
 select s.name, s.definition::text, s.paused, extract(epoch from s.next_at)::float8, s.declared is not null,
        extract(epoch from t.tick)::float8, t.job::text, s.task
 from {schema}.schedules s

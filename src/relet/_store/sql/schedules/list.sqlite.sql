@@ -1,4 +1,4 @@
--- All, or one by name, with the latest tick of each.
+-- All schedules, or one by name, with the latest tick of each.
 select s.name, s.definition, s.paused, s.next_at, s.declared is not null, t.tick, t.job, s.task
 from {schema}.schedules s
 left join {schema}.ticks t on t.schedule = s.name and t.job is not null

@@ -1,5 +1,4 @@
--- Of the latest ticks of each schedule, the jobs that are neither over nor failed, or whose chains went on
--- and are not.
+-- For the latest ticks of each schedule, the chains that are neither over nor failed.
 with latest as materialized (
     select n.name, t.job
     from json_array_elements_text(:names::text::json) as n(name) cross join lateral (

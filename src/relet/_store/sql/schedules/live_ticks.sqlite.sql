@@ -1,5 +1,4 @@
--- Of the latest ticks of each schedule, the jobs that are neither over nor failed, or whose chains went on
--- and are not.
+-- For the latest ticks of each schedule, the chains that are neither over nor failed.
 with latest as (
     select n.value as name, t.value as job
     from json_each(:names) n, json_each((
@@ -10,4 +9,5 @@ with latest as (
 )
 select l.name, j.chain from latest l cross join {schema}.jobs j on j.id = l.job where j.state <> 'failed'
 union
-select l.name, j.chain from latest l cross join {schema}.jobs j on j.chain = l.job where j.position > 0 and j.state <> 'failed';
+select l.name, j.chain from latest l cross join {schema}.jobs j on j.chain = l.job
+where j.position > 0 and j.state <> 'failed';

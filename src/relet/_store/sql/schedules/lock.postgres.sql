@@ -1,2 +1,2 @@
--- One schedule, before something is done with it in a later statement.
+-- Lock one schedule, before a later statement changes it.
 select definition::text, extract(epoch from next_at)::float8 from {schema}.schedules where name = :name::text for update

@@ -1,2 +1,2 @@
--- One schedule, before something is done with it.
+-- Read one schedule, before it is changed.
 select definition, next_at from {schema}.schedules where name = :name;

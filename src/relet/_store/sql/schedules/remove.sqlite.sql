@@ -1,2 +1,2 @@
--- And nothing else.
+-- Delete the schedule itself; its ticks and jobs are left.
 delete from {schema}.schedules where name = :name returning name;

@@ -1,17 +1,19 @@
--- Apply decisions to rows that an earlier statement has locked and that stay in the hot table.
--- Writes the attempt that ended, frees the target and the key where the decision says so, and nudges whom that may free.
+-- Apply decisions to rows that an earlier statement has locked and that stay in `jobs`. Inserts the attempt that ended,
+-- frees the target and the key where the decision says so, and nudges the promoter about jobs that this may free.
 with given as materialized (
-    select b.*, {now} as moment, {now} + make_interval(secs => b.delay) as due from json_to_recordset(:batch::text::json) as b(
-        id uuid, outcome text, state {schema}.job_state, wait text, delay float8, attempt integer, losses integer, holds boolean,
-        error text, keeps_token boolean, awaits text)
+    select b.*, {now} as moment, {now} + make_interval(secs => b.delay) as due
+    from json_to_recordset(:batch::text::json) as b(
+        id uuid, outcome text, state {schema}.job_state, wait text, delay float8, attempt integer, losses integer,
+        holds boolean, error text, keeps_token boolean, awaits text)
 ),
 before as materialized (
-    select j.id, j.state, j.version, j.attempt, j.worker, j.started_at, j.renewed_at, j.expires_at, j.target, j.holds, j.watched, j.chain, j.unique_key,
-           j.awaits
+    select j.id, j.state, j.version, j.attempt, j.worker, j.started_at, j.renewed_at, j.expires_at, j.target, j.holds,
+           j.watched, j.chain, j.unique_key, j.awaits
     from {schema}.jobs j where j.id = any(array(select id from given))
 ),
 ended as (
-    insert into {schema}.attempts (job, version, attempt, worker, started_at, renewed_at, expires_at, ended_at, outcome, error)
+    insert into {schema}.attempts (
+        job, version, attempt, worker, started_at, renewed_at, expires_at, ended_at, outcome, error)
     select b.id, b.version, b.attempt, b.worker, b.started_at, b.renewed_at, b.expires_at, {now}, g.outcome, g.error
     from before b join given g on g.id = b.id
     where b.state = 'running'
@@ -19,12 +21,12 @@ ended as (
 ),
 moved as (
     update {schema}.jobs j
-    set state = g.state, wait = g.wait, attempt = g.attempt, losses = g.losses, suspect = least(g.losses, 2), holds = g.holds,
-        run_at = coalesce(g.due, j.run_at),
+    set state = g.state, wait = g.wait, attempt = g.attempt, losses = g.losses, suspect = least(g.losses, 2),
+        holds = g.holds, run_at = coalesce(g.due, j.run_at),
         token = case when g.keeps_token then j.token end,
         stopped_at = case when g.state in ('paused', 'failed') then g.moment end,
-        error = coalesce(g.error, j.error), worker = null, expires_at = null, renewed_at = null, started_at = null, request = null, alone = false,
-        awaits = case when j.state = 'running' then g.awaits else j.awaits end
+        error = coalesce(g.error, j.error), worker = null, expires_at = null, renewed_at = null, started_at = null,
+        request = null, alone = false, awaits = case when j.state = 'running' then g.awaits else j.awaits end
     from given g
     where j.id = g.id and j.id = any(array(select id from given))
     returning j.id, j.version

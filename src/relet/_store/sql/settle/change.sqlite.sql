@@ -1,7 +1,9 @@
--- Apply decisions to rows of this transaction that stay in the hot table.
--- Writes the attempt that ended, frees the target and the key where the decision says so, and nudges whom that may free.
-insert into {schema}.attempts (job, version, attempt, worker, started_at, renewed_at, expires_at, ended_at, outcome, error)
-select j.id, j.version, j.attempt, j.worker, j.started_at, j.renewed_at, j.expires_at, {now}, json_extract(g.value, '$.outcome'), json_extract(g.value, '$.error')
+-- Apply decisions to rows of this transaction that stay in `jobs`. Inserts the attempt that ended, frees the target and
+-- the key where the decision says so, and nudges the promoter about jobs that this may free.
+insert into {schema}.attempts (
+    job, version, attempt, worker, started_at, renewed_at, expires_at, ended_at, outcome, error)
+select j.id, j.version, j.attempt, j.worker, j.started_at, j.renewed_at, j.expires_at, {now},
+       json_extract(g.value, '$.outcome'), json_extract(g.value, '$.error')
 from json_each(:batch) g cross join {schema}.jobs j
 where j.id = json_extract(g.value, '$.id') and j.state = 'running'
 on conflict do nothing;
@@ -9,7 +11,8 @@ on conflict do nothing;
 insert into {schema}.nudges (kind, key)
 select 'target', j.target from json_each(:batch) g cross join {schema}.jobs j
 where j.id = json_extract(g.value, '$.id') and j.target is not null
-  and (j.holds and not json_extract(g.value, '$.holds') or coalesce(json_extract(g.value, '$.wait'), '') = 'target' and json_extract(g.value, '$.state') = 'pending')
+  and (j.holds and not json_extract(g.value, '$.holds')
+       or coalesce(json_extract(g.value, '$.wait'), '') = 'target' and json_extract(g.value, '$.state') = 'pending')
 union all
 select 'after', j.id from json_each(:batch) g cross join {schema}.jobs j
 where j.id = json_extract(g.value, '$.id') and json_extract(g.value, '$.wait') = 'jobs'
@@ -28,7 +31,8 @@ where until is null and (key, job) in (
 
 update {schema}.jobs as jobs
 set state = json_extract(g.value, '$.state'), wait = json_extract(g.value, '$.wait'),
-    attempt = json_extract(g.value, '$.attempt'), losses = json_extract(g.value, '$.losses'), suspect = min(json_extract(g.value, '$.losses'), 2),
+    attempt = json_extract(g.value, '$.attempt'), losses = json_extract(g.value, '$.losses'),
+    suspect = min(json_extract(g.value, '$.losses'), 2),
     holds = json_extract(g.value, '$.holds'),
     run_at = coalesce({now} + json_extract(g.value, '$.delay'), jobs.run_at),
     token = case when json_extract(g.value, '$.keeps_token') then jobs.token end,

@@ -1,4 +1,4 @@
--- Was it this very lease that settled these jobs? Then the answer was lost, not the lease.
+-- Those of the jobs that were settled under these leases: the reply was lost, not the lease.
 with given as materialized (
     select b.id, b.token from json_to_recordset(:batch::text::json) as b(id uuid, token uuid)
 )

@@ -1,5 +1,5 @@
--- Was it this very lease that settled these jobs? Then the answer was lost, not the lease.
--- Each table by its key: the view of both would be read from end to end.
+-- Those of the jobs that were settled under these leases: the reply was lost, not the lease. Reads each table by its
+-- key: the view of both would be read from end to end.
 select j.id, j.token, j.state
 from json_each(:batch) g cross join {schema}.jobs j
 where j.id = json_extract(g.value, '$.id') and j.token = json_extract(g.value, '$.token') and j.state <> 'running'

@@ -1,13 +1,15 @@
--- As `mine`, but what a transaction of the handler's own holds is passed over.
+-- Like `lock_owned`, but skips rows that a handler's own transaction has locked.
 with given as materialized (
     select b.id, b.token from json_to_recordset(:batch::text::json) as b(id uuid, token uuid)
 ),
 mine as materialized (
     select j.id, j.token, j.attempt, j.losses, j.alone, j.request, j.target, j.max_attempts, j.policy, j.chain
     from {schema}.jobs j
-    where j.id = any(array(select id from given)) and j.token = any(array(select token from given)) and j.state = 'running'
+    where j.id = any(array(select id from given)) and j.token = any(array(select token from given))
+      and j.state = 'running'
     order by j.id
     for update skip locked
 )
-select m.id::text, m.attempt, m.losses, m.alone, m.request, m.target, m.max_attempts, m.policy::text, m.token::text, m.chain::text
+select m.id::text, m.attempt, m.losses, m.alone, m.request, m.target, m.max_attempts, m.policy::text, m.token::text,
+       m.chain::text
 from mine m join given g on g.id = m.id and g.token = m.token

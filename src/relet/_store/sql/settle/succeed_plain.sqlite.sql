@@ -1,5 +1,5 @@
--- Running -> succeeded, guarded by the lease, for jobs that nothing follows. Tells how many they were.
--- Each lease is looked up once; from there on a table of the connection names the rows.
+-- Running -> succeeded, guarded by the lease, for jobs without a successor. Returns how many succeeded. Each lease is
+-- looked up once; from there on a temporary table names the rows.
 create table if not exists temp.settling (
     job integer primary key, result text, watched integer not null, holds integer not null, keyed integer not null);
 
@@ -10,12 +10,12 @@ select rowid, watched, holds, unique_key is not null, :results
 from {schema}.jobs
 where id = :ids and token = :tokens and state = 'running';
 
-insert into {schema}.finished (id, state, queue, task, priority, target, key, payload, result, attempt, max_attempts, losses,
-                      version, worker, token, chain, position, continued, unique_key, created_at, run_at,
+insert into {schema}.finished (id, state, queue, task, priority, target, key, payload, result, attempt, max_attempts,
+                      losses, version, worker, token, chain, position, continued, unique_key, created_at, run_at,
                       started_at, renewed_at, context, finished_at)
-select j.id, 'succeeded', j.queue, j.task, j.priority, j.target, j.key, j.payload, coalesce(s.result, 'null'), j.attempt,
-       j.max_attempts, j.losses, j.version, j.worker, j.token, j.chain, j.position, 0, j.unique_key, j.created_at, j.run_at,
-       j.started_at, j.renewed_at, j.context, {now}
+select j.id, 'succeeded', j.queue, j.task, j.priority, j.target, j.key, j.payload, coalesce(s.result, 'null'),
+       j.attempt, j.max_attempts, j.losses, j.version, j.worker, j.token, j.chain, j.position, 0, j.unique_key,
+       j.created_at, j.run_at, j.started_at, j.renewed_at, j.context, {now}
 from temp.settling s cross join {schema}.jobs j
 where j.rowid = s.job;
 

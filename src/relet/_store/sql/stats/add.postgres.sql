@@ -1,5 +1,5 @@
--- Count what has happened towards the minute, and towards everything that ever happened (step 0). What is of all
--- queues together has steps below 0. In one order: many do this at once.
+-- Add counts to the minute, and to the total (step 0). Counts of all queues together have negative steps. In one order,
+-- as many workers do this at once.
 insert into {schema}.stats as s (step, at, queue, name, bucket, peak, number)
 select case when b.queue = '*' then - t.step else t.step end, t.at, b.queue, b.name, b.bucket, b.peak, b.number
 from json_to_recordset(:batch::text::json) as b(queue text, name text, bucket smallint, peak boolean, number float8)

@@ -1,5 +1,4 @@
--- Count what has happened towards the minute, and towards everything that ever happened (step 0). What is of all
--- queues together has steps below 0.
+-- Add counts to the minute, and to the total (step 0). Counts of all queues together have negative steps.
 insert into {schema}.stats as s (step, at, queue, name, bucket, peak, number)
 select case when json_extract(value, '$.queue') = '*' then - t.step else t.step end, t.at,
        json_extract(value, '$.queue'), json_extract(value, '$.name'), json_extract(value, '$.bucket'),

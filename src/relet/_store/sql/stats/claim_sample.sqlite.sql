@@ -1,4 +1,4 @@
--- One for each minute is enough; whoever inserts this row takes it.
+-- One sample for each minute is enough: the worker that inserts this row takes it.
 insert into {schema}.stats (step, at, queue, name, bucket, peak, number)
 values (60, cast({now} / 60 as integer) * 60, '', 'sampled', 0, 1, 1)
 on conflict do nothing

@@ -1,2 +1,2 @@
--- What is so old, once it is counted in longer steps, or as old as can be.
+-- Delete counts that were added up in longer steps, or that are older than any step.
 delete from {schema}.stats where step = :step and at < :before;

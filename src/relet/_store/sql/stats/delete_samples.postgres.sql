@@ -1,4 +1,4 @@
--- Of queues that are not among these, as they have no jobs.
+-- Delete the samples of other queues: they have no jobs.
 with gone as materialized (
     select queue from {schema}.queue_samples
     where queue <> all(array(select json_array_elements_text(:queues::text::json)))

@@ -1,2 +1,2 @@
--- Of queues that are not among these, as they have no jobs.
+-- Delete the samples of other queues: they have no jobs.
 delete from {schema}.queue_samples where queue not in (select value from json_each(:queues));

@@ -1,2 +1,2 @@
--- A worker has stopped in good order.
+-- Delete the row of a worker that has stopped.
 delete from {schema}.workers where name = :name returning name;

@@ -1,4 +1,4 @@
--- What was counted, in steps of at least this length. What is still counted in shorter ones is summed up.
+-- Counts in steps of at least this length. Counts in shorter steps are added up.
 select floor(extract(epoch from at) / :step::integer)::float8 * :step::integer as moment, queue, name, bucket,
        case when bool_or(peak) then max(number) else sum(number) end
 from {schema}.stats

@@ -1,5 +1,6 @@
--- What was counted, in steps of at least this length. What is still counted in shorter ones is summed up.
-select cast(at / :step as integer) * :step as moment, queue, name, bucket, case when max(peak) then max(number) else sum(number) end
+-- Counts in steps of at least this length. Counts in shorter steps are added up.
+select cast(at / :step as integer) * :step as moment, queue, name, bucket,
+       case when max(peak) then max(number) else sum(number) end
 from {schema}.stats
 where step in (60, 600, 3600, 21600) and step <= :step and at >= :since and at < :until
   and (:queue is null or queue = :queue) and name <> 'sampled'

@@ -1,4 +1,4 @@
--- What was counted, of all queues together, which is written beside them, with steps below 0.
+-- Counts of all queues together, which are stored separately, with negative steps.
 select floor(extract(epoch from at) / :step::integer)::float8 * :step::integer as moment, '*', name, bucket,
        case when bool_or(peak) then max(number) else sum(number) end
 from {schema}.stats

@@ -1,4 +1,4 @@
--- What was counted, of all queues together, which is written beside them, with steps below 0.
+-- Counts of all queues together, which are stored separately, with negative steps.
 select cast(at / :step as integer) * :step as moment, '*', name, bucket,
        case when max(peak) then max(number) else sum(number) end
 from {schema}.stats

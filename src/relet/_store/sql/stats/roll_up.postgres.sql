@@ -1,5 +1,5 @@
--- What is old enough is counted in longer steps. It is locked, so that of many who do this at once one counts it;
--- a later statement removes it. Nothing is added to a time that is so long ago.
+-- Add up old counts in longer steps. Locks them, so that one of several workers adds them up; a later statement deletes
+-- them. No worker adds to a time that is so long ago.
 with old as materialized (
     select s.at, s.queue, s.name, s.bucket, s.peak, s.number from {schema}.stats s
     where s.step = :step::integer and s.at < to_timestamp(:before::float8)

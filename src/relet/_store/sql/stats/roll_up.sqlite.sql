@@ -1,4 +1,4 @@
--- What is old enough is counted in longer steps. A later statement removes it.
+-- Add up old counts in longer steps. A later statement deletes them.
 insert into {schema}.stats as s (step, at, queue, name, bucket, peak, number)
 select :longer, cast(at / abs(:longer) as integer) * abs(:longer) as moment, queue, name, bucket, peak,
        case when peak then max(number) else sum(number) end

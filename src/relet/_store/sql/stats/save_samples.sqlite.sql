@@ -1,4 +1,4 @@
--- How many jobs there are in each queue, in place of what was counted before.
+-- Store how many jobs each queue has, in place of the last sample.
 insert or replace into {schema}.queue_samples (queue, pending, queued, running, paused_jobs, failed, oldest, counted_at)
 select json_extract(value, '$.queue'), json_extract(value, '$.pending'), json_extract(value, '$.queued'),
        json_extract(value, '$.running'), json_extract(value, '$.paused_jobs'), json_extract(value, '$.failed'),

@@ -1,2 +1,2 @@
--- Everything that was ever counted.
+-- All counts since the store was created.
 select 0.0, queue, name, bucket, number from {schema}.stats where step = 0 order by queue;

@@ -1,7 +1,7 @@
--- A worker says that it is there, and what it does. Nothing comes back of a report that was heard before.
+-- Store the report of a worker. Returns no row for a report that was stored before.
 insert into {schema}.workers as w (name, host, pid, about, running, stopping, report, started_at, seen_at)
-values (:name::text, :host::text, :pid::integer, :about::text::json, :running::integer, :stopping::boolean, :report::uuid,
-        {now}, {now})
+values (:name::text, :host::text, :pid::integer, :about::text::json, :running::integer, :stopping::boolean,
+        :report::uuid, {now}, {now})
 on conflict (name) do update
 set about = excluded.about, running = excluded.running, stopping = excluded.stopping, report = excluded.report,
     seen_at = excluded.seen_at

@@ -1,4 +1,4 @@
--- A worker says that it is there, and what it does. Nothing comes back of a report that was heard before.
+-- Store the report of a worker. Returns no row for a report that was stored before.
 insert into {schema}.workers as w (name, host, pid, about, running, stopping, report, started_at, seen_at)
 values (:name, :host, :pid, :about, :running, :stopping, :report, {now}, {now})
 on conflict (name) do update

@@ -1,2 +1,2 @@
--- A session of the web is over before its time.
+-- Record that a web session was signed out before it expired.
 insert into {schema}.ended_sessions (id, until) values (:id, {now} + :seconds) on conflict (id) do nothing;

@@ -1,4 +1,4 @@
--- Sessions that would be over by now in any case.
+-- Delete records of sessions that have expired by now.
 with old as materialized (
     select id from {schema}.ended_sessions where until < {now} order by id limit :most::integer for update skip locked
 )

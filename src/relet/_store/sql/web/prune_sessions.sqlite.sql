@@ -1,3 +1,3 @@
--- Sessions that would be over by now in any case.
+-- Delete records of sessions that have expired by now.
 delete from {schema}.ended_sessions where id in (
     select id from {schema}.ended_sessions where until < {now} limit :most);
