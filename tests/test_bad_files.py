@@ -1,4 +1,4 @@
-"""Files that are not there, cannot be written, or lie where SQLite cannot lock them: told, and nothing is lost."""
+"""Files that are missing, cannot be written, or are where SQLite cannot lock them: an error, and no job is lost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.test_bad_urls import uses
 
 
 @pytest.fixture(autouse=True)
-def _little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def _short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_module, "RETRY_SECONDS", 0.3)
 
 
@@ -33,10 +33,10 @@ def _everything_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
 
 
-# files that are not there, or cannot be written
+# files that are missing, or cannot be written
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     for name, use in uses(f"sqlite:///{tmp_path}/missing/shop.db"):
         if name != "App":
             with pytest.raises(
@@ -52,7 +52,7 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"this is a letter, not a database. " * 100, b"SQLite format 3\0" + b"x" * 5000])
-def test_a_file_that_is_no_database_is_told_and_left_alone(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_no_database_is_reported_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "letter.txt"
     path.write_bytes(content)
     for name, use in uses(f"sqlite:///{path}"):
@@ -71,7 +71,7 @@ def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
 
 
 def as_nobody(action: Callable[[], None]) -> None:
-    """Do this without root's right to write everywhere. In a child: there is no way back."""
+    """Call this without root's right to write everywhere. In a child: the right cannot be regained."""
     child = os.fork()
     if child == 0:
         try:
@@ -87,7 +87,7 @@ def as_nobody(action: Callable[[], None]) -> None:
 
 @pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("what", ["folder", "file", "both", "new file"])
-def test_what_may_not_be_written_is_told(tmp_path: Path, what: str) -> None:
+def test_a_file_that_may_not_be_written_is_reported(tmp_path: Path, what: str) -> None:
     folder = tmp_path / "shop"
     folder.mkdir()
     path = folder / "shop.db"
@@ -128,7 +128,7 @@ def test_what_may_not_be_written_is_told(tmp_path: Path, what: str) -> None:
             assert connection.execute("select count(*) from relet_jobs").fetchone() == (1,)
 
 
-def test_a_full_file_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_a_full_file_is_reported_and_nothing_is_lost(tmp_path: Path) -> None:
     app = App(f"sqlite:///{tmp_path / 'shop.db'}")
 
     @app.task
@@ -151,18 +151,18 @@ def test_a_full_file_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
 
 
 @contextmanager
-def small_disk(place: Path, kilobytes: int) -> Iterator[Path]:
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(place)]
+def small_disk(folder: Path, kilobytes: int) -> Iterator[Path]:
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
         pytest.skip("a small disk can only be mounted by root")
     try:
-        yield place
+        yield folder
     finally:
-        subprocess.run(["umount", "--lazy", str(place)], check=True)
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_nothing_is_lost(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 1500) as disk:
         app = App(f"sqlite:///{disk / 'shop.db'}")
 
@@ -185,7 +185,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
         app.close()
 
 
-def test_a_write_that_the_system_refuses_is_told(tmp_path: Path) -> None:
+def test_a_write_that_the_system_refuses_is_reported(tmp_path: Path) -> None:
     """A limit of the process on the size of files: an I/O error, not a full disk."""
     script = f"""
 import resource, sys

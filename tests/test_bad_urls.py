@@ -1,4 +1,4 @@
-"""Stores that are not there, or will not write: a clear error in time, nothing lost, and no password shown."""
+"""Stores that are unreachable or refuse writes: a clear error in time, no job lost, and no password in the output."""
 
 # ruff: noqa: F811 (fixtures are imported, and asked for by their names)
 
@@ -26,7 +26,7 @@ CANARY = "c4n4ry"
 
 
 @pytest.fixture(autouse=True)
-def _little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def _short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_module, "RETRY_SECONDS", 0.3)
 
 
@@ -36,19 +36,19 @@ def _everything_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def uses(url: str, **options: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Everything that meets a URL: making the app, and the ways to use it for the first time."""
+    """Every use of a URL: making the app, and the ways to use it for the first time."""
     yield "App", lambda: App(url, **options)
     for word in ("migrate", "count", "queues"):
         yield word, lambda word=word: getattr(App(url, **options).client, word)()
 
 
 def complaint(use: Callable[[], Any]) -> tuple[BaseException | None, str]:
-    """What it raises, and all that a person would see of it."""
+    """The exception that `use` raises, and everything that is displayed of it."""
     try:
         use()
     except Exception as error:
-        shown = "".join([str(error), repr(error), traceback.format_exc(), repr(error.args), str(vars(error))])
-        return error, shown
+        output = "".join([str(error), repr(error), traceback.format_exc(), repr(error.args), str(vars(error))])
+        return error, output
     return None, ""
 
 
@@ -83,15 +83,15 @@ URLS = {
 
 
 @pytest.mark.parametrize("url", URLS.values(), ids=URLS.keys())
-def test_no_password_is_shown_whatever_is_wrong(
+def test_no_password_is_displayed_whatever_is_wrong(
     url: str, caplog: pytest.LogCaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     errors = []
     for name, use in uses(url):
-        error, shown = complaint(use)
+        error, output = complaint(use)
         errors.append(error)
-        assert CANARY not in shown, f"{name} shows it: {error}"
+        assert CANARY not in output, f"{name} shows it: {error}"
         assert error is None or isinstance(error, ReletError), f"{name}: {error!r}"
     assert all(errors[1:]), "every use says that something is wrong"
     assert CANARY not in caplog.text
@@ -101,12 +101,12 @@ def test_no_password_is_shown_whatever_is_wrong(
 
 
 @pytest.mark.parametrize("says", ['password authentication failed for user "ada"', "no, {password} is not it"])
-def test_a_wrong_password_is_told_and_not_shown(says: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_wrong_password_is_reported_and_not_displayed(says: str, caplog: pytest.LogCaptureFixture) -> None:
     with refusing(says) as port:
         url = f"postgresql://ada:{CANARY}@127.0.0.1:{port}/shop"
         for name, use in uses(url):
-            error, shown = complaint(use)
-            assert CANARY not in shown, name
+            error, output = complaint(use)
+            assert CANARY not in output, name
             if name != "App":
                 assert isinstance(error, StoreError)
                 assert f"postgresql://ada@127.0.0.1:{port}/shop" in str(error)
@@ -114,8 +114,8 @@ def test_a_wrong_password_is_told_and_not_shown(says: str, caplog: pytest.LogCap
     assert CANARY not in caplog.text
 
 
-def test_a_wrong_password_is_told_at_once() -> None:
-    """Asking again will not help: nobody should wait ten seconds to learn of a typing error."""
+def test_a_wrong_password_is_reported_at_once() -> None:
+    """A retry would not help: a user should not wait ten seconds to learn of a typing error."""
     with refusing('password authentication failed for user "ada"') as port, pytest.MonkeyPatch.context() as patch:
         patch.setattr(store_module, "RETRY_SECONDS", 10.0)
         began = time.monotonic()
@@ -124,7 +124,7 @@ def test_a_wrong_password_is_told_at_once() -> None:
         assert time.monotonic() - began < 5
 
 
-def test_a_password_is_not_shown_by_the_listening_thread(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_password_is_not_displayed_by_the_listening_thread(caplog: pytest.LogCaptureFixture) -> None:
     with refusing("no, {password} is not it") as port:
         store = App(f"postgresql://ada:{CANARY}@127.0.0.1:{port}/shop")._store()
         with store.notifier.subscribe("done") as sleeper:
@@ -134,7 +134,7 @@ def test_a_password_is_not_shown_by_the_listening_thread(caplog: pytest.LogCaptu
     assert CANARY not in caplog.text
 
 
-# PostgreSQL that is not there, or will not write
+# PostgreSQL that is unreachable, or refuses writes
 
 
 def test_a_host_that_does_not_answer_says_where(caplog: pytest.LogCaptureFixture) -> None:
@@ -154,7 +154,7 @@ def test_an_unknown_database_says_so(pg_home: Home) -> None:
 
 @contextmanager
 def role(home: Home, *settings: str) -> Iterator[str]:
-    """A role of its own, with rights on the schema and with settings; the URL that uses it."""
+    """The URL of a separate role, with privileges on the schema and with settings."""
     name = f"r_{home.schema}"
     rights = [
         f"create role {name} login",
@@ -188,7 +188,7 @@ def test_a_database_that_only_reads_says_so(pg_home: Home, any_session: bool) ->
         assert inventory(pg_home.app()._store()) == before
 
 
-def test_a_role_without_rights_is_told_so(pg_home: Home) -> None:
+def test_a_role_without_privileges_is_refused(pg_home: Home) -> None:
     name = f"n_{pg_home.schema}"
     with psycopg.connect(pg_home.url, autocommit=True) as connection:
         connection.execute(f"create role {name} login".encode())
@@ -205,7 +205,7 @@ def test_a_role_without_rights_is_told_so(pg_home: Home) -> None:
             connection.execute(f"drop role {name}".encode())
 
 
-def test_a_full_disk_of_the_server_is_told_and_nothing_is_stored(pg_home: Home) -> None:
+def test_a_full_disk_of_the_server_is_reported_and_nothing_is_stored(pg_home: Home) -> None:
     app = pg_home.app()
 
     @app.task
@@ -251,7 +251,7 @@ def test_an_app_that_waited_for_its_database_in_vain_works_once_it_is_there(pg_h
 BAD_URLS: dict[str, tuple[Any, str]] = {
     "another database": ("mysql://h/db", "starts with sqlite:// or postgresql://, not 'mysql'"),
     "a path": ("shop.db", "starts with sqlite://"),
-    "two slashes": ("sqlite://shop.db", "three slashes begin a path"),
+    "two slashes": ("sqlite://shop.db", "start the path with three slashes"),
     "unknown option": ("sqlite:///shop.db?mode=ro", "unknown options in the SQLite URL: mode"),
     "unknown word": ("sqlite:///shop.db?synchronous=off", "synchronous must be one of FULL, NORMAL, EXTRA"),
     "a Path": (Path("shop.db"), "URL"),
@@ -265,8 +265,8 @@ def test_a_url_that_names_no_store_is_refused_at_once(url: Any, says: str) -> No
         App(url)
 
 
-def test_a_url_that_libpq_does_not_understand_is_told() -> None:
+def test_a_url_that_libpq_does_not_understand_is_reported() -> None:
     with pytest.raises(
-        StoreError, match=r"no PostgreSQL URL: postgresql://h/db .*invalid URI query parameter.*sslmod\b"
+        StoreError, match=r"invalid PostgreSQL URL: postgresql://h/db .*invalid URI query parameter.*sslmod\b"
     ):
         App("postgresql://h/db?sslmod=require").client.count()

@@ -277,7 +277,7 @@ def test_json_logs_tell_the_job_of_each_record_of_a_handler(shop: Shop) -> None:
         assert heard[task]["message"] == f"heard: {text}"
         assert heard[task]["queue"] == "default"
     assert len({record["worker"] for record in records if "worker" in record}) == 1
-    stopped = [record for record in records if record["message"].endswith("stopped")]
+    stopped = [record for record in records if record["message"] == "Stopped"]
     assert stopped
     assert "job_id" not in stopped[-1]
 

@@ -383,7 +383,7 @@ def test_the_async_client_does_all_that_the_plain_one_does(app: App) -> None:
         assert await client.count() == 4
         assert [one.id for one in (await client.jobs(limit=1)).jobs] == [max(job.id, *ids(more))]
         assert (await client.blockers(more[1]))[0].chain == job.id
-        assert "no worker is there" in (await client.explain(job))[0]
+        assert "no worker is running" in (await client.explain(job))[0]
         assert await client.attempts(job) == []
         assert (await client.pause(more[0])).state is State.PAUSED
         assert (await client.resume(more[0])).state is State.PENDING

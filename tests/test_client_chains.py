@@ -176,7 +176,7 @@ def test_a_chain_is_deleted_with_the_chains_of_all_that_wait_for_it(app: App, ta
     app.client.complete(middle, continue_with=later)
     end = task.using(after=[middle, grown[0]]).enqueue("end")
     free = task.using(after=[other]).enqueue("waits for another")
-    with pytest.raises(InvalidInput, match="say delete"):
+    with pytest.raises(InvalidInput, match="call delete"):
         app.client.delete(grown[0], dependents=True)
     app.client.delete(grown[0], chain=True, dependents=True)
     assert states(app, *grown, middle, later.id, end) == [None] * 5

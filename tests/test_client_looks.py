@@ -155,7 +155,7 @@ def test_awkward_names_are_found(app: App, task: PlainTask[..., Any]) -> None:
 def test_a_queued_job_waits_for_a_worker(app: App, task: PlainTask[..., Any]) -> None:
     job = task.enqueue()
     assert app.client.explain(job) == [
-        "nothing holds it up, but no worker is there: start a worker that serves queue default and knows task work"
+        "it is ready to run, but no worker is running: start a worker that serves queue default and knows task work"
     ]
 
 
@@ -208,7 +208,7 @@ def test_a_job_that_is_due_is_not_said_to_be_ahead_of_its_time(app: App, task: P
     for job in (resumed, hurried):
         (reason,) = app.client.explain(job)
         assert "ahead" not in reason
-        assert "upkeep" in reason or "promote" in reason
+        assert "maintenance will queue it" in reason
 
 
 def test_a_job_that_waits_for_others_names_those_that_are_not_over(app: App, task: PlainTask[..., Any]) -> None:
@@ -228,9 +228,9 @@ def test_a_job_that_waits_for_others_names_those_that_are_not_over(app: App, tas
 
 def test_a_job_behind_its_target_names_the_holder(app: App, task: PlainTask[..., Any]) -> None:
     first, second, third = (task.using(target="acct-7").enqueue(n) for n in range(3))
-    assert "nobody holds" in app.client.explain(first)[0]
+    assert "which is free" in app.client.explain(first)[0]
     promote_all(app)
-    assert app.client.explain(first)[0].startswith("nothing holds it up")
+    assert app.client.explain(first)[0].startswith("it is ready to run")
     assert app.client.explain(third) == [
         f"target acct-7 is held by job {first.id}, which is queued",
         "1 in line before it",
@@ -258,7 +258,7 @@ def test_a_job_of_a_paused_or_full_queue_says_so(
     assert app.client.explain(other.enqueue()) == ["all queues may run 1, and 1 run"]
     app.client.complete(running)
     app.client.resume_queue("default")
-    assert app.client.explain(job)[0].startswith("nothing holds it up")
+    assert app.client.explain(job)[0].startswith("it is ready to run")
 
 
 def test_blockers_of_a_plain_job_are_none(app: App, task: PlainTask[..., Any]) -> None:

@@ -38,8 +38,8 @@ def test_postgres_is_durable_and_far_from_utc(pg_servers: list[Server]) -> None:
     for server in pg_servers:
         if server.name.startswith("pg"):
             with psycopg.connect(server.dsn) as connection:
-                shown = [connection.execute(f"show {name}").fetchone() for name in ("fsync", "timezone")]
-            assert shown == [("on",), ("Asia/Kolkata",)]
+                settings = [connection.execute(f"show {name}").fetchone() for name in ("fsync", "timezone")]
+            assert settings == [("on",), ("Asia/Kolkata",)]
 
 
 def test_a_shared_schema_is_used_again_unless_more_than_rows_was_left_in_it(pg_servers: list[Server]) -> None:

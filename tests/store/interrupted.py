@@ -1,4 +1,4 @@
-"""Interrupts at random points of what a program does with its store; after each of them everybody can write.
+"""Interrupts at random points of a program that uses its store; after each, all threads and processes can write.
 
 For long runs: `python -m tests.store.interrupted URL SCHEMA NUMBER SEED`.
 """
@@ -27,11 +27,11 @@ from relet._store.postgres import PostgresStore
 from relet._store.sqlite import SQLiteStore
 
 LONGEST = 0.006  # seconds until an interrupt: a few writes
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 class Bang(Exception):
-    """What a signal handler of a program may raise: not a BaseException alone."""
+    """An exception that a signal handler may raise: not only BaseException itself."""
 
 
 def make(url: str, schema: str) -> tuple[App, Any]:
@@ -61,7 +61,7 @@ class Subject:
         self.dice = random.Random(seed)
         self.armed: type[BaseException] | None = None
         self.interrupted: Counter[str] = Counter()
-        self.strays: list[BaseException] = []  # raised where they were not meant to be
+        self.strays: list[BaseException] = []  # interrupts that were raised in the wrong thread
         self.stop = threading.Event()
         self.acknowledged = 0
         command = [sys.executable, "-m", "tests.store.interrupted", url, schema]
@@ -82,14 +82,14 @@ class Subject:
                 opened.run(enqueue.enqueue, [self.work.draft(1)])
             self.acknowledged += 1
         finally:
-            leave(block)  # as is done for a handler, once it has ended
+            leave(block)  # as the worker does for a handler that has ended
 
-    def look(self) -> None:
+    def read(self) -> None:
         self.app.client.jobs(limit=3)
 
     def forever(self) -> None:
         while True:
-            self.dice.choice([self.enqueue, self.enqueue, self.enqueue_many, self.transaction, self.look])()
+            self.dice.choice([self.enqueue, self.enqueue, self.enqueue_many, self.transaction, self.read])()
 
     def bystander(self) -> None:
         """A thread that is not interrupted, whose writes are grouped with others."""
@@ -130,12 +130,12 @@ class Subject:
         self.strays += [error for error in ended if not isinstance(error, Bang)]
         self.interrupted["in another thread"] += 1
 
-    def everybody_writes(self) -> None:
+    def all_can_write(self) -> None:
         """This thread, another thread, another process."""
         self.enqueue()
         thread = threading.Thread(target=self.enqueue, daemon=True)
         thread.start()
-        thread.join(PATIENCE)
+        thread.join(TIMEOUT)
         assert not thread.is_alive(), "another thread cannot write"
         assert self.other.stdin is not None
         assert self.other.stdout is not None
@@ -148,30 +148,30 @@ class Subject:
 
     def run(self, number: int) -> None:
         signal.signal(signal.SIGALRM, self.on_alarm)
-        self.everybody_writes()
+        self.all_can_write()
         bystander: threading.Thread | None = None
         ways: list[Callable[[], None]] = [self.by_signal, self.by_signal, self.in_thread]
         for n in range(number):
-            if n == number // 2:  # alone at first, then beside somebody
+            if n == number // 2:  # first without, then with a concurrent writer
                 bystander = threading.Thread(target=self.bystander, daemon=True)
                 bystander.start()
             ways[n % 3]()
-            self.everybody_writes()
+            self.all_can_write()
         self.stop.set()
         if bystander is not None:
-            bystander.join(PATIENCE)
+            bystander.join(TIMEOUT)
         assert self.strays == []
         gc.collect()
-        assert [pool._places.qsize() for pool in self.pools()] == [pool._most for pool in self.pools()]
+        assert [pool._slots.qsize() for pool in self.pools()] == [pool._limit for pool in self.pools()]
         assert self.app.client.count() >= self.acknowledged
         self.other.communicate()
         assert self.other.returncode == 0
 
     def pools(self) -> list[Pool[Any]]:
         if isinstance(self.store, PostgresStore):
-            return [self.store._server.pool, self.store._server.openers]
+            return [self.store._server.pool, self.store._server.handler_pool]
         assert isinstance(self.store, SQLiteStore)
-        return [self.store._readers, self.store._openers]
+        return [self.store._readers, self.store._handler_pool]
 
 
 def main() -> None:
@@ -184,7 +184,7 @@ def main() -> None:
     subject = Subject(url, schema, int(rest[1]))
     subject.app.client.migrate()
     subject.run(int(rest[0]))
-    print(f"{dict(subject.interrupted)}: everybody could write after each, in {time.monotonic() - began:.0f} s")
+    print(f"{dict(subject.interrupted)}: all could write after each, in {time.monotonic() - began:.0f} s")
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def way(request: pytest.FixtureRequest) -> Way:
 
 
 def drafts_of_all_kinds(task: PlainTask[..., Any]) -> list[Draft[Any]]:
-    """One for each table that enqueue writes: jobs, nudges, keys, edges."""
+    """One draft for each table that enqueue writes: jobs, nudges, keys, edges."""
     first = task.draft(AWKWARD)
     return [
         first,
@@ -79,15 +79,15 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
         async with way(pg_home.url) as caller:
             await caller.do(f"insert into {pg_home.schema}.{OWN} values (1)")
             jobs = await caller.enqueue(app, *drafts_of_all_kinds(task))
-            assert app.client.count() == 0, "nobody sees them before the commit"
+            assert app.client.count() == 0, "no other connection sees them before the commit"
             await caller.end(commit=True)
         assert [app.client.get(job) for job in jobs] == jobs
         assert [job.wait for job in jobs] == [None, "target", None, None, "jobs", "time"]
 
     asyncio.run(main())
-    held = inventory(app._store())
-    assert (held["jobs"], held["keys"], held["edges"], held[OWN]) == (6, 2, 1, 1)
-    assert held["nudges"] > 0
+    counts = inventory(app._store())
+    assert (counts["jobs"], counts["keys"], counts["edges"], counts[OWN]) == (6, 2, 1, 1)
+    assert counts["nudges"] > 0
     payload = claim(app)[0].payload_json
     assert repr(app.lookup("work").arguments(payload)) == repr(((AWKWARD,), {}))
 
@@ -151,12 +151,12 @@ def complete_from_outside(app: App, task: PlainTask[..., Any], way: Callable[[],
             assert (await caller.complete(app, job, 5)).state is State.SUCCEEDED
             assert (await caller.complete(app, other, continue_with=task.draft(), chain=True)).continued
             with pytest.raises(InvalidTransition, match="it is running; in a transaction of yours"):
-                await caller.complete(app, held.id, 7)
+                await caller.complete(app, running.id, 7)
             assert [one.state for one in map(app.client.get, (job, other)) if one] == [State.QUEUED] * 2
             await caller.end(commit=commit)
 
     task.enqueue()
-    (held,) = claim(app)
+    (running,) = claim(app)
     job, other = task.enqueue(), task.enqueue()
     before = inventory(app._store())
     asyncio.run(main(commit=False))
@@ -164,14 +164,14 @@ def complete_from_outside(app: App, task: PlainTask[..., Any], way: Callable[[],
     asyncio.run(main(commit=True))
     assert app.client.result(job, timeout=5) == 5
     assert [one.state for one in app.client.chain(other)] == [State.SUCCEEDED, State.QUEUED]
-    assert app.client.get(held.id).state is State.RUNNING  # type: ignore[union-attr]
+    assert app.client.get(running.id).state is State.RUNNING  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("name", ["psycopg-odd_types", "asyncpg", "sqlalchemy-session"])
 def test_jobs_are_completed_from_outside_when_the_caller_commits(
     app: App, task: PlainTask[..., Any], name: str, pg_home: Home
 ) -> None:
-    """With their chains, and unless they run: whoever owns them would wait for the caller."""
+    """With their chains. Not jobs that run: the worker that has the lease would wait for the caller."""
     writes = f"insert into {pg_home.schema}.{OWN} values (1)"
     complete_from_outside(app, task, lambda: POSTGRES_WAYS[name](pg_home.url), writes)
     assert inventory(app._store())[OWN] == 1
@@ -218,7 +218,7 @@ def test_a_savepoint_of_asyncpg_and_of_a_session_too(app: App, task: PlainTask[.
     assert inventory(app._store())["nudges"] == 0
 
 
-# what would commit each statement by itself is refused
+# connections that would commit each statement are refused
 
 
 def test_psycopg_with_autocommit_is_refused_outside_a_block(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:
@@ -292,24 +292,24 @@ def test_async_sqlalchemy_with_autocommit_is_refused(app: App, task: PlainTask[.
     assert app.client.count() == 0
 
 
-# colours and strangers
+# sync or async, and unsupported connections
 
 
 def test_the_wrong_colour_names_its_twin(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:
     async def main() -> None:
         plain = psycopg.connect(pg_home.url)
-        with pytest.raises(TypeError, match=r"psycopg\.Connection.* plain twin .*enqueue"):
+        with pytest.raises(TypeError, match=r"psycopg\.Connection.* sync method .*enqueue"):
             await task.using(connection=plain).aenqueue()
         plain.close()
         with create_engine(alchemy_url(pg_home.url, "psycopg"), poolclass=NullPool).connect() as alchemy:  # noqa: SIM117
-            with pytest.raises(TypeError, match=r"sqlalchemy.*Connection.* plain twin .*enqueue"):
+            with pytest.raises(TypeError, match=r"sqlalchemy.*Connection.* sync method .*enqueue"):
                 await app.aclient.enqueue(task.draft(), connection=alchemy)
         async with await psycopg.AsyncConnection.connect(pg_home.url) as coloured:
-            with pytest.raises(TypeError, match=r"psycopg.*AsyncConnection.* async twin .*aenqueue"):
+            with pytest.raises(TypeError, match=r"psycopg.*AsyncConnection.* async method .*aenqueue"):
                 task.using(connection=coloured).enqueue()
         connection = await asyncpg.connect(pg_home.url)
         async with connection.transaction():
-            with pytest.raises(TypeError, match=r"asyncpg.* async twin .*aenqueue"):
+            with pytest.raises(TypeError, match=r"asyncpg.* async method .*aenqueue"):
                 app.client.enqueue(task.draft(), connection=connection)
         await connection.close()
 
@@ -321,9 +321,9 @@ def test_what_is_no_connection_is_refused(app: App, task: PlainTask[..., Any], p
     engine = create_engine(alchemy_url(pg_home.url, "psycopg"), poolclass=NullPool)
     with psycopg.connect(pg_home.url) as connection:
         for thing in (object(), "a string", engine, connection.cursor(), 0, psycopg):
-            with pytest.raises(TypeError, match=r"cannot work on .*; known are .*psycopg\.Connection"):
+            with pytest.raises(TypeError, match=r"cannot use .* as a connection; supported: .*psycopg\.Connection"):
                 task.using(connection=thing).enqueue()
-            with pytest.raises(TypeError, match=r"cannot work on "):
+            with pytest.raises(TypeError, match=r"cannot use "):
                 asyncio.run(task.using(connection=thing).aenqueue())
     assert app.client.count() == 0
 
@@ -407,7 +407,7 @@ def test_an_open_transaction_that_enqueued_holds_nobody_up(app: App, task: Plain
             done.set()
 
         threading.Thread(target=others, daemon=True).start()
-        assert done.wait(10), "somebody waits for the caller's transaction"
+        assert done.wait(10), "another transaction waits for the caller's"
 
 
 def test_two_transactions_that_want_one_key_wait_for_each_other_and_one_gets_it(
@@ -428,7 +428,7 @@ def test_two_transactions_that_want_one_key_wait_for_each_other_and_one_gets_it(
 def test_an_async_call_on_a_connection_runs_in_the_callers_loop(
     app: App, task: PlainTask[..., Any], pg_home: Home
 ) -> None:
-    """It needs no connection of its own: the store's pool stays empty."""
+    """It needs no separate connection: the store's pool stays empty."""
 
     fresh = App(pg_home.url, schema=pg_home.schema)
 

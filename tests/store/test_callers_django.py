@@ -104,12 +104,12 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
     with way(home) as raw:
         run(raw, f"insert into {own} values (1)")
         jobs = app.client.enqueue_many(drafts_of_all_kinds(task), connection=raw)
-        assert app.client.count() == 0, "nobody sees them before the commit"
+        assert app.client.count() == 0, "no other connection sees them before the commit"
     assert [app.client.get(job) for job in jobs] == jobs
     assert [job.wait for job in jobs] == [None, "target", None, None, "jobs", "time"]
-    held = inventory(app._store())
-    assert (held["jobs"], held["keys"], held["edges"], held[OWN]) == (6, 2, 1, 1)
-    assert held["nudges"] > 0
+    counts = inventory(app._store())
+    assert (counts["jobs"], counts["keys"], counts["edges"], counts[OWN]) == (6, 2, 1, 1)
+    assert counts["nudges"] > 0
     payload = claim(app)[0].payload_json
     assert repr(app.lookup("work").arguments(payload)) == repr(((AWKWARD,), {}))
 
@@ -211,8 +211,8 @@ def test_what_fails_in_the_middle_is_not_committed_by_half(
             run(django, f"drop table {nudges}")
             task.using(connection=django, target="t").enqueue()
         task.using(connection=django, target="t").enqueue()
-    held = inventory(app._store())
-    assert (held["jobs"], held[OWN]) == (1, 1), "an inner block is undone alone, as always"
+    counts = inventory(app._store())
+    assert (counts["jobs"], counts[OWN]) == (1, 1), "an inner block is undone alone, as always"
 
 
 def test_errors_are_djangos(app: App, task: PlainTask[..., Any], django: Any) -> None:
@@ -262,7 +262,7 @@ def test_without_a_transaction_each_statement_would_commit_alone(
 
 def test_another_kind_of_database_is_refused(app: App, task: PlainTask[..., Any], home: Home, tmp_path: Path) -> None:
     with known_as("other", database(f"sqlite:///{tmp_path}/other.db")) as raw, transaction.atomic(using="other"):
-        says = "speaks to sqlite, but" if home.is_postgres else "other.db, but"
+        says = "is a connection to sqlite, but" if home.is_postgres else "other.db, but"
         with pytest.raises(InvalidInput, match=f"Django's connection 'other' .*{says} the jobs live in {home.url[:9]}"):
             task.using(connection=raw).enqueue()
     with known_as("other", database(home.url)) as raw, transaction.atomic(using="other"):
@@ -270,14 +270,14 @@ def test_another_kind_of_database_is_refused(app: App, task: PlainTask[..., Any]
         with pytest.raises(InvalidInput, match="but the jobs live in sqlite:///:memory:"):
             elsewhere.lookup("work").using(connection=raw).enqueue()
         elsewhere.close()
-    with pytest.raises(InvalidInput, match="'default' speaks to unknown"):  # no database is set up
+    with pytest.raises(InvalidInput, match="'default' is a connection to unknown"):  # no database is set up
         task.using(connection=connection).enqueue()
     assert app.client.count() == 0
 
 
 @pytest.mark.parametrize("jobs_in", ["shop.db", ":memory:"])
 def test_a_database_in_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs_in: str) -> None:
-    """Which is what Django makes for tests unless told otherwise."""
+    """Django makes such a connection for tests by default."""
     monkeypatch.chdir(tmp_path)
     app = with_work(App(f"sqlite:///{jobs_in}"))
     for name in (":memory:", "file:memorydb_default?mode=memory&cache=shared"):
@@ -290,7 +290,7 @@ def test_a_database_in_memory_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
 def test_the_wrong_colour_names_its_twin(app: App, task: PlainTask[..., Any], django: Any, home: Home) -> None:
     async def main() -> None:
         for raw in (django, connections["default"]):
-            with pytest.raises(TypeError, match=r"django\..* is not async: use the plain twin .*enqueue"):
+            with pytest.raises(TypeError, match=r"django\..* is not async: use the sync method .*enqueue"):
                 await task.using(connection=raw).aenqueue()
         with pytest.raises(SynchronousOnlyOperation):
             task.using(connection=django).enqueue()
@@ -307,7 +307,7 @@ def test_the_wrong_colour_names_its_twin(app: App, task: PlainTask[..., Any], dj
 def test_a_cache_is_no_database(task: PlainTask[..., Any]) -> None:
     from django.core.cache import cache
 
-    with pytest.raises(TypeError, match=r"cannot work on .*ConnectionProxy: it is no connection to a database"):
+    with pytest.raises(TypeError, match=r"cannot use .*ConnectionProxy: it is not a database connection"):
         task.using(connection=cache).enqueue()
 
 
@@ -382,7 +382,7 @@ def test_a_database_without_the_schema(home: Home, tmp_path: Path) -> None:
     fresh.close()
 
 
-def test_what_is_looked_at_belongs_to_the_transaction(task: PlainTask[..., Any], home: Home) -> None:
+def test_reads_belong_to_the_transaction(task: PlainTask[..., Any], home: Home) -> None:
     """With autocommit off, Python opens a transaction of SQLite with the first write only."""
     known = task.enqueue()
     with by_hand(home) as raw:

@@ -70,14 +70,14 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
         async with way(f"sqlite:///{path}") as caller:
             await caller.do(f"insert into {OWN} values (1)")
             jobs = await caller.enqueue(app, *drafts_of_all_kinds(task))
-            assert app.client.count() == 0, "nobody sees them before the commit"
+            assert app.client.count() == 0, "no other connection sees them before the commit"
             await caller.end(commit=True)
         assert [app.client.get(job) for job in jobs] == jobs
 
     asyncio.run(main())
-    held = inventory(app._store())
-    assert (held["jobs"], held["keys"], held["edges"], held[OWN]) == (6, 2, 1, 1)
-    assert held["nudges"] > 0
+    counts = inventory(app._store())
+    assert (counts["jobs"], counts["keys"], counts["edges"], counts[OWN]) == (6, 2, 1, 1)
+    assert counts["nudges"] > 0
     payload = claim(app)[0].payload_json
     assert repr(app.lookup("work").arguments(payload)) == repr(((AWKWARD,), {}))
 
@@ -131,7 +131,7 @@ def test_what_is_there_already_is_found(app: App, task: PlainTask[..., Any], way
 def test_jobs_are_completed_from_outside_when_the_caller_commits(
     app: App, task: PlainTask[..., Any], name: str, path: Path
 ) -> None:
-    """With their chains, and unless they run: whoever owns them would wait for the caller."""
+    """With their chains. Not jobs that run: the worker that has the lease would wait for the caller."""
     writes = f"insert into {OWN} values (1)"
     complete_from_outside(app, task, lambda: SQLITE_WAYS[name](f"sqlite:///{path}"), writes)
     assert inventory(app._store())[OWN] == 1
@@ -222,8 +222,8 @@ def test_a_connection_to_another_file_is_refused(
             engine = create_engine(alchemy_url(f"sqlite:///{other}", "pysqlite"), poolclass=NullPool)
             connection = engine.connect() if kind == "sqlalchemy" else Session(engine)
         with closing(connection):
-            shown = "memory" if kind == "memory" else "other.db"
-            with pytest.raises(InvalidInput, match=f"{shown}.*but the jobs live in sqlite:///{path}"):
+            database = "memory" if kind == "memory" else "other.db"
+            with pytest.raises(InvalidInput, match=f"{database}.*but the jobs live in sqlite:///{path}"):
                 task.using(connection=connection).enqueue()
 
     asyncio.run(main())
@@ -261,15 +261,15 @@ def test_a_sqlite_connection_does_not_fit_jobs_in_postgres(tmp_path: Path) -> No
 
 def test_the_wrong_colour_names_its_twin(app: App, task: PlainTask[..., Any], path: Path) -> None:
     async def main() -> None:
-        with closing(sqlite3.connect(path)) as connection, pytest.raises(TypeError, match=r"plain twin .*enqueue"):
+        with closing(sqlite3.connect(path)) as connection, pytest.raises(TypeError, match=r"sync method .*enqueue"):
             await task.using(connection=connection).aenqueue()
         async with create_async_engine(
             alchemy_url(f"sqlite:///{path}", "aiosqlite"), poolclass=NullPool
         ).connect() as raw:
-            with pytest.raises(TypeError, match=r"async twin .*aenqueue"):
+            with pytest.raises(TypeError, match=r"async method .*aenqueue"):
                 task.using(connection=raw).enqueue()
         async with aiosqlite.connect(path) as bare:
-            with pytest.raises(TypeError, match="cannot work on aiosqlite"):
+            with pytest.raises(TypeError, match="cannot use aiosqlite"):
                 await task.using(connection=bare).aenqueue()
 
     asyncio.run(main())
@@ -283,7 +283,7 @@ def test_the_wrong_colour_names_its_twin(app: App, task: PlainTask[..., Any], pa
 def test_a_transaction_that_has_read_cannot_write_after_another_did_and_says_so(
     app: App, task: PlainTask[..., Any], path: Path, kind: str
 ) -> None:
-    """SQLite refuses at once, however long it is told to wait."""
+    """SQLite refuses at once, whatever the busy timeout is."""
     says = 'begin transactions that will write with "begin immediate"'
 
     async def main() -> None:
@@ -325,7 +325,7 @@ def test_somebody_else_who_writes_makes_it_busy_after_the_callers_own_timeout(
 
 
 def test_the_first_use_within_a_transaction_that_writes_does_not_wait_for_itself(path: Path) -> None:
-    """The file holds no schema yet and the caller has the write lock: nobody but the caller could make one."""
+    """The file holds no schema yet and the caller has the write lock: only the caller could make one."""
     app = make_app(path)
     app._store()._busy_for = 1.0  # type: ignore[attr-defined]
     with closing(sqlite3.connect(path)) as connection:
@@ -357,7 +357,7 @@ def test_a_transaction_that_has_made_the_schema_can_go_on(path: Path) -> None:
 def test_a_transaction_that_enqueues_first_waits_for_whoever_writes(
     app: App, task: PlainTask[..., Any], path: Path
 ) -> None:
-    """Even if it was begun so that SQLite would let it look first, and then refuse its write."""
+    """Even if it was begun so that SQLite would allow a read first, and then refuse the write."""
     began = threading.Event()
 
     def caller() -> None:
@@ -378,8 +378,8 @@ def test_a_transaction_that_enqueues_first_waits_for_whoever_writes(
     assert app.client.count() == 1
 
 
-def test_what_is_looked_at_belongs_to_the_transaction(app: App, task: PlainTask[..., Any], path: Path) -> None:
-    """Python opens a transaction with the first write only; what is there already is looked for before."""
+def test_reads_belong_to_the_transaction(app: App, task: PlainTask[..., Any], path: Path) -> None:
+    """Python begins a transaction with the first write only; existing rows are read before that."""
     known = task.enqueue()
     with closing(sqlite3.connect(path)) as connection:
         assert task.using(connection=connection, id=known.id).enqueue().existing

@@ -41,11 +41,11 @@ def seconds_until_reaped(b: Bench) -> int:
 
 def test_a_store_beside_another_goes_by_its_clock(b: Bench) -> None:
     b.now = 1_900_000_000.0
-    beside = b.store.beside(1)
+    separate = b.store.with_own_connections(1)
     try:
-        assert beside.run(enqueue.enqueue, [draft()])[0].created_at.timestamp() == b.now
+        assert separate.run(enqueue.enqueue, [draft()])[0].created_at.timestamp() == b.now
     finally:
-        beside.close()
+        separate.close()
 
 
 def test_the_clock_of_the_store_counts_in_a_handlers_transaction(b: Bench) -> None:

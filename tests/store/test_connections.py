@@ -1,4 +1,4 @@
-"""Connections: shared by threads, left alone by forks, indifferent to event loops, and never in the way of an exit."""
+"""Connections: shared by threads, not used after a fork, on any event loop, and no obstacle to an exit."""
 
 # ruff: noqa: F811 (fixtures are imported, and asked for by their names)
 
@@ -42,7 +42,7 @@ def with_task(app: App) -> Any:
 
 
 class Line:
-    """A connection, as far as a pool cares."""
+    """The part of a connection that a pool uses."""
 
     def __init__(self) -> None:
         self.good = True
@@ -52,14 +52,14 @@ class Line:
         self.closed = True
 
 
-def pool(most: int = 2, patience: float = 0.05, max_idle: float = MAX_IDLE) -> tuple[Pool[Line], list[Line]]:
+def pool(limit: int = 2, timeout: float = 0.05, max_idle: float = MAX_IDLE) -> tuple[Pool[Line], list[Line]]:
     made: list[Line] = []
 
     def connect() -> Line:
         made.append(Line())
         return made[-1]
 
-    return Pool(connect, lambda line: line.good, most=most, patience=patience, max_idle=max_idle), made
+    return Pool(connect, lambda line: line.good, limit=limit, timeout=timeout, max_idle=max_idle), made
 
 
 def test_a_connection_is_made_when_needed_and_used_again() -> None:
@@ -83,7 +83,7 @@ def test_a_broken_connection_is_closed_and_not_used_again() -> None:
 
 
 def test_an_error_gives_the_connection_back() -> None:
-    lines, made = pool(most=1)
+    lines, made = pool(limit=1)
     for _ in range(3):
         with pytest.raises(LookupError), lines.connection():
             raise LookupError
@@ -91,7 +91,7 @@ def test_an_error_gives_the_connection_back() -> None:
 
 
 def test_a_pool_that_is_exhausted_says_so_and_recovers() -> None:
-    lines, _ = pool(most=2)
+    lines, _ = pool(limit=2)
     with lines.connection(), lines.connection():  # noqa: SIM117
         with pytest.raises(StoreBusy, match=r"all 2 connections have been in use for 0\.05 s"), lines.connection():
             pass
@@ -100,7 +100,7 @@ def test_a_pool_that_is_exhausted_says_so_and_recovers() -> None:
 
 
 def test_whoever_waits_gets_what_comes_back() -> None:
-    lines, made = pool(most=1, patience=10)
+    lines, made = pool(limit=1, timeout=10)
     got = threading.Event()
 
     def want() -> None:
@@ -116,7 +116,7 @@ def test_whoever_waits_gets_what_comes_back() -> None:
     assert len(made) == 1
 
 
-def test_a_connection_that_cannot_be_made_takes_no_place() -> None:
+def test_a_connection_that_cannot_be_made_takes_no_slot() -> None:
     tries = iter([OSError("no"), OSError("no"), None])
 
     def connect() -> Line:
@@ -124,7 +124,7 @@ def test_a_connection_that_cannot_be_made_takes_no_place() -> None:
             raise problem
         return Line()
 
-    lines = Pool(connect, lambda line: True, most=1, patience=0.05)
+    lines = Pool(connect, lambda line: True, limit=1, timeout=0.05)
     for _ in range(2):
         with pytest.raises(OSError, match="no"), lines.connection():
             pass
@@ -145,7 +145,7 @@ def test_close_closes_what_is_idle_and_the_pool_goes_on() -> None:
 
 def test_a_store_whose_connections_are_all_in_use_says_so(pg_home: Home) -> None:
     store = PostgresStore(pg_home.url, schema=pg_home.schema, connections=2)
-    store._pool._patience = 0.2
+    store._pool._timeout = 0.2
     assert store.run(search.count, Filter()) == 0
     with store._pool.connection(), store._pool.connection():
         began = time.monotonic()
@@ -171,7 +171,7 @@ def sweepers() -> list[threading.Thread]:
 
 
 def test_what_nobody_uses_is_closed_while_the_process_idles_and_the_thread_ends() -> None:
-    lines, made = pool(most=5, max_idle=0.05)
+    lines, made = pool(limit=5, max_idle=0.05)
     with lines.connection(), lines.connection():
         pass
     with lines.connection() as one:
@@ -210,7 +210,7 @@ def test_a_connection_in_constant_use_does_not_start_a_thread_each_time() -> Non
 
 def test_async_connections_are_closed_when_nobody_uses_them() -> None:
     closed: list[Line] = []
-    idle = IdleAsyncConnections(closed.append, most=5, max_idle=0.05)
+    idle = IdleAsyncConnections(closed.append, limit=5, max_idle=0.05)
     loop, one = object(), Line()
     idle.keep(loop, one)
     assert idle.take(loop) is one
@@ -219,7 +219,7 @@ def test_async_connections_are_closed_when_nobody_uses_them() -> None:
     assert idle.take(loop) is None
 
 
-def test_one_thread_looks_after_all_pools_and_a_dead_pool_does_not_keep_it() -> None:
+def test_one_thread_sweeps_all_pools_and_a_dead_pool_does_not_keep_it() -> None:
     pools = [pool()[0] for _ in range(5)]
     for lines in pools:
         with lines.connection():
@@ -228,13 +228,13 @@ def test_one_thread_looks_after_all_pools_and_a_dead_pool_does_not_keep_it() -> 
     assert all(lines in _sweeper._pools for lines in pools)
     del lines
     gone = [weakref.ref(pools.pop()) for _ in range(5)]
-    until(lambda: gc.collect() >= 0 and not any(one() for one in gone))  # the thread may have one in its hands just now
+    until(lambda: gc.collect() >= 0 and not any(one() for one in gone))  # the sweeper may be using one just now
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_forked_process_closes_its_own_idle_connections() -> None:
-    lines, made = pool(most=5, max_idle=0.2)
+    lines, made = pool(limit=5, max_idle=0.2)
     with lines.connection():
         pass
     child = os.fork()
@@ -264,10 +264,10 @@ def test_idle_connections_of_a_store_are_closed(pg_home: Home) -> None:
 def test_twenty_threads_may_be_the_first(home: Home) -> None:
     app = home.app()
     work = with_task(app)
-    everybody = threading.Barrier(20)
+    barrier = threading.Barrier(20)
 
     def first(n: int) -> str:
-        everybody.wait(10)
+        barrier.wait(10)
         return str(work.enqueue(n).id)
 
     with ThreadPoolExecutor(20) as threads:
@@ -279,10 +279,10 @@ def test_twenty_threads_may_be_the_first(home: Home) -> None:
 def test_twenty_threads_may_be_the_first_of_a_tenant(tmp_path: Any) -> None:
     app = App(f"sqlite:///{tmp_path / 'shop.db'}")
     work = with_task(app)
-    everybody = threading.Barrier(20)
+    barrier = threading.Barrier(20)
 
     def first(n: int) -> Any:
-        everybody.wait(10)
+        barrier.wait(10)
         return work.using(tenant="acme").enqueue(n)
 
     with ThreadPoolExecutor(20) as threads:
@@ -315,7 +315,7 @@ app = App({url!r}, schema={schema!r})
 @app.task
 def work(value=None): ...
 
-def looked(store):
+def was_read(store):
     "How many jobs there are, asked once: a connection that has been spoilt shows."
     return store.run_once(partial(search.count, Filter()), Traits(read_only=True), 0)[0]
 
@@ -325,7 +325,7 @@ def child():
 signal.alarm(60)
 work.enqueue("before")
 asyncio.run(app.aclient.count())
-with app._store().notifier.subscribe("done"):  # so that somebody listens, too
+with app._store().notifier.subscribe("done"):  # so that a thread listens, too
     work.enqueue("before")
 {before}
 pid = os.fork()
@@ -335,11 +335,11 @@ if pid == 0:
     {leave}
 status = os.waitpid(pid, 0)[1]
 for _ in range(3):
-    looked(app._store())
+    was_read(app._store())
 work.enqueue("after")
 jobs = app.client.count()
 app.close()
-print(status, jobs, looked(app._store()))
+print(status, jobs, was_read(app._store()))
 app.close()
 """
 CHILDREN = {
@@ -362,14 +362,14 @@ def test_a_fork_spoils_nothing_on_either_side(fork_home: Home, kind: str) -> Non
 
 @pytest.mark.parametrize("kind", ["enqueues", "does nothing"])
 def test_a_child_that_exits_like_any_program_spoils_nothing(fork_home: Home, kind: str) -> None:
-    """All objects of the parent's are taken down in the child, connections among them."""
+    """The child destroys all objects of the parent, connections among them."""
     child, jobs = CHILDREN[kind]
     run_fork(fork_home, child=child, leave="sys.exit(0)", before="", jobs=jobs)
 
 
 @pytest.mark.parametrize("kind", ["enqueues", "closes", "migrates"])
 def test_a_fork_in_the_middle_of_anothers_write_spoils_nothing(fork_home: Home, kind: str) -> None:
-    """Another thread has the writer at the moment of the fork: in the child nobody will ever give it back."""
+    """Another thread has the writer lock at the moment of the fork: in the child no thread will ever release it."""
     if fork_home.is_postgres:
         pytest.skip("PostgreSQL has no single writer")
     child, jobs = CHILDREN[kind]
@@ -427,7 +427,7 @@ def test_a_hundred_calls_at_once_are_served(app: App) -> None:
     asyncio.run(main())
 
 
-def test_a_loop_is_not_held_up_by_a_call(app: App) -> None:
+def test_a_loop_is_not_blocked_by_a_call(app: App) -> None:
     work = with_task(app)
     job = work.enqueue()
 
@@ -457,7 +457,8 @@ def test_giving_up_on_a_call_does_not_wait_for_it(app: App) -> None:
     assert time.monotonic() - began < 2.5
     app.client.complete(job)
     give_up = time.monotonic() + 10
-    while app._store().notifier.asleep and time.monotonic() < give_up:  # the call goes on, until it finds that out
+    notifier = app._store().notifier
+    while notifier.subscriptions and time.monotonic() < give_up:  # the abandoned call goes on until it sees the result
         time.sleep(0.01)
 
 
@@ -517,7 +518,7 @@ def test_calls_one_after_another_use_one_thread() -> None:
     assert len(asyncio.run(main())) <= 3
 
 
-def test_a_call_sees_the_callers_context_and_hands_back_what_it_raised() -> None:
+def test_a_call_sees_the_callers_context_and_its_exception_is_raised() -> None:
     threads = DaemonThreadPool("test-calls")
     name = contextvars.ContextVar("name", default="nobody")
 
@@ -538,7 +539,7 @@ def _interrupt() -> None:
 
 
 def test_calls_beyond_the_bound_wait_in_line_and_come_in_order() -> None:
-    threads = DaemonThreadPool("test-bound", most=3)
+    threads = DaemonThreadPool("test-bound", limit=3)
     order: list[int] = []
     release = threading.Event()
 
@@ -560,7 +561,7 @@ def test_calls_beyond_the_bound_wait_in_line_and_come_in_order() -> None:
 
 
 def test_a_call_that_was_cancelled_in_line_is_not_made() -> None:
-    threads = DaemonThreadPool("test-calls", most=1)
+    threads = DaemonThreadPool("test-calls", limit=1)
     made: list[str] = []
     release = threading.Event()
 
@@ -578,7 +579,7 @@ def test_a_call_that_was_cancelled_in_line_is_not_made() -> None:
 
 
 def refuse_threads(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """What Python says at a limit of processes."""
+    """Make starting a thread fail as Python does at a limit of processes."""
     start = threading.Thread.start
 
     def refuse(thread: threading.Thread) -> None:
@@ -607,11 +608,11 @@ def test_a_call_whose_thread_cannot_be_started_is_not_made_later(monkeypatch: py
 
 
 def test_a_bounded_call_whose_thread_cannot_be_started_waits_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    threads = DaemonThreadPool("test-calls", most=8)
+    threads = DaemonThreadPool("test-calls", limit=8)
     release, over = threading.Event(), threading.Event()
     with monkeypatch.context() as patch:
         refuse_threads(patch, "test-calls")
-        with pytest.raises(RuntimeError, match="can't start"):  # nobody would ever make it
+        with pytest.raises(RuntimeError, match="can't start"):  # no thread would ever run it
             threads.submit(over.set)
     threads.submit(lambda: release.wait(30) and None)
     with monkeypatch.context() as patch:
@@ -631,13 +632,13 @@ def test_thousands_of_async_calls_share_a_few_threads(app: App) -> None:
     app.client.migrate()
 
     async def main() -> int:
-        most = 0
+        peak = 0
         calls = asyncio.gather(*(work.aenqueue(n) for n in range(2000)))
         while not calls.done():
-            most = max(most, client_threads())
+            peak = max(peak, client_threads())
             await asyncio.sleep(0.005)
         assert len({job.id for job in await calls}) == 2000
-        return most
+        return peak
 
     assert 0 < asyncio.run(main()) <= 64
     assert app.client.count() == 2000

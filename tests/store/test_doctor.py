@@ -1,4 +1,4 @@
-"""The doctor, as it looks at every kind of store: versions, upkeep, leases, workers, queues."""
+"""The checks of the doctor that all stores have: versions, upkeep, leases, workers, queues."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_leases_that_nobody_reaps_are_counted(home: Home) -> None:
         with at(app._store(), time.time() - 7230):
             app._store().run(lease.renew, "w1", [job.lease for job in jobs], lease=30.0)
         finding = the(app, "leases", "warning")
-        assert "3 running jobs have leases that ran out" in finding.text
+        assert "3 running jobs have expired leases" in finding.text
         assert "2 h 0 min ago" in finding.text
 
 
@@ -52,7 +52,7 @@ WORKER = WorkerFacts("w1", "north", 42, None, 10, ("work",), 30.0, "1.0")
 
 @contextmanager
 def workers(app: App, *facts: WorkerFacts, now: float | None = None) -> Iterator[None]:
-    """Workers that have said that they are there."""
+    """Workers that have reported to the store."""
     with at(app._store(), now):
         for one in facts:
             app._store().run(worker_reports.report, new_id(), one, 3, False)
@@ -66,19 +66,19 @@ def workers(app: App, *facts: WorkerFacts, now: float | None = None) -> Iterator
 def test_workers_that_fell_silent_are_named(home: Home) -> None:
     with closing(make_app(home.url, home.schema)) as app:
         app.client.migrate()
-        assert [(one.level, one.text) for one in found(app, "workers")] == [("info", "no worker is there")]
+        assert [(one.level, one.text) for one in found(app, "workers")] == [("info", "no worker is running")]
         with workers(app, WORKER):
-            assert the(app, "workers", "ok").text == "workers that are there: 1; 3 of 10 slots in use"
+            assert the(app, "workers", "ok").text == "workers running: 1; 3 of 10 slots in use"
         with workers(app, WORKER, now=time.time() - 100):
             lost, none = found(app, "workers")
             assert lost.level == "warning"
-            assert "worker w1 (host north, pid 42) was last heard of 2 min ago" in lost.text
-            assert "see on north" in str(lost.advice)
-            assert none.text == "no worker is there"
+            assert "worker w1 (host north, pid 42) last reported 2 min ago" in lost.text
+            assert "check on north" in str(lost.advice)
+            assert none.text == "no worker is running"
         with workers(app, WORKER, now=time.time() - 5000):
             assert found(app, "workers")[0].level == "info", "nothing is left to do about it"
         with workers(app, WORKER, structs.replace(WORKER, name="w2", version="1.1")):
-            assert "several releases of relet are there: 1.0, 1.1" in found(app, "workers")[0].text
+            assert "several releases of relet are running: 1.0, 1.1" in found(app, "workers")[0].text
 
 
 def test_jobs_that_no_worker_can_run_are_named(home: Home) -> None:
@@ -120,7 +120,7 @@ def change_version(app: App, to: int, oldest: int | None = None) -> None:
         )
 
 
-def test_a_schema_of_another_release_is_looked_at_nevertheless(home: Home) -> None:
+def test_a_schema_of_another_release_is_checked_nevertheless(home: Home) -> None:
     with closing(make_app(home.url, home.schema)) as app:
         app.client.migrate()
         newest = migrate.newest(app._store().dialect)
@@ -152,7 +152,9 @@ def test_a_newer_schema_that_works_with_this_release_is_no_error(home: Home) -> 
             change_version(app, newest)
 
 
-def test_an_older_schema_is_held_against_what_its_own_version_made(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_schema_is_compared_with_what_its_own_version_made(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with closing(make_app(home.url, home.schema)) as app:
         app.client.migrate()
         dialect = app._store().dialect

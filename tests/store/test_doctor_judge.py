@@ -1,4 +1,4 @@
-"""What a doctor makes of figures: thresholds and words, without a database."""
+"""Findings of the doctor from figures: thresholds and texts, without a database."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from relet._core.finding import Finding, Level, duration, listed, size
 from relet._store.doctor import expected, judge, judge_file, judge_server, judge_tables
-from relet._store.doctor.judge_file import Pages, Place
+from relet._store.doctor.judge_file import FileLocation, Pages
 from relet._store.doctor.judge_server import Connections, Holder, ServerFacts
 from relet._store.doctor.judge_tables import Autovacuum, Index, Table
 
@@ -117,10 +117,10 @@ def test_what_has_just_begun_holds_nothing_back() -> None:
     )
 
 
-def test_of_many_old_transactions_the_oldest_are_shown() -> None:
+def test_of_many_old_transactions_the_oldest_are_named() -> None:
     many = [Holder("session", str(n), "", "idle in transaction", "ada", 300.0 + n, 1) for n in range(8)]
-    *shown, rest = judge_server.holders(many)
-    assert [one.text.split()[5] for one in shown] == ["7", "6", "5", "4", "3"]
+    *named, rest = judge_server.holders(many)
+    assert [one.text.split()[5] for one in named] == ["7", "6", "5", "4", "3"]
     assert "3 more" in rest.text
 
 
@@ -146,10 +146,10 @@ def test_room_for_connections(facts: Connections, expected_levels: list[Level]) 
 @pytest.mark.parametrize(
     ("pooled", "ours", "others", "words"),
     [
-        (False, [1], [], "no pooler was noticed"),
+        (False, [1], [], "no pooler found"),
         (True, [1, 1, 1], [1, 1], "transaction mode"),
         (True, [1, 3, 1], [2, 2], "transaction mode"),
-        (True, [1, 1, 1], [2, 2], "seems in session mode"),
+        (True, [1, 1, 1], [2, 2], "probably in session mode"),
         (True, [1], [None], "mode unknown"),
     ],
 )
@@ -164,8 +164,8 @@ def test_what_the_processes_behind_two_connections_tell(
 
 
 def table(name: str = "jobs", **facts: object) -> Table:
-    given = {"partition": False, "live": 0, "dead": 0, "vacuumed": None, "autovacuumed": None, "bytes": 0}
-    return Table(**{"name": name, **given, "width": 300.0, "written": "[]", **facts})  # type: ignore[arg-type]
+    defaults = {"partition": False, "live": 0, "dead": 0, "vacuumed": None, "autovacuumed": None, "bytes": 0}
+    return Table(**{"name": name, **defaults, "width": 300.0, "written": "[]", **facts})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -173,10 +173,10 @@ def table(name: str = "jobs", **facts: object) -> Table:
     [
         ({"dead": 9_999}, "ok"),
         ({"dead": 10_000}, "warning"),
-        ({"dead": 10_000, "vacuumed": 60.0}, "ok"),  # it comes once a minute: a busy store has as many
+        ({"dead": 10_000, "vacuumed": 60.0}, "ok"),  # autovacuum runs once a minute: a busy store has as many
         ({"dead": 10_000, "vacuumed": 600.0}, "warning"),
         ({"dead": 10_000, "live": 1_000_000}, "ok"),  # autovacuum is not due yet
-        ({"dead": 400_000, "vacuumed": 60.0}, "warning"),  # it came, and could not remove them
+        ({"dead": 400_000, "vacuumed": 60.0}, "warning"),  # it ran, and could not remove them
         ({"dead": 10_000, "written": '["autovacuum_vacuum_threshold=5000"]'}, "ok"),
     ],
 )
@@ -237,23 +237,23 @@ def test_the_library_of_sqlite(version: tuple[int, int, int], level: Level) -> N
 
 
 @pytest.mark.parametrize(
-    ("place", "expected_levels"),
+    ("location", "expected_levels"),
     [
-        (Place("/x.db", "ext4", True, True, 10 * GB), ["ok", "ok", "ok"]),
-        (Place("/x.db", "tmpfs", True, True, None), ["info", "ok"]),
-        (Place("/x.db", "cifs", True, True, 10 * GB), ["error", "ok", "ok"]),
-        (Place("/x.db", "ext4", False, True, 10 * GB), ["ok", "error", "ok"]),
-        (Place("/x.db", "ext4", True, False, 10 * GB), ["ok", "error", "ok"]),
-        (Place("/x.db", "ext4", True, True, 100 * MB), ["ok", "ok", "warning"]),
-        (Place("/x.db", "ext4", True, True, 1 * MB), ["ok", "ok", "error"]),
+        (FileLocation("/x.db", "ext4", True, True, 10 * GB), ["ok", "ok", "ok"]),
+        (FileLocation("/x.db", "tmpfs", True, True, None), ["info", "ok"]),
+        (FileLocation("/x.db", "cifs", True, True, 10 * GB), ["error", "ok", "ok"]),
+        (FileLocation("/x.db", "ext4", False, True, 10 * GB), ["ok", "error", "ok"]),
+        (FileLocation("/x.db", "ext4", True, False, 10 * GB), ["ok", "error", "ok"]),
+        (FileLocation("/x.db", "ext4", True, True, 100 * MB), ["ok", "ok", "warning"]),
+        (FileLocation("/x.db", "ext4", True, True, 1 * MB), ["ok", "ok", "error"]),
     ],
 )
-def test_where_a_file_may_lie(place: Place, expected_levels: list[Level]) -> None:
-    assert levels(judge_file.place(place)) == expected_levels
+def test_where_a_file_may_lie(location: FileLocation, expected_levels: list[Level]) -> None:
+    assert levels(judge_file.location(location)) == expected_levels
 
 
 @pytest.mark.parametrize(
     ("number", "free", "level"), [(1000, 900, "ok"), (100_000, 90_000, "info"), (1_000_000, 90_000, "ok")]
 )
-def test_free_pages_matter_when_they_are_most_of_the_file(number: int, free: int, level: Level) -> None:
+def test_free_pages_matter_when_they_are_more_than_half_of_the_file(number: int, free: int, level: Level) -> None:
     assert levels(judge_file.pages(Pages("wal", 4096, number, free), "FULL"))[2] == level

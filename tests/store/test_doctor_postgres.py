@@ -1,6 +1,6 @@
-"""The doctor, given real faults in real PostgreSQL servers.
+"""The doctor finds real faults in real PostgreSQL servers.
 
-It is a database of its own: other tests have transactions open elsewhere. Advice that is a statement is followed.
+The tests use a separate database, as other tests keep transactions open elsewhere. Advice that is a statement is run.
 """
 
 from __future__ import annotations
@@ -32,35 +32,35 @@ ALL_CHECKS = {
 
 
 @pytest.fixture(scope="module", params=PG_KINDS)
-def place(request: pytest.FixtureRequest) -> Iterator[Home]:
-    """A schema that is made once: whoever breaks something mends it, which is a part of the test."""
+def doctor_home(request: pytest.FixtureRequest) -> Iterator[Home]:
+    """A schema that is made once. Each test repairs what it breaks, by following the advice."""
     with request.config.stash[SERVERS].get(request.param).fresh_database() as url:
         with closing(make_app(url, "jobs")) as app:
             app.client.migrate()
         yield Home(request.param, url, "jobs")
 
 
-def _empty(place: Home) -> None:
-    with psycopg.connect(place.url) as connection:
+def _empty(doctor_home: Home) -> None:
+    with psycopg.connect(doctor_home.url) as connection:
         for table in EMPTIED:
-            connection.execute(f"delete from {place.schema}.{table}".encode())
+            connection.execute(f"delete from {doctor_home.schema}.{table}".encode())
 
 
 @pytest.fixture
-def patient(place: Home) -> Iterator[App]:
-    with closing(make_app(place.url, place.schema)) as app:
+def patient(doctor_home: Home) -> Iterator[App]:
+    with closing(make_app(doctor_home.url, doctor_home.schema)) as app:
         yield app
-    _empty(place)
+    _empty(doctor_home)
 
 
 @pytest.fixture
-def database(place: Home) -> str:
-    return place.url
+def database(doctor_home: Home) -> str:
+    return doctor_home.url
 
 
 @pytest.fixture
-def schema(place: Home) -> str:
-    return place.schema
+def schema(doctor_home: Home) -> str:
+    return doctor_home.schema
 
 
 def execute(url: str, *statements: str) -> None:
@@ -96,7 +96,7 @@ def test_what_is_expected_is_all_that_a_migration_makes(patient: App, database: 
 def test_no_schema_is_a_finding_and_no_error(database: str) -> None:
     with closing(make_app(database, "nowhere")) as app:
         finding = the(app, "schema", "error")
-        assert "there is no Relet schema here yet" in finding.text
+        assert "there is no Relet schema yet" in finding.text
         assert "app.client.migrate()" in str(finding.advice)
 
 
@@ -160,7 +160,7 @@ def test_dead_rows_that_no_vacuum_came_for(patient: App, database: str, schema: 
     the(patient, "dead_rows", "ok")
     execute(database, f"update {schema}.migrations set applied_at = applied_at - interval '1 hour'")
     finding = the(patient, "dead_rows", "warning")
-    assert "keys has 12,000 dead rows beside 0 that live; vacuumed never (autovacuum is due at 1,000)" in finding.text
+    assert "keys has 12,000 dead rows and 0 live rows; vacuumed never (autovacuum is due at 1,000)" in finding.text
     mend = str(finding.advice).partition("then: ")[2]
     execute(database, mend, f"alter table {schema}.keys reset (autovacuum_enabled)")
     the(patient, "dead_rows", "ok")
@@ -170,7 +170,7 @@ def test_dead_rows_that_no_vacuum_came_for(patient: App, database: str, schema: 
 def test_a_transaction_that_holds_back_vacuum_is_named_without_its_data(
     patient: App, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judge_server, "HELD_FOR", 0.05)
+    monkeypatch.setattr(judge_server, "OLD_SECONDS", 0.05)
     the(patient, "old_transactions", "ok")
     with psycopg.connect(database, application_name="re'port\x1b[31m") as other:
         other.execute("select pg_current_xact_id(), 'a secret'")
@@ -223,7 +223,7 @@ def test_what_the_role_may_not_do(patient: App, database: str, schema: str) -> N
             assert "not the owner of the schema" in owner.text
             execute(database, *str(lacks.advice).split("; "))
             assert [one.level for one in found(app, "privileges")] == ["info"]
-            assert bad(app.client.doctor()) == [], "what else there is can be looked at with these rights"
+            assert bad(app.client.doctor()) == [], "these rights are enough for the other checks"
     finally:
         execute(database, f"drop owned by {role}", f"drop role {role}")
 
@@ -257,7 +257,7 @@ def test_who_has_locked_everything_is_not_waited_for(patient: App, database: str
         assert time.monotonic() - began < 8
         other.rollback()
     assert set(texts) == {"pulse", "leases", "queues"}
-    assert set(texts.values()) == {"could not be checked: somebody holds a lock on what it looks at"}
+    assert set(texts.values()) == {"could not be checked: another transaction has locked a table that it reads"}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The doctor, given real faults in SQLite files."""
+"""The doctor finds real faults in SQLite files."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_reader_that_lets_the_log_grow(patient: App, path: Path, monkeypatch: 
         for _ in range(3):
             writer.execute("insert into filler values (zeroblob(4000000))")
             writer.commit()
-        assert "nobody writes" in the(patient, "wal", "info").text
+        assert "no program writes" in the(patient, "wal", "info").text
         with writing(path):
             finding = wal_while_written(patient)
         assert finding.level == "warning"
@@ -136,7 +136,7 @@ def test_a_reader_that_lets_the_log_grow(patient: App, path: Path, monkeypatch: 
 
 
 def wal_while_written(app: App) -> Finding:
-    """What the doctor says of the log. "info": it saw no commit in its time, so a busy machine is given another try."""
+    """The finding about the log. "info": it saw no commit in time, so a busy machine gets another try."""
     for _ in range(100):
         (finding,) = [one for one in app.client.doctor() if one.check == "wal"]
         if finding.level != "info":
@@ -175,7 +175,7 @@ def test_a_damaged_page_is_found(patient: App, path: Path) -> None:
 
 
 def test_a_large_file_is_not_checked_through(patient: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judge_file, "MOST_CHECKED", 1000)
+    monkeypatch.setattr(judge_file, "MAX_CHECKED", 1000)
     assert "take too long" in the(patient, "integrity", "info").text
 
 
@@ -183,8 +183,8 @@ def test_a_large_file_is_not_checked_through(patient: App, monkeypatch: pytest.M
 def test_where_the_file_lies(patient: App, monkeypatch: pytest.MonkeyPatch, kind: str, level: str) -> None:
     monkeypatch.setattr(store_sqlite, "file_system", lambda path: kind)
     the(patient, "file_system", level)
-    looked = "file" in {one.check for one in patient.client.doctor()}
-    assert looked == (level != "error"), "to open it there is no better than to use it"
+    was_opened = "file" in {one.check for one in patient.client.doctor()}
+    assert was_opened == (level != "error"), "opening the file there is as dangerous as using it"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -209,7 +209,7 @@ def test_the_tables_of_another_are_not_ours(path: Path) -> None:
         assert finding.text == "could not be checked: no such column: version"
 
 
-def test_a_file_without_a_schema_is_not_migrated_by_looking(path: Path) -> None:
+def test_a_file_without_a_schema_is_not_migrated_by_a_check(path: Path) -> None:
     execute(path, "create table mine (n integer)")
     with closing(App(f"sqlite:///{path}")) as app:
         finding = the(app, "schema", "error")

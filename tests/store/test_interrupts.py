@@ -1,4 +1,4 @@
-"""An interrupt, at whatever point of a write, leaves a store that everybody can use, and is raised only where meant."""
+"""An interrupt at any point of a write leaves a usable store, and is raised only in the thread it was meant for."""
 
 # ruff: noqa: F811 (fixtures are imported, and asked for by their names)
 
@@ -71,7 +71,7 @@ def test_a_thread_that_cannot_be_started_keeps_nobody_from_writing(
 
 
 class Line:
-    """A connection, as far as a pool cares."""
+    """The part of a connection that a pool uses."""
 
     closed = False
 
@@ -79,18 +79,18 @@ class Line:
         self.closed = True
 
 
-def test_a_place_whose_way_out_was_interrupted_comes_back() -> None:
+def test_a_slot_whose_release_was_interrupted_is_freed() -> None:
     made: list[Line] = []
 
     def connect() -> Line:
         made.append(Line())
         return made[-1]
 
-    lines = Pool(connect, lambda line: True, most=1, patience=0.05)
+    lines = Pool(connect, lambda line: True, limit=1, timeout=0.05)
     lent = lines.connection()
     lent.__enter__()
     around = [lent]
-    around.append(around)  # type: ignore[arg-type]  # as a traceback and what has kept it
+    around.append(around)  # type: ignore[arg-type]  # a cycle, as a traceback that refers to its frame
     del lent, around  # __exit__ is never reached
     with lines.connection() as line:
         assert line is made[0]
@@ -98,7 +98,7 @@ def test_a_place_whose_way_out_was_interrupted_comes_back() -> None:
 
 
 def test_what_a_closed_pool_has_lent_is_closed_when_it_comes_back() -> None:
-    lines = Pool(Line, lambda line: True, most=1, patience=0.05)
+    lines = Pool(Line, lambda line: True, limit=1, timeout=0.05)
     with lines.connection() as line:
         lines.close()
     assert line.closed

@@ -1,4 +1,4 @@
-"""Connections that are lost, and what stands between: nothing is stored twice, nothing that was answered is gone."""
+"""Lost connections, to the server and to a proxy: no job is stored twice, no acknowledged job is lost."""
 
 # ruff: noqa: F811 (fixtures are imported, and asked for by their names)
 
@@ -36,7 +36,7 @@ def make_app(url: str, schema: str) -> App:
 
 @pytest.fixture
 def named(pg_home: Home) -> str:
-    """A name that this test's connections bear, and nobody else's."""
+    """An application name that only the connections of this test have."""
     return f"a_{uuid.uuid4().hex[:12]}"
 
 
@@ -85,11 +85,11 @@ def test_connections_that_were_terminated_meanwhile_are_replaced(app: App, kill:
 def test_connections_terminated_in_the_middle_leave_each_job_once(app: App, kill: Callable[[], int]) -> None:
     work = app.lookup("work")
     over = threading.Event()
-    assert app.client.count() == 0  # it has been there once: else it would take the first kill for a wrong address
+    assert app.client.count() == 0  # it has connected once: otherwise it would take the first kill for a wrong address
 
     def killer() -> int:
         killed = 0
-        for _ in range(40):  # not for ever: on a slow machine nobody would get anything done
+        for _ in range(40):  # not for ever: on a slow machine no client would make progress
             if over.wait(0.03):
                 break
             killed += kill()
@@ -111,8 +111,8 @@ def test_connections_terminated_in_the_middle_leave_each_job_once(app: App, kill
         assert killing.result() > 3, "the test was over before it began"
     assert len(stored) == len(set(stored)) == 160
     assert app.client.count() == 160
-    held = inventory(app._store())
-    assert (held["jobs"], held["keys"]) == (160, 40)
+    counts = inventory(app._store())
+    assert (counts["jobs"], counts["keys"]) == (160, 40)
 
 
 def test_whoever_waits_is_not_lost_with_the_listening_connection(app: App, kill: Callable[[], int]) -> None:
@@ -191,8 +191,8 @@ def test_a_job_that_ran_before_its_enqueue_was_repeated_does_not_run_again(
     assert job.state is State.SUCCEEDED
     assert claim(worker) == []
     assert far.client.count() == 1
-    held = inventory(far._store())
-    assert (held["jobs"], held["finished"], held["keys"]) == (0, 1, 0)
+    counts = inventory(far._store())
+    assert (counts["jobs"], counts["finished"], counts["keys"]) == (0, 1, 0)
     worker.close()
 
 
@@ -229,7 +229,7 @@ VERBS: dict[str, tuple[Callable[[App, Job[Any]], Any], State]] = {
 
 @pytest.mark.parametrize("where", ["commit not sent", "answer to the commit lost"])
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_verb_that_is_cut_off_is_said_once(far: App, proxy: Proxy, verb: str, where: str) -> None:
+def test_a_verb_that_is_cut_off_takes_effect_once(far: App, proxy: Proxy, verb: str, where: str) -> None:
     """To the caller it succeeded, whether or not it had before it was repeated."""
     work = far.lookup("work")
     job = work.using(delay=3600).enqueue() if verb == "run_now" else work.enqueue()
@@ -262,7 +262,7 @@ def test_a_delete_that_is_cut_off_is_not_an_error(far: App, proxy: Proxy, where:
     assert far.client.count() == 0
 
 
-def test_a_look_that_is_cut_off_is_repeated(far: App, proxy: Proxy) -> None:
+def test_a_read_that_is_cut_off_is_repeated(far: App, proxy: Proxy) -> None:
     far.lookup("work").enqueue()
     proxy.cut_after(b"count(*)")
     assert far.client.count() == 1
@@ -297,11 +297,11 @@ def test_a_server_that_is_restarted_is_found_again(private_server: PrivateServer
         app.client.complete(stored[0], "done")
         assert waiting.result(60) == "done"
     assert len(stored) == len(set(stored)) == 62
-    assert app.client.count() == 62, "what was answered is there, and there once"
+    assert app.client.count() == 62, "acknowledged jobs are stored, and stored once"
     app.close()
 
 
-def test_a_server_that_stays_away_is_told_in_time(
+def test_a_server_that_stays_down_raises_in_time(
     private_server: PrivateServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("relet._store.store.RETRY_SECONDS", 1.0)
@@ -318,7 +318,7 @@ def test_a_server_that_stays_away_is_told_in_time(
     app.close()
 
 
-# roles with settings of their own
+# roles with their own settings
 
 
 @contextmanager
@@ -397,11 +397,11 @@ def test_many_at_once_get_along_where_everything_is_serializable(pg_home: Home) 
 def test_the_pools_own_connection_is_good_after_a_failed_transaction(app: App) -> None:
     store = app._store()
     work = app.lookup("work")
-    held = work.using(unique="k").enqueue()
+    existing = work.using(unique="k").enqueue()
     for _ in range(15):  # more often than there are connections
         with pytest.raises(LookupError):
             store.run(_fails)
-    assert work.using(unique="k").enqueue().id == held.id
+    assert work.using(unique="k").enqueue().id == existing.id
     assert store.run(search.count, Filter()) == 1
 
 

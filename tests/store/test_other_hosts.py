@@ -65,7 +65,7 @@ def seconds_until_done(*works: Callable[[], object]) -> float:
 
 
 def calls_of_all_kinds(app: App, job: Job[Any]) -> list[Callable[[], object]]:
-    """A write that commits by itself, one in a transaction, a look, and a call of async code."""
+    """A write that commits by itself, one in a transaction, a read, and a call of async code."""
     client, task = app.client, app.tasks["work"]
     return [
         lambda: task.enqueue("one"),
@@ -81,7 +81,7 @@ def test_a_vanished_host_costs_at_most_8_s(pg_url: str, proxy: Proxy, schema: st
     jobs = warm_up(app)
     proxy.vanish()
     assert seconds_until_done(*calls_of_all_kinds(app, jobs[0])) < UNTIL_ANOTHER_HOST
-    # The host that does not answer is not asked again before the other.
+    # The host that does not answer is not tried again before the other.
     app.close()
     assert seconds_until_done(lambda: app.client.get(jobs[0])) < 2.5
     app.close()

@@ -1,4 +1,4 @@
-"""Through PgBouncer in transaction mode: no statement may count on the session that the last one had."""
+"""Through PgBouncer in transaction mode: no statement may rely on the session of the previous one."""
 
 # ruff: noqa: F811 (fixtures are imported, and asked for by their names)
 
@@ -79,11 +79,11 @@ def test_many_clients_share_few_connections(app: App) -> None:
     assert (app.client.count(state="succeeded"), app.client.count(state="paused")) == (48, 48)
 
 
-def test_no_statement_of_another_is_ever_run_in_place_of_ones_own(bouncer: Home, pg_home: Home) -> None:
+def test_a_prepared_statement_of_another_client_is_never_run(bouncer: Home, pg_home: Home) -> None:
     """Prepared under one name on two server connections, by two clients who are then dealt the other's connection.
 
-    A pooler that knows nothing of prepared statements makes no error of it: the name is there, and means something else.
-    """  # noqa: E501
+    A pooler that does not track prepared statements raises no error: the name exists, and means another statement.
+    """
     with closing(one_connection(bouncer)) as ours, closing(one_connection(bouncer)) as theirs:
         found = swapped(bouncer, ours, theirs)
     assert found is not None
@@ -95,7 +95,7 @@ def one_connection(home: Home) -> PostgresStore:
 
 
 def swapped(bouncer: Home, ours: PostgresStore, theirs: PostgresStore) -> Job[Any] | None:
-    """What `get` answers on a connection where its name means `find_chains`."""
+    """The result of `get` on a connection where its name means `find_chains`."""
     draft = Draft(make_id(time.time(), b"0123456789"), "work", '{"value":1}')
     ours.run(enqueue.enqueue, [draft])
     theirs.run(inspect.queues)

@@ -117,7 +117,7 @@ def make_old_day(pg: Bench, jobs: int) -> str:
 def test_an_old_partition_goes_with_its_details_and_one_that_was_stopped_goes_on(
     pg: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partitions, "MOST", 7)
+    monkeypatch.setattr(partitions, "BATCH_ROWS", 7)
     part = make_old_day(pg, 10)
     asked = iter([False, False, False, True])
     assert pg.store.drop_old(WEEK, lambda: next(asked, True)) == []
@@ -127,7 +127,7 @@ def test_an_old_partition_goes_with_its_details_and_one_that_was_stopped_goes_on
 
 
 def test_details_of_a_job_that_came_to_an_old_day_meanwhile_stay(pg: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partitions, "MOST", 3)
+    monkeypatch.setattr(partitions, "BATCH_ROWS", 3)
     make_old_day(pg, 5)
     young: list[str] = []
 

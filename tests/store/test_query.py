@@ -1,4 +1,4 @@
-"""Statements: how their texts are cut and rendered for each driver, and what all of them must keep to."""
+"""Statements: how their texts are split and rendered for each driver, and the rules for all of them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ FILES = statement_files()
 NAMES = sorted({name.partition(".")[0] for name in FILES})
 FLOWS = "".join(file.read_text() for file in files(flows).iterdir() if file.name.endswith(".py"))
 CALL = re.compile(r'"([a-z]+/[a-z_]+)"')
-TWINS = sorted(set(CALL.findall(FLOWS)))  # what a flow asks, every store must answer
+IN_BOTH_DIALECTS = sorted(set(CALL.findall(FLOWS)))  # a statement of a flow must exist for every store
 STYLES: list[Style] = ["pyformat", "dollar", "named", "alchemy"]
 
 
-# cutting
+# splitting
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_batch_is_one_parameter_of_json() -> None:
     assert as_json([{"a": 1e22, "b": "é\x00", "c": None}]) == '[{"a":1e22,"b":"é\\u0000","c":null}]'
 
 
-def test_a_look_is_known_from_a_change() -> None:
+def test_a_read_is_distinguished_from_a_write() -> None:
     assert write("claim/claim", n=1).writes
     assert not read("inspect/get", n=1).writes
 
@@ -116,7 +116,7 @@ def test_a_look_is_known_from_a_change() -> None:
 # every file
 
 
-@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize("name", IN_BOTH_DIALECTS)
 def test_a_statement_has_a_twin_with_the_same_parameters(name: str) -> None:
     assert {f"{name}.postgres.sql", f"{name}.sqlite.sql"} <= set(FILES)
     postgres, sqlite = _parameters(name, "postgres"), _parameters(name, "sqlite")
@@ -169,12 +169,12 @@ def test_every_file_is_used_and_every_use_has_its_file() -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_the_time_is_the_databases_unless_the_store_has_a_clock(name: str) -> None:
     stem, dialect, _ = name.split(".")
-    assert ":now" not in source(stem, dialect), "flows are not told the time"  # type: ignore[arg-type]
+    assert ":now" not in source(stem, dialect), "flows do not know the time"  # type: ignore[arg-type]
     assert "now" not in {word for text in texts(stem, dialect, "named", "s") for word in text.names}  # type: ignore[arg-type]
     whole = with_fragments(source(stem, dialect), dialect)  # type: ignore[arg-type]
     timed = any(word in whole for word in ("{now}", "{given}"))
-    given = {word for text in texts(stem, dialect, "named", "s", True) for word in text.names}  # type: ignore[arg-type]
-    assert ("now" in given) == timed
+    names = {word for text in texts(stem, dialect, "named", "s", True) for word in text.names}  # type: ignore[arg-type]
+    assert ("now" in names) == timed
 
 
 def test_without_a_clock_a_moment_is_a_plain_function_that_distributed_engines_accept() -> None:

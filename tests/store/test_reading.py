@@ -1,4 +1,4 @@
-"""A look with a time limit is ended by the store itself; changes are not."""
+"""The store itself ends a read that has a time limit; writes are not limited."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def slow() -> Flow[int]:
 
 
 @read_only
-def two_looks() -> Flow[int]:
+def two_reads() -> Flow[int]:
     yield read("inspect/clock")
     return (yield from slow())
 
@@ -43,8 +43,8 @@ def app(store_url: str, schema: str, monkeypatch: pytest.MonkeyPatch) -> Iterato
     app.close()
 
 
-def test_the_store_ends_a_look_that_takes_longer_than_it_may(app: App, store_url: str, schema: str) -> None:
-    for flow in (slow, two_looks):
+def test_the_store_ends_a_read_that_takes_longer_than_allowed(app: App, store_url: str, schema: str) -> None:
+    for flow in (slow, two_reads):
         began = time.monotonic()
         with reading_until(began + 0.3), pytest.raises(QueryTimeout, match="ask for less"):
             app._store().run(flow)
@@ -62,5 +62,5 @@ def test_what_comes_after_the_limit_is_not_even_begun(app: App) -> None:
     with reading_until(time.monotonic() - 1):
         with pytest.raises(QueryTimeout):
             app.client.queues()
-        app.client.pause_queue("mail")  # a change is not a look
+        app.client.pause_queue("mail")  # a write has no time limit
     assert [one.paused for one in app.client.queues()] == [True]

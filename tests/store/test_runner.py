@@ -1,4 +1,4 @@
-"""Flows driven by hand, and by the two small loops that drive them in earnest."""
+"""Flows run by hand, and by the two loops of the runner."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AN_ID = make_id(1_700_000_000.0, b"0123456789")
 
 
 class Scripted:
-    """A connection that answers from a list, and remembers what it was asked."""
+    """A connection that answers from a list, and records the queries."""
 
     def __init__(self, *answers: Any) -> None:
         self._answers: Iterator[Any] = iter(answers)
@@ -47,7 +47,7 @@ class AsyncScripted(Scripted):
 
 @pytest.fixture(params=["sync", "async"])
 def run(request: pytest.FixtureRequest) -> Any:
-    """Run a flow on scripted answers: what it returned, whom to wake, what it asked."""
+    """Run a flow on scripted answers. Returns its result, its notifications and its queries."""
 
     def run_sync(flow: Flow[Any], *answers: Any) -> tuple[Any, list[Notify], list[str]]:
         connection = Scripted(*answers)
@@ -128,7 +128,7 @@ def test_a_flow_that_catches_an_error_and_goes_on_can_fail_again(run: Any) -> No
 
 
 class Stop(BaseException):
-    """Like KeyboardInterrupt: no business of the flow's."""
+    """Like KeyboardInterrupt: not thrown into the flow."""
 
 
 def test_an_interrupt_is_not_thrown_into_the_flow_but_closes_it(run: Any) -> None:
@@ -187,7 +187,7 @@ def test_an_error_of_the_flow_itself_comes_out(run: Any) -> None:
 def test_a_plain_enqueue_is_one_statement() -> None:
     flow = enqueue.enqueue([Draft(AN_ID, "t", "{}")])
     step = next(flow)
-    assert getattr(step, "name", step) == "enqueue/insert", "no transaction, no look before"
+    assert getattr(step, "name", step) == "enqueue/insert", "no transaction, no read before"
     with pytest.raises(StopIteration) as end:
         flow.send([(AN_ID, "queued", None, 1.0, 1.0, False)])
     (job,) = end.value.value
@@ -202,12 +202,12 @@ def test_a_sleeping_worker_is_woken_by_enqueue_and_a_busy_one_is_not() -> None:
         assert wakes == ([Notify("jobs", sent=True)] if armed else [])
 
 
-def test_a_repeated_enqueue_looks_before_it_inserts() -> None:
+def test_a_repeated_enqueue_reads_before_it_inserts() -> None:
     flow = enqueue.enqueue_again([Draft(AN_ID, "t", "{}")])
     assert isinstance(next(flow), Begin)
-    look_first = flow.send([])
-    assert isinstance(look_first, Query)
-    assert look_first.name == "inspect/get"
+    first_read = flow.send([])
+    assert isinstance(first_read, Query)
+    assert first_read.name == "inspect/get"
     flow.close()
 
 
@@ -223,7 +223,7 @@ def test_a_verb_locks_before_it_decides() -> None:
     assert asked.index("control/lock_job") < asked.index("inspect/get")
 
 
-def test_a_look_only_reads() -> None:
+def test_a_read_only_flow_only_reads() -> None:
     for flow in (
         inspect.get(AN_ID),
         inspect.queues(),

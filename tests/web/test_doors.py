@@ -320,8 +320,8 @@ def test_an_open_path_is_open_and_the_others_are_not() -> None:
         ({}, "A token is required"),
         ({"operate": "short"}, "too short"),
         ({"operate": {"": "x" * 20}}, "A token's name"),
-        ({"operate": OPERATE, "read": OPERATE}, "must be unique"),
-        ({"operate": {"ada": OPERATE}, "read": {"ada": READ}}, "must be unique"),
+        ({"operate": OPERATE, "read": OPERATE}, "Token names and tokens must be unique"),
+        ({"operate": {"ada": OPERATE}, "read": {"ada": READ}}, "Token names and tokens must be unique"),
     ],
 )
 def test_tokens_that_protect_nothing_are_refused(tokens: Any, message: str) -> None:

@@ -448,7 +448,7 @@ def test_a_transaction_of_the_store_is_not_the_handlers_to_end(stage: Stage, how
 
     for _, job in stage.play(scene, FENCED):
         assert (job.state, job.attempt) == (State.SUCCEEDED, 2)
-        assert "ended this transaction inside its block" in (stage.reasons(job)[0] or "")
+        assert "called commit or rollback inside this transaction block" in (stage.reasons(job)[0] or "")
 
 
 # What cannot be completed

@@ -203,13 +203,13 @@ def test_the_wrong_colour_names_its_twin_and_the_job_can_still_be_completed(stag
         raw = await asyncpg.connect(url)
         async with await psycopg.AsyncConnection.connect(url) as aplain, aengine.connect() as aalchemy:
             for coloured in (aplain, aalchemy, raw):
-                with pytest.raises(TypeError, match=r"is async: use the async twin \(.*asucceed"):
+                with pytest.raises(TypeError, match=r"is async: use the async method \(.*asucceed"):
                     attempt.succeed("done", connection=coloured)
         with psycopg.connect(url) as plain, engine.connect() as alchemy:
             for uncoloured in (plain, alchemy):
-                with pytest.raises(TypeError, match=r"is not async: use the plain twin \(.*succeed"):
+                with pytest.raises(TypeError, match=r"is not async: use the sync method \(.*succeed"):
                     await attempt.asucceed("done", connection=uncoloured)
-            with pytest.raises(TypeError, match="cannot work on"):
+            with pytest.raises(TypeError, match="cannot use"):
                 attempt.succeed("done", connection=object())
             with pytest.raises(InvalidInput, match="is in no transaction"):
                 await attempt.asucceed("done", connection=raw)

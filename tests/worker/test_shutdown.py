@@ -129,7 +129,7 @@ def test_signals_that_come_together_count_once(shop: Shop) -> None:
     worker.says("waiting up to 300 s")
     shop.go()
     assert worker.code() == 0
-    assert worker.log.count("relet.worker: SIG") == 1
+    assert worker.log.count("relet.worker: Received SIG") == 1
     assert (shop.job(job).state, shop.job(job).attempt) == ("succeeded", 1)
 
 

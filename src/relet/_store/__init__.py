@@ -1,1 +1,1 @@
-"""Where jobs live: the verbs as flows, their SQL in twins, and a connection file for each database."""
+"""Stored jobs: flows for the verbs, one SQL file per statement and dialect, and connections to each database."""

@@ -1,9 +1,9 @@
-"""Deadlines for answers: a connection that does not answer in time is shut down, and its call fails.
+"""Deadlines for answers: the watchdog shuts down a connection that does not answer in time, and the call on it fails.
 
-The server bounds its own work (`statement_timeout`). This is for servers, poolers and networks that do not answer at
-all while the connection stays open. Nothing is cancelled: a cancelled COMMIT would be reported as done although a
-synchronous standby does not have it. The socket is shut down, and an operation id or token tells what became of the
-statement.
+The server limits its own work (`statement_timeout`). This module is for servers, poolers and networks that do not
+answer at all while the connection stays open. No statement is cancelled: the server would report a cancelled COMMIT as
+done although a synchronous standby does not have it. The socket is shut down instead. An operation id or a token then
+shows whether the statement took effect.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("relet.store")
 
-STATEMENT_SECONDS = 3.0  # that the server may work on a small statement, the first time that it is tried
-ANSWER_MARGIN = 1.0  # that its answer may take beyond that
+STATEMENT_SECONDS = 3.0  # how long the server may work on a small statement at the first try
+ANSWER_MARGIN = 1.0  # how much longer its answer may take to arrive
 LONGEST_STATEMENT = 120.0
-BYTES_PER_SECOND = 100_000  # of parameters: a large batch may take longer
+BYTES_PER_SECOND = 100_000  # parameters: a large batch may take longer
 TICK = 0.25
 IDLE_FOR = 5.0  # seconds that the thread waits for a statement before it ends
 
@@ -39,8 +39,8 @@ def allowed(seconds: float, tries: int, size: int = 0) -> float:
 class Watchdog:
     """One thread that shuts down connections whose answer is overdue.
 
-    It looks a few times a second while there are statements under way, and ends when there have been none for a while.
-    Callers may be interrupted anywhere: all that they hold is a lock of C, and only for a moment.
+    It checks a few times a second while statements are under way, and ends when there have been none for a while.
+    Callers may be interrupted anywhere: the only thing they hold is a lock implemented in C, and only for a moment.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Watchdog:
 
     @contextmanager
     def limit(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any], seconds: float) -> Iterator[None]:
-        """Within the block the connection has so many seconds to answer."""
+        """Within the block the connection has this many seconds to answer."""
         try:
             self.arm(raw, seconds)
             yield
@@ -62,7 +62,7 @@ class Watchdog:
             self.disarm(raw)
 
     def arm(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any], seconds: float) -> None:
-        """From now on the connection has so many seconds to answer."""
+        """Shut the connection down unless `disarm` is called within this many seconds."""
         if self._pid != os.getpid():
             self._start()
         self._deadlines[raw] = SYSTEM.monotonic() + seconds
@@ -73,7 +73,10 @@ class Watchdog:
                     start(self._thread)
 
     def disarm(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
-        """It has answered. Not before a shutdown under way is over: the descriptor must not be reused meanwhile."""
+        """Remove the deadline of a connection that has answered.
+
+        Waits until a shutdown under way is over: the file descriptor must not be reused meanwhile.
+        """
         with self._lock:
             self._deadlines.pop(raw, None)
 
@@ -90,13 +93,13 @@ class Watchdog:
                         _shut_down(raw)
             elif now - used > IDLE_FOR:
                 self._thread = None
-                if not self._deadlines:  # looked at again: one that was armed meanwhile may have seen this thread
+                if not self._deadlines:  # checked again: a caller that armed meanwhile may have relied on this thread
                     return
                 self._thread = threading.current_thread()
 
 
 def _shut_down(raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
-    """End the connection under the call that waits for its answer, which fails as if the server had closed it."""
+    """Shut the socket down. The call that waits for an answer fails as if the server had closed the connection."""
     import socket
 
     log.warning("No answer from the database in time; closing the connection.")

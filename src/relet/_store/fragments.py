@@ -1,14 +1,15 @@
-"""The parts that statements share, by the word that stands for each in a SQL file.
+"""The parts that statements share, by the word in braces that stands for each of them in a SQL file.
 
 `{job}` and `{filter}` are made from the fields of `Job` and from `FILTERS`: a new column or filter needs no change of
 any statement. The others are files in `sql/shared`:
 
-`{claimed}`: what a claiming statement returns for each job; `mapping.claimed` reads it. What most jobs do not have
-comes as one list, or as null. On PostgreSQL it calls no function that depends on the session, because engines that
-distribute rows refuse those in RETURNING.
+`{claimed}`: the columns that a claiming statement returns for each job; `mapping.claimed` reads them. Fields that most
+jobs do not have are returned as one list, or as null. On PostgreSQL it calls no function that depends on the session,
+because engines that distribute rows refuse those in RETURNING.
 `{leased}`: the columns that a claim sets.
-`{room}`: the queues that may be served, in the order asked for (sorted, because the planner would join them in another
-order): not paused ones, and, unless the limits are locked, only those before the first queue that has a limit.
+`{room}`: the queues that may be served, in the order that the caller asked for (sorted, because the planner would join
+them in another order): not paused ones, and, unless the limits are locked, only those before the first queue that has a
+limit.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Dialect = Literal["postgres", "sqlite"]
 
 SQL = os.path.join(os.path.dirname(__file__), "sql")  # not pathlib: it takes 4 ms to import
 
-#: Fields of a job whose column has another name.
+#: Fields of a job whose column has a different name.
 COLUMNS = {"unique": "unique_key", "payload_json": "payload", "result_json": "result"}
 #: How PostgreSQL returns a column, by the annotation of its field, so that every driver gets plain types.
 _RETURNED = {"datetime": "extract(epoch from {})::float8", "Progress": "{}::text", "State": "{}::text"}
@@ -55,7 +56,7 @@ _RANGE: dict[Dialect, str] = {
 
 
 def with_fragments(text: str, dialect: Dialect) -> str:
-    """A statement with its shared parts filled in."""
+    """Fill in the shared parts of a statement."""
     for name in ("claimed", "leased", "room"):
         if f"{{{name}}}" in text:
             text = text.replace(f"{{{name}}}", shared(name, dialect))
@@ -93,7 +94,7 @@ def _returned(name: str, kind: str, dialect: Dialect) -> str:
 
 @cache
 def _filter(dialect: Dialect) -> str:
-    """The condition of all filters, and the range of ids that a page goes through."""
+    """The condition of all filters, and the range of ids that a page covers."""
     compared = _COMPARED[dialect]
     conditions = [compared[one.comparison].format(p=name, c=one.column) for name, one in FILTERS.items()]
     return " and ".join([_RANGE[dialect], *conditions])

@@ -1,10 +1,13 @@
-"""What an interrupt cannot tear apart.
+"""Taking and giving back resources so that an interrupt cannot come between the two halves of a step.
 
-An exception of a signal handler (Ctrl-C) is raised between two instructions of Python: also after a lock was acquired,
-and before anything could note that it must be released. A call into C is not interrupted. So what is taken is noted in
-the same call; what is given back is, too, or it is the first thing that a `finally` does: on the way there, and in
-front of a call into C, Python does not look for signals. It does where a function written in Python begins: an
-`__exit__` of that kind is never the only one to give something back. Who is outside of such a block leaves it again.
+A signal handler's exception (Ctrl-C) is raised between two Python instructions. That may be after a lock was acquired
+and before any code could record that it must be released. A call into C is not interrupted. Hence three rules:
+
+- One call into C both takes a resource and records it.
+- A resource is given back by one call into C that also removes the record, or as the first thing in a `finally`:
+  Python does not check for signals on the way into a `finally`, nor in front of a call into C.
+- Python does check for signals where a function written in Python begins. So an `__exit__` written in Python is never
+  the only code that gives a resource back: the code outside of such a block leaves it again, see `leave`.
 """
 
 from __future__ import annotations
@@ -19,19 +22,21 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-def take_into(held: list[T], take: Callable[[], T]) -> None:
-    """Call, and append what is returned: whenever this is interrupted, what was taken is in the list."""
-    held.extend(map(call, (take,)))
+def take_into(taken: list[T], take: Callable[[], T]) -> None:
+    """Call `take` and append its result: whenever this is interrupted, a resource that was taken is in the list."""
+    taken.extend(map(call, (take,)))
 
 
-def handing(held: list[T], give: Callable[[T], object]) -> Iterator[object]:
-    """`next` of this takes the last out of the list and hands it to a function written in C, in one call: it is never
-    lost on the way, nor handed twice."""
-    return map(give, map(held.pop, repeat(-1)))
+def mover(taken: list[T], receive: Callable[[T], object]) -> Iterator[object]:
+    """An iterator whose `next` removes the last item of the list and passes it to `receive`, a function written in C.
+
+    Both happen in one call into C, so an interrupt can neither lose the item on the way nor pass it on twice.
+    """
+    return map(receive, map(taken.pop, repeat(-1)))
 
 
 def start(thread: threading.Thread) -> None:
-    """Start a thread. Should an interrupt come as it begins, that is raised: Python itself raises KeyError then."""
+    """Start a thread. If an interrupt arrives while it starts, raise that: Python itself raises KeyError instead."""
     try:
         thread.start()
     except KeyError as error:
@@ -39,10 +44,10 @@ def start(thread: threading.Thread) -> None:
 
 
 def has_begun(thread: threading.Thread | None) -> bool:
-    """Whether there is a thread, and no interrupt has kept it from being started."""
+    """False if there is no thread, or if an interrupt has kept it from being started."""
     return thread is not None and thread.ident is not None
 
 
 def leave(block: AbstractContextManager[Any]) -> None:
-    """Leave the block of a generator's context manager, should an interrupt have kept its `__exit__` from doing so."""
+    """Leave the block of a generator's context manager, in case an interrupt has kept its `__exit__` from doing so."""
     block.gen.close()  # type: ignore[attr-defined]

@@ -1,10 +1,10 @@
-"""Statements that go to libpq by one call each. Those that are used often are prepared, once for each connection.
+"""Runs statements by one call of libpq each. Frequent statements are prepared, once for each connection.
 
-psycopg reads an answer piece by piece, and takes the interpreter lock for each piece. Beside a busy event loop that
-costs up to its switch interval of 5 ms each time. libpq itself waits for the whole answer without that lock. The main
-thread waits on the socket, so that a signal handler runs at once.
+psycopg reads an answer in parts, and takes the interpreter lock for each part. While an event loop is busy, that costs
+up to the switch interval of 5 ms each time. libpq itself waits for the whole answer without the interpreter lock. The
+main thread waits on the socket instead, so that a signal handler runs at once.
 
-Parameters go as text: the statements cast all of them.
+Parameters are sent as text: the statements cast all of them.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from psycopg.adapt import Transformer
 
 from .query import Row, Text
 
-#: What every job, or every claim, goes through: prepared at the first use. Others are once they prove to be used often.
+#: Statements that run for every job or every claim: prepared at the first use. Others are prepared after OFTEN uses.
 HOT = frozenset({
     "claim/claim", "claim/claim_by_task", "claim/queue_flags", "limits/lock",
     "settle/succeed_plain", "enqueue/insert_one", "enqueue/insert_plain",
 })  # fmt: skip
 OFTEN = 5  # times on one connection
 
-#: What reads rows remembers how each type is read. It needs no connection: all of ours speak UTF-8.
+#: The row loader of each thread, which caches how each type is read. It needs no connection: all of them use UTF-8.
 _of_thread = threading.local()
 
-#: By the text of the statement: the name under which it is prepared, or how often it was used.
+#: By the text of a statement: the name under which it is prepared, or how often it was used.
 _prepared: WeakKeyDictionary[psycopg.Connection[Any], dict[str, bytes | int]] = WeakKeyDictionary()
 
 
@@ -76,7 +76,7 @@ def command(raw: psycopg.Connection[Any], text: str) -> None:
 
 
 def _prepared_name(raw: psycopg.Connection[Any], name: str, sql: str) -> bytes | None:
-    if raw.prepare_threshold is None:  # a pooler stands between
+    if raw.prepare_threshold is None:  # the connection goes through a pooler
         return None
     known = _prepared.setdefault(raw, {})
     found = known.get(sql, 0)
@@ -92,7 +92,7 @@ def _prepared_name(raw: psycopg.Connection[Any], name: str, sql: str) -> bytes |
 
 
 def encoded(value: str | float) -> bytes:
-    """A parameter as libpq sends it. NUL would end the text there."""
+    """A parameter as libpq sends it. Text with NUL is refused: libpq would cut it off there."""
     if value is True or value is False:
         return b"true" if value else b"false"
     text = (value if type(value) is str else str(value)).encode()
@@ -105,9 +105,9 @@ def array_text(values: Sequence[str | float | None]) -> str:
     """A list as the text of a PostgreSQL array."""
     try:
         joined = _BETWEEN.join(values)  # type: ignore[arg-type]
-    except TypeError:  # not all of them are texts
+    except TypeError:  # some values are not text
         return "{" + ",".join(map(_element, values)) + "}"
-    if not values or joined.count(_BETWEEN) != len(values) - 1:  # one of them holds the mark itself
+    if not values or joined.count(_BETWEEN) != len(values) - 1:  # a value contains the separator itself
         return "{" + ",".join(map(_element, values)) + "}"
     if "\\" in joined or '"' in joined:
         joined = joined.replace("\\", "\\\\").replace('"', '\\"')
@@ -115,7 +115,7 @@ def array_text(values: Sequence[str | float | None]) -> str:
     return f'{{"{joined}"}}'
 
 
-#: Between texts that are joined, escaped and cut again: all of them at once. JSON never holds it.
+#: Separator between texts that are joined, so that all of them are escaped at once. JSON never contains it.
 _BETWEEN = "\x1f"
 
 
@@ -128,7 +128,7 @@ def _element(value: str | float | None) -> str:
 
 
 def _await_answer(connection: pq.abc.PGconn) -> pq.abc.PGresult | None:
-    """The last result of what was sent, or the first that is an error."""
+    """Wait for the results of the statements that were sent. Returns the last one, or the first that is an error."""
     poll = select.poll()
     poll.register(connection.socket, select.POLLIN)
     while connection.flush():
@@ -146,7 +146,7 @@ def _await_answer(connection: pq.abc.PGconn) -> pq.abc.PGresult | None:
 
 
 def _wait_to_write(connection: pq.abc.PGconn) -> None:
-    """Until the socket takes more. What comes in is read meanwhile: the server may not read on before that."""
+    """Wait until the socket accepts more. Read what arrives meanwhile: the server may not read on before that."""
     poll = select.poll()
     poll.register(connection.socket, select.POLLIN | select.POLLOUT)
     if any(event & select.POLLIN for _, event in poll.poll()):
@@ -156,6 +156,6 @@ def _wait_to_write(connection: pq.abc.PGconn) -> None:
 def _succeeded(raw: psycopg.Connection[Any], result: pq.abc.PGresult | None) -> pq.abc.PGresult:
     if result is not None and result.status in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
         return result
-    if result is None or raw.pgconn.status == pq.ConnStatus.BAD:  # it carries no SQLSTATE then
+    if result is None or raw.pgconn.status == pq.ConnStatus.BAD:  # the result has no SQLSTATE then
         raise psycopg.OperationalError(raw.pgconn.get_error_message())
     raise errors.error_from_result(result, encoding="utf-8")

@@ -1,9 +1,9 @@
-"""Migrations: numbered files applied in order, in one transaction, statement by statement, under a lock, once.
+"""Migrations: numbered files, each applied once, in order, in one transaction, statement by statement, under a lock.
 
-A release works with the version that its own migrations make, and with later ones whose migrations say so: each
-file has a line `-- oldest: N`, which is stored with its version. A release whose newest migration is N, or a later one,
-works with a schema that this file was applied to. So a store can be migrated while programs of the release before are
-at work, and they can be restarted. A file without the line works with no release before the one that has it.
+A release works with the version that its own migrations make, and with later versions that declare it: each file has a
+line `-- oldest: N`, which is stored with its version. A release whose newest migration is N, or a later one, works with
+a schema to which this file was applied. So an operator can migrate a store while programs of the previous release run,
+and can also restart them. A schema migrated by a file without the line works with no earlier release.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     import psycopg
 
 _FILE = re.compile(r"(\d{4})\.(postgres|sqlite)\.sql")
-#: SQLSTATEs of what another has made at the same moment: a row of the catalogue, a schema, a table, a type.
+#: SQLSTATEs when another process has made the same object at the same moment: a catalog row, schema, table or type.
 RACED = ("23505", "42P06", "42P07", "42710")
-MOST_RACES = 100
+MAX_RACES = 100
 
 _OLDEST = re.compile(r"^-- oldest: (\d+)$", re.M)
 
 
 class Applied(NamedTuple):
-    """The version of a schema, 0 if there is none; the oldest version that a release must know to work with it; and the
-    release that made it what it is."""
+    """The version of a schema (0: no schema), the oldest version that a release must know to work with it, and the
+    release that migrated it last."""
 
     version: int
     oldest: int
@@ -45,7 +45,7 @@ NOTHING = Applied(0, 0, None)
 
 @cache
 def migrations(dialect: Dialect) -> dict[int, str]:
-    """The texts by version, in order."""
+    """The texts of the migrations by version, in order."""
     found = {}
     folder = os.path.join(os.path.dirname(__file__), "migrations")
     for name in os.listdir(folder):
@@ -57,18 +57,18 @@ def migrations(dialect: Dialect) -> dict[int, str]:
 
 
 def newest(dialect: Dialect) -> int:
-    """The version that this release works with."""
+    """The version that the migrations of this release make."""
     return max(migrations(dialect))
 
 
 def oldest(version: int, text: str) -> int:
     """The oldest version whose releases work with a schema that this migration was applied to."""
-    said = _OLDEST.search(text)
-    return int(said[1]) if said else version
+    match = _OLDEST.search(text)
+    return int(match[1]) if match else version
 
 
 def check(found: Applied, where: str, dialect: Dialect = "postgres") -> None:
-    """Refuse a schema that is older than this release, or newer and not made for it."""
+    """Raise SchemaMismatch if the schema is older than this release, or newer and not compatible with it."""
     wanted = newest(dialect)
     if found.version == 0:
         raise SchemaMismatch(f"{where} holds no Relet schema yet: run app.client.migrate()")
@@ -82,7 +82,7 @@ def check(found: Applied, where: str, dialect: Dialect = "postgres") -> None:
 
 
 def outcome(applied: list[int], found: Applied, dialect: Dialect) -> str:
-    """What a migrate did, and what it means for programs of other releases."""
+    """A sentence that says what a migration did, and what that means for programs of other releases."""
     if not applied:
         ahead = (
             f"is at version {found.version}, newer than this release, which knows {newest(dialect)} and works with it"
@@ -97,13 +97,13 @@ def outcome(applied: list[int], found: Applied, dialect: Dialect) -> str:
 
 
 def _applied(table: str) -> str:
-    """What a release must know is the most that any of the migrations asks for."""
-    most = f"(select max(coalesce(oldest, version)) from {table})"  # noqa: S608
-    return f"select version, {most}, release from {table} order by version desc limit 1"  # noqa: S608
+    """The version that a release must know is the highest that any of the applied migrations requires."""
+    required = f"(select max(coalesce(oldest, version)) from {table})"  # noqa: S608
+    return f"select version, {required}, release from {table} order by version desc limit 1"  # noqa: S608
 
 
 def postgres_applied(connection: psycopg.Connection[Any], quoted: str) -> Applied:
-    """What a schema is."""
+    """The version of a PostgreSQL schema."""
     if connection.execute("select to_regclass(%s)", (f"{quoted}.migrations",)).fetchone() == (None,):
         return NOTHING
     found = connection.execute(_applied(f"{quoted}.migrations").encode()).fetchone()
@@ -111,24 +111,27 @@ def postgres_applied(connection: psycopg.Connection[Any], quoted: str) -> Applie
 
 
 class _Raced(Exception):
-    """Another process has made the same at the same moment, and has committed it."""
+    """Another process has made the same object at the same moment, and has committed it."""
 
 
 def migrate_postgres(connection: psycopg.Connection[Any], schema: str, quoted: str) -> list[int]:
-    """Apply what is missing in one transaction. All who migrate one schema at once queue up behind one row."""
-    for _ in range(MOST_RACES):
+    """Apply the missing migrations in one transaction. Processes that migrate one schema at once wait for one row."""
+    for _ in range(MAX_RACES):
         with suppress(_Raced), connection.transaction():
-            connection.execute("set transaction isolation level read committed")  # to see what others did meanwhile
-            _take_turn(connection, quoted)
+            # Each statement must see what others have committed meanwhile.
+            connection.execute("set transaction isolation level read committed")
+            _lock_migrations(connection, quoted)
             return _apply_missing(connection, schema, quoted)
-    raise StoreBusy(f"schema {schema} is being made by others again and again")
+    raise StoreBusy(f"other processes keep creating schema {schema} at the same time; try again")
 
 
-def _take_turn(connection: psycopg.Connection[Any], quoted: str) -> None:
-    """Lock the row, and make what it needs, if it is not there. An advisory lock is none on every engine.
+def _lock_migrations(connection: psycopg.Connection[Any], quoted: str) -> None:
+    """Lock the row that serializes migrations. Make it first, with its table and schema, if it does not exist.
 
-    `if not exists` does not help against another transaction that makes the same and is not committed: it is waited
-    for, and then a unique index of the catalogue refuses ours.
+    Not an advisory lock: on some engines it locks nothing.
+
+    `if not exists` does not help against another transaction that makes the same object and has not committed yet: our
+    statement waits for it, and then a unique index of the catalog refuses ours.
     """
     lock = f"{quoted}.migration_lock"
     try:
@@ -148,7 +151,7 @@ def _take_turn(connection: psycopg.Connection[Any], quoted: str) -> None:
 
 
 def _apply_missing(connection: psycopg.Connection[Any], schema: str, quoted: str) -> list[int]:
-    """One statement at a time, as some engines and poolers take no more."""
+    """One statement at a time, as some engines and poolers accept no more."""
     found = postgres_applied(connection, quoted)
     if found.version > newest("postgres"):
         check(found, f"schema {schema}")
@@ -164,19 +167,19 @@ def _apply_missing(connection: psycopg.Connection[Any], schema: str, quoted: str
 
 
 def sqlite_applied(connection: sqlite3.Connection, schema: str) -> Applied:
-    """What a file holds."""
+    """The version of the schema in a SQLite file."""
     if not connection.execute("select 1 from sqlite_master where name = ?", (f"{schema}_migrations",)).fetchone():
         return NOTHING
     try:
         found = connection.execute(_applied(f"{schema}_migrations")).fetchone()
     except sqlite3.OperationalError as error:
         hint = "give the App another schema="
-        raise SchemaMismatch(f"the table {schema}_migrations here is not Relet's ({error}): {hint}") from error
+        raise SchemaMismatch(f"the table {schema}_migrations in this file is not Relet's ({error}): {hint}") from error
     return Applied(*found) if found else NOTHING
 
 
 def migrate_sqlite(connection: sqlite3.Connection, schema: str, where: str) -> list[int]:
-    """Apply what is missing, in one transaction that keeps everybody else out. The caller has begun it."""
+    """Apply the missing migrations in the caller's transaction, which has the write lock."""
     applied = []
     connection.execute(
         f"create table if not exists {schema}_migrations"

@@ -1,7 +1,7 @@
-"""Sleeping until something happens: one listening thread for a place, any number of sleepers.
+"""Notifications: one listening thread for each database, any number of subscriptions.
 
-What is said is only "look again": nothing hangs on it, for every sleeper also polls. The thread starts with the first
-sleeper and ends when there has been none for a while.
+A notification only says that a subscriber should read again. Correctness does not depend on it: every subscriber also
+polls. The thread starts with the first subscription, and ends when there has been none for a while.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from .interrupts import has_begun, start
 
 log = logging.getLogger("relet.store")
 
-LINGER = 30  # seconds
+LINGER = 30  # seconds that the thread runs without a subscription
 
 
 class Listener(Protocol):
-    """A connection of its own that hears what others have committed."""
+    """A separate connection that receives the notifications of other processes."""
 
     def wait(self, seconds: float, channels: frozenset[str]) -> set[str]:
-        """Those of the channels on which something was heard within so many seconds; raises when the link is lost."""
+        """Wait up to this many seconds. Returns the channels that were notified; raises if the connection is lost."""
 
     def close(self) -> None:
         """Stop listening."""
 
 
-class Place(Protocol):
-    """Where there is something to hear."""
+class Source(Protocol):
+    """A database that sends notifications."""
 
     where: str
 
     def listen(self) -> Listener:
-        """Begin to listen."""
+        """Open a connection that listens."""
 
 
 def channel(kind: str, schema: str) -> str:
@@ -47,7 +47,10 @@ def channel(kind: str, schema: str) -> str:
 
 
 class Subscription:
-    """A thread that waits for notifications. It clears the event before it reads, so that none is missed after that."""
+    """A subscription of one thread.
+
+    The thread calls `clear` before it reads, so that it does not miss a notification that arrives after the read.
+    """
 
     def __init__(self, channels: frozenset[str], wake: Callable[[], None] | None = None) -> None:
         self.channels = channels
@@ -55,20 +58,19 @@ class Subscription:
         self._wake = wake or self._event.set
 
     def wait(self, seconds: float) -> bool:
-        """Sleep until woken, or for so many seconds. True: woken."""
+        """Sleep until notified, or for this many seconds. True: notified."""
         return self._event.wait(seconds)
 
     def clear(self) -> None:
-        """To be called before looking, so that what comes after the look is not missed."""
+        """Forget earlier notifications. Call it before reading, so that a later one is not missed."""
         self._event.clear()
 
     def wake(self) -> None:
-        """Something happened on one of the channels."""
         self._wake()
 
 
 class AsyncSubscription:
-    """The same on an event loop."""
+    """A subscription of one task on an event loop."""
 
     def __init__(self, channels: frozenset[str]) -> None:
         import asyncio
@@ -78,7 +80,7 @@ class AsyncSubscription:
         self._event = asyncio.Event()
 
     async def wait(self, seconds: float) -> None:
-        """Sleep until woken, or for so many seconds."""
+        """Sleep until notified, or for this many seconds."""
         import asyncio
 
         with suppress(TimeoutError):
@@ -86,12 +88,11 @@ class AsyncSubscription:
                 await self._event.wait()
 
     def clear(self) -> None:
-        """To be called before looking, so that what comes after the look is not missed."""
+        """Forget earlier notifications. Call it before reading, so that a later one is not missed."""
         self._event.clear()
 
     def wake(self) -> None:
-        """Something happened on one of the channels."""
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed: no task waits any more
             self._loop.call_soon_threadsafe(self._event.set)
 
 
@@ -99,70 +100,69 @@ AnySubscription = TypeVar("AnySubscription", Subscription, AsyncSubscription)
 
 
 class Notifier:
-    """The sleepers at one place, of all its schemas, and the thread that listens for them."""
+    """The subscriptions to all schemas of one database, and the thread that listens for them."""
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
+    def __init__(self, source: Source) -> None:
+        self._source = source
         self._reset()
 
     def of(self, schema: str) -> SchemaNotifier:
-        """The sleepers of one schema."""
         return SchemaNotifier(self, schema)
 
     def _reset(self) -> None:
         self._lock = threading.Lock()
-        self._sleepers: list[Subscription | AsyncSubscription] = []
+        self._subscriptions: list[Subscription | AsyncSubscription] = []
         self._thread: threading.Thread | None = None
         self._stop = SYSTEM.event()  # of the thread that listens now
         self._pid = os.getpid()
 
     def _notice_fork(self) -> None:
-        """A fork takes neither the thread along, nor a lock that can be trusted."""
+        """Start anew after a fork: the child has no such thread, and the lock may stay locked in it for ever."""
         if self._pid != os.getpid():
             self._reset()
 
     @contextmanager
-    def listening(self, sleeper: AnySubscription) -> Iterator[AnySubscription]:
-        """Somebody to be woken by their channels."""
+    def listening(self, subscription: AnySubscription) -> Iterator[AnySubscription]:
+        """Within the block, wake this subscription when one of its channels is notified."""
         self._notice_fork()
         with self._lock:
-            self._sleepers.append(sleeper)
+            self._subscriptions.append(subscription)
             if not has_begun(self._thread):
                 self._stop = SYSTEM.event()
                 self._thread = SYSTEM.thread("listener", partial(self._listen, self._stop))
                 start(self._thread)
         try:
-            yield sleeper
+            yield subscription
         finally:
             with self._lock:
-                self._sleepers.remove(sleeper)
+                self._subscriptions.remove(subscription)
 
     def publish(self, channels: set[str]) -> None:
-        """Wake the sleepers of these channels in this process."""
+        """Wake the subscribers of these channels in this process."""
         self._notice_fork()
         with self._lock:
-            for sleeper in self._sleepers:
-                if sleeper.channels & channels:
-                    sleeper.wake()
+            for subscription in self._subscriptions:
+                if subscription.channels & channels:
+                    subscription.wake()
 
     def close(self) -> None:
-        """Stop listening, until somebody sleeps again."""
+        """Stop listening until the next subscription."""
         self._notice_fork()
         with self._lock:
             self._stop.set()
             self._thread = None
 
     def _listen(self, stop: Event) -> None:
-        """Listen. When the connection is lost, connect again and let everybody look: they may have missed something."""
+        """Listen. If the connection is lost, connect again and wake all: they may have missed a notification."""
         while not stop.is_set():
             try:
                 self._listen_once(stop)
             except Exception as error:
-                log.debug("listening to %s failed, again in a second: %s", self._place.where, error)
+                log.debug("listening to %s failed, retrying in 1 s: %s", self._source.where, error)
                 stop.wait(1.0)
 
     def _listen_once(self, stop: Event) -> None:
-        listener = self._place.listen()
+        listener = self._source.listen()
         quiet = 0
         try:
             self.publish(set(self._wanted()))
@@ -170,7 +170,7 @@ class Notifier:
                 heard = listener.wait(1.0, self._wanted())
                 if heard:
                     self.publish(heard)
-                quiet = 0 if self._sleepers else quiet + 1
+                quiet = 0 if self._subscriptions else quiet + 1
                 if quiet >= LINGER:
                     self._retire(stop)
         finally:
@@ -178,43 +178,46 @@ class Notifier:
 
     def _wanted(self) -> frozenset[str]:
         with self._lock:
-            return frozenset[str]().union(*(sleeper.channels for sleeper in self._sleepers))
+            return frozenset[str]().union(*(subscription.channels for subscription in self._subscriptions))
 
     def _retire(self, stop: Event) -> None:
-        """Nobody has slept for a while: end this thread, unless somebody came just now."""
+        """End this thread, as there has been no subscription for a while, unless one was made just now."""
         with self._lock:
-            if not self._sleepers:
+            if not self._subscriptions:
                 self._thread = None
                 stop.set()
 
 
 class SchemaNotifier:
-    """The sleepers of one schema: `notifier.subscribe("jobs")`."""
+    """Subscriptions to the channels of one schema: `notifier.subscribe("jobs")`."""
 
     def __init__(self, notifier: Notifier, schema: str) -> None:
         self._notifier = notifier
         self._schema = schema
 
     def subscribe(self, *kinds: str, wake: Callable[[], None] | None = None) -> AbstractContextManager[Subscription]:
-        """A subscription to these channels: queued, jobs, done, request. `wake` is called in place of its own event."""
+        """A subscription to some of the channels: queued, jobs, done, request.
+
+        If `wake` is passed, it is called instead of setting the event of the subscription.
+        """
         return self._notifier.listening(Subscription(self._channels(kinds), wake))
 
     def subscribe_async(self, *kinds: str) -> AbstractContextManager[AsyncSubscription]:
-        """The same on the event loop that runs here."""
+        """A subscription on the running event loop."""
         return self._notifier.listening(AsyncSubscription(self._channels(kinds)))
 
     def _channels(self, kinds: tuple[str, ...]) -> frozenset[str]:
         return frozenset(channel(kind, self._schema) for kind in kinds)
 
     def publish(self, kinds: set[str]) -> None:
-        """Wake the sleepers of this process."""
+        """Wake the subscribers in this process."""
         self._notifier.publish({channel(kind, self._schema) for kind in kinds})
 
     def close(self) -> None:
-        """Stop listening, until somebody sleeps again."""
+        """Stop listening until the next subscription."""
         self._notifier.close()
 
     @property
-    def asleep(self) -> int:
-        """How many sleepers there are, in all schemas."""
-        return len(self._notifier._sleepers)
+    def subscriptions(self) -> int:
+        """How many subscriptions there are, to all schemas."""
+        return len(self._notifier._subscriptions)

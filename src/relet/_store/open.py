@@ -1,4 +1,4 @@
-"""From a URL to a store."""
+"""Makes the store that a URL names."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def open_store(
     connections: int = 10,
     like: Store | None = None,
 ) -> Store:
-    """The store that a URL names. Nothing is connected yet. A tenant has a schema, or a file, of its own.
+    """The store that a URL names, not connected yet. Each tenant has a separate schema, or a separate file.
 
-    With `like`, a store of the same URL, the two share their connections where they can.
+    With `like`, a store of the same URL, the two share their connections if the database is PostgreSQL.
     """
     if not isinstance(url, str):
         raise InvalidInput(f"a store's URL is a str, not {type(url).__name__}: {_FORMS}")
     scheme, _, rest = url.partition("://")
     if scheme in ("postgres", "postgresql"):
         store = _postgres(url, validate.schema(f"{schema}_{tenant}" if tenant else schema), connections)
-        return store if like is None else store.beside(connections, like)
+        return store if like is None else store.with_own_connections(connections, like)
     if scheme == "sqlite":
         return _sqlite(rest, validate.schema(schema), tenant)
     other = f", not {scheme!r}" if re.fullmatch(r"[a-z0-9+]{1,20}", scheme) and rest else ""
@@ -42,24 +42,24 @@ def open_store(
 
 def _postgres(url: str, schema: str, connections: int) -> Store:
     try:
-        from .postgres import PostgresStore  # SQLite shall not need what PostgreSQL does
+        from .postgres import PostgresStore  # imported here: SQLite must work without psycopg
     except ImportError as error:
-        raise StoreError(f"psycopg does not find its library: pip install 'relet[binary]' ({error})") from error
+        raise StoreError(f"psycopg cannot load libpq: run pip install 'relet[binary]' ({error})") from error
     return PostgresStore(url, schema=schema, connections=connections)
 
 
 def _sqlite(rest: str, schema: str, tenant: str | None) -> SQLiteStore:
-    place, _, query = rest.partition("?")
-    if place and not place.startswith("/"):
-        raise InvalidInput(f"this SQLite URL names a host; three slashes begin a path: {_FORMS}")
-    path = unquote(place.removeprefix("/"))
+    location, _, query = rest.partition("?")
+    if location and not location.startswith("/"):
+        raise InvalidInput(f"this SQLite URL names a host; start the path with three slashes: {_FORMS}")
+    path = unquote(location.removeprefix("/"))
     options = dict(parse_qsl(query))
     synchronous = validate.choice(
         "synchronous", options.pop("synchronous", "FULL").upper(), ("FULL", "NORMAL", "EXTRA")
     )
     if options:
         unknown = ", ".join(sorted(options))
-        raise InvalidInput(f"unknown options in the SQLite URL: {unknown}; there is synchronous=full|normal|extra")
+        raise InvalidInput(f"unknown options in the SQLite URL: {unknown}; known: synchronous=full|normal|extra")
     if path in ("", ":memory:"):
         return SQLiteStore(None, schema=schema)
     if tenant:

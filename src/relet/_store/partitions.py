@@ -1,13 +1,14 @@
-"""Dropping partitions of `finished` whose jobs have all been over for long enough. Readers and writers go on meanwhile.
+"""Drops partitions of `finished` whose jobs all ended long enough ago. Readers and writers are not blocked meanwhile.
 
-Three stages, each of which can be interrupted and goes on another time: what belongs to the jobs is deleted in batches,
-each a short transaction; then the partition is detached; then it is dropped. One process does this at a time, the
-others skip it. A process that was held up may find that another has gone on: what has changed meanwhile is no error.
+There are three stages. Each can be interrupted, and a later run continues it. First the rows of other tables that
+belong to the jobs are deleted in batches, each in a short transaction; then the partition is detached; then it is
+dropped. One process does this at a time, and the others skip it. A process that was delayed may find that another has
+continued its work: an error caused by that is ignored.
 
-Detaching CONCURRENTLY, for the owner of the tables, waits for those who use the partition, outside of any transaction.
-It is given up after a while and finished another time. A role that may only call `drop_partition` does without: then
-the drop locks `finished` for a moment, if it can have that lock almost at once. A role that may do neither leaves the
-partitions alone: its rows are pruned one by one.
+The owner of the tables detaches CONCURRENTLY, which waits, outside of any transaction, for the transactions that use
+the partition. It gives up after a while, and a later run finishes it. A role that may only call `drop_partition` does
+not detach: then the drop locks `finished` for a moment, if it gets that lock almost at once. A role that may do neither
+leaves the partitions alone: their rows are pruned one by one.
 """
 
 from __future__ import annotations
@@ -24,31 +25,31 @@ from .._system import SYSTEM
 
 log = logging.getLogger("relet.store")
 
-WAIT_FOR = 5.0  # for those who use a partition that is being detached
-TURN = 60.0  # how long the others skip it if a process dies in the middle
-TURN_AGAIN = 10.0
-MOST = 5000  # rows of one batch
+WAIT_FOR = 5.0  # seconds to wait for transactions that use a partition which is being detached
+LOCK_SECONDS = 60.0  # how long other processes skip the work if a process dies in the middle
+EXTEND_AFTER = 10.0  # seconds after which the lock is extended
+BATCH_ROWS = 5000
 NO_JOB = "00000000-0000-0000-0000-000000000000"
 
-#: Another process was quicker, or uses the partition just now.
+#: Errors when another process was faster, or uses the partition just now: a later run drops it.
 _ANOTHER_TIME = (
     pg.QueryCanceled,
     pg.LockNotAvailable,
     pg.DeadlockDetected,
-    pg.ObjectNotInPrerequisiteState,  # a detach is pending, or is not
-    pg.UndefinedTable,  # it is gone, or no partition any more
-    pg.WrongObjectType,  # it is a partition already
+    pg.ObjectNotInPrerequisiteState,  # a detach is already pending, or no longer pending
+    pg.UndefinedTable,  # it has been dropped, or is no longer a partition
+    pg.WrongObjectType,  # it has been attached again
     pg.DuplicateTable,
-    pg.InternalError_,  # "tuple concurrently updated", of a catalog
+    pg.InternalError_,  # "tuple concurrently updated" in a system catalog
 )
 
-_MY_TURN = """
+_TAKE_LOCK = """
 update {schema}.locks set until = clock_timestamp() + make_interval(secs => %(turn)s)
 where name = 'prune' and (until < clock_timestamp() or until > clock_timestamp() + make_interval(secs => %(turn)s))
 returning 1
 """
 
-_STILL_MY_TURN = (
+_EXTEND_LOCK = (
     "update {schema}.locks set until = clock_timestamp() + make_interval(secs => %(turn)s) where name = 'prune'"
 )
 
@@ -69,8 +70,8 @@ select {schema}.first_id(%(day)s::timestamp at time zone 'UTC')::text,
        {schema}.first_id((%(day)s::date + 1)::timestamp at time zone 'UTC')::text
 """
 
-# A job of that day may still live, or have finished yesterday; or another may wait for what one came to.
-_MAY_GO = """
+# No job of that day may be live, or have finished recently, or be a dependency that a waiting job still needs.
+_MAY_DROP = """
 select not exists (select from {schema}.jobs where id >= %(low)s::uuid and id < %(high)s::uuid)
    and not exists (select from {schema}.finished
                    where id >= %(low)s::uuid and id < %(high)s::uuid
@@ -79,15 +80,15 @@ select not exists (select from {schema}.jobs where id >= %(low)s::uuid and id < 
                    where e.state is null and f.id >= %(low)s::uuid and f.id < %(high)s::uuid)
 """
 
-# An open transaction that uses the partition would hold up the detach, and what it writes there is hidden until then.
+# An open transaction that uses the partition would block the detach, and rows it writes there are hidden until then.
 _IN_USE = """
 select exists (select from pg_locks
                where relation = to_regclass(%(part)s) and locktype = 'relation' and pid <> pg_backend_pid()
                  and database = (select oid from pg_database where datname = current_database()))
 """
 
-# By the day, not by the job: one way into the index, from where the batch before has ended, whatever the planner thinks
-# of joins. What has come to the day since the check keeps its details.
+# By the day, not by the job: one index scan that starts where the previous batch ended, whatever join the planner would
+# choose. Jobs that were added to the day since the check keep their details.
 _DETAILS = """
 with batch as materialized (
     select d.ctid as place, d.job from {schema}.{table} d
@@ -113,7 +114,7 @@ _DROP = "select {schema}.drop_partition(%(day)s::date, %(seconds)s::float8)"
 
 class _Old(NamedTuple):
     part: str
-    pending: bool | None  # None: it is detached already
+    pending: bool | None  # a detach is pending; None: it is already detached
     day: Any
     owned: bool
 
@@ -121,59 +122,62 @@ class _Old(NamedTuple):
 def drop_old(
     raw: psycopg.Connection[Any], schema: str, seconds: float, stop: Callable[[], bool] = lambda: False
 ) -> list[str]:
-    """Drop what is old enough; returns the names of what was dropped. `stop` is asked between two batches."""
+    """Drop partitions that are old enough, and return their names. `stop` is called between two batches."""
     found = raw.execute(_OLD, {"schema": schema, "seconds": seconds}).fetchall()
-    if not found or not raw.execute(_MY_TURN.format(schema=schema), {"turn": TURN}).fetchone():
+    if not found or not raw.execute(_TAKE_LOCK.format(schema=schema), {"turn": LOCK_SECONDS}).fetchone():
         return []
     dropping = _Dropping(raw, schema, seconds, stop)
     try:
         return [old.part for old in map(_Old._make, found) if dropping.drop(old)]
     finally:
         if not raw.closed:
-            raw.execute(_STILL_MY_TURN.format(schema=schema), {"turn": 0.0})
+            raw.execute(_EXTEND_LOCK.format(schema=schema), {"turn": 0.0})
 
 
 class _Dropping:
-    """The turn of one process at dropping partitions."""
+    """One run of dropping partitions, by the process that has the lock."""
 
     def __init__(self, raw: psycopg.Connection[Any], schema: str, seconds: float, stop: Callable[[], bool]) -> None:
         self._raw, self._schema, self._seconds, self._stop = raw, schema, seconds, stop
         self._extended = SYSTEM.monotonic()
 
     def drop(self, old: _Old) -> bool:
-        """Whether it was dropped; if not, another prune will do it."""
+        """Drop one partition. False: it was not dropped, and a later run will do it."""
         if self._stop():
             return False
         try:
-            if old.pending is False and not (self._may_go(old) and self._delete_details(old)):
+            if old.pending is False and not (self._may_drop(old) and self._delete_details(old)):
                 return False
             if old.pending is not None and old.owned and not self._detach(old):
                 return False
-            return bool(self._ask(_DROP, day=old.day))
+            return bool(self._value(_DROP, day=old.day))
         except _ANOTHER_TIME as error:
-            log.debug("partition %s is dropped another time: %s", old.part, error)
+            log.debug("partition %s is not dropped now, a later run will try again: %s", old.part, error)
             return False
 
-    def _may_go(self, old: _Old) -> bool:
-        return bool(self._ask(_MAY_GO, **self._bounds(old)))
+    def _may_drop(self, old: _Old) -> bool:
+        return bool(self._value(_MAY_DROP, **self._bounds(old)))
 
     def _delete_details(self, old: _Old) -> bool:
-        """Whether all are gone. What was deleted stays so, and the next prune begins where this one was stopped."""
+        """Delete the rows of other tables that belong to the jobs. False: stopped early.
+
+        Deleted rows stay deleted, and the next run continues from there.
+        """
         for table in ("attempts", "steps", "signals", "edges"):
-            bounds, passed, number = self._bounds(old), NO_JOB, MOST
-            while number == MOST:
+            bounds, passed, number = self._bounds(old), NO_JOB, BATCH_ROWS
+            while number == BATCH_ROWS:
                 if self._stop():
                     return False
                 query = _DETAILS.replace("{table}", table)
-                number, gone, last = self._row(query, most=MOST, passed=passed, **bounds)
+                number, gone, last = self._row(query, most=BATCH_ROWS, passed=passed, **bounds)
                 bounds["low"], passed = last or bounds["low"], NO_JOB if gone else last
         return True
 
     def _detach(self, old: _Old) -> bool:
-        if self._ask(_IN_USE, part=f'{self._schema}."{old.part}"'):
+        if self._value(_IN_USE, part=f'{self._schema}."{old.part}"'):
             return False
         how = "finalize" if old.pending else "concurrently"
-        with _patience(self._raw):
+        with _cancelled_after_timeout(self._raw):
             self._raw.execute(f'alter table {self._schema}.finished detach partition {self._schema}."{old.part}" {how}')
         return True
 
@@ -181,22 +185,22 @@ class _Dropping:
         low, high = self._row(_BOUNDS, day=old.day)
         return {"low": low, "high": high}
 
-    def _ask(self, query: str, **params: Any) -> Any:
+    def _value(self, query: str, **params: Any) -> Any:
         return self._row(query, **params)[0]
 
     def _row(self, query: str, **params: Any) -> tuple[Any, ...]:
-        if SYSTEM.monotonic() - self._extended > TURN_AGAIN:
-            self._raw.execute(_STILL_MY_TURN.format(schema=self._schema), {"turn": TURN})
+        if SYSTEM.monotonic() - self._extended > EXTEND_AFTER:
+            self._raw.execute(_EXTEND_LOCK.format(schema=self._schema), {"turn": LOCK_SECONDS})
             self._extended = SYSTEM.monotonic()
         text = query.format(schema=self._schema)
         found: tuple[Any, ...] | None = self._raw.execute(text, {"seconds": self._seconds, **params}).fetchone()
-        assert found is not None  # noqa: S101 - each of them returns one row
+        assert found is not None  # noqa: S101 - each of the queries returns one row
         return found
 
 
 @contextmanager
-def _patience(raw: psycopg.Connection[Any]) -> Iterator[None]:
-    """Cancels what takes too long. A setting would outlive us in a pooler's session."""
+def _cancelled_after_timeout(raw: psycopg.Connection[Any]) -> Iterator[None]:
+    """Cancel the statement if it takes too long. A statement_timeout would stay set in a pooler's session."""
     timer = SYSTEM.timer(WAIT_FOR, raw.cancel)
     timer.start()
     try:

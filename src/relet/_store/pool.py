@@ -1,7 +1,7 @@
-"""Connections kept for reuse, and a queue of places. A fork, an exit or an interrupt finds nothing to break.
+"""Connection pools that stay intact when the process forks or exits, or when a thread is interrupted.
 
-What has been idle for a while is closed by one thread for all pools of the process. It lives only while there is
-something idle, holds no lock while it waits, and a process that was forked starts one when it needs it.
+One thread closes the connections of all pools of the process that have been idle for a while. It runs only while some
+connection is idle, and holds no lock while it waits. A forked process starts another one when it needs it.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from .._system import SYSTEM
 from ..errors import StoreBusy
-from .interrupts import handing, start, take_into
+from .interrupts import mover, start, take_into
 
 if TYPE_CHECKING:
     import asyncio
 
 
 class Closeable(Protocol):
-    """Anything that a pool can let go of."""
+    """Anything that a pool can close."""
 
-    def close(self) -> Any:
-        """Let go."""
+    def close(self) -> Any: ...
 
 
 C = TypeVar("C", bound=Closeable)
 
 MAX_IDLE = 60.0
 MAX_LIFETIME = 3600.0
-LONGEST_SLEEP = 1.0  # seconds between two looks at what is idle
+LONGEST_SLEEP = 1.0  # seconds between two sweeps
 
-#: Connections that a parent process still uses. Closing, or even forgetting, one of them would say goodbye in its name.
+#: Connections inherited across fork(), which the parent process still uses. Closing or garbage-collecting one of them
+#: would end the parent's session on the server.
 abandoned: list[Any] = []
 
 
-class Kept(Generic[C]):
-    """A connection, when it was made, and since when it is idle."""
+class IdleConnection(Generic[C]):
+    """A connection, when it was made, and since when it has been idle, on the monotonic clock."""
 
     __slots__ = ("connection", "made", "since")
 
@@ -52,14 +52,17 @@ class Kept(Generic[C]):
         self.made = self.since = SYSTEM.monotonic()
 
 
-class Swept(Protocol):
-    """What has idle connections."""
+class Sweepable(Protocol):
+    """A pool with idle connections."""
 
     max_idle: float  # seconds
-    swept: bool  # the sweeper knows of it; it sets this back itself when nothing is idle
+    swept: bool  # registered with the sweeper; the pool's own sweep() resets it when no connection is idle
 
     def sweep(self) -> float | None:
-        """Close what has been idle for too long; returns in how many seconds to come again, None: not at all."""
+        """Close connections that have been idle for too long.
+
+        Returns in how many seconds the next sweep is due; None if no connection is idle.
+        """
 
 
 class Sweeper:
@@ -74,8 +77,8 @@ class Sweeper:
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
 
-    def look_after(self, pool: Swept) -> None:
-        """From now on, until nothing of it is idle."""
+    def register(self, pool: Sweepable) -> None:
+        """Sweep this pool until none of its connections is idle."""
         if self._pid != os.getpid():
             self._start()
         with self._lock:
@@ -85,16 +88,20 @@ class Sweeper:
                 thread = SYSTEM.thread("idle", partial(self._sweep, pool.max_idle / 4))
                 try:
                     start(thread)
-                except RuntimeError:  # no more threads, or the interpreter ends: they are closed another time
+                except RuntimeError:  # no more threads, or the interpreter exits: the next registration tries again
                     pool.swept = False
                 else:
                     self._thread = thread
 
     def _sweep(self, first: float) -> None:
-        """Not at once: what was given back just now is in use again by then, mostly, and this thread would end."""
+        """Sweep until no pool has idle connections.
+
+        Not at once: a connection that was just returned is usually in use again by the time of a first sweep. That
+        sweep would find nothing idle, and this thread would end.
+        """
         wait: float | None = first
         while wait is not None:
-            SYSTEM.sleep(min(wait, LONGEST_SLEEP))  # not an event: an interrupt of the one who sets it could break it
+            SYSTEM.sleep(min(wait, LONGEST_SLEEP))  # no Event: an interrupt in the thread that sets it could break it
             wait = self._sweep_once()
 
     def _sweep_once(self) -> float | None:
@@ -115,150 +122,159 @@ _sweeper = Sweeper()
 
 
 def _until_next(oldest: float, max_idle: float) -> float:
-    """In how many seconds to look again, by the oldest of what is idle. Late by a quarter, so as not to look often."""
+    """In how many seconds the next sweep is due. `oldest`: since when the longest idle connection has been idle.
+
+    At least a quarter of `max_idle`, so that sweeps are rare; a connection may be closed late by as much.
+    """
     return max(oldest + max_idle - SYSTEM.monotonic(), max_idle / 4)
 
 
 class Pool(Generic[C]):
-    """At most `most` connections at a time, made when needed."""
+    """At most `limit` connections at a time, made when needed. A caller waits for one up to `timeout` seconds."""
 
     def __init__(
         self,
         connect: Callable[[], C],
         usable: Callable[[C], bool],
         *,
-        most: int,
-        patience: float = 10.0,
+        limit: int,
+        timeout: float = 10.0,
         max_idle: float = MAX_IDLE,
         max_lifetime: float = MAX_LIFETIME,
     ) -> None:
         self._connect = connect
         self._usable = usable
-        self._most = most
-        self._patience = patience
+        self._limit = limit
+        self._timeout = timeout
         self.max_idle, self.max_lifetime = max_idle, max_lifetime
         self._start()
 
     def _start(self) -> None:
-        self._places: SimpleQueue[None] = SimpleQueue()
-        for _ in range(self._most):
-            self._places.put(None)
-        self._idle: deque[Kept[C]] = deque()  # the last one to come back is used first
+        self._slots: SimpleQueue[None] = SimpleQueue()
+        for _ in range(self._limit):
+            self._slots.put(None)
+        self._idle: deque[IdleConnection[C]] = deque()  # the one returned last is used first
         self.swept = False
-        self._pid = os.getpid()  # last: who sees it may use the others
+        self._pid = os.getpid()  # last: a thread that sees the new pid may use the attributes above
 
     @contextmanager
     def connection(self) -> Iterator[C]:
-        """A connection, taken back afterwards if it is still good."""
+        """Lend a connection for the length of the block, and keep it afterwards if it is still usable."""
         self._notice_fork()
-        place, held, idle, pid = list[None](), list[Kept[C]](), self._idle, self._pid
-        places = self._places
-        give_back, keep = handing(place, places.put), handing(held, idle.append)
+        slot, lent, idle, pid = list[None](), list[IdleConnection[C]](), self._idle, self._pid
+        slots = self._slots
+        release_slot, keep = mover(slot, slots.put), mover(lent, idle.append)
         try:
             try:
-                take_into(place, partial(places.get, True, self._patience))
+                take_into(slot, partial(slots.get, True, self._timeout))
             except Empty:
-                self._look_for_place(place, places)
+                self._reclaim_slot(slot, slots)
             try:
-                take_into(held, idle.pop)
+                take_into(lent, idle.pop)
             except IndexError:
-                take_into(held, self._make)
-            yield held[0].connection
+                take_into(lent, self._make)
+            yield lent[0].connection
         finally:
             try:
                 try:
-                    if held and idle is self._idle and self._is_good(held[0]):
+                    if lent and idle is self._idle and self._is_good(lent[0]):
                         next(keep)
                 finally:
-                    if held or idle is not self._idle:
-                        self._let_go(held, idle, pid)
+                    if lent or idle is not self._idle:
+                        self._discard(lent, idle, pid)
             finally:
-                if place:
-                    next(give_back)
+                if slot:
+                    next(release_slot)
             if not self.swept:
-                _sweeper.look_after(self)
+                _sweeper.register(self)
 
     def close(self) -> None:
-        """Close what is idle; what is lent is closed when it comes back."""
+        """Close idle connections now, and lent ones when they are returned."""
         self._notice_fork()
         idle, self._idle = self._idle, deque()
         _close_all(idle)
 
     def sweep(self) -> float | None:
-        """Close what has been idle for too long; returns in how many seconds to come again, None: not at all."""
-        idle, unused = self._idle, list[Kept[C]]()
-        with suppress(IndexError):  # taken meanwhile
+        """Close connections that have been idle for too long.
+
+        Returns in how many seconds the next sweep is due; None if no connection is idle.
+        """
+        idle, unused = self._idle, list[IdleConnection[C]]()
+        with suppress(IndexError):  # another thread took it meanwhile
             while idle and SYSTEM.monotonic() - idle[0].since >= self.max_idle:
                 unused.append(idle.popleft())
-        for kept in unused:
+        for entry in unused:
             with suppress(Exception):
-                kept.connection.close()
-        self.swept = False  # before the look: one that is given back after it asks to be looked after
+                entry.connection.close()
+        self.swept = False  # before reading idle[0]: a connection returned after that registers the pool again
         with suppress(IndexError):
             oldest = idle[0].since
             self.swept = True
             return _until_next(oldest, self.max_idle)
         return None
 
-    def _make(self) -> Kept[C]:
-        return Kept(self._connect())
+    def _make(self) -> IdleConnection[C]:
+        return IdleConnection(self._connect())
 
-    def _is_good(self, kept: Kept[C]) -> bool:
-        kept.since = SYSTEM.monotonic()
-        return self._usable(kept.connection) and kept.since - kept.made < self.max_lifetime
+    def _is_good(self, entry: IdleConnection[C]) -> bool:
+        entry.since = SYSTEM.monotonic()
+        return self._usable(entry.connection) and entry.since - entry.made < self.max_lifetime
 
     def _notice_fork(self) -> None:
         if self._pid != os.getpid():
             abandoned.append(self._idle)
             self._start()
 
-    def _look_for_place(self, place: list[None], places: SimpleQueue[None]) -> None:
-        """A block that an interrupt has kept from its end gives its place back when it is collected."""
+    def _reclaim_slot(self, slot: list[None], slots: SimpleQueue[None]) -> None:
+        """Collect garbage: a block that an interrupt kept from reaching its end frees its slot when it is collected."""
         gc.collect()
         try:
-            take_into(place, places.get_nowait)
+            take_into(slot, slots.get_nowait)
         except Empty:
-            raise StoreBusy(f"all {self._most} connections have been in use for {self._patience:g} s") from None
+            raise StoreBusy(f"all {self._limit} connections have been in use for {self._timeout:g} s") from None
 
-    def _let_go(self, held: list[Kept[C]], idle: deque[Kept[C]], pid: int) -> None:
-        """What is not kept: it is broken, the pool was closed meanwhile, or this is another process by now."""
+    def _discard(self, lent: list[IdleConnection[C]], idle: deque[IdleConnection[C]], pid: int) -> None:
+        """Close a connection that is unusable, or whose pool was closed meanwhile, with all others of that pool.
+
+        After a fork the connection is the parent's: it is kept, but never used or closed.
+        """
         if pid != os.getpid():
-            abandoned.extend(held)
+            abandoned.extend(lent)
             return
-        for kept in held:
-            kept.connection.close()
+        for entry in lent:
+            entry.connection.close()
         _close_all(idle if idle is not self._idle else deque())
 
 
-def _close_all(idle: deque[Kept[Any]]) -> None:
+def _close_all(idle: deque[IdleConnection[Any]]) -> None:
     with suppress(IndexError):
         while True:
             idle.pop().connection.close()
 
 
 class LoopSemaphore:
-    """So many at a time on each event loop: first come, first served."""
+    """A semaphore for each event loop: at most `limit` tasks at a time, first come, first served."""
 
-    def __init__(self, most: int, patience: float) -> None:
-        self._most = most
-        self._patience = patience
+    def __init__(self, limit: int, timeout: float) -> None:
+        self._limit = limit
+        self._timeout = timeout
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
     @asynccontextmanager
     async def acquired(self) -> AsyncIterator[None]:
-        """Wait for a place, and have it for the length of the block."""
+        """Wait for a slot, and occupy it for the length of the block."""
         import asyncio
 
-        places = self._loops.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self._most))
+        semaphore = self._loops.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self._limit))
         try:
-            async with asyncio.timeout(self._patience):
-                await places.acquire()
+            async with asyncio.timeout(self._timeout):
+                await semaphore.acquire()
         except TimeoutError:
-            raise StoreBusy(f"all {self._most} connections have been in use for {self._patience:g} s") from None
+            raise StoreBusy(f"all {self._limit} connections have been in use for {self._timeout:g} s") from None
         try:
             yield
         finally:
-            places.release()
+            semaphore.release()
 
 
 class IdleAsyncConnections(Generic[C]):
@@ -268,68 +284,74 @@ class IdleAsyncConnections(Generic[C]):
         self,
         close: Callable[[C], None],
         *,
-        most: int,
+        limit: int,
         max_idle: float = MAX_IDLE,
         max_lifetime: float = MAX_LIFETIME,
     ) -> None:
         self._close = close
-        self._most = most
+        self._limit = limit
         self.max_idle, self.max_lifetime = max_idle, max_lifetime
         self._start()
 
     def _start(self) -> None:
         self._lock = threading.Lock()
-        self._kept: list[tuple[object, Kept[C]]] = []
-        self._made: WeakKeyDictionary[C, float] = WeakKeyDictionary()  # when each was first given back
+        self._entries: list[tuple[object, IdleConnection[C]]] = []
+        self._made: WeakKeyDictionary[C, float] = WeakKeyDictionary()  # when each was first returned
         self.swept = False
         self._pid = os.getpid()
 
     def take(self, loop: object) -> C | None:
-        """One that was kept for this loop, if there is any."""
+        """A connection that was kept for this loop, or None."""
         self._notice_fork()
         with self._lock:
-            for place in range(len(self._kept) - 1, -1, -1):
-                if self._kept[place][0] is loop:
-                    return self._kept.pop(place)[1].connection
+            for index in range(len(self._entries) - 1, -1, -1):
+                if self._entries[index][0] is loop:
+                    return self._entries.pop(index)[1].connection
         return None
 
     def keep(self, loop: object, connection: C) -> None:
-        """For the next on this loop; the oldest goes if there are too many, and one that has been there for long."""
+        """Keep a connection for the next caller on this loop, unless it is older than `max_lifetime`.
+
+        If there are too many, close the one that has been idle for longest.
+        """
         self._notice_fork()
         with self._lock:
-            kept = Kept(connection)
+            entry = IdleConnection(connection)
             extra: C | None = connection
-            if kept.since - self._made.setdefault(connection, kept.since) < self.max_lifetime:
-                self._kept.append((loop, kept))
-                extra = self._kept.pop(0)[1].connection if len(self._kept) > self._most else None
+            if entry.since - self._made.setdefault(connection, entry.since) < self.max_lifetime:
+                self._entries.append((loop, entry))
+                extra = self._entries.pop(0)[1].connection if len(self._entries) > self._limit else None
         if extra is not None:
             self._close(extra)
         if not self.swept:
-            _sweeper.look_after(self)
+            _sweeper.register(self)
 
     def sweep(self) -> float | None:
-        """Close what has been idle for too long; returns in how many seconds to come again, None: not at all."""
+        """Close connections that have been idle for too long.
+
+        Returns in how many seconds the next sweep is due; None if no connection is idle.
+        """
         latest = SYSTEM.monotonic() - self.max_idle
         with self._lock:
-            unused = [kept for _, kept in self._kept if kept.since <= latest]
-            self._kept = [(loop, kept) for loop, kept in self._kept if kept.since > latest]
-            wait = _until_next(min(kept.since for _, kept in self._kept), self.max_idle) if self._kept else None
+            unused = [entry for _, entry in self._entries if entry.since <= latest]
+            self._entries = [(loop, entry) for loop, entry in self._entries if entry.since > latest]
+            wait = _until_next(min(entry.since for _, entry in self._entries), self.max_idle) if self._entries else None
             self.swept = wait is not None
-        for kept in unused:
+        for entry in unused:
             with suppress(Exception):
-                self._close(kept.connection)
+                self._close(entry.connection)
         return wait
 
     def close(self, loop: object = None) -> None:
-        """Close those of a loop, or all."""
+        """Close the idle connections of one loop, or of all loops."""
         self._notice_fork()
         with self._lock:
-            gone = [kept for of, kept in self._kept if loop is None or of is loop]
-            self._kept = [(of, kept) for of, kept in self._kept if loop is not None and of is not loop]
-        for kept in gone:
-            self._close(kept.connection)
+            gone = [entry for of, entry in self._entries if loop is None or of is loop]
+            self._entries = [(of, entry) for of, entry in self._entries if loop is not None and of is not loop]
+        for entry in gone:
+            self._close(entry.connection)
 
     def _notice_fork(self) -> None:
         if self._pid != os.getpid():
-            abandoned.append(self._kept)
+            abandoned.append(self._entries)
             self._start()

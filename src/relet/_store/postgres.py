@@ -1,7 +1,8 @@
-"""Jobs in PostgreSQL: connections, transactions, notifications, and what its errors mean.
+"""Jobs in PostgreSQL: connections, transactions, notifications, and the translation of its errors.
 
-No session state is used, so that a pooler in transaction mode may stand between: settings are local to a transaction,
-times go in and come out as numbers, and prepared statements are given up as soon as they turn out not to work.
+The store relies on no session state, so that it works through a pooler in transaction mode: settings are local to a
+transaction, times are sent and returned as numbers, and prepared statements are given up at the first sign that they
+do not work.
 """
 
 from __future__ import annotations
@@ -36,33 +37,33 @@ R = TypeVar("R")
 
 log = logging.getLogger("relet.store")
 
-#: A handler's own work in a transaction may take its time.
+#: A handler's transaction has no time limit.
 BEGIN = "begin isolation level read committed"
 
-#: Behind a pooler a session is not ours: its limits are set for each transaction. A process that is stopped in the
-#: middle of one must not hold locks that others wait for.
+#: Behind a pooler the session does not belong to this process, so its limits are set for each transaction. A process
+#: that is stopped in the middle of a transaction must not keep locks that others wait for.
 BEGIN_BEHIND_POOLER = f"{BEGIN}; set local idle_in_transaction_session_timeout = '3s'"
 
 MIGRATION_SECONDS = 600.0
 IDLE, INERROR = psycopg.pq.TransactionStatus.IDLE, psycopg.pq.TransactionStatus.INERROR
 HALF_A_DAY = 43_200.0
 
-#: A pooler stands between, and has passed the statements on to another server process than those before.
+#: The connection goes through a pooler, which has sent this statement to a different server process than those before.
 UNPREPARED = (pg.InvalidSqlStatementName, pg.DuplicatePreparedStatement)
 
-#: Errors by SQLSTATE. Those that come again are listed; all others are worth another try on another connection.
+#: Errors by SQLSTATE. Those that a retry would meet again are listed; all others are retried on another connection.
 _NO_SCHEMA = ("42P01", "3F000", "42703", "42883")
 _BUSY = ("40001", "40P01", "55P03", "57014", "55006")
-_ROW = ("22", "23", "54", "P0001")  # data exceptions, constraints, limits of the program, what a trigger raises
+_ROW = ("22", "23", "54", "P0001")  # data exceptions, constraints, program limits, errors raised by a trigger
 _PERMANENT = ("0A", "20", "21", "28", "2B", "2F", "34", "3D", "42", "44", "P0")
 READ_ONLY = "25006"
 
-#: "cached plan must not change result type": the table was changed since the statement was prepared. It says so with
-#: the SQLSTATE of what is not supported, and is known by where it comes from; messages may be in any language.
+#: "cached plan must not change result type": the table was changed since the statement was prepared. Its SQLSTATE is
+#: the general one for unsupported features, and its message may be in any language: the source function identifies it.
 STALE_PLAN = "RevalidateCachedQuery"
 
 HANDLERS_COMMIT_SECONDS = 30.0
-SMALL = 200_000  # bytes of parameters that need no more time than one row
+SMALL = 200_000  # bytes of parameters up to which a batch needs no more time than one row
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -108,8 +109,8 @@ class PostgresStore(Store):
         self, error: psycopg.Error, raw: psycopg.Connection[Any], connection: OwnConnection
     ) -> Transient | StoreError:
         if connection.was_dead:
-            self._server.leave(raw)  # the idle connections beside it may be dead too, and finding out takes time
-            return StaleConnection(StoreUnavailable(str(self._shown(error))), may_be_committed=False)
+            self._server.leave(raw)  # its other idle connections may be dead too, and each check would take time
+            return StaleConnection(StoreUnavailable(str(self._store_error(error))), may_be_committed=False)
         if isinstance(error, pg.CheckViolation) and not error.diag.constraint_name:
             self._make_missing_partition(raw, error)
             return Transient(StoreBusy("a partition was missing"), may_be_committed=connection.unknown)
@@ -133,7 +134,7 @@ class PostgresStore(Store):
         self.ready()
         with ExitStack() as stack:
             raw = retry(RetryFor(RETRY_SECONDS), lambda *_: self._begun(stack))
-            with self._ended(raw) as check:
+            with self._guarded(raw) as check:
                 yield StoreTransaction(raw, OwnConnection(raw, self.quoted, clock=self.clock), check)
                 check()
                 with watchdog.limit(raw, HANDLERS_COMMIT_SECONDS):
@@ -141,35 +142,35 @@ class PostgresStore(Store):
 
     @asynccontextmanager
     async def abegin(self) -> AsyncIterator[AsyncStoreTransaction]:
-        """A transaction on an async connection of this event loop's."""
+        """A transaction on an async connection of the running event loop."""
         await self.aready()
         async with self._server.async_slots.acquired():
             raw = await aretry(RETRY_SECONDS, self._abegun)
             try:
-                with self._ended(raw) as check:
+                with self._guarded(raw) as check:
                     yield AsyncStoreTransaction(raw, OwnAsyncConnection(raw, self.quoted, self.clock), check)
                     check()
                     with watchdog.limit(raw, HANDLERS_COMMIT_SECONDS):
                         await raw.execute("commit")
             finally:
-                await self._let_go(raw)
+                await self._release(raw)
 
     def leave_loop(self) -> None:
-        """Close what was kept for it."""
+        """Close the connections of the running event loop."""
         self._server.leave_loop()
 
     def prepare_to_finish(self, job_id: str) -> None:
-        """The partition of an old job's day may never have been made, or be pruned by now."""
+        """Make the partition of an old job's day: it may never have been made, or may have been pruned."""
         if _is_old(job_id):
             self.run(maintenance.make_partition, id_time(job_id))
 
     async def aprepare_to_finish(self, job_id: str) -> None:
-        """The same for async code."""
+        """Async version of `prepare_to_finish`."""
         if _is_old(job_id):
             await call_in_thread(self.prepare_to_finish, job_id)
 
     def notifying_statements(self, notifications: list[Notify]) -> list[Query]:
-        """Those about new jobs notify only while a worker sleeps."""
+        """The statements that notify; those for new jobs notify only while a worker sleeps."""
         return [
             Query(
                 "maintenance/notify_armed" if one.channel in ("queued", "jobs") else "maintenance/notify",
@@ -180,7 +181,7 @@ class PostgresStore(Store):
         ]
 
     def notify(self, notifications: list[Notify]) -> None:
-        """Nothing depends on it: a worker that is not reached finds the job when it polls."""
+        """Notify. A failure is ignored: a worker that is not notified finds the job when it polls."""
         try:
             with self._pool.connection() as raw:
                 connection = self._own(raw)
@@ -191,7 +192,7 @@ class PostgresStore(Store):
             log.debug("notifying through %s failed: %s", self.where, error)
 
     def check(self) -> None:
-        """Refuse a schema that this release does not work with."""
+        """Raise SchemaMismatch if this release does not work with the schema."""
         migrate.check(self._applied(), f"schema {self.schema} of {self.where}")
 
     def _applied(self) -> migrate.Applied:
@@ -202,15 +203,17 @@ class PostgresStore(Store):
             except psycopg.Error as error:
                 raise self._meaning(error, raw) from error
 
-    def beside(self, connections: int, like: Store | None = None, patience: float | None = None) -> PostgresStore:
-        """The same schema with connections of its own, or with those of another store that has some."""
-        server = like._server if isinstance(like, PostgresStore) else PostgresPool(self._url, connections, patience)
-        made = PostgresStore(self._url, schema=self.schema, connections=connections, server=server)
-        made.clock = self.clock
-        return made
+    def with_own_connections(
+        self, connections: int, like: Store | None = None, timeout: float | None = None
+    ) -> PostgresStore:
+        """A store of the same schema with separate connections, or with those of the store `like`."""
+        server = like._server if isinstance(like, PostgresStore) else PostgresPool(self._url, connections, timeout)
+        store = PostgresStore(self._url, schema=self.schema, connections=connections, server=server)
+        store.clock = self.clock
+        return store
 
     def drop_old(self, seconds: float, stop: Callable[[], bool] = lambda: False) -> list[str]:
-        """Drop partitions whose jobs have all been over for so long."""
+        """Drop partitions whose jobs all ended this many seconds ago or earlier."""
         self.ready()
         return retry(RetryFor(RETRY_SECONDS), lambda *_: self._drop_old_once(seconds, stop))
 
@@ -220,7 +223,7 @@ class PostgresStore(Store):
 
     def _begun(self, stack: ExitStack) -> psycopg.Connection[Any]:
         with ExitStack() as own:
-            raw = own.enter_context(self._server.openers.connection())
+            raw = own.enter_context(self._server.handler_pool.connection())
             try:
                 with watchdog.limit(raw, STATEMENT_SECONDS + ANSWER_MARGIN):
                     raw.execute(BEGIN)
@@ -231,7 +234,7 @@ class PostgresStore(Store):
         return raw
 
     async def _abegun(self) -> psycopg.AsyncConnection[Any]:
-        """A connection that was kept may be dead by now: then the next is tried, and in the end a new one."""
+        """Begin on an idle connection. If it is dead, `aretry` tries the next idle one, and finally a new one."""
         raw = await self._server.aconnect()
         try:
             with watchdog.limit(raw, STATEMENT_SECONDS + ANSWER_MARGIN):
@@ -243,8 +246,11 @@ class PostgresStore(Store):
             raise
         return raw
 
-    async def _let_go(self, raw: psycopg.AsyncConnection[Any]) -> None:
-        """Roll back what is still open. Closing undoes it too: if that fails, or somebody has no time for it."""
+    async def _release(self, raw: psycopg.AsyncConnection[Any]) -> None:
+        """Roll back a transaction that is still open, and return the connection to the pool.
+
+        If the rollback fails or is cancelled, closing the connection rolls back as well.
+        """
         try:
             if not raw.closed and not is_idle(raw):
                 with suppress(psycopg.Error), watchdog.limit(raw, STATEMENT_SECONDS + ANSWER_MARGIN):
@@ -253,8 +259,8 @@ class PostgresStore(Store):
             await self._server.aclose(raw)
 
     @contextmanager
-    def _ended(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> Iterator[Callable[[], None]]:
-        """Around what others do in a transaction. Yields what raises if there is nothing that can be committed."""
+    def _guarded(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> Iterator[Callable[[], None]]:
+        """Around a handler's transaction. Yields a function that raises StoreError if it can no longer be committed."""
 
         def check() -> None:
             if raw.info.transaction_status == INERROR:
@@ -265,15 +271,15 @@ class PostgresStore(Store):
         try:
             yield check
         except UNPREPARED:
-            self._server.prepare_no_more()  # the next attempt will do without
+            self._server.prepare_no_more()  # the next attempt will not prepare statements
             raise
         except pg.FeatureNotSupported as error:
             if error.diag.source_function == STALE_PLAN:
                 raw.pgconn.finish()  # the next attempt gets another connection
             raise
         except psycopg.OperationalError as error:
-            if raw.closed:  # nobody knows whether a commit that was under way came through; the token does
-                raise self._shown(error) from error
+            if raw.closed:  # a commit that was under way may have taken effect: only the token shows whether it did
+                raise self._store_error(error) from error
             raise
         finally:
             if isinstance(raw, psycopg.Connection) and not raw.closed and not is_idle(raw):
@@ -281,7 +287,7 @@ class PostgresStore(Store):
                     raw.execute("rollback")
 
     def _migrate(self) -> list[int]:
-        with self._server.openers.connection() as raw:
+        with self._server.handler_pool.connection() as raw:
             try:
                 with watchdog.limit(raw, MIGRATION_SECONDS):
                     return migrate.migrate_postgres(raw, self.schema, self.quoted)
@@ -289,7 +295,7 @@ class PostgresStore(Store):
                 raise self._meaning(error, raw) from error
 
     def _drop_old_once(self, seconds: float, stop: Callable[[], bool]) -> list[str]:
-        with self._server.openers.connection() as raw:
+        with self._server.handler_pool.connection() as raw:
             try:
                 return partitions.drop_old(raw, self.quoted, seconds, stop)
             except psycopg.Error as error:
@@ -302,8 +308,11 @@ class PostgresStore(Store):
         *,
         unknown: bool = False,
     ) -> Transient | StoreError:
-        """What to raise: Transient, unless the error is known to come again. `unknown`: it may be committed."""
-        ours = self._shown(error)
+        """The exception to raise: Transient, unless a retry would meet the same error.
+
+        `unknown`: the transaction may have been committed.
+        """
+        ours = self._store_error(error)
         if isinstance(error, UNPREPARED):
             self._server.prepare_no_more()
             return Transient(StoreBusy(str(ours)), may_be_committed=unknown)
@@ -311,13 +320,16 @@ class PostgresStore(Store):
             if isinstance(raw, psycopg.Connection):
                 raw.close()  # the next try gets another connection
             if error.sqlstate == READ_ONLY or error.sqlstate is None:
-                self._server.leave(raw)  # it was demoted, or does not answer
+                self._server.leave(raw)  # the server was demoted, or does not answer
         if isinstance(ours, StoreBusy | StoreUnavailable):
             return Transient(ours, may_be_committed=unknown)
         return ours
 
-    def _shown(self, error: psycopg.Error) -> StoreError:
-        """An error of the driver as one of ours, without secrets. What is not known to come again is transient."""
+    def _store_error(self, error: psycopg.Error) -> StoreError:
+        """A driver's error as a StoreError, without secrets.
+
+        StoreBusy or StoreUnavailable, unless a retry is known to meet the same error.
+        """
         message = f"{self.where}: {hide(str(error), self._url).strip()}"
         state = error.sqlstate or ""
         if state in _NO_SCHEMA:
@@ -336,10 +348,10 @@ class PostgresStore(Store):
         return StoreUnavailable(message)
 
     def _make_missing_partition(self, raw: psycopg.Connection[Any], error: psycopg.Error) -> None:
-        """An old job finishes: the partition of its day was never made, or is pruned by now."""
+        """An old job finishes: the partition of its day was never made, or has been pruned."""
         found = _ID.search(error.diag.message_detail or "")  # Partition key of the failing row contains (id) = (...)
         if found is None:
-            raise self._shown(error) from error
+            raise self._store_error(error) from error
         connection = self._own(raw, LONG)
         try:
             drive(maintenance.make_partition(id_time(found.group())), connection)
@@ -347,14 +359,14 @@ class PostgresStore(Store):
         except psycopg.Error as refused:
             connection.roll_back()
             if isinstance(refused, pg.InsufficientPrivilege):
-                raise self._shown(refused) from refused
-            # Else another process makes it, or drops it, just now: the settle is repeated and decides anew.
+                raise self._store_error(refused) from refused
+            # Otherwise another process is making or dropping it just now: the settle is retried and finds out.
 
 
 class Limits(Struct, frozen=True):
-    """How long the statements of one try may take. `session`: the limit of the session itself; None: it has none.
+    """How long the statements of one try may take. `session`: the limit set for the session; None: not set.
 
-    `until`: when a look ends at the latest, on the monotonic clock.
+    `until`: when a read must end, on the monotonic clock.
     """
 
     seconds: float
@@ -363,7 +375,7 @@ class Limits(Struct, frozen=True):
     until: float | None = None
 
     def of(self, params: dict[str, Any]) -> float:
-        """For one statement, by the size of its parameters."""
+        """The limit of one statement, by the size of its parameters."""
         if self.until is not None:
             return time_limit.left(self.until)
         size = sum([len(value) for value in params.values() if type(value) is str])
@@ -371,14 +383,14 @@ class Limits(Struct, frozen=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether a look was ended because its time is over, and not by an administrator."""
+        """True if a read was cancelled because its time is over, and not by an administrator."""
         return self.until is not None and SYSTEM.monotonic() >= self.until - time_limit.AGAIN_AFTER
 
 
 class OwnConnection:
-    """A connection of ours, for one flow: each statement commits by itself until the flow begins a transaction.
+    """A connection of the store for one flow: each statement commits by itself until the flow begins a transaction.
 
-    Without `limits` a handler's transaction is open on it.
+    Without `limits` the connection has the open transaction of a handler.
     """
 
     def __init__(
@@ -388,9 +400,9 @@ class OwnConnection:
         self._schema = schema
         self._clock = clock
         self._limits = limits
-        self._limit = 0.0 if limits is None else limits.session or 0.0  # in force on the server
+        self._limit = 0.0 if limits is None else limits.session or 0.0  # the limit in force on the server
         self._open = limits is None
-        self.was_dead = False  # at BEGIN: nothing was sent on it
+        self.was_dead = False  # found out at BEGIN, before any statement was sent
         self.unknown = False  # a COMMIT, or a write that commits by itself, was sent and may have taken effect
 
     def begin(self) -> None:
@@ -416,7 +428,7 @@ class OwnConnection:
         self._open = True
 
     def execute(self, query: Query) -> list[Row]:
-        """Run one statement; results come in binary, which is quicker to read."""
+        """Run one statement. Results are in binary format, which is faster to read."""
         params = bound(values(query, self._clock))
         if self._limits is None:
             seconds = HANDLER_SECONDS
@@ -431,7 +443,7 @@ class OwnConnection:
             return self._answer(query.name, params)
         except psycopg.Error as error:
             if not _is_lost(self._raw, error):
-                self.unknown = before  # the server says that it failed
+                self.unknown = before  # the server has reported that the statement failed
             if isinstance(error, pg.QueryCanceled) and self._limits is not None and self._limits.is_over:
                 raise time_limit.timed_out() from error
             raise
@@ -442,7 +454,7 @@ class OwnConnection:
         if self._limits is not None:
             (text,) = texts(name, "postgres", "dollar", self._schema, self._clock is not None)
             return libpq.execute(self._raw, name, text, params)
-        # The handler's own statements go through the same connection, perhaps in psycopg's pipeline mode.
+        # The handler's statements use the same connection, possibly in psycopg's pipeline mode.
         (text,) = texts(name, "postgres", "pyformat", self._schema, self._clock is not None)
         cursor = self._raw.execute(text.sql, params, binary=True)
         return cursor.fetchall() if cursor.description else []
@@ -455,7 +467,7 @@ class OwnConnection:
             self._begin(seconds)
 
     def commit(self) -> None:
-        """Commit what was begun."""
+        """Commit the transaction, if one is open."""
         if self._open:
             before, self.unknown = self.unknown, True
             with watchdog.limit(self._raw, max(self._limit, STATEMENT_SECONDS) + ANSWER_MARGIN):
@@ -468,7 +480,7 @@ class OwnConnection:
             self._open = False
 
     def roll_back(self) -> None:
-        """Undo what was begun; a connection on which that fails is closed, which undoes it too."""
+        """Roll back the transaction, if one is open. If that fails, close the connection, which rolls back as well."""
         if self._open and not self._raw.closed:
             try:
                 with watchdog.limit(self._raw, STATEMENT_SECONDS + ANSWER_MARGIN):
@@ -478,14 +490,14 @@ class OwnConnection:
 
 
 def bound(params: dict[str, Any]) -> dict[str, Any]:
-    """Lists as the texts of arrays: psycopg would look at each element to find its type, which the statement states."""
+    """Pass lists as array literals: psycopg would inspect each element to find the type, which the statement states."""
     if list not in map(type, params.values()):
         return params
     return {name: array_text(value) if type(value) is list else value for name, value in params.items()}
 
 
 class OwnAsyncConnection:
-    """An async connection of ours on which a transaction is open."""
+    """An async connection of the store with an open transaction."""
 
     def __init__(self, raw: psycopg.AsyncConnection[Any], schema: str, clock: Clock | None) -> None:
         self._raw = raw
@@ -493,7 +505,7 @@ class OwnAsyncConnection:
         self._clock = clock
 
     async def begin(self) -> None:
-        """It is open already."""
+        """Do nothing: the transaction is open."""
 
     async def execute(self, query: Query) -> list[Row]:
         """Run one statement."""
@@ -504,18 +516,18 @@ class OwnAsyncConnection:
 
 
 def _is_lost(raw: psycopg.Connection[Any], error: psycopg.Error) -> bool:
-    """Whether the connection was lost before the answer came, so that the statement may have taken effect.
+    """True if the connection was lost before the answer arrived, so that the statement may have taken effect.
 
-    A server that ends the session says so with FATAL: also while a commit waits for a synchronous standby.
+    A server that ends the session reports FATAL, also while a commit waits for a synchronous standby.
     """
     return raw.closed or error.sqlstate is None or error.diag.severity_nonlocalized in ("FATAL", "PANIC")
 
 
 def _is_old(job_id: str) -> bool:
-    """Upkeep sees to the partitions of yesterday and a week to come; not to those before."""
+    """True if maintenance may not have made the job's partition: it makes those from yesterday to a week ahead."""
     return not -HALF_A_DAY < SYSTEM.time() - id_time(job_id) < HALF_A_DAY
 
 
 def is_idle(raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
-    """No transaction is open."""
+    """True if no transaction is open."""
     return raw.info.transaction_status == IDLE

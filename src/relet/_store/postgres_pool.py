@@ -1,4 +1,4 @@
-"""A PostgreSQL database: the connections to it, and the one that listens. Stores in several schemas may share them."""
+"""The connections to a PostgreSQL database, and the one that listens. Stores of several schemas may share them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .deadlines import ANSWER_MARGIN, STATEMENT_SECONDS, watchdog
 from .notify import Notifier
 from .pool import IdleAsyncConnections, LoopSemaphore, Pool
 from .retry import HANDLER_SECONDS, Transient
-from .urls import hide, shown
+from .urls import hide, redacted
 
-#: For each host of the URL. One that vanishes must not keep us from the others for long.
+#: For each host of the URL: a host that has vanished must not delay the attempt to reach the others for long.
 CONNECT_SECONDS = 3
 
 DEFAULTS = {
@@ -33,7 +33,8 @@ DEFAULTS = {
 }
 
 
-#: So that the server notices when our host vanishes: its locks are held until then. A pooler's sessions are not ours.
+#: Session settings by which the server notices that our host has vanished: it keeps our locks until then. Not set
+#: behind a pooler, whose sessions other clients use as well.
 KEEPALIVES = {
     "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5",
@@ -41,10 +42,10 @@ KEEPALIVES = {
     "tcp_user_timeout": "30s",
 }
 
-#: Parts of a URL that may be lists, and what an empty place in the list stands for.
+#: Parts of a URL that may be lists, and the value that an empty list item stands for.
 _PER_HOST = {"host": "", "hostaddr": "", "port": "5432"}
 
-#: What the server says when it will not let us in, however often we ask.
+#: Messages of a server that refuses the connection, so that a retry would be refused as well.
 _REFUSED = re.compile(
     r"authentication failed|no pg_hba\.conf entry|no password supplied|(role|database) .* does not exist"
     r"|permission denied for database|is not permitted to log in|does not support SSL|unsupported frontend protocol"
@@ -52,19 +53,19 @@ _REFUSED = re.compile(
 
 
 class Hosts:
-    """The hosts of a URL, in the order in which they are tried: the one that answered last goes first.
+    """The hosts of a URL, in the order in which they are tried: the host that answered last is the first.
 
-    One that is away may cost the whole connect timeout with each new connection.
+    A host that does not answer may cost the whole connect timeout for each new connection.
     """
 
     def __init__(self, url: str) -> None:
-        self._lists = {name: value.split(",") for name, value in _of_url(url).items() if name in _PER_HOST}
+        self._lists = {name: value.split(",") for name, value in _url_options(url).items() if name in _PER_HOST}
         self.number = max(map(len, self._lists.values()), default=1)
         self._first = 0
         self._of: WeakKeyDictionary[psycopg.Connection[Any] | psycopg.AsyncConnection[Any], int] = WeakKeyDictionary()
 
     def options(self) -> dict[str, str]:
-        """What the URL says of its hosts, in the order of this moment."""
+        """The hosts of the URL as connection parameters, in the current order."""
         if self.number == 1:
             return {}
         first = self._first
@@ -75,14 +76,14 @@ class Hosts:
         }
 
     def answered(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
-        """A connection was made."""
+        """Record the host of a new connection, and try it first from now on."""
         if self.number > 1:
             for number in range(self.number):
                 if self._is_at(raw, number):
                     self._of[raw] = self._first = number
 
     def avoid(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
-        """The host of this connection does not answer, or no longer accepts writes: the others are tried before."""
+        """Try the other hosts first: that of this connection does not answer, or no longer accepts writes."""
         if self._of.get(raw) == self._first:
             self._first = (self._first + 1) % self.number
 
@@ -96,39 +97,39 @@ class Hosts:
 
 
 class PostgresPool:
-    """Where the connections of one or several stores come from."""
+    """The connection pools of one or several stores. `timeout`: see `Store.with_own_connections`."""
 
-    def __init__(self, url: str, connections: int, patience: float | None = None) -> None:
+    def __init__(self, url: str, connections: int, timeout: float | None = None) -> None:
         self.url = url
-        self._options = DEFAULTS if patience is None else {**DEFAULTS, **_impatient(patience)}
-        #: that the server may work on a small statement
-        self.statement_seconds = STATEMENT_SECONDS if patience is None else min(max(patience, 0.5), STATEMENT_SECONDS)
-        self.where = shown(url)
+        self._options = DEFAULTS if timeout is None else {**DEFAULTS, **_short_timeouts(timeout)}
+        #: How long the server may work on a small statement.
+        self.statement_seconds = STATEMENT_SECONDS if timeout is None else min(max(timeout, 0.5), STATEMENT_SECONDS)
+        self.where = redacted(url)
         self._hosts = Hosts(url)
-        #: Another host may take over, and we want the one that accepts writes; a URL may say otherwise.
-        self._moves = self._hosts.number > 1 and "target_session_attrs" not in _of_url(url)
+        #: Another host may take over, and we follow to the one that accepts writes, unless the URL states otherwise.
+        self._moves = self._hosts.number > 1 and "target_session_attrs" not in _url_options(url)
         self._prepare: int | None = 5
-        self.pooled = True  # unless it shows that there is no pooler between
+        self.pooled = True  # until a connection proves that it does not go through a pooler
         self._reached = False
-        self.pool = Pool(self.connect, self._is_usable, most=connections)
+        self.pool = Pool(self.connect, self._is_usable, limit=connections)
         # Handlers that have a transaction open, and call the client in it, must not wait for each other's connections.
-        self.openers = Pool(self.connect_unlimited, self._is_usable, most=connections, patience=HANDLER_SECONDS)
+        self.handler_pool = Pool(self.connect_unlimited, self._is_usable, limit=connections, timeout=HANDLER_SECONDS)
         self.async_slots = LoopSemaphore(connections, HANDLER_SECONDS)
-        self._on_loops = IdleAsyncConnections(_close_async, most=connections)
+        self._on_loops = IdleAsyncConnections(_close_async, limit=connections)
         self.notifier = Notifier(self)
 
     def connect(self) -> psycopg.Connection[Any]:
-        """A new connection for our own statements, which are short."""
+        """A new connection for the store's own statements, which are short."""
         limits = {
             "statement_timeout": milliseconds(self.statement_seconds),
             "idle_in_transaction_session_timeout": "3s",
-            # The shape of each statement decides its plan, whatever its parameters: no need to plan it each time.
+            # The best plan of each statement is the same for all parameters: no need to plan it each time.
             "plan_cache_mode": "force_generic_plan",
         }
         return self._connect({**KEEPALIVES, **limits})
 
     def connect_unlimited(self) -> psycopg.Connection[Any]:
-        """A new connection for the transactions of handlers, and for what takes long."""
+        """A new connection without time limits: for handlers' transactions, migrations and dropping partitions."""
         return self._connect(KEEPALIVES)
 
     def _connect(self, settings: dict[str, str]) -> psycopg.Connection[Any]:
@@ -137,7 +138,8 @@ class PostgresPool:
             with self._meaning_of_errors(), watchdog.limit(connection, CONNECT_SECONDS):
                 self.pooled = _is_pooled(connection)
                 if self.pooled:
-                    connection.prepare_threshold = None  # what is prepared here may be looked for, or met, elsewhere
+                    # A statement prepared in this session may be missing, or clash, in the next one.
+                    connection.prepare_threshold = None
                 else:
                     _set(connection, settings)
         except BaseException:
@@ -147,16 +149,16 @@ class PostgresPool:
         return connection
 
     def open(self, **options: Any) -> psycopg.Connection[Any]:
-        """A new connection on which nothing was asked yet. What the URL says goes before these options."""
+        """A new connection on which no statement has been run. Options in the URL override these options."""
         with self._meaning_of_errors():
             made = psycopg.connect(
-                self.url, autocommit=True, prepare_threshold=self._prepare, **self._options_given(**options)
+                self.url, autocommit=True, prepare_threshold=self._prepare, **self._connect_options(**options)
             )
         self._hosts.answered(made)
         return made
 
     async def aconnect(self) -> psycopg.AsyncConnection[Any]:
-        """A connection for the event loop that runs here: one that was kept for it, or a new one."""
+        """A connection for the running event loop: an idle one, or a new one."""
         kept = self._on_loops.take(asyncio.get_running_loop())
         if kept is not None:
             return kept
@@ -165,13 +167,13 @@ class PostgresPool:
                 self.url,
                 autocommit=True,
                 prepare_threshold=None if self.pooled else self._prepare,
-                **self._options_given(),
+                **self._connect_options(),
             )
             if not self.pooled:
                 try:
                     with suppress(psycopg.DatabaseError), watchdog.limit(made, CONNECT_SECONDS):
                         await made.execute(_settings(KEEPALIVES))
-                except BaseException:  # cancelled: no caller knows of it yet
+                except BaseException:  # for example cancelled: no caller has this connection yet
                     _close_async(made)
                     raise
         self._hosts.answered(made)
@@ -179,19 +181,19 @@ class PostgresPool:
         return made
 
     async def aclose(self, raw: psycopg.AsyncConnection[Any]) -> None:
-        """Keep an async connection for the next on this loop, if it is good."""
+        """Keep an async connection for the next caller on this loop, if it is usable; else close it."""
         if self._is_usable(raw):
             self._on_loops.keep(asyncio.get_running_loop(), raw)
         else:
             await raw.close()
 
     def leave_loop(self) -> None:
-        """Close the connections that were kept for the event loop that runs here."""
+        """Close the idle connections of the running event loop."""
         self._on_loops.close(asyncio.get_running_loop())
 
-    def _options_given(self, **more: Any) -> dict[str, Any]:
-        given = _of_url(self.url)
-        ours = {name: value for name, value in {**self._options, **more}.items() if name not in given}
+    def _connect_options(self, **more: Any) -> dict[str, Any]:
+        of_url = _url_options(self.url)
+        ours = {name: value for name, value in {**self._options, **more}.items() if name not in of_url}
         return {**ours, **self._hosts.options(), "client_encoding": "utf8"}  # parameters are sent as UTF-8
 
     @contextmanager
@@ -199,48 +201,50 @@ class PostgresPool:
         try:
             yield
         except psycopg.ProgrammingError as error:
-            interrupt = error.__context__  # psycopg replaces whatever is raised while it reads the connect timeout
+            interrupt = error.__context__  # psycopg replaces any exception raised while it reads connect_timeout
             if interrupt is not None and not isinstance(interrupt, ValueError | TypeError | psycopg.Error):
                 raise interrupt from None
-            raise StoreError(f"this is no PostgreSQL URL: {self.where} ({hide(str(error), self.url)})") from None
+            raise StoreError(f"invalid PostgreSQL URL: {self.where} ({hide(str(error), self.url)})") from None
         except psycopg.Error as error:
-            # No chaining: what libpq says of a URL may show all of it.
+            # Not chained: a message of libpq may contain the whole URL.
             message = f"cannot connect to {self.where}: {hide(str(error), self.url).strip()}"
             if _REFUSED.search(str(error)) and not self._reached:
                 raise StoreRefused(message) from None
-            away = StoreUnavailable(message)
-            # Who has never been there is more likely to have the wrong address than to meet an outage: told at once.
-            raise (Transient(away, may_be_committed=False) if self._reached else away) from None
+            unavailable = StoreUnavailable(message)
+            # If no connection was ever made, a wrong address is more likely than an outage: raised without a retry.
+            raise (Transient(unavailable, may_be_committed=False) if self._reached else unavailable) from None
 
     def listen(self) -> PostgresListener:
-        """A connection that hears notifications."""
+        """A connection that receives notifications."""
         return PostgresListener(self.connect(), moves=self._moves)
 
     def prepare_no_more(self) -> None:
-        """A pooler that does not know of prepared statements stands between."""
+        """Prepare no more statements: the connections go through a pooler that does not support them."""
         self._prepare = None
         self.drop_idle()
 
     def leave(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
-        """The server of this connection does not answer, or no longer accepts writes: the others are as bad. The next
-        one may find another host."""
+        """Close all idle connections: the server of this one does not answer, or no longer accepts writes.
+
+        The next connection may reach another host.
+        """
         self._hosts.avoid(raw)
         self.drop_idle()
 
     def drop_idle(self) -> None:
-        """Close the connections that are not in use, and those in use when they come back."""
+        """Close idle connections now, and those in use when they are returned."""
         self.pool.close()
-        self.openers.close()
+        self.handler_pool.close()
         self._on_loops.close()
 
     def close(self) -> None:
-        """Close all idle connections, and listen no more until somebody sleeps again."""
+        """Close all idle connections, and stop listening until the next subscription."""
         self.notifier.close()
         self.drop_idle()
 
     def _is_usable(self, raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
-        """Neither closed nor in a transaction, nor made before prepared statements were given up, nor on a server that
-        was demoted meanwhile: what is read there gets old."""
+        """True if it is open, in no transaction, not made before prepared statements were given up, and if its server
+        was not demoted meanwhile: a standby would return stale rows."""
         idle = not raw.closed and raw.pgconn.transaction_status == psycopg.pq.TransactionStatus.IDLE
         if not idle or (raw.prepare_threshold is not None and self._prepare is None):
             return False
@@ -248,17 +252,17 @@ class PostgresPool:
 
 
 class PostgresListener:
-    """A connection of its own that hears notifications."""
+    """A separate connection that receives notifications."""
 
     def __init__(self, raw: psycopg.Connection[Any], *, moves: bool = False) -> None:
         self._raw = raw
-        self._moves = moves  # to another host, if this one accepts no more writes
+        self._moves = moves  # reconnect to another host if this one no longer accepts writes
         self._channels: set[str] = set()
 
     def wait(self, seconds: float, channels: frozenset[str]) -> set[str]:
-        """What was heard. Silence is followed by a question, so that a dead connection is noticed.
+        """Wait for notifications; returns their channels. If none arrives, run a query to notice a dead connection.
 
-        A channel that is new counts as heard: something may have been said before we listened.
+        A new channel counts as notified: a notification may have been sent before we listened to it.
         """
         new = channels - self._channels
         with watchdog.limit(self._raw, STATEMENT_SECONDS + ANSWER_MARGIN):
@@ -272,7 +276,7 @@ class PostgresListener:
             with watchdog.limit(self._raw, STATEMENT_SECONDS + ANSWER_MARGIN):
                 self._raw.execute("select 1")
             if self._moves and is_read_only(self._raw):
-                raise StoreUnavailable("the server accepts no more writes, so there is nothing to hear")
+                raise StoreUnavailable("the server no longer accepts writes, so it sends no notifications")
         return heard
 
     def close(self) -> None:
@@ -281,37 +285,37 @@ class PostgresListener:
 
 
 def is_read_only(raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
-    """Whether the server has said that it accepts no writes. It tells so without being asked (since version 14)."""
+    """True if the server has reported that it accepts no writes. Servers report this unasked since version 14."""
     return raw.info.parameter_status("default_transaction_read_only") == "on"
 
 
-def _of_url(url: str) -> dict[str, str]:
-    """What a URL says; nothing, if it is none."""
+def _url_options(url: str) -> dict[str, str]:
+    """The options in a URL; none if it is invalid."""
     try:
         return {name: str(value) for name, value in psycopg.conninfo.conninfo_to_dict(url).items()}
     except psycopg.ProgrammingError:
-        return {}  # connecting says what is wrong with it
+        return {}  # connecting raises an error that says what is wrong
 
 
 def _close_async(raw: psycopg.AsyncConnection[Any]) -> None:
-    """Close an idle async connection from anywhere, its event loop may be gone."""
+    """Close an idle async connection from any thread: its event loop may be closed."""
     raw.pgconn.finish()
 
 
-def _impatient(seconds: float) -> dict[str, Any]:
-    """For connections on which a lease depends: one that is dead must be noticed before the lease runs out."""
+def _short_timeouts(seconds: float) -> dict[str, Any]:
+    """Options of connections that renew leases: a dead one must be noticed before the lease expires."""
     whole = min(max(int(seconds), 2), 10)
     return {"connect_timeout": whole, "tcp_user_timeout": 1000 * whole}
 
 
 def _is_pooled(raw: psycopg.Connection[Any]) -> bool:
-    """Whether a pooler stands between: then the server process is another than the one that greeted us."""
+    """True if the connection goes through a pooler: the query runs in another process than the one we connected to."""
     (pid,) = raw.execute("select pg_backend_pid()").fetchone() or (None,)
     return bool(pid != raw.info.backend_pid)
 
 
 def milliseconds(seconds: float) -> str:
-    """A duration as a setting."""
+    """A duration as the value of a server setting."""
     return f"{int(1000 * seconds)}ms"
 
 
@@ -320,7 +324,7 @@ def _settings(settings: dict[str, str]) -> str:
 
 
 def _set(raw: psycopg.Connection[Any], settings: dict[str, str]) -> None:
-    """Settings of the session; those that this server does not have are left out."""
+    """Change settings of the session, except those that this server does not have."""
     try:
         raw.execute(_settings(settings))
     except psycopg.Error:

@@ -2,12 +2,12 @@
 
 A flow yields `write("claim/claim", worker=..., ...)`, or `read`. The statement is in `sql/claim/claim.postgres.sql` and
 `sql/claim/claim.sqlite.sql`, with the same `:name` parameters in both. Three kinds of words in braces are replaced:
-`{schema}`, the shared parts of `fragments.py`, and those of `MOMENTS`, above all `{now}`. A batch travels as one JSON
-parameter, so that every driver binds the same few types: text, numbers, booleans, null. Statements that only the
+`{schema}`, the shared parts of `fragments.py`, and the words of `MOMENTS`, above all `{now}`. A batch is passed as one
+JSON parameter, so that every driver binds the same few types: text, numbers, booleans, null. Statements that only the
 store's own connections run may take lists: PostgreSQL gets them as arrays, SQLite as JSON.
 
-Flows do not know the time. Statements use the database's clock, unless the store has one (tests move it by hand): then
-each statement has `:now` in place of the database's functions, and the connection adds the time of that clock.
+Flows do not know the time. Statements use the database's clock, unless the store has a clock, which only tests set and
+advance. Then each statement has `:now` in place of the database's functions, and the connection adds that clock's time.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ Clock = Callable[[], float]  # seconds since 1970
 #: By dialect, and by whether the store has a clock.
 MOMENTS: dict[tuple[Dialect, bool], dict[str, str]] = {
     ("postgres", False): {
-        # The start of the statement: an index can be searched by it, and it is not old in a long transaction.
+        # The start of the statement: an index can be searched by it, and it is recent even in a long transaction.
         "{now}": "statement_timestamp()",
-        # How many seconds the transaction has taken so far: a clock that stands still shows none.
+        # How many seconds the transaction has taken so far: none by a clock that only tests advance.
         "{waited}": "extract(epoch from clock_timestamp() - transaction_timestamp())::float8",
-        # The clock of the store, null if there is none: for functions that read the database's clock several times.
+        # The store's clock, null if it has none: for functions that read the database's clock several times.
         "{given}": "null::timestamptz",
     },
     ("postgres", True): {
@@ -47,7 +47,7 @@ MOMENTS: dict[tuple[Dialect, bool], dict[str, str]] = {
         "{waited}": "0.0::float8",
         "{given}": "to_timestamp(:now::float8)",
     },
-    # The clock has milliseconds; what comes behind them is an accident of the arithmetic.
+    # The clock has milliseconds; further digits are a rounding error of the arithmetic.
     ("sqlite", False): {"{now}": "round((julianday('now') - 2440587.5) * 86400, 3)"},
     ("sqlite", True): {"{now}": ":now"},
 }
@@ -62,11 +62,11 @@ class Query(Struct, frozen=True):
 
 
 class Begin(Struct, frozen=True):
-    """What follows is more than one statement and must be one transaction."""
+    """The following statements are more than one, and must run in one transaction."""
 
 
 class Notify(Struct, frozen=True):
-    """Tell those who sleep, once what was written is committed. `channel` says whom.
+    """Wake the subscribers of a channel after the commit.
 
     "queued": the threads that claim. "jobs": these, and the promoters. `sent`: the statement itself has notified other
     processes.
@@ -77,7 +77,7 @@ class Notify(Struct, frozen=True):
 
 
 class Conflict(Exception):
-    """A row that should be new is there already: the flow is to be run as if an earlier try had been committed."""
+    """A row that should be new already exists: run the flow again as if an earlier try had been committed."""
 
 
 Step = Query | Begin | Notify
@@ -87,12 +87,12 @@ BEGIN = Begin()
 
 
 def write(name: str, /, **params: Any) -> Query:
-    """A statement that changes something."""
+    """A statement that writes."""
     return Query(name, params)
 
 
 def read(name: str, /, **params: Any) -> Query:
-    """A statement that only looks."""
+    """A statement that only reads."""
     return Query(name, params, writes=False)
 
 
@@ -102,10 +102,10 @@ def pairs(rows: list[Row]) -> dict[str, Any]:
 
 
 class Traits(Struct, frozen=True):
-    """What decorators say of a flow.
+    """The properties of a flow that its decorators set.
 
-    `read_only`: it changes nothing, so it needs no write lock. `seconds`: how long each of its statements may take on
-    the server; None: as long as any. `repeat`: the flow to run in its place once an earlier try may be committed.
+    `read_only`: it writes nothing, so it needs no write lock. `seconds`: how long each of its statements may take on
+    the server; None: the default. `repeat`: the flow to run in its place once an earlier try may be committed.
     """
 
     read_only: bool = False
@@ -120,12 +120,11 @@ _traits: dict[Callable[..., Any], Traits] = {}
 
 
 def traits_of(flow: Callable[..., Any]) -> Traits:
-    """What is known of a flow."""
     return _traits.get(flow, _NO_TRAITS)
 
 
 def read_only(flow: F) -> F:
-    """Marks a flow that changes nothing."""
+    """Marks a flow that writes nothing."""
     _traits[flow] = structs.replace(traits_of(flow), read_only=True)
     return flow
 
@@ -154,7 +153,7 @@ def repeated_by(repeat: F) -> Callable[[F], F]:
 
 
 def repeat_of(flow: F) -> F:
-    """What to run when the outcome of an earlier try is unknown: most flows can simply be run again."""
+    """The flow to run when the outcome of an earlier try is unknown: most flows can simply be run again."""
     return cast("F", traits_of(flow).repeat or flow)
 
 
@@ -162,7 +161,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def as_json(value: Any) -> str:
-    """A list or batch as the one parameter that carries it."""
+    """A list or batch as one JSON parameter."""
     return _encoder.encode(value).decode()
 
 
@@ -173,17 +172,17 @@ class Text(Struct, frozen=True):
     names: tuple[str, ...]
 
     def numbered(self, params: dict[str, Any]) -> list[Any]:
-        """Values for a driver that counts its parameters."""
+        """Values for a driver with numbered parameters."""
         return [params[name] for name in self.names]
 
     def named(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Values for a driver that names its parameters, and only those that the text mentions."""
+        """Values for a driver with named parameters: only those that the text mentions."""
         return {name: params[name] for name in self.names}
 
 
 @cache
 def source(name: str, dialect: Dialect) -> str:
-    """The text of a statement as it stands in its file."""
+    """The text of a statement as it is in its file."""
     with open(os.path.join(SQL, f"{name}.{dialect}.sql"), encoding="utf-8") as file:
         return file.read()
 
@@ -199,7 +198,7 @@ def texts(name: str, dialect: Dialect, style: Style, schema: str, has_clock: boo
 
 
 def with_channels(text: str, schema: str) -> str:
-    """A text with the names of the channels that its statements notify. Names of schemas hold no quotes."""
+    """Fill in the names of the channels that the statements notify. Names of schemas contain no quotes."""
     return text.replace("{queued_channel}", f"'{schema}.queued'").replace("{jobs_channel}", f"'{schema}.jobs'")
 
 
@@ -209,16 +208,16 @@ def plain_name(schema: str) -> str:
 
 
 def values(query: Query, clock: Clock | None) -> dict[str, Any]:
-    """The parameters of a statement, with what the clock of the store shows, if it has one."""
+    """The parameters of a statement, with the time of the store's clock if it has one."""
     return query.params if clock is None else {**query.params, "now": clock()}
 
 
 def in_schema(text: str, dialect: Dialect, schema: str) -> str:
-    """A text with the names of its tables: in a schema, or, where there are none, with a prefix of their own."""
+    """Fill in the names of the tables: in a schema, or, as SQLite has none, with the schema's name as a prefix."""
     return text.replace("{schema}.", f"{schema}_") if dialect == "sqlite" else text.replace("{schema}", schema)
 
 
-# Comments, strings, quoted identifiers and casts are passed over; what is left of colons are parameters.
+# Comments, strings, quoted identifiers and casts are skipped; the remaining colons begin parameters.
 _TOKEN = re.compile(
     r"""(?P<comment>--[^\n]*|/\*.*?\*/)|(?P<string>'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)"""
     r"""|(?P<cast>::)|:(?P<name>[a-z_]+)|(?P<percent>%)|(?P<end>;)""",
@@ -227,7 +226,7 @@ _TOKEN = re.compile(
 
 
 def split(text: str) -> list[str]:
-    """The statements of a script, comments gone."""
+    """The statements of a script, without comments."""
     parts, begun = [""], 0
     for token in _TOKEN.finditer(text):
         parts[-1] += text[begun : token.start()]
@@ -251,14 +250,14 @@ def render(text: str, style: Style) -> Text:
             return _literal(token.group(), style)
         if name not in names:
             names.append(name)
-        shown = {"pyformat": f"%({name})s", "dollar": f"${names.index(name) + 1}", "qmark": "?"}
-        return shown.get(style, f":{name}")
+        placeholders = {"pyformat": f"%({name})s", "dollar": f"${names.index(name) + 1}", "qmark": "?"}
+        return placeholders.get(style, f":{name}")
 
     return Text(_TOKEN.sub(replaced, text), tuple(names))
 
 
 def _literal(text: str, style: Style) -> str:
-    """A piece of the statement that is no parameter, with what the driver would misread in it escaped."""
+    """A part of the statement that is no parameter. Characters that the driver would misread are escaped."""
     if style == "pyformat":
         return text.replace("%", "%%")
     return text.replace(":", r"\:") if style == "alchemy" else text

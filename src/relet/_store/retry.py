@@ -1,4 +1,4 @@
-"""Trying a transaction again: the one loop, and the policies that decide how long it goes on."""
+"""Retries of transactions: the retry loop, and the policies that decide how long it continues."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HANDLER_SECONDS = 60.0  # a handler holds a slot and a lease that is renewed, so
 
 
 class Transient(Exception):
-    """The next try may succeed. `error`: what the caller sees if there is none.
+    """The next try may succeed. `error`: what the caller gets if there is no next try.
 
     `may_be_committed`: COMMIT, or a write that commits by itself, was sent, and its reply was lost.
     """
@@ -32,14 +32,14 @@ class StaleConnection(Transient):
 
 
 class RetryPolicy(Protocol):
-    """How long a caller goes on trying."""
+    """Decides how long a caller keeps retrying."""
 
     def wait(self, error: StoreError, *, transient: bool, failures: int, started: float) -> bool:
         """Wait before the next try; False gives up. `started`: when the first try began, on the monotonic clock."""
 
 
 class RetryFor:
-    """Try again for so many seconds, while errors are transient."""
+    """Retry for this many seconds, while errors are transient."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -52,14 +52,14 @@ class RetryFor:
 
 
 def backoff(failures: int, longest: float = 1.0) -> float:
-    """Seconds to wait after so many failures in a row: full jitter below a bound that doubles."""
+    """Seconds to wait after this many failures in a row: full jitter below a bound that doubles."""
     return SYSTEM.random() * min(0.01 * float(2 ** min(failures, 20)), longest)
 
 
 def retry(policy: RetryPolicy, work: Callable[[bool, int], T]) -> T:
-    """Call until it returns, or until the policy gives up.
+    """Call `work` until it returns, or until the policy gives up.
 
-    The work learns whether an earlier try may have been committed, and how many have failed.
+    Its arguments: whether an earlier try may have been committed, and how many tries have failed.
     """
     may_be_committed = was_stale = False
     failures, started = 0, SYSTEM.monotonic()
@@ -85,7 +85,7 @@ def retry(policy: RetryPolicy, work: Callable[[bool, int], T]) -> T:
 
 
 async def aretry(seconds: float, work: Callable[[], Awaitable[T]]) -> T:
-    """The same for async code, for so many seconds."""
+    """Async version of `retry`, for this many seconds."""
     import asyncio
 
     give_up, failures = SYSTEM.monotonic() + seconds, 0

@@ -1,7 +1,8 @@
-"""Running a flow: on a connection of ours, on the caller's, sync or async, or by hand.
+"""Running a flow on any connection: the store's or the caller's, sync or async. Tests also run flows by hand.
 
-The flow yields steps and receives rows. A database error is thrown into it, where it may be caught; the flow is closed
-however it ends. What it asked to be woken is returned with its result: that is done after the commit.
+The flow yields steps and receives rows. A database error is thrown into the flow, which may catch it. The flow is
+closed however it ends. Notifications that it yielded are returned with its result: the caller sends them after the
+commit.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ R = TypeVar("R")
 
 
 class Connection(Protocol):
-    """What a flow needs of a connection."""
+    """The methods of a connection that a flow needs."""
 
     def begin(self) -> float | None:
-        """Start a transaction, unless one is open. Returns how many seconds were waited for it, where that is known."""
+        """Start a transaction, unless one is open. Returns how many seconds the caller waited for it, if known."""
 
     def execute(self, query: Query) -> list[Row]:
         """Run one statement."""
 
 
 class AsyncConnection(Protocol):
-    """What a flow needs of an async connection."""
+    """The methods of an async connection that a flow needs."""
 
     async def begin(self) -> None:
         """Start a transaction, unless one is open."""

@@ -1,10 +1,11 @@
-"""Jobs in a SQLite file: one writer per process whose commits are shared, readers beside it, and a watch on the file.
+"""Jobs in a SQLite file: one writer connection per process, group commit, reader connections, and a listener.
 
-A transaction that writes is begun IMMEDIATE: it either has the write lock or waits for it, and never finds out in the
-middle that somebody else was quicker. With `synchronous=FULL` a commit costs a sync of the disk, so threads that write
-at the same time share one. A thread that finds the writer free runs its own flow, and no other: an exception of a
-signal handler is raised in the thread that it was meant for, and undoes only what that thread has done. The others
-queue their flows, and a thread of ours, which no signal handler can interrupt, runs all of them, each in a savepoint.
+A transaction that writes begins with BEGIN IMMEDIATE: it either has the write lock or waits for it, and never learns
+halfway through that another connection has written meanwhile. With `synchronous=FULL` a commit costs a sync of the
+disk, so threads that write at the same time share one commit. A thread that finds the writer free runs its own flow and
+no other flow: an exception of a signal handler is then raised in the thread that it was meant for, and undoes only the
+work of that thread. Other threads queue their flows. A thread of the store, which no signal handler can interrupt, runs
+all queued flows in one transaction, each in a savepoint.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from .._core import validate
 from .._system import SYSTEM
 from ..errors import RowRejected, SchemaMismatch, StoreBusy, StoreError, StoreRefused, StoreUnavailable
 from . import migrate, time_limit
-from .interrupts import handing, leave, start, take_into
+from .interrupts import leave, mover, start, take_into
 from .notify import Notifier
-from .notify_sqlite import SQLiteListener, asking
+from .notify_sqlite import SQLiteListener, fork_lock
 from .pool import LoopSemaphore, Pool, abandoned
 from .query import Clock, Flow, Notify, Query, Row, Traits, as_json, render, texts, values
 from .retry import HANDLER_SECONDS, Transient
@@ -46,10 +47,10 @@ NETWORK = re.compile(
 )
 BUSY_FOR = 30.0
 CLOSE_WITHIN = 1.0
-LINGER = 1.0  # seconds that the thread which writes for others waits for more
+LINGER = 1.0  # seconds that the writer thread waits for another flow before it ends
 A_MOMENT = 0.0005
 
-#: Errors that come again: of the value, and of the permission to write.
+#: Errors that a retry would meet again: those of a value, and those of the permission to write.
 _ROW = ("SQLITE_CONSTRAINT", "SQLITE_MISMATCH", "SQLITE_TOOBIG", "SQLITE_RANGE")
 _ACCESS = ("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")
 
@@ -57,11 +58,11 @@ _warned = False
 
 
 class SQLiteStore(Store):
-    """Jobs in one file, or in memory for tests: there the threads of one process share them."""
+    """Jobs in one file; or, for tests, in memory, which only the threads of one process share."""
 
     dialect = "sqlite"
     skips_locked = False
-    prune_at_once = 100  # there is one lock for all
+    prune_at_once = 100  # few: the file has a single write lock
 
     def __init__(
         self,
@@ -71,17 +72,19 @@ class SQLiteStore(Store):
         synchronous: str = "FULL",
         busy_for: float = BUSY_FOR,
     ) -> None:
-        self.quoted = validate.schema(schema)  # before the names of our tables: the file may hold others
+        self.quoted = validate.schema(schema)  # the prefix of Relet's tables: the file may hold other tables
         if sqlite3.sqlite_version_info < OLDEST:
-            raise StoreError(f"SQLite 3.35 or newer is needed, this Python has {sqlite3.sqlite_version}")
+            raise StoreError(f"SQLite 3.35 or newer is needed; this Python has {sqlite3.sqlite_version}: upgrade it")
         self.path = None if path is None else os.path.abspath(path)
         self.where = f"sqlite:///{self.path or ':memory:'}"
         super().__init__(Notifier(self).of(schema))
         self._memory = f"file:/relet-{os.getpid()}-{id(self)}?vfs=memdb" if path is None else None
         self._synchronous = synchronous
         self._busy_for = busy_for
-        self._readers = Pool(self._connect, lambda c: True, most=16)
-        self._openers = Pool(self._connect_at_once, lambda c: not c.in_transaction, most=100, patience=HANDLER_SECONDS)
+        self._readers = Pool(self._connect, lambda c: True, limit=16)
+        self._handler_pool = Pool(
+            self._connect_at_once, lambda c: not c.in_transaction, limit=100, timeout=HANDLER_SECONDS
+        )
         self._async_writer = LoopSemaphore(1, HANDLER_SECONDS)
         self._start()
 
@@ -93,12 +96,12 @@ class SQLiteStore(Store):
         self._writing = threading.Lock()
         self._waiting: SimpleQueue[_QueuedFlow[Any]] = SimpleQueue()
         self._starting = threading.Lock()
-        self._thread: threading.Thread | None = None  # writes for those who wait
+        self._thread: threading.Thread | None = None  # runs queued flows
         self._collecting = False
         self._pid = os.getpid()
 
     def run_once(self, make: Callable[[], Flow[R]], traits: Traits, failures: int) -> tuple[R, list[Notify]]:
-        """A flow that only reads has a connection for reading, any other one the writer's."""
+        """Run a read-only flow on a reader connection, any other flow on the writer connection."""
         self._notice_fork()
         self.ready()
         run = partial(self._drive, make, SYSTEM.monotonic(), time_limit.limit() if traits.read_only else None)
@@ -106,63 +109,63 @@ class SQLiteStore(Store):
 
     @contextmanager
     def begin(self) -> Iterator[StoreTransaction]:
-        """A transaction on a connection of its own: whoever else writes waits until it is over."""
+        """A transaction on a separate connection: all other writes wait until it ends."""
         self._notice_fork()
         self.ready()
-        writing, held = self._writing, list[bool]()
+        writing, acquired = self._writing, list[bool]()
         try:
-            take_into(held, partial(writing.acquire, timeout=HANDLER_SECONDS))
-            if True not in held:
-                raise self._held(HANDLER_SECONDS)
-            with self._openers.connection() as raw:
+            take_into(acquired, partial(writing.acquire, timeout=HANDLER_SECONDS))
+            if True not in acquired:
+                raise self._lock_timeout(HANDLER_SECONDS)
+            with self._handler_pool.connection() as raw:
                 try:
-                    with self._ended(raw) as check:
-                        for pause in self._begin_tries(raw, HANDLER_SECONDS):
+                    with self._commit_at_end(raw) as check:
+                        for pause in self._begin_retries(raw, HANDLER_SECONDS):
                             SYSTEM.sleep(pause)
                         yield StoreTransaction(raw, SQLiteAdapter(raw, self.quoted, self.clock), check)
                 finally:
                     if raw.in_transaction:
                         raw.execute("rollback")
         finally:
-            if True in held:
+            if True in acquired:
                 writing.release()
 
     @asynccontextmanager
     async def abegin(self) -> AsyncIterator[AsyncStoreTransaction]:
-        """The same for async code: nothing in here blocks but the commit."""
+        """Async version of `begin`: nothing in it blocks except the commit."""
         self._notice_fork()
         await self.aready()
-        async with self._async_writer.acquired():  # there is one writer: the others wait where they are in nobody's way
-            with self._openers.connection() as raw:
-                writing, held = self._writing, list[bool]()
+        async with self._async_writer.acquired():  # one writer: other tasks wait without blocking the loop
+            with self._handler_pool.connection() as raw:
+                writing, acquired = self._writing, list[bool]()
                 try:
-                    await self._begin_on_loop(raw, writing, held)
-                    with self._ended(raw) as check:
+                    await self._begin_on_loop(raw, writing, acquired)
+                    with self._commit_at_end(raw) as check:
                         yield AsyncStoreTransaction(raw, AsyncSQLiteAdapter(raw, self.quoted, self.clock), check)
                 finally:
                     try:
                         if raw.in_transaction:
                             raw.execute("rollback")
                     finally:
-                        if held:
+                        if acquired:
                             writing.release()
 
     def notify(self, notifications: list[Notify]) -> None:
-        """Other processes watch the file."""
+        """Nothing to do: other processes poll the file."""
 
     def listen(self) -> SQLiteListener:
-        """A watch on the file."""
-        with asking:
+        """A listener that polls the file."""
+        with fork_lock:
             raw = None if self._memory else self._connect()
         return SQLiteListener(raw)
 
     def check(self) -> None:
-        """Make the schema in a new file; refuse one that this release does not work with."""
+        """Create the schema in a new file. Raise SchemaMismatch if this release does not work with an existing one."""
         self._refuse_network()
         self._warn_of_wal_reset()
-        self._alone(self._check_alone)
+        self._exclusively(self._check_exclusively)
 
-    def _check_alone(self) -> None:
+    def _check_exclusively(self) -> None:
         found = migrate.sqlite_applied(self._open_writer(), self.quoted)
         if found.version == 0:
             self._in_transaction(self.migrate_on)
@@ -170,19 +173,19 @@ class SQLiteStore(Store):
             migrate.check(found, self.where, "sqlite")
 
     def _applied(self) -> migrate.Applied:
-        return self._alone(lambda: migrate.sqlite_applied(self._open_writer(), self.quoted))
+        return self._exclusively(lambda: migrate.sqlite_applied(self._open_writer(), self.quoted))
 
     def migrate(self) -> list[int]:
-        """Bring the file up to date. Safe when many do it at once. Returns the versions applied."""
+        """Bring the file up to date. Several processes may do so at once. Returns the versions applied."""
         self._notice_fork()
         self._refuse_network()
         return super().migrate()
 
     def _migrate(self) -> list[int]:
-        return self._alone(lambda: self._in_transaction(self.migrate_on))
+        return self._exclusively(lambda: self._in_transaction(self.migrate_on))
 
     def migrate_on(self, connection: sqlite3.Connection) -> list[int]:
-        """Bring the file up to date in a transaction that is open."""
+        """Bring the file up to date in the open transaction of this connection."""
         return migrate.migrate_sqlite(connection, self.quoted, self.where)
 
     def close(self) -> None:
@@ -190,9 +193,9 @@ class SQLiteStore(Store):
         self._notice_fork()
         super().close()
         self._readers.close()
-        self._openers.close()
-        with suppress(_Held):  # a handler may have a transaction open, for ever
-            self._alone(self._close_writer, CLOSE_WITHIN)
+        self._handler_pool.close()
+        with suppress(_WriterBusy):  # a handler may keep a transaction open for ever
+            self._exclusively(self._close_writer, CLOSE_WITHIN)
 
     def _close_writer(self) -> None:
         if self._writer is not None and not self._memory:
@@ -200,7 +203,10 @@ class SQLiteStore(Store):
             writer.close()
 
     def _notice_fork(self) -> None:
-        """A connection must not be used, nor closed, on the other side of a fork; nor can its lock be trusted there."""
+        """Start anew in a forked process.
+
+        The parent's connection must be neither used nor closed there, and the state of its lock is not reliable.
+        """
         if self._pid != os.getpid():
             abandoned.append(self._writer)
             self._start()
@@ -223,34 +229,34 @@ class SQLiteStore(Store):
             leave(block)
 
     def _write(self, run: Callable[[sqlite3.Connection], R]) -> R:
-        """Write here if the writer is free, else have it written along with what others want to write."""
+        """Run the flow in this thread if the writer is free; else queue it for the writer thread."""
         if not self._collecting and self._waiting.empty():
-            with suppress(_Held):
-                return self._alone(partial(self._in_transaction, run), 0)
-        turn = _QueuedFlow(run)
+            with suppress(_WriterBusy):
+                return self._exclusively(partial(self._in_transaction, run), 0)
+        queued = _QueuedFlow(run)
         try:
-            self._waiting.put(turn)
+            self._waiting.put(queued)
             if self._has_thread():
-                if turn.wait(self._busy_for):
-                    return turn.result()
-                if turn.take():
-                    raise Transient(self._held(self._busy_for), may_be_committed=False)
-            elif turn.take():
+                if queued.wait_until_done(self._busy_for):
+                    return queued.result()
+                if queued.take_ticket():
+                    raise Transient(self._lock_timeout(self._busy_for), may_be_committed=False)
+            elif queued.take_ticket():
                 return self._write_without_thread(run)
-            turn.wait()  # it is run just now
-            return turn.result()
+            queued.wait_until_done()  # the writer thread has taken the ticket and runs the flow now
+            return queued.result()
         except BaseException:
-            turn.take()  # what has begun goes on without us
+            queued.take_ticket()  # so that it does not start; a flow that has started runs to its end without us
             raise
 
     def _write_without_thread(self, run: Callable[[sqlite3.Connection], R]) -> R:
         try:
-            return self._alone(partial(self._in_transaction, run), self._busy_for)
-        except _Held:
-            raise Transient(self._held(self._busy_for), may_be_committed=False) from None
+            return self._exclusively(partial(self._in_transaction, run), self._busy_for)
+        except _WriterBusy:
+            raise Transient(self._lock_timeout(self._busy_for), may_be_committed=False) from None
 
     def _has_thread(self) -> bool:
-        """See to it that there is a thread which writes for those who wait. False: none can be started."""
+        """Make sure that the writer thread runs. False: no thread can be started."""
         with self._starting:
             if self._thread is None:
                 thread = SYSTEM.thread("writer", self._write_for_others)
@@ -262,7 +268,10 @@ class SQLiteStore(Store):
         return True
 
     def _write_for_others(self) -> None:
-        """Write what waits, until nothing has waited for a while. No signal handler is ever run in this thread."""
+        """Run queued flows until none has been queued for a while.
+
+        This is the writer thread. Python never runs a signal handler in it.
+        """
         while True:
             try:
                 first = self._waiting.get(timeout=LINGER)
@@ -272,48 +281,51 @@ class SQLiteStore(Store):
                         self._thread = None
                         return
                 continue
-            self._collecting = True  # nobody shall get in before those who wait
-            turns = [first]
+            self._collecting = True  # no other thread may write before the queued flows
+            batch = [first]
             try:
-                self._alone(partial(self._write_together, turns))
+                self._exclusively(partial(self._write_together, batch))
             except BaseException as error:
-                for turn in turns:
-                    turn.fail(error)
+                for queued in batch:
+                    queued.fail(error)
             finally:
                 self._collecting = False
-            for turn in turns:
-                turn.end()
+            for queued in batch:
+                queued.mark_done()
 
-    def _write_together(self, turns: list[_QueuedFlow[Any]]) -> None:
-        """Run the flows of all who wait, in one transaction. Those who gave up waiting are left out."""
+    def _write_together(self, batch: list[_QueuedFlow[Any]]) -> None:
+        """Add all queued flows to the batch and run it in one transaction, without flows whose callers gave up."""
         with suppress(Empty):
             while True:
-                turns.append(self._waiting.get_nowait())
-        turns[:] = [turn for turn in turns if turn.take()]
-        if turns:
-            self._in_transaction(partial(_run_all, turns, self._meaning))
+                batch.append(self._waiting.get_nowait())
+        batch[:] = [queued for queued in batch if queued.take_ticket()]
+        if batch:
+            self._in_transaction(partial(_run_all, batch, self._meaning))
 
-    def _alone(self, work: Callable[[], R], patience: float = -1) -> R:
-        """Call while nobody else in this process writes. What an interrupt left open is undone before others write."""
-        writing, held = self._writing, list[bool]()
+    def _exclusively(self, work: Callable[[], R], timeout: float = -1) -> R:
+        """Call `work` while no other thread of this process writes.
+
+        A transaction that an interrupt has left open is rolled back before another thread writes.
+        """
+        writing, acquired = self._writing, list[bool]()
         try:
-            take_into(held, partial(writing.acquire, timeout=patience))
-            if True not in held:
-                raise _Held
+            take_into(acquired, partial(writing.acquire, timeout=timeout))
+            if True not in acquired:
+                raise _WriterBusy
             return work()
         finally:
-            if True in held:
+            if True in acquired:
                 try:
                     if self._writer is not None and self._writer.in_transaction:
                         self._writer.execute("rollback")
                 finally:
                     writing.release()
 
-    def _held(self, seconds: float) -> StoreBusy:
-        return StoreBusy(f"{self.where}: another transaction has held the write lock for {seconds:g} s")
+    def _lock_timeout(self, seconds: float) -> StoreBusy:
+        return StoreBusy(f"{self.where}: another transaction has held the write lock for {seconds:g} s; try again")
 
     def _in_transaction(self, work: Callable[[sqlite3.Connection], R]) -> R:
-        """Begin, work, commit. Whatever fails is undone."""
+        """Begin, work, commit. On any exception, roll back."""
         connection = self._open_writer()
         try:
             try:
@@ -329,8 +341,11 @@ class SQLiteStore(Store):
         return result
 
     @contextmanager
-    def _ended(self, raw: sqlite3.Connection) -> Iterator[Callable[[], None]]:
-        """Around what others do in a transaction: committed if nothing is raised. Yields what raises if it is over."""
+    def _commit_at_end(self, raw: sqlite3.Connection) -> Iterator[Callable[[], None]]:
+        """Around a handler's transaction: commit at the end of the block.
+
+        Yields a function that raises StoreError if the handler has ended the transaction itself.
+        """
 
         def check() -> None:
             if not raw.in_transaction:
@@ -346,36 +361,44 @@ class SQLiteStore(Store):
 
     def _begin(self, connection: sqlite3.Connection) -> None:
         """Take the write lock."""
-        for pause in self._begin_tries(connection, self._busy_for):
+        for pause in self._begin_retries(connection, self._busy_for):
             SYSTEM.sleep(pause)
 
-    async def _begin_on_loop(self, connection: sqlite3.Connection, writing: threading.Lock, held: list[bool]) -> None:
-        """Take the turn and the write lock, both or neither: what else runs on the loop may wait for either."""
+    async def _begin_on_loop(
+        self, connection: sqlite3.Connection, writing: threading.Lock, acquired: list[bool]
+    ) -> None:
+        """Take the lock of this process and the write lock of the file, both or neither.
+
+        Another task of the loop may wait for either lock: this one must not keep one while it waits for the other.
+        """
         import asyncio
 
         give_up = SYSTEM.monotonic() + HANDLER_SECONDS
         while True:
-            mine: list[bool] = []
-            hand_over = handing(mine, held.append)
+            trying: list[bool] = []
+            pass_on = mover(trying, acquired.append)
             try:
-                take_into(mine, partial(writing.acquire, False))
-                if True in mine:
+                take_into(trying, partial(writing.acquire, False))
+                if True in trying:
                     connection.execute("begin immediate")
-                    next(hand_over)
+                    next(pass_on)
                     return
             except sqlite3.OperationalError as error:
                 if not is_busy(error):
                     raise
             finally:
-                if True in mine:
+                if True in trying:
                     writing.release()
             if SYSTEM.monotonic() > give_up:
-                raise self._held(HANDLER_SECONDS)
+                raise self._lock_timeout(HANDLER_SECONDS)
             await asyncio.sleep(A_MOMENT)
 
-    def _begin_tries(self, connection: sqlite3.Connection, patience: float) -> Iterator[float]:
-        """Try to take the write lock; how long to sleep before the next try. SQLite's own waiting is fair to nobody."""
-        give_up = SYSTEM.monotonic() + patience
+    def _begin_retries(self, connection: sqlite3.Connection, timeout: float) -> Iterator[float]:
+        """Try to take the write lock. Yields how long to sleep before the next try.
+
+        SQLite's own busy handler is not used: it gives no waiting connection a fair chance.
+        """
+        give_up = SYSTEM.monotonic() + timeout
         pause = 0.0005
         while True:
             try:
@@ -390,15 +413,15 @@ class SQLiteStore(Store):
     def _open_writer(self) -> sqlite3.Connection:
         if self._writer is None:
             self._writer = self._connect()
-            if self._memory:  # not closed by `close`, which would empty it, but with the store
+            if self._memory:  # `close` must not close it, as that would delete all jobs; it is closed with the store
                 weakref.finalize(self, self._writer.close)
         return self._writer
 
     def _connect(self) -> sqlite3.Connection:
-        place, uri = (self._memory, True) if self._memory else (str(self.path), False)
+        database, uri = (self._memory, True) if self._memory else (str(self.path), False)
         connection = None
         try:
-            connection = sqlite3.connect(place, uri=uri, isolation_level=None, check_same_thread=False, timeout=5.0)
+            connection = sqlite3.connect(database, uri=uri, isolation_level=None, check_same_thread=False, timeout=5.0)
             if not self._memory:
                 connection.execute("pragma journal_mode = wal")
                 connection.execute(f"pragma synchronous = {self._synchronous}")
@@ -410,13 +433,13 @@ class SQLiteStore(Store):
         return connection
 
     def _connect_at_once(self) -> sqlite3.Connection:
-        """A connection that does not wait for locks by itself."""
+        """A connection on which SQLite itself does not wait for locks."""
         connection = self._connect()
         connection.execute("pragma busy_timeout = 0")
         return connection
 
     def _meaning(self, error: sqlite3.Error) -> Exception:
-        """Whether trying again makes sense: it does, unless the error is known to come again."""
+        """The exception to raise: Transient, unless a retry is known to fail in the same way."""
         message = f"{self.where}: {error}"
         name = getattr(error, "sqlite_errorname", None)
         if is_busy(error):
@@ -435,7 +458,7 @@ class SQLiteStore(Store):
             return StoreError(message)
         if name.startswith("SQLITE_FULL"):
             return Transient(StoreUnavailable(f"{message}; nothing was stored"), may_be_committed=False)
-        # I/O errors and all else. What fails at COMMIT may be in the file all the same.
+        # I/O errors and all others. A transaction whose COMMIT failed may be in the file nevertheless.
         return Transient(StoreUnavailable(message), may_be_committed=name.startswith("SQLITE_IOERR"))
 
     def _refuse_network(self) -> None:
@@ -457,69 +480,69 @@ class SQLiteStore(Store):
             )
 
 
-class _Held(Exception):
-    """Somebody else in this process writes."""
+class _WriterBusy(Exception):
+    """Another thread of this process writes."""
 
 
 class _QueuedFlow(Generic[R]):
-    """A flow that waits to be run by another thread, and what it returned or raised."""
+    """A flow that waits to be run by the writer thread, and then its result or exception."""
 
     def __init__(self, run: Callable[[sqlite3.Connection], R]) -> None:
         self._run = run
-        self._ticket: list[None] = [None]  # whoever has it decides: to run the flow, or not
-        self._over = threading.Lock()
-        self._over.acquire()
+        self._ticket: list[None] = [None]  # the thread that takes it decides whether the flow is run
+        self._done = threading.Lock()
+        self._done.acquire()
         self._answer: list[R] = []
         self._error: BaseException | None = None
 
-    def take(self) -> bool:
-        """True for one only: the thread that runs it, or the one that does not want it any more."""
+    def take_ticket(self) -> bool:
+        """True for one caller only: the thread that runs the flow, or the thread that no longer wants it."""
         try:
             self._ticket.pop()
         except IndexError:
             return False
         return True
 
-    def wait(self, seconds: float = -1) -> bool:
-        """Until it has been run. False: the time is up."""
-        return self._over.acquire(timeout=seconds)
+    def wait_until_done(self, timeout: float = -1) -> bool:
+        """Wait until the flow has been run. False: the timeout has passed."""
+        return self._done.acquire(timeout=timeout)
 
     def run_in_savepoint(self, connection: sqlite3.Connection, meaning: Callable[[sqlite3.Error], Exception]) -> None:
-        """Run the flow in a transaction that it shares with others: what it raises is its own."""
-        connection.execute("savepoint turn")
+        """Run the flow in a transaction that it shares with others. Its exception does not affect the others."""
+        connection.execute("savepoint flow")
         try:
             self._answer.append(self._run(connection))
         except BaseException as error:
             if not connection.in_transaction:
-                raise  # SQLite has rolled back all of it
-            connection.execute("rollback to turn")
+                raise  # SQLite has rolled back the whole transaction
+            connection.execute("rollback to flow")
             self.fail(meaning(error) if isinstance(error, sqlite3.Error) else error)
-        connection.execute("release turn")
+        connection.execute("release flow")
 
     def fail(self, error: BaseException) -> None:
-        """Note what went wrong; the first reason stays."""
+        """Record the exception; the first one is kept."""
         self._error = self._error or error
 
-    def end(self) -> None:
-        """It was run, and committed or undone."""
-        self._over.release()
+    def mark_done(self) -> None:
+        """Wake the waiting thread: the flow was run, and committed or rolled back."""
+        self._done.release()
 
     def result(self) -> R:
-        """What the flow returned, or raise what it raised."""
+        """Return the flow's result, or raise its exception."""
         if self._error is not None:
             raise self._error
         return self._answer[0]
 
 
 def _run_all(
-    turns: list[_QueuedFlow[Any]], meaning: Callable[[sqlite3.Error], Exception], connection: sqlite3.Connection
+    batch: list[_QueuedFlow[Any]], meaning: Callable[[sqlite3.Error], Exception], connection: sqlite3.Connection
 ) -> None:
-    for turn in turns:
-        turn.run_in_savepoint(connection, meaning)
+    for queued in batch:
+        queued.run_in_savepoint(connection, meaning)
 
 
 class SQLiteAdapter:
-    """A connection on which a transaction is open, or which only looks."""
+    """A connection that has an open transaction, or that only reads."""
 
     def __init__(self, raw: sqlite3.Connection, schema: str, clock: Clock | None, waited: float | None = None) -> None:
         self._raw = raw
@@ -528,13 +551,13 @@ class SQLiteAdapter:
         self._waited = waited  # seconds, for the transaction
 
     def begin(self) -> float | None:
-        """It is open already."""
+        """Do nothing: the transaction is open. Returns how many seconds the caller waited for it."""
         return self._waited
 
     def execute(self, query: Query) -> list[Row]:
-        """Run a script; the answer is what all of its statements return.
+        """Run a script. Returns the rows of all its statements.
 
-        Lists are bound as JSON, but in what fills a table of the connection: that runs once for each of their items.
+        Lists are bound as JSON, except in a statement that fills a temporary table: it runs once for each list item.
         """
         answer: list[Row] = []
         params = values(query, self._clock)
@@ -543,7 +566,8 @@ class SQLiteAdapter:
                 self._fill(text.sql, [params[name] for name in text.names])
                 continue
             bound = {name: _bound(params[name]) for name in text.names}
-            # In one call: a statement that an interrupt leaves half read would keep its snapshot, and the writer busy.
+            # In one call into C: a statement that an interrupt leaves half read would keep its snapshot, and would keep
+            # the writer busy.
             answer.extend(chain.from_iterable(map(self._raw.execute, (text.sql,), (bound,))))
         return answer
 
@@ -560,10 +584,10 @@ def _bound(value: Any) -> Any:
 
 
 class AsyncSQLiteAdapter(SQLiteAdapter):
-    """The same for async code: SQLite answers at once in a transaction that has the lock."""
+    """The adapter for async code: SQLite does not block in a transaction that has the write lock."""
 
     async def begin(self) -> None:  # type: ignore[override]
-        """It is open already."""
+        """Do nothing: the transaction is open."""
 
     async def execute(self, query: Query) -> list[Row]:  # type: ignore[override]
         """Run a script."""
@@ -571,12 +595,12 @@ class AsyncSQLiteAdapter(SQLiteAdapter):
 
 
 def is_busy(error: BaseException) -> bool:
-    """Somebody else has the lock."""
+    """True if another connection has the lock."""
     return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
 def file_system(path: str, mounts: str | os.PathLike[str] = "/proc/self/mountinfo") -> str:
-    """The kind of file system that a path lies on, where the system tells (Linux does)."""
+    """The type of the file system of a path, or "unknown" if the operating system does not tell (Linux does)."""
     try:
         with open(mounts, encoding="utf-8", errors="surrogateescape") as file:
             lines = file.read().splitlines()

@@ -1,4 +1,4 @@
-"""What both stores have in common: a flow runs in one transaction, which is tried again where that makes sense.
+"""The base class of both stores: it runs a flow in one transaction, and retries it when the error is transient.
 
 run -> retry -> run_once -> drive -> the flow -> execute
 """
@@ -28,49 +28,49 @@ call_in_thread = DaemonThreadPool("relet-store").call
 
 SWALLOWED = "a statement of this transaction failed and the error was swallowed: nothing was committed"
 ENDED = (
-    "the handler ended this transaction inside its block, by a commit or a rollback of its own: the block itself "
-    "commits, and rolls back when an exception leaves it"
+    "the handler called commit or rollback inside this transaction block: the block itself commits at its end, and "
+    "rolls back when an exception leaves it"
 )
 
 
 class StoreTransaction:
-    """An open transaction on a connection of the store, for the caller to fill."""
+    """An open transaction on a connection of the store, in which the caller runs statements."""
 
-    def __init__(self, raw: Any, on: Connection, check: Callable[[], None]) -> None:
+    def __init__(self, raw: Any, connection: Connection, check: Callable[[], None]) -> None:
         self.raw = raw
-        self._on = on
-        self.check = check  # raises if there is nothing that can be committed
+        self._connection = connection
+        self.check = check  # raises if the transaction can no longer be committed
         self.notifications: list[Notify] = []  # sent after the commit
 
     def run(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
-        result, notifications = drive(flow(*args, **kwargs), self._on)
+        result, notifications = drive(flow(*args, **kwargs), self._connection)
         self.notifications += notifications
         return result
 
 
 class AsyncStoreTransaction:
-    """The same on an async connection; on SQLite, on a plain one that never blocks for long."""
+    """As StoreTransaction, on an async connection; on SQLite, on a sync connection that never blocks for long."""
 
-    def __init__(self, raw: Any, on: AsyncConnection, check: Callable[[], None]) -> None:
+    def __init__(self, raw: Any, connection: AsyncConnection, check: Callable[[], None]) -> None:
         self.raw = raw
-        self._on = on
-        self.check = check  # raises if there is nothing that can be committed
+        self._connection = connection
+        self.check = check  # raises if the transaction can no longer be committed
         self.notifications: list[Notify] = []  # sent after the commit
 
     async def run(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
-        result, notifications = await adrive(flow(*args, **kwargs), self._on)
+        result, notifications = await adrive(flow(*args, **kwargs), self._connection)
         self.notifications += notifications
         return result
 
 
 class Store(ABC):
-    """A schema with jobs in it. Subclasses know how to connect, and how to run one flow in one transaction."""
+    """A schema that holds jobs. Subclasses connect to a database and run one flow in one transaction."""
 
     dialect: Dialect
-    where: str  # shown to people: without the password
-    skips_locked: bool  # a claim passes over rows that are locked at that moment
-    prune_at_once: int  # rows that one transaction deletes, so that no claim waits for long
-    quoted: str = ""  # the schema as it stands in statements
+    where: str  # the URL without its password, for messages
+    skips_locked: bool  # a claim skips rows that are locked
+    prune_at_once: int  # rows deleted in one transaction: few, so that no claim waits for long
+    quoted: str = ""  # the schema as it is written in statements
     clock: Clock | None = None  # None: the database's clock
 
     def __init__(self, notifier: SchemaNotifier) -> None:
@@ -80,7 +80,7 @@ class Store(ABC):
     # Running flows
 
     def run(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a flow until it is committed. It comes as a function and its arguments, so that it can be repeated."""
+        """Run a flow until it is committed. It is passed as a function and arguments, so that it can be repeated."""
         return self.run_with(RetryFor(RETRY_SECONDS), flow, *args, **kwargs)
 
     def run_with(self, policy: RetryPolicy, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -98,9 +98,9 @@ class Store(ABC):
 
     @abstractmethod
     def run_once(self, make: Callable[[], Flow[R]], traits: Traits, failures: int) -> tuple[R, list[Notify]]:
-        """Run a flow in one transaction: commit, or roll back and raise. Transient where another try makes sense.
+        """Run a flow in one transaction: commit, or roll back and raise. Raises Transient if a retry may succeed.
 
-        The time limit of its statements doubles with every failure before.
+        `failures`: tries that have failed before. Each of them doubles the time limit of the statements.
         """
 
     # Notifications
@@ -113,26 +113,26 @@ class Store(ABC):
             self.notify(unsent)
 
     def notifying_statements(self, notifications: list[Notify]) -> list[Query]:
-        """The statements that wake subscribers in other processes, where statements do that."""
+        """The statements that wake subscribers in other processes; none if the database needs no statement for that."""
         return []
 
     @abstractmethod
     def notify(self, notifications: list[Notify]) -> None:
         """Wake subscribers in other processes."""
 
-    # Transactions that a caller fills
+    # Transactions in which the caller runs statements
 
     @abstractmethod
     def begin(self) -> AbstractContextManager[StoreTransaction]:
-        """Committed at the end of the block, rolled back on an error."""
+        """A transaction: committed at the end of the block, rolled back on an error."""
 
     @abstractmethod
     def abegin(self) -> AbstractAsyncContextManager[AsyncStoreTransaction]:
-        """The same for async code."""
+        """Async version of `begin`."""
 
     @contextmanager
     def transaction(self) -> Iterator[StoreTransaction]:
-        """As `begin`; after the commit its notifications are sent."""
+        """As `begin`, and send the notifications after the commit."""
         block = self.begin()
         try:
             with block as transaction:
@@ -144,18 +144,18 @@ class Store(ABC):
 
     @asynccontextmanager
     async def atransaction(self) -> AsyncIterator[AsyncStoreTransaction]:
-        """As `abegin`; after the commit its notifications are sent."""
+        """As `abegin`, and send the notifications after the commit."""
         async with self.abegin() as transaction:
             yield transaction
         if transaction.notifications:
             await call_in_thread(self.publish, transaction.notifications)
 
     def prepare_to_finish(self, job_id: str) -> None:
-        """Make sure that this job can end in a transaction that cannot be repeated."""
+        """Make sure that this job can end in a transaction that cannot be retried."""
         return
 
     async def aprepare_to_finish(self, job_id: str) -> None:
-        """The same for async code."""
+        """Async version of `prepare_to_finish`."""
         return
 
     # Schema
@@ -165,54 +165,58 @@ class Store(ABC):
         self.run(maintenance.probe)
 
     def ready(self) -> None:
-        """Check the schema before the first use."""
+        """Check the schema before its first use."""
         if not self._checked:
             self.check()
             self._checked = True
 
     async def aready(self) -> None:
-        """As `ready`, for async code."""
+        """Async version of `ready`."""
         if not self._checked:
             await call_in_thread(self.ready)
 
     @abstractmethod
     def check(self) -> None:
-        """Refuse a schema that this release does not work with."""
+        """Raise SchemaMismatch if this release does not work with the schema."""
 
     def migrate(self) -> list[int]:
-        """Bring the schema up to date. Safe when several processes do it at once. Returns the versions applied."""
+        """Bring the schema up to date. Several processes may do so at once. Returns the versions applied."""
         return retry(RetryFor(RETRY_SECONDS), lambda *_: self._migrate())
 
     @abstractmethod
     def _migrate(self) -> list[int]: ...
 
     def applied(self) -> Applied:
-        """Which migrations the schema has."""
+        """Which migrations have been applied to the schema."""
         return retry(RetryFor(RETRY_SECONDS), lambda *_: self._applied())
 
     @abstractmethod
     def _applied(self) -> Applied: ...
 
     def outcome(self, versions: list[int]) -> str:
-        """What a migrate that applied these versions did, for people."""
+        """A sentence that describes a migration which applied these versions."""
         return outcome(versions, self.applied(), self.dialect)
 
     def drop_old(self, seconds: float, stop: Callable[[], bool] = lambda: False) -> list[str]:
-        """Drop whole partitions of jobs that ended so long ago, where there are partitions. `stop` ends it early."""
+        """Drop partitions, if there are any, whose jobs all ended this many seconds ago or earlier.
+
+        It stops early when `stop` returns True. Returns the names of the partitions that were dropped.
+        """
         return []
 
     # Connections
 
-    def beside(self, connections: int, like: Store | None = None, patience: float | None = None) -> Store:
-        """The same schema with connections that no other user of this store can use up; this store, if it has none.
+    def with_own_connections(self, connections: int, like: Store | None = None, timeout: float | None = None) -> Store:
+        """A store of the same schema with separate connections, which users of this store cannot exhaust.
 
-        With `like`, it shares those of another store made so: schemas of one database need not have each their own.
-        `patience`: seconds that a connection may be silent until it is given up.
+        Returns this store itself if the database needs no separate connections (SQLite). With `like`, it shares the
+        connections of another store made by this method: the schemas of one database need only one set. `timeout`:
+        seconds without an answer after which a connection counts as dead.
         """
         return self
 
     def leave_loop(self) -> None:
-        """Close connections that belong to the running event loop, which is about to end."""
+        """Close the connections of the running event loop, which is about to end."""
         return
 
     def close(self) -> None:

@@ -1,5 +1,6 @@
-"""A time limit for looks: the store itself ends a query that takes longer, so that nothing goes on that no caller waits
-for. Changes are not limited by it.
+"""A time limit for reads. Writes are not limited.
+
+The store ends a query that takes longer, so that no query goes on for which no caller waits any more.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from contextvars import ContextVar
 from .._system import SYSTEM
 from ..errors import QueryTimeout
 
-AGAIN_AFTER = 1.0  # seconds by which the limit that a server was told may be too long
-INSTRUCTIONS = 10_000  # of SQLite's machine, between two looks at the clock
+AGAIN_AFTER = 1.0  # seconds by which the limit that is set on a server may be too long before it is set again
+INSTRUCTIONS = 10_000  # of SQLite's virtual machine, between two checks of the clock
 
 _until: ContextVar[float | None] = ContextVar("relet_reading_until", default=None)
 
 
 @contextmanager
 def reading_until(moment: float) -> Iterator[None]:
-    """Looks within the block end at this moment of the monotonic clock, with QueryTimeout."""
+    """Reads within the block end at this moment of the monotonic clock, with QueryTimeout."""
     token = _until.set(moment)
     try:
         yield
@@ -29,12 +30,12 @@ def reading_until(moment: float) -> Iterator[None]:
 
 
 def limit() -> float | None:
-    """The moment at which looks of this thread, or task, end."""
+    """The moment at which reads of this thread, or task, end; None: no limit."""
     return _until.get()
 
 
 def left(until: float) -> float:
-    """Seconds until then; raises if it is over."""
+    """Seconds until that moment. Raises QueryTimeout if it has passed."""
     seconds = until - SYSTEM.monotonic()
     if seconds <= 0:
         raise timed_out()
@@ -42,13 +43,12 @@ def left(until: float) -> float:
 
 
 def timed_out() -> QueryTimeout:
-    """What is raised."""
-    return QueryTimeout("reading took longer than it may, and the query was ended: ask for less at once")
+    return QueryTimeout("the query took longer than allowed and was ended: ask for less at once")
 
 
 @contextmanager
 def ended_at(connection: sqlite3.Connection, until: float | None) -> Iterator[None]:
-    """Have SQLite end what runs on this connection at that moment."""
+    """Make SQLite interrupt the statement that runs on this connection at that moment."""
     if until is None:
         yield
         return

@@ -239,9 +239,11 @@ class Worker:
         sessions = []
         for tenant, slots in self._slots.items():
             handler_store = self._app._store(tenant)
-            store = handler_store.beside(self._connections, like=store)
+            store = handler_store.with_own_connections(self._connections, like=store)
             silence = self._settings.lease / BEATS_PER_LEASE
-            heartbeat_store = handler_store.beside(len(self._slots), like=heartbeat_store, patience=silence)
+            heartbeat_store = handler_store.with_own_connections(
+                len(self._slots), like=heartbeat_store, timeout=silence
+            )
             context = WorkerContext(
                 worker=self.id, tenant=tenant, settings=self._settings, tasks=dict(self._app.tasks),
                 schedules=self._app.schedules, events=self._app.events, store=store, heartbeat_store=heartbeat_store,

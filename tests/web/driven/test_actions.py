@@ -264,7 +264,9 @@ def test_an_old_confirmation_says_what_has_become_of_it(shop: Shop, opens: Opens
     assert shop.jobs["paused"].id in message
     assert [what for _, what in shop.done()].count("delete") == 1
     tab.page.go_back()
-    assert "may have been deleted" in tab.page.inner_text("#main")
+    page = tab.page.inner_text("#main")
+    assert f"There is no job {shop.jobs['paused'].id}" in page
+    assert "may have been deleted" in page
 
 
 def test_the_message_of_an_action_is_displayed_once(shop: Shop, opens: Opens) -> None:

@@ -1,6 +1,6 @@
-"""What a caller's connection must be: in a transaction, and open on the database that the jobs live in.
+"""Checks of a caller's connection: it must be in a transaction, and open on the database that holds the jobs.
 
-`what` is the connection, as a person would name it.
+`what` describes the connection in messages.
 """
 
 from __future__ import annotations
@@ -18,34 +18,35 @@ from ..store import Store
 
 
 def named(connection: Any) -> str:
-    """A connection by its class."""
+    """The class of a connection, with its module."""
     return f"{type(connection).__module__}.{type(connection).__qualname__}"
 
 
 def refuse_autocommit(what: str, instead: str) -> NoReturn:
-    """Each statement would be a transaction of its own."""
+    """Refuse a connection on which each statement would be a separate transaction."""
     raise InvalidInput(f"{what} is in no transaction: each statement would commit alone; use {instead}")
 
 
 def same_system(store: Store, what: str, found: str) -> None:
-    """Refuse a connection to another kind of database; given the word that SQLAlchemy and Django both have for it."""
+    """Refuse a connection to another kind of database. `found`: its name in SQLAlchemy and Django."""
     if found != ("postgresql" if store.dialect == "postgres" else "sqlite"):
-        raise InvalidInput(f"{what} speaks to {found}, but the jobs live in {store.where}")
+        raise InvalidInput(f"{what} is a connection to {found}, but the jobs live in {store.where}")
 
 
 def same_file(store: Store, what: str, databases: Sequence[Row]) -> SQLiteStore:
-    """Refuse a connection that is open on another file than the jobs live in; given the rows of database_list."""
+    """Refuse a connection that is open on another file than the jobs. `databases`: the rows of pragma database_list."""
     files = {os.path.realpath(row[2]) for row in databases if row[2]}
     if not isinstance(store, SQLiteStore) or store.path is None or os.path.realpath(store.path) not in files:
-        there = ", ".join(sorted(files)) or "memory"
-        raise InvalidInput(f"{what} is open on {there}, but the jobs live in {store.where}")
+        found = ", ".join(sorted(files)) or "memory"
+        raise InvalidInput(f"{what} is open on {found}, but the jobs live in {store.where}")
     return store
 
 
 def sqlite_schema(store: SQLiteStore, raw: sqlite3.Connection) -> None:
-    """Make sure that the file holds our tables. In a transaction: take the write lock before the first look.
+    """Make sure that the file has Relet's tables. In a transaction, take the write lock before the first read.
 
-    SQLite makes a first write wait for others, but refuses one that comes after a look if they have written meanwhile.
+    SQLite lets the first write of a transaction wait for other writers. But it refuses a write that follows a read if
+    another connection has written since that read.
     """
     if not raw.in_transaction:
         store.ready()
@@ -56,12 +57,13 @@ def sqlite_schema(store: SQLiteStore, raw: sqlite3.Connection) -> None:
         if is_busy(error):
             raise
     if (found := migrate.sqlite_applied(raw, store.quoted)).version == 0:
-        store.migrate_on(raw)  # nobody else can: the caller may have the write lock
+        store.migrate_on(raw)  # on this connection: no other can, as the caller may have the write lock
     else:
-        migrate.check(found, store.where, "sqlite")  # what others see may be older than what this transaction has made
+        # As seen by this connection: others may still see an older version than this transaction has made.
+        migrate.check(found, store.where, "sqlite")
 
 
 def sqlite_begin(raw: sqlite3.Connection) -> None:
-    """Open the transaction that Python would open with the first write: what is looked at before belongs to it."""
+    """Begin now the transaction that Python would begin with the first write, so that reads before it belong to it."""
     if not raw.in_transaction:
         raw.execute("begin immediate")

@@ -1,8 +1,8 @@
 """Flows on a caller's Django connection.
 
-Statements go through a cursor of Django's, not through the driver's connection below it: it knows of threads and of
-blocks that are to be rolled back, raises Django's errors, lets hooks and the log of queries see what runs, and is there
-for every backend, whatever that wraps. Its rows are sequences, or Django itself could not read them.
+Statements go through Django's cursor, not through the driver's connection below it. Django's cursor checks the thread
+and blocks that must be rolled back, raises Django's errors, runs hooks, logs queries, and exists for every backend,
+whatever driver that wraps. Its rows are sequences: Django itself depends on that.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ..store import Store
 from .checks import named, refuse_autocommit, same_file, same_system, sqlite_begin, sqlite_schema
 
 
-class OnDjango:
+class DjangoAdapter:
     """A caller's `django.db.connection`, or one of `django.db.connections`."""
 
     def __init__(self, store: Store, raw: Any) -> None:
-        if not hasattr(raw, "vendor"):  # a cache is behind a ConnectionProxy too
-            raise TypeError(f"cannot work on {named(raw)}: it is no connection to a database")
+        if not hasattr(raw, "vendor"):  # a cache has a ConnectionProxy as well
+            raise TypeError(f"cannot use {named(raw)}: it is not a database connection")
         self._raw = raw
         self._dialect = store.dialect
         self._schema = store.quoted
@@ -38,13 +38,16 @@ class OnDjango:
                 _check_file(store, what, raw)
 
     def begin(self) -> None:
-        """Theirs is open, or opens with the first statement; on SQLite, where that would have to be a write, now."""
+        """The caller's transaction is open, or begins with the first statement.
+
+        On SQLite it would begin only with the first write, so it is begun here.
+        """
         if self._dialect == "sqlite":
             with self._marking():
                 sqlite_begin(self._raw.connection)
 
     def execute(self, query: Query) -> list[Row]:
-        """Run a statement, or a script: the answer is what all of it returns."""
+        """Run a statement or a script. Returns the rows of all statements."""
         answer: list[Row] = []
         params = values(query, self._clock)
         with self._marking(), self._raw.cursor() as cursor:
@@ -55,15 +58,15 @@ class OnDjango:
 
     @contextmanager
     def _marking(self) -> Iterator[None]:
-        """What fails in the middle is undone with its `atomic` block even if the error is caught in there.
+        """On an error, mark the caller's `atomic` block for rollback, even if the error is caught inside it.
 
-        Django does the same for `Model.save`. SQLite would otherwise commit the half that went well.
+        Django does the same for `Model.save`. Otherwise SQLite would commit the statements that succeeded before.
         """
         try:
             with self._raw.wrap_database_errors:
                 yield
         except ReletError:
-            raise  # refused before anything was written
+            raise  # the call was refused before it wrote anything
         except Exception as error:
             if self._raw.in_atomic_block:
                 self._raw.set_rollback(True)
@@ -72,10 +75,10 @@ class OnDjango:
 
 
 def _check_file(store: Store, what: str, raw: Any) -> None:
-    """On the connection below, so that queries that were not asked for are not logged nor counted."""
+    """Uses the driver's connection, so that Django neither logs nor counts queries that the program did not make."""
     if raw.is_in_memory_db():
         raise InvalidInput(
-            f"{what} is open on memory, which nobody else can see, but the jobs live in {store.where}: "
+            f"{what} is open on memory, which no other connection can see, but the jobs live in {store.where}: "
             f'let both use one file (in tests: DATABASES["{raw.alias}"]["TEST"]["NAME"])'
         )
     own = same_file(store, what, raw.connection.execute("pragma database_list").fetchall())

@@ -1,8 +1,9 @@
-"""Flows on the caller's connection: enqueue, and succeed, in a transaction that is theirs to commit.
+"""Flows on the caller's connection: enqueue and succeed in a transaction that the caller commits.
 
-Supported: psycopg (sync, async), asyncpg, SQLAlchemy's Connection and Session and their async twins, Django on either
-database, sqlite3. Each is known by the module that its class comes from, so that none of them need be installed. A
-connection that would commit each statement by itself is refused: the promise is "all or nothing".
+Supported: psycopg (sync, async), asyncpg, SQLAlchemy's Connection and Session and their async versions, Django on
+either database, sqlite3. A connection is recognised by the module and the name of its class, so that none of the
+drivers has to be installed. A connection that would commit each statement by itself is refused: Relet promises "all or
+nothing".
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ..runner import AsyncConnection, Connection, adrive, drive
 from ..sqlite import SQLiteAdapter, is_busy
 from ..store import Store
 from .checks import named, refuse_autocommit, same_file, same_system, sqlite_begin, sqlite_schema
-from .django import OnDjango
+from .django import DjangoAdapter
 
 if TYPE_CHECKING:
     import psycopg
@@ -30,12 +31,12 @@ def run_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *args: A
     """Run a flow in the caller's transaction on a sync connection."""
     kind = _kind(connection)
     if kind in _ASYNC:
-        raise TypeError(f"{named(connection)} is async: use the async twin (aenqueue, asucceed, app.aclient)")
+        raise TypeError(f"{named(connection)} is async: use the async method (aenqueue, asucceed, app.aclient)")
     with _clear_errors(store.where):
-        on = _SYNC.get(kind, _unknown)(store, connection)
-        result, notifications = drive(flow(*args, **kwargs), on)
+        adapter = _SYNC.get(kind, _unknown)(store, connection)
+        result, notifications = drive(flow(*args, **kwargs), adapter)
         for statement in store.notifying_statements(notifications):
-            on.execute(statement)
+            adapter.execute(statement)
     return result
 
 
@@ -43,17 +44,17 @@ async def arun_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *
     """Run a flow in the caller's transaction on an async connection."""
     kind = _kind(connection)
     if kind in _SYNC:
-        raise TypeError(f"{named(connection)} is not async: use the plain twin (enqueue, succeed, app.client)")
-    on = _ASYNC.get(kind, _unknown)(store, connection)
+        raise TypeError(f"{named(connection)} is not async: use the sync method (enqueue, succeed, app.client)")
+    adapter = _ASYNC.get(kind, _unknown)(store, connection)
     with _clear_errors(store.where):
-        result, notifications = await adrive(flow(*args, **kwargs), on)
+        result, notifications = await adrive(flow(*args, **kwargs), adapter)
         for statement in store.notifying_statements(notifications):
-            await on.execute(statement)
+            await adapter.execute(statement)
     return result
 
 
-class OnPsycopg:
-    """A caller's psycopg connection. The cursor is ours: theirs may have any row factory."""
+class PsycopgAdapter:
+    """A caller's psycopg connection, with a cursor of Relet: the connection's own may have any row factory."""
 
     def __init__(self, store: Store, raw: psycopg.Connection[Any]) -> None:
         self._schema = _postgres(store, raw)
@@ -63,7 +64,7 @@ class OnPsycopg:
             refuse_autocommit(named(raw), "with connection.transaction():")
 
     def begin(self) -> None:
-        """Theirs is open, or opens with the first statement."""
+        """Do nothing: the caller's transaction is open, or begins with the first statement."""
 
     def execute(self, query: Query) -> list[Row]:
         """Run one statement."""
@@ -76,7 +77,7 @@ class OnPsycopg:
             return list(cursor.fetchall()) if cursor.description else []
 
 
-class OnAsyncPsycopg:
+class AsyncPsycopgAdapter:
     """A caller's async psycopg connection."""
 
     def __init__(self, store: Store, raw: psycopg.AsyncConnection[Any]) -> None:
@@ -87,7 +88,7 @@ class OnAsyncPsycopg:
             refuse_autocommit(named(raw), "async with connection.transaction():")
 
     async def begin(self) -> None:
-        """Theirs is open, or opens with the first statement."""
+        """Do nothing: the caller's transaction is open, or begins with the first statement."""
 
     async def execute(self, query: Query) -> list[Row]:
         """Run one statement."""
@@ -100,8 +101,8 @@ class OnAsyncPsycopg:
             return list(await cursor.fetchall()) if cursor.description else []
 
 
-class OnAsyncpg:
-    """A caller's asyncpg connection. All that goes in and out is text, numbers and booleans: codecs do not matter."""
+class AsyncpgAdapter:
+    """A caller's asyncpg connection. Parameters and results are text, numbers and booleans: codecs do not matter."""
 
     def __init__(self, store: Store, raw: Any) -> None:
         self._schema = _postgres(store, raw)
@@ -111,7 +112,7 @@ class OnAsyncpg:
             refuse_autocommit(named(raw), "async with connection.transaction():")
 
     async def begin(self) -> None:
-        """Theirs is open."""
+        """Do nothing: the caller's transaction is open."""
 
     async def execute(self, query: Query) -> list[Row]:
         """Run one statement."""
@@ -119,8 +120,8 @@ class OnAsyncpg:
         return [tuple(row) for row in await self._raw.fetch(text.sql, *text.numbered(values(query, self._clock)))]
 
 
-class _OnAlchemy:
-    """What a caller's SQLAlchemy connections and sessions share. They are not unwrapped: their BEGIN is lazy."""
+class _SQLAlchemyBase:
+    """The common part of the SQLAlchemy adapters. Connections are not unwrapped, as SQLAlchemy's BEGIN is lazy."""
 
     def __init__(self, store: Store, raw: Any) -> None:
         self._raw = raw
@@ -132,9 +133,9 @@ class _OnAlchemy:
         self._dialect = store.dialect
 
     def check(self, connection: Any, databases: Sequence[Row]) -> None:
-        """Refuse a connection that commits by itself, or is open on another file. To be called before the first use."""
+        """Refuse a connection that commits each statement, or is open on another file. Call it before the first use."""
         level = connection.get_execution_options().get("isolation_level")
-        # What an engine was made with is not to be had otherwise.
+        # There is no public way to read the isolation level that an engine was made with.
         level = level or getattr(connection.dialect, "_on_connect_isolation_level", None)
         if level == "AUTOCOMMIT":
             refuse_autocommit(named(self._raw), "an engine without AUTOCOMMIT")
@@ -143,7 +144,7 @@ class _OnAlchemy:
         self._checked = True
 
     def begins_late(self, connection: Any) -> bool:
-        """On SQLite the driver begins with the first write: what is looked at before would be in no transaction."""
+        """True on SQLite: the driver begins with the first write, so reads before it would be in no transaction."""
         return self._dialect == "sqlite" and not connection.connection.driver_connection.in_transaction
 
     def statements(self, query: Query) -> Iterator[tuple[Any, dict[str, Any]]]:
@@ -153,17 +154,17 @@ class _OnAlchemy:
             yield _clause(text.sql), text.named(params)
 
 
-class OnAlchemy(_OnAlchemy):
+class SQLAlchemyAdapter(_SQLAlchemyBase):
     """A caller's SQLAlchemy Connection or Session."""
 
     def begin(self) -> None:
-        """Theirs opens with the first statement."""
+        """The caller's transaction begins with the first statement; on SQLite it is begun here."""
         self._prepare()
         if self.begins_late(self._connection()):
             self._raw.execute(_clause("begin immediate"))
 
     def execute(self, query: Query) -> list[Row]:
-        """Run a statement, or a script: the answer is what all of it returns."""
+        """Run a statement or a script. Returns the rows of all statements."""
         self._prepare()
         answer: list[Row] = []
         for statement, params in self.statements(query):
@@ -181,17 +182,17 @@ class OnAlchemy(_OnAlchemy):
         return self._raw.connection() if hasattr(self._raw, "get_bind") else self._raw
 
 
-class OnAsyncAlchemy(_OnAlchemy):
+class AsyncSQLAlchemyAdapter(_SQLAlchemyBase):
     """A caller's SQLAlchemy AsyncConnection or AsyncSession."""
 
     async def begin(self) -> None:
-        """Theirs opens with the first statement."""
+        """The caller's transaction begins with the first statement; on SQLite it is begun here."""
         await self._prepare()
         if self.begins_late((await self._connection()).sync_connection):
             await self._raw.execute(_clause("begin immediate"))
 
     async def execute(self, query: Query) -> list[Row]:
-        """Run a statement, or a script: the answer is what all of it returns."""
+        """Run a statement or a script. Returns the rows of all statements."""
         await self._prepare()
         answer: list[Row] = []
         for statement, params in self.statements(query):
@@ -211,7 +212,7 @@ class OnAsyncAlchemy(_OnAlchemy):
 
 @contextmanager
 def _plain(raw: sqlite3.Connection) -> Iterator[None]:
-    """Rows as tuples and text as str, whatever the caller made of them."""
+    """Return rows as tuples and text as str within the block, whatever factories the caller has set."""
     rows, text = raw.row_factory, raw.text_factory
     raw.row_factory, raw.text_factory = None, str
     try:
@@ -220,8 +221,8 @@ def _plain(raw: sqlite3.Connection) -> Iterator[None]:
         raw.row_factory, raw.text_factory = rows, text
 
 
-class OnCallersSQLite(SQLiteAdapter):
-    """A caller's sqlite3 connection to the very file that the jobs live in."""
+class CallersSQLiteAdapter(SQLiteAdapter):
+    """A caller's sqlite3 connection to the file that holds the jobs."""
 
     def __init__(self, store: Store, raw: sqlite3.Connection) -> None:
         super().__init__(raw, store.quoted, store.clock)
@@ -233,11 +234,11 @@ class OnCallersSQLite(SQLiteAdapter):
             sqlite_schema(own, raw)
 
     def begin(self) -> None:
-        """Theirs is open, or else opens now."""
+        """Begin the caller's transaction, unless it is open."""
         sqlite_begin(self._raw)
 
     def execute(self, query: Query) -> list[Row]:
-        """Run a script, whatever factories the connection has."""
+        """Run a script, whatever row and text factories the connection has."""
         with _plain(self._raw):
             return super().execute(query)
 
@@ -253,26 +254,26 @@ DATABASES = "pragma database_list"
 _IDLE = 0  # psycopg's TransactionStatus.IDLE
 
 _SYNC: dict[str, Callable[[Store, Any], Connection]] = {
-    "django.BaseDatabaseWrapper": OnDjango,
-    "django.ConnectionProxy": OnDjango,
-    "psycopg.Connection": OnPsycopg,
-    "sqlalchemy.Connection": OnAlchemy,
-    "sqlalchemy.Session": OnAlchemy,
-    "sqlalchemy.scoped_session": OnAlchemy,
-    "sqlite3.Connection": OnCallersSQLite,
+    "django.BaseDatabaseWrapper": DjangoAdapter,
+    "django.ConnectionProxy": DjangoAdapter,
+    "psycopg.Connection": PsycopgAdapter,
+    "sqlalchemy.Connection": SQLAlchemyAdapter,
+    "sqlalchemy.Session": SQLAlchemyAdapter,
+    "sqlalchemy.scoped_session": SQLAlchemyAdapter,
+    "sqlite3.Connection": CallersSQLiteAdapter,
 }
 _ASYNC: dict[str, Callable[[Store, Any], AsyncConnection]] = {
-    "psycopg.AsyncConnection": OnAsyncPsycopg,
-    "asyncpg.Connection": OnAsyncpg,
-    "asyncpg.PoolConnectionProxy": OnAsyncpg,
-    "sqlalchemy.AsyncConnection": OnAsyncAlchemy,
-    "sqlalchemy.AsyncSession": OnAsyncAlchemy,
-    "sqlalchemy.async_scoped_session": OnAsyncAlchemy,
+    "psycopg.AsyncConnection": AsyncPsycopgAdapter,
+    "asyncpg.Connection": AsyncpgAdapter,
+    "asyncpg.PoolConnectionProxy": AsyncpgAdapter,
+    "sqlalchemy.AsyncConnection": AsyncSQLAlchemyAdapter,
+    "sqlalchemy.AsyncSession": AsyncSQLAlchemyAdapter,
+    "sqlalchemy.async_scoped_session": AsyncSQLAlchemyAdapter,
 }
 
 
 def _kind(connection: Any) -> str:
-    """`library.Class` of the first base class that we know; subclasses count."""
+    """`library.Class` of the first supported base class; subclasses are supported too."""
     for base in type(connection).__mro__:
         kind = f"{base.__module__.partition('.')[0]}.{base.__name__}"
         if kind in _SYNC or kind in _ASYNC:
@@ -282,18 +283,18 @@ def _kind(connection: Any) -> str:
 
 def _unknown(store: Store, connection: Any) -> NoReturn:
     known = ", ".join(sorted({*_SYNC, *_ASYNC}))
-    raise TypeError(f"cannot work on {named(connection)}; known are {known}")
+    raise TypeError(f"cannot use {named(connection)} as a connection; supported: {known}")
 
 
 def _postgres(store: Store, connection: Any) -> str:
     if store.dialect != "postgres":
-        raise InvalidInput(f"{named(connection)} speaks to PostgreSQL, but the jobs live in {store.where}")
+        raise InvalidInput(f"{named(connection)} is a connection to PostgreSQL, but the jobs live in {store.where}")
     return store.quoted
 
 
 @contextmanager
 def _clear_errors(where: str) -> Iterator[None]:
-    """What a driver says in its own words, where we know what to do about it. The rest is passed on as it is."""
+    """Replace driver errors that have a known remedy by errors of Relet that state it. Others are raised unchanged."""
     try:
         yield
     except Exception as error:

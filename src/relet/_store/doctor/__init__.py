@@ -1,8 +1,8 @@
-"""Looking at a store for what may hurt: the checks, and in `judge*.py` what to make of what they see.
+"""Checks of a store for problems. The checks read figures, and the modules `judge*` turn figures into findings.
 
-expected        what a schema must hold, read from the migrations
-judge*          figures in, findings out: thresholds and words
-postgres, sqlite the checks of each store, over a connection of their own
+expected         the objects that a schema must have, read from the migrations
+judge*           figures in, findings out: thresholds and texts
+postgres, sqlite the checks of each store, over a separate connection
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from ..store import Store
 
 
 def examine(store: Store) -> list[Finding]:
-    """Everything that there is to say of a store. Never raises because of what it finds."""
+    """All findings about a store. Problems are returned as findings, never raised."""
     if isinstance(store, SQLiteStore):
         from . import sqlite
 
         return sqlite.examine(store)
-    from ..postgres import PostgresStore  # SQLite shall not need what PostgreSQL does
+    from ..postgres import PostgresStore  # imported here: SQLite must work without psycopg
     from . import postgres
 
     if not isinstance(store, PostgresStore):
-        raise StoreError(f"there is no doctor for {store.where}")
+        raise StoreError(f"no checks exist for {store.where}")
     return postgres.examine(store)

@@ -1,4 +1,4 @@
-"""What a schema must hold: read from the migrations themselves, so that it cannot fall behind them."""
+"""The objects that a schema must have, read from the migrations themselves, so that the two cannot differ."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _OPTIONS = re.compile(r"\)\s*with \(([^()]*)\)\s*$")
 
 @dataclass
 class Objects:
-    """What migrations make, as (kind, name). `how`: the statements; `options`: storage parameters of tables."""
+    """The objects that migrations make.
+
+    `names`: pairs of kind and name. `how`: the statement that makes each. `options`: storage parameters of tables.
+    """
 
     names: set[tuple[str, str]] = field(default_factory=set)
     how: dict[str, str] = field(default_factory=dict)
@@ -31,13 +34,13 @@ class Objects:
 
 
 def in_postgres(quoted: str, version: int) -> Objects:
-    """What the migrations up to a version make in a schema."""
+    """The objects that the migrations up to a version make in a PostgreSQL schema."""
     texts = [text for number, text in migrate.migrations("postgres").items() if number <= version]
     return made_by((statement for text in texts for statement in split(text)), quoted)
 
 
 def made_by(statements: Iterable[str], quoted: str) -> Objects:
-    """What is there after these statements. The primary key of a table is an index of its own."""
+    """The objects that exist after these statements. The primary key of a table counts as an index."""
     made_before = ("migrations", "migration_lock")
     found = Objects({(kind, name + end) for name in made_before for kind, end in (("table", ""), ("index", "_pkey"))})
     for statement in statements:
@@ -55,7 +58,7 @@ def made_by(statements: Iterable[str], quoted: str) -> Objects:
 
 
 def _made_along(table: str, statement: str) -> set[tuple[str, str]]:
-    """What PostgreSQL makes of a table's columns by itself, and how it names that."""
+    """The indexes and sequences that PostgreSQL makes for a table's columns, by the names that it gives them."""
     made = {("index", f"{table}_pkey")} if "primary key" in statement else set()
     for line in statement.splitlines():
         column = line.split()[0] if line.split() else ""
@@ -72,7 +75,10 @@ def _option(text: str) -> tuple[str, str]:
 
 
 def in_sqlite(prefix: str, version: int) -> dict[str, str]:
-    """Names and definitions of what the migrations up to a version make in a file: made in memory, and looked at."""
+    """Names and definitions of the objects that the migrations up to a version make in a file.
+
+    Found by applying the migrations to a database in memory.
+    """
     with closing(sqlite3.connect(":memory:")) as connection:
         for number, text in migrate.migrations("sqlite").items():
             if number <= version:

@@ -1,33 +1,35 @@
-"""What to make of that which every store has: its schema, its clock. Pure: figures in, findings out."""
+"""Findings about the schema and the clock, which every store has. Pure: figures in, findings out."""
 
 from __future__ import annotations
 
 from ..._core.finding import Finding, duration
 
-LEASE = 30.0  # what workers take unless told otherwise
+LEASE = 30.0  # seconds: the default lease of a worker
 
 
 def schema(found: int, wanted: int, oldest: int = 0, release: str | None = None) -> list[Finding]:
-    """The version of a schema (0: there is none) against the one that this release makes; `oldest`: what a release must
-    know to work with it, `release`: which made it."""
+    """Compare the version of a schema (0: no schema) with the version that this release makes.
+
+    `oldest`: the version that a release must know to work with the schema. `release`: the release that migrated it.
+    """
     if found == 0:
-        text = f"there is no Relet schema here yet; this release makes version {wanted}"
+        text = f"there is no Relet schema yet; this release makes version {wanted}"
         return [Finding("schema", "error", text, "run app.client.migrate(), or `relet migrate`")]
     if found < wanted:
         text = f"the schema is at version {found}, this release needs {wanted}: nothing can be enqueued or run"
         return [Finding("schema", "error", text, "run app.client.migrate(), or `relet migrate`")]
     if found > wanted >= oldest:
         text = f"the schema is at version {found}, by relet {release}; this release knows {wanted}, and works with it"
-        return [Finding("schema", "info", text, "upgrade relet here as well, to end the rolling upgrade")]
+        return [Finding("schema", "info", text, "upgrade relet here as well, to finish the rolling upgrade")]
     if found > wanted:
         text = f"the schema is at version {found}, this release knows {wanted}: nothing can be enqueued or run"
         return [Finding("schema", "error", text, "upgrade relet here to the release that migrated the schema")]
     return [Finding("schema", "ok", f"version {found}, as this release needs")]
 
 
-def clock(before: float, there: float, after: float, lease: float = LEASE) -> list[Finding]:
-    """The server's clock, asked between two looks at ours. Half of the time between is what the answer may be off."""
-    difference = there - (before + after) / 2
+def clock(before: float, server: float, after: float, lease: float = LEASE) -> list[Finding]:
+    """The server's clock, read between two reads of ours. The result may be off by half of the time between those."""
+    difference = server - (before + after) / 2
     unsure = (after - before) / 2
     gap = max(abs(difference) - unsure, 0.0)
     which = "ahead of" if difference > 0 else "behind"
@@ -35,14 +37,14 @@ def clock(before: float, there: float, after: float, lease: float = LEASE) -> li
     if gap < 1.0:
         return [Finding("clock", "ok", seen)]
     harm = (
-        "leases are not touched by it (the server's clock alone counts), but moments that programs here compute for "
-        "run_at are off by as much, and so is the order of jobs in lists"
+        "leases are not affected (only the server's clock counts), but times that programs here compute for run_at are "
+        "off by as much, and so is the order of jobs in lists"
     )
-    advice = "let both machines take their time from NTP (chrony, systemd-timesyncd)"
+    advice = "synchronise both machines by NTP (chrony, systemd-timesyncd)"
     return [Finding("clock", "warning" if gap >= lease / 3 else "info", f"{seen}: {harm}", advice)]
 
 
 def not_checked(check: str, why: str, advice: str | None = None) -> Finding:
-    """A check that failed: the others go on."""
+    """The finding for a check that failed."""
     lines = why.strip().splitlines() or ["no reason given"]
     return Finding(check, "info", f"could not be checked: {lines[0][:300]}", advice)

@@ -1,6 +1,6 @@
-"""A store in PostgreSQL, examined over a connection of its own: whatever its schema's version is, and read-only.
+"""Checks of a store in PostgreSQL over a separate connection, read-only, whatever the version of its schema.
 
-Each check is a short transaction with a timeout; none takes a lock that anybody waits for.
+Each check is a short transaction with a timeout. None takes a lock that another transaction could wait for.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..query import Flow, read
 from ..runner import drive
 from ..urls import hide
 from . import common, expected, judge, judge_server, judge_tables
-from .common import Check, Lost
+from .common import Check, ConnectionLost
 from .judge_server import Connections, Holder, ServerFacts
 from .judge_tables import Autovacuum, Index, Object, Partition, Privilege, Table
 
@@ -35,7 +35,7 @@ CONNECT_WITHIN = 5.0
 FIRST_ANSWER_WITHIN = 5.0
 POOL_ANSWERS_WITHIN = 2.0
 POOL_ROUNDS = 4
-SMALLEST_INDEX = 1000  # pages: below that there is nothing to gain
+SMALLEST_INDEX = 1000  # pages: a smaller index is not worth a finding
 OPEN = (
     "begin isolation level read committed read only; "
     "set local statement_timeout = '3s'; set local lock_timeout = '500ms'"
@@ -43,12 +43,12 @@ OPEN = (
 
 
 def examine(store: PostgresStore) -> list[Finding]:
-    """All findings, in the order in which they were come to."""
+    """All findings, in the order of the checks."""
     return list(_Examination(store).findings())
 
 
 class _Examination:
-    """One store, seen once."""
+    """One run of all checks on one store."""
 
     def __init__(self, store: PostgresStore) -> None:
         self._store = store
@@ -56,36 +56,38 @@ class _Examination:
         self._raw: psycopg.Connection[Any]
 
     def findings(self) -> Iterator[Finding]:
-        """Reach the server, then ask it."""
+        """Connect to the server, then run the checks."""
         try:
             self._raw = self._connect()
         except StoreError as error:
-            yield Finding("connection", "error", str(error), "check host, port, name and password, and that it runs")
+            advice = "check host, port, database, user and password, and that the server runs"
+            yield Finding("connection", "error", str(error), advice)
             return
         with closing(self._raw):
             self._raw.prepare_threshold = None
             pid = _answer(self._raw, FIRST_ANSWER_WITHIN)
             if pid is None:
-                text = f"{self._server.where} took the connection, and gave no answer within {FIRST_ANSWER_WITHIN:g} s"
-                advice = "if a pooler stands between, its pool is used up; else see what the server is busy with"
+                text = f"{self._server.where} accepted the connection, but did not answer in {FIRST_ANSWER_WITHIN:g} s"
+                advice = "if this is a pooler, its pool is exhausted; otherwise check what the server is busy with"
                 yield Finding("connection", "error", text, advice)
                 return
             yield Finding("connection", "ok", f"{self._server.where} answers")
-            yield from common.go_through(self._checks(pid), self._run, self._shown)
+            yield from common.run_checks(self._checks(pid), self._run, self._describe)
 
     def _connect(self) -> psycopg.Connection[Any]:
-        """To the server that programs would find; if there is none that takes writes, to any."""
+        """Connect to the server that programs would use; if none accepts writes, to any server."""
         began = SYSTEM.monotonic()
         try:
             return self._server.open()
         except StoreError:
-            if SYSTEM.monotonic() - began < CONNECT_WITHIN / 2:  # a server said no: one that is away is not asked again
+            # A quick error is a refusal of a server. One that is down is not waited for a second time.
+            if SYSTEM.monotonic() - began < CONNECT_WITHIN / 2:
                 with suppress(StoreError):
                     return self._server.open(target_session_attrs="any")
             raise
 
     def _checks(self, pid: int) -> Iterator[Check]:
-        """The schema's version decides what else there is to be looked at."""
+        """The checks in order. The version of the schema decides which checks follow."""
         yield Check("pooler", partial(self._pooler, pid))
         yield Check("server", server)
         yield Check("clock", clock)
@@ -100,37 +102,38 @@ class _Examination:
             yield from common.JOBS
 
     def _run(self, flow: Callable[[], Flow[R]]) -> R:
-        """In a transaction of its own, which is undone."""
+        """Run a check in a transaction that is rolled back."""
         try:
             self._raw.execute(OPEN)
             return drive(flow(), OwnConnection(self._raw, self._store.quoted, clock=self._store.clock))[0]
         except psycopg.Error as error:
             if "statement pooling" in str(error):
-                text = "a pooler in statement mode stands between, which refuses transactions: nothing can be enqueued"
-                raise Lost(Finding("pooler", "error", text, "PgBouncer: pool_mode = transaction, or session")) from None
+                text = "the pooler is in statement mode, which refuses transactions: no job can be enqueued"
+                advice = "PgBouncer: set pool_mode = transaction, or session"
+                raise ConnectionLost(Finding("pooler", "error", text, advice)) from None
             if self._raw.closed:
-                raise self._lost(f"the connection was lost: {self._shown(error)}") from None
+                raise self._lost(f"the connection was lost: {self._describe(error)}") from None
             raise
         finally:
             if not self._raw.closed:
                 with suppress(psycopg.Error):
                     self._raw.execute("rollback")
 
-    def _lost(self, text: str) -> Lost:
-        advice = "see what the server's log, or the pooler's, says of it, and ask again"
-        return Lost(Finding("connection", "error", text, advice))
+    def _lost(self, text: str) -> ConnectionLost:
+        advice = "check the log of the server, or of the pooler, and run the checks again"
+        return ConnectionLost(Finding("connection", "error", text, advice))
 
-    def _shown(self, error: Exception) -> str:
+    def _describe(self, error: Exception) -> str:
         if isinstance(error, pg.QueryCanceled):
             return "it took longer than 3 s"
         if isinstance(error, pg.LockNotAvailable):
-            return "somebody holds a lock on what it looks at"
+            return "another transaction has locked a table that it reads"
         return hide(str(error), self._store._url)
 
     def _pooler(self, pid: int) -> Flow[list[Finding]]:
-        """Ask by turns on two connections: outside of transactions a session has its server process to itself.
+        """Query two connections in turn. In session mode each keeps its server process, also outside of transactions.
 
-        Our own transaction is over by then, so that what answers next may be another process.
+        Our own transaction is ended before that, so that another process may answer next.
         """
         yield from ()
         if pid == self._raw.info.backend_pid:
@@ -145,13 +148,13 @@ class _Examination:
                     break
                 again = _answer(self._raw, POOL_ANSWERS_WITHIN)
                 if again is None:
-                    raise self._lost(f"the pooler gave no connection within {POOL_ANSWERS_WITHIN:g} s")
+                    raise self._lost(f"the pooler did not answer within {POOL_ANSWERS_WITHIN:g} s")
                 ours.append(again)
         return judge_server.pooler(True, ours, others)
 
 
 def _answer(raw: psycopg.Connection[Any], seconds: float) -> int | None:
-    """The server process that answers; None if none does in time. A pooler may keep a statement waiting for long."""
+    """The server process that answers; None: no answer in time. A pooler may keep a statement waiting for long."""
     conn, pid = raw.pgconn, None
     give_up = SYSTEM.monotonic() + seconds
     try:
@@ -174,40 +177,40 @@ def _version(found: list[doctor.Version]) -> Flow[list[Finding]]:
 
 
 def clock(here: Callable[[], float] = SYSTEM.time) -> Flow[list[Finding]]:
-    """The quickest of a few answers is the most exact."""
-    asked = []
+    """The fastest of a few answers is the most accurate."""
+    samples = []
     for _ in range(3):
         before = here()
-        ((there,),) = yield read("inspect/clock")
-        asked.append((before, there, here()))
-    return judge.clock(*min(asked, key=lambda one: one[2] - one[0]))
+        ((server_time,),) = yield read("inspect/clock")
+        samples.append((before, server_time, here()))
+    return judge.clock(*min(samples, key=lambda one: one[2] - one[0]))
 
 
 def server() -> Flow[list[Finding]]:
-    """Version, writes, durability."""
+    """The server's version, whether it accepts writes, and durability."""
     (row,) = yield read("doctor/server")
     return judge_server.server(ServerFacts(*row))
 
 
 def connections() -> Flow[list[Finding]]:
-    """Room for more of them."""
+    """How many more connections are allowed."""
     (row,) = yield read("doctor/connections")
     return judge_server.connections(Connections(*row))
 
 
 def notifications() -> Flow[list[Finding]]:
-    """Their queue."""
+    """How full the notification queue is."""
     ((used,),) = yield read("doctor/notifications")
     return judge_server.notifications(used)
 
 
 def holders() -> Flow[list[Finding]]:
-    """What holds back vacuum."""
+    """Transactions, slots and standbys that hold back vacuum."""
     return judge_server.holders([Holder(*row) for row in (yield read("doctor/lock_holders"))])
 
 
 def _of_schema(quoted: str, wanted: expected.Objects, age: float | None) -> Iterator[Check]:
-    """What is looked at in one schema."""
+    """The checks of one schema."""
 
     def objects() -> Flow[list[Finding]]:
         found = [Object(*row) for row in (yield read("doctor/objects"))]

@@ -1,7 +1,7 @@
-"""A store in SQLite, examined over a connection of its own that only reads, whatever its schema's version is.
+"""Checks of a store in SQLite over a separate connection that only reads, whatever the version of its schema.
 
-The file is never opened but by SQLite: closing it would let go of the locks that SQLite has on it in this process. The
-write-ahead log carries no locks, and may be read.
+Only SQLite opens the file: if this code opened it too, closing it would release the locks that SQLite has on it in this
+process. The write-ahead log has no locks on it, so this code may read it.
 """
 
 from __future__ import annotations
@@ -24,61 +24,61 @@ from ..runner import drive
 from ..sqlite import SQLiteAdapter, SQLiteStore
 from . import common, expected, judge_file
 from .common import Check
-from .judge_file import Made, Pages, Place
+from .judge_file import FileLocation, FileObject, Pages
 
 R = TypeVar("R")
 
 SECONDS_FOR_A_CHECK = 3.0
-A_WHILE = 1.2  # upkeep writes more often than that
-INSTRUCTIONS_BETWEEN = 10_000  # of SQLite's machine: often enough to notice that the time is over
+A_WHILE = 1.2  # maintenance writes more often than that
+INSTRUCTIONS_BETWEEN = 10_000  # of SQLite's virtual machine: often enough to notice the timeout
 
 
 def examine(store: SQLiteStore) -> list[Finding]:
-    """All findings, in the order in which they were come to."""
+    """All findings, in the order of the checks."""
     return list(_memory(store) if store.path is None else _file(store, store.path))
 
 
 def _memory(store: SQLiteStore) -> Iterator[Finding]:
-    yield Finding("file", "info", "the jobs live in the memory of this process, and are gone when it ends")
+    yield Finding("file", "info", "the jobs live in the memory of this process, and are lost when it ends")
     if store._writer is None:
         with store._writing:
-            store._open_writer()  # what is in memory is there while somebody has it open
+            store._open_writer()  # a database in memory exists only while a connection to it is open
     with closing(store._connect()) as raw:
         raw.execute("pragma busy_timeout = 1000")
-        yield from common.go_through(_of_schema(store), partial(_run, raw, store), str)
+        yield from common.run_checks(_of_schema(store), partial(_run, raw, store), str)
 
 
 def _file(store: SQLiteStore, path: str) -> Iterator[Finding]:
     yield from judge_file.library(sqlite3.sqlite_version_info)
-    place = judge_file.place(_place(path))
-    yield from place
-    if any(one.check == "file_system" and one.level == "error" for one in place):
-        return  # to open it there is no better than to use it
+    location = judge_file.location(_location(path))
+    yield from location
+    if any(one.check == "file_system" and one.level == "error" for one in location):
+        return  # opening the file there is as dangerous as using it
     if not os.path.exists(path):
-        yield Finding("file", "info", f"{path} does not exist yet: the first use makes it, schema and all")
+        yield Finding("file", "info", f"{path} does not exist yet: the first use creates it with its schema")
         return
     try:
         raw = _connect(path)
     except sqlite3.Error as error:
-        advice = "is it a SQLite file, and may this user read it and write its folder?"
+        advice = "check that it is a SQLite file, and that this user may read it and write its folder"
         yield Finding("file", "error", f"{path} cannot be opened: {error}", advice)
         return
     with closing(raw):
         yield Finding("file", "ok", f"{path} can be opened")
         run = partial(_run, raw, store)
-        yield from common.go_through(_of_file(store, path), run, str)
-        yield from common.go_through(_of_schema(store), run, str)
+        yield from common.run_checks(_of_file(store, path), run, str)
+        yield from common.run_checks(_of_schema(store), run, str)
 
 
-def _place(path: str) -> Place:
+def _location(path: str) -> FileLocation:
     folder = os.path.dirname(path)
-    there = os.path.isdir(folder)
-    return Place(
+    exists = os.path.isdir(folder)
+    return FileLocation(
         path,
         store_sqlite.file_system(path),
         not os.path.exists(path) or os.access(path, os.W_OK),
-        there and os.access(folder, os.W_OK),
-        shutil.disk_usage(folder).free if there else None,
+        exists and os.access(folder, os.W_OK),
+        shutil.disk_usage(folder).free if exists else None,
     )
 
 
@@ -96,7 +96,7 @@ def _connect(path: str) -> sqlite3.Connection:
 
 
 def _run(raw: sqlite3.Connection, store: SQLiteStore, flow: Callable[[], Flow[R]]) -> R:
-    """Nothing is locked but for others who would checkpoint; what takes too long is interrupted."""
+    """Run a check. It blocks only checkpoints of other connections, and is interrupted if it takes too long."""
     give_up = SYSTEM.monotonic() + SECONDS_FOR_A_CHECK
     raw.set_progress_handler(lambda: SYSTEM.monotonic() > give_up, INSTRUCTIONS_BETWEEN)
     try:
@@ -131,12 +131,12 @@ def _of_schema(store: SQLiteStore) -> Iterator[Check]:
     def version() -> Flow[list[Finding]]:
         found.append((yield from doctor.version()))
         if store.path is None and found[0].number == 0:
-            return [Finding("schema", "ok", "nothing is there yet: the first use makes the schema")]
+            return [Finding("schema", "ok", "there is no schema yet: the first use creates it")]
         return common.schema(found[0], "sqlite")
 
     def objects() -> Flow[list[Finding]]:
         wanted = expected.in_sqlite(store.quoted, found[0].number)
-        return judge_file.objects([Made(*row) for row in (yield read("doctor/objects"))], wanted, store.quoted)
+        return judge_file.objects([FileObject(*row) for row in (yield read("doctor/objects"))], wanted, store.quoted)
 
     yield Check("schema", version)
     if found and found[0].number:
@@ -145,12 +145,12 @@ def _of_schema(store: SQLiteStore) -> Iterator[Check]:
 
 
 def integrity() -> Flow[list[Finding]]:
-    """Only where it is over soon."""
+    """Check the integrity of the file, unless the file is so large that it would take long."""
     facts = yield from _pages()
     whole = facts.page * facts.number
-    if whole > judge_file.MOST_CHECKED:
-        text = f"not checked: {size(whole)} take too long (it is done up to {size(judge_file.MOST_CHECKED)})"
-        return [Finding("integrity", "info", text, "in a quiet hour: pragma quick_check with the sqlite3 shell")]
+    if whole > judge_file.MAX_CHECKED:
+        text = f"not checked: {size(whole)} take too long (the limit is {size(judge_file.MAX_CHECKED)})"
+        return [Finding("integrity", "info", text, "in a quiet hour, run pragma quick_check in the sqlite3 shell")]
     return judge_file.integrity([row[0] for row in (yield read("doctor/integrity"))])
 
 
@@ -160,7 +160,7 @@ def _pages() -> Flow[Pages]:
 
 
 def _wal(path: Path) -> tuple[int, int]:
-    """How large the write-ahead log is, and how much of it counts."""
+    """The size of the write-ahead log, and how much of it is in use."""
     try:
         with path.open("rb") as file:
             whole = os.fstat(file.fileno()).st_size

@@ -185,7 +185,7 @@ def _reasons(job: Job[Any]) -> Flow[list[str]]:
             in_line = f"it keeps its place in line at target {job.target}: no job behind it runs meanwhile"
             return [paused, in_line] if job.wait is Wait.TARGET else [paused]
         case _, Wait.TIME if (yield read("inspect/clock"))[0][0] >= job.run_at.timestamp() - 0.001:
-            return ["nothing holds it up: upkeep will promote it"]
+            return ["it is due: maintenance will queue it shortly"]
         case _, Wait.TIME if job.awaits is not None:
             is_endless = (job.run_at - job.created_at).total_seconds() >= validate.MOST_SECONDS
             or_until = "" if is_endless else f", or until {_clock(job.run_at)}"
@@ -217,7 +217,7 @@ def _behind(job: Job[Any]) -> Flow[list[str]]:
     for id, _ in (yield read("inspect/target_queue", target=job.target, most=1)):
         if (yield from get_many([id]))[id].state is State.PAUSED:
             return [f"job {id}, the first in line at target {job.target}, is paused; resume or cancel that one", ahead]
-    return [f"it is in line at target {job.target}, which nobody holds; upkeep will promote the first in line"]
+    return [f"it is in line at target {job.target}, which is free; maintenance will queue the first in line"]
 
 
 def _queued(job: Job[Any]) -> Flow[list[str]]:
@@ -245,12 +245,12 @@ def _unserved(job: Job[Any]) -> Flow[str]:
     free = [worker for worker in able if not worker.stopping and worker.running < worker.slots]
     wants = f"a worker that serves queue {job.queue} and knows task {job.task}"
     if not alive:
-        return f"nothing holds it up, but no worker is there: start {wants}"
+        return f"it is ready to run, but no worker is running: start {wants}"
     if not able:
-        return f"nothing holds it up, but none of the {len(alive)} workers that are there is {wants}: start one"
+        return f"it is ready to run, but none of the {len(alive)} running workers is {wants}: start one"
     if not free:
-        return f"nothing holds it up: it waits for a free slot at one of {len(able)} workers that can run it"
-    return f"nothing holds it up: worker {free[0].name} has room, and takes it in turn"
+        return f"it is ready to run: it waits for a free slot at one of {len(able)} workers that can run it"
+    return f"it is ready to run: worker {free[0].name} has a free slot and will claim it shortly"
 
 
 def _attempt(job_id: str, row: Row) -> AttemptRecord:

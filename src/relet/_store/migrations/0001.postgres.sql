@@ -1,13 +1,13 @@
--- The first schema. `jobs` holds what is not over, and stays small; `finished` holds the rest.
+-- The first schema. `jobs` holds jobs that have not ended, and stays small; `finished` holds those that have.
 -- oldest: 1
 
 create sequence {schema}.job_seq;
 
 create type {schema}.job_state as enum ('pending', 'queued', 'running', 'paused', 'failed', 'succeeded', 'cancelled');
 
--- What a row of `jobs` must be like. The table has this one constraint. An expression in its place would be parsed by
--- every statement that writes: a quarter of what a single insert costs the server. A function is parsed once for each
--- connection.
+-- Whether a row of `jobs` is valid: the only constraint of the table. Every statement that writes would parse an
+-- expression in its place, which is a quarter of the server's cost of a single insert. A function is parsed once for
+-- each connection.
 create function {schema}.is_consistent(
     state {schema}.job_state, attempt integer, max_attempts integer, losses integer, suspect smallint, waits integer,
     priority smallint, rank smallint, holds boolean, target text, wait text, worker text, token uuid, request text,
@@ -24,7 +24,7 @@ begin
             wait is null and stopped_at is null and attempt < max_attempts and (target is null or holds)
         when state = 'pending' then
             wait is not null and wait in ('jobs', 'time', 'target') and stopped_at is null
-        when state = 'paused' then  -- it keeps its place in line
+        when state = 'paused' then  -- it keeps its position in the target's queue
             stopped_at is not null and (wait is null or wait = 'target' and not holds)
         when state = 'failed' then
             wait is null and stopped_at is not null
@@ -36,12 +36,13 @@ begin
     and waits >= 0 and max_attempts >= 1 and attempt between 0 and max_attempts;
 end $$;
 
--- Columns of fixed width that are never null come first: PostgreSQL finds them without reading those before. `rank` and
--- `suspect` are plain columns, as a stored generated column costs every claim 3 us a row.
+-- Columns of fixed width that are never null come first: PostgreSQL finds them without reading earlier columns.
+-- `rank` and `suspect` are plain columns, because a stored generated column costs every claim 3 us a row.
 create table {schema}.jobs (
     id            uuid primary key,
     chain         uuid not null,
-    seq           bigint not null default nextval('{schema}.job_seq'),  -- order among equals; identity is the id
+    -- the order of jobs with equal rank; the id identifies a job
+    seq           bigint not null default nextval('{schema}.job_seq'),
     created_at    timestamptz not null,
     run_at        timestamptz not null,
     attempt       integer not null default 0,
@@ -50,45 +51,45 @@ create table {schema}.jobs (
     version       integer not null default 0,
     position      integer not null default 0,
     waits         integer not null default 0,
-    blockers      integer not null default 0,  -- how many there were to wait for, at first
+    blockers      integer not null default 0,  -- how many jobs it had to wait for when it was enqueued
     state         {schema}.job_state not null,
     priority      smallint not null,
-    rank          smallint not null,  -- minus the priority, so that (rank, seq) has one direction
-    suspect       smallint not null default 0,  -- its losses, 2 at most; 2: to be run alone
+    rank          smallint not null,  -- minus the priority, so that (rank, seq) sorts in one direction
+    suspect       smallint not null default 0,  -- its losses, at most 2; 2: run it alone
     holds         boolean not null default false,
     alone         boolean not null default false,
     watched       boolean not null default false,
     windowed      boolean not null default false,
     queue         text not null,
     task          text not null,
-    payload       json not null,  -- json, not jsonb: the text comes back as it went in, as it does from SQLite
+    payload       json not null,  -- json, not jsonb: the text is returned unchanged, as SQLite does
     token         uuid,
     started_at    timestamptz,
     expires_at    timestamptz,
-    renewed_at    timestamptz,  -- null: not since the claim
+    renewed_at    timestamptz,  -- null: not renewed since the claim
     stopped_at    timestamptz,
     lease         double precision,
     worker        text,
     wait          text,
     target        text,
-    key           text,  -- whose it is, where a queue is shared or limited by that
+    key           text,  -- groups jobs, in a queue that is shared or limited by key
     unique_key    text,
     request       text,
     policy        json,  -- null: the default policy
-    progress      json,  -- what the handler said last
+    progress      json,  -- the handler's last report
     error         text,
-    awaits        text,  -- the signal that it sleeps for
-    context       text,  -- what its producer gave it to carry along, as JSON
+    awaits        text,  -- the signal that it waits for
+    context       text,  -- context that the producer attached, as JSON
     constraint jobs_consistent check ({schema}.is_consistent(
         state, attempt, max_attempts, losses, suspect, waits, priority, rank, holds, target, wait, worker, token,
         request, started_at, expires_at, stopped_at))
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0,
         autovacuum_analyze_scale_factor = 0.1, autovacuum_analyze_threshold = 1000);
 
--- Few, partial, narrow: each further index on this table costs every job.
+-- Few, partial and narrow indexes: each further index on this table costs every job.
 create index jobs_claim on {schema}.jobs (queue, suspect, rank, seq) where state = 'queued';
--- For claims that must not walk over jobs of unknown tasks. The collation keeps it apart from jobs_claim: the planner,
--- who knows nothing of such jobs, would take that one.
+-- For claims that must not scan jobs of unknown tasks. The collation distinguishes it from jobs_claim: the planner
+-- does not know about such jobs, and would choose that index.
 create index jobs_tasks on {schema}.jobs (queue collate "C", task collate "C", suspect, rank, seq)
     where state = 'queued';
 create index jobs_suspect on {schema}.jobs (queue, suspect) where state = 'queued' and suspect > 0;
@@ -101,7 +102,7 @@ create unique index jobs_holder on {schema}.jobs (target) where holds;
 create unique index jobs_chain on {schema}.jobs (chain) where position > 0;
 create index jobs_failed on {schema}.jobs (stopped_at) where state = 'failed';
 
--- By ranges of the id, which carries its time: `get` touches one partition, pruning drops whole ones.
+-- Partitioned by ranges of the id, which contains its time: `get` reads one partition, pruning drops whole partitions.
 create table {schema}.finished (
     id            uuid not null primary key,
     chain         uuid not null,
@@ -132,7 +133,7 @@ create table {schema}.finished (
 ) partition by range (id);
 create index finished_chain on {schema}.finished (chain) where position > 0;
 
--- Unique keys. `until` null: while the job lives; else until that moment, whatever becomes of the job.
+-- Unique keys. `until` null: taken while the job is live; else until that moment, whatever happens to the job.
 create table {schema}.keys (
     key    text primary key,
     job    uuid not null,
@@ -141,19 +142,19 @@ create table {schema}.keys (
 
 create index keys_window on {schema}.keys (until) where until is not null;
 
--- What a job waits for. `state` null: not yet decided. Result and task are copies: the blocker may be pruned.
+-- Dependencies between jobs. `state` null: not yet resolved. Result and task are copies: the blocker may be pruned.
 create table {schema}.edges (
     job       uuid not null,
     blocker   uuid not null,  -- a chain
     position  integer not null,
     state     text check (state in ('succeeded', 'failed', 'cancelled', 'deleted')),
     result    json,
-    task      text,  -- of the blocker's first job; null until decided, or if that is gone
+    task      text,  -- of the blocker's first job; null until resolved, or if that job was deleted
     primary key (job, blocker)
 );
 create index edges_open on {schema}.edges (blocker, job) where state is null;
 
--- Attempts that ended otherwise than by success; a successful one is the finished row itself.
+-- Attempts that did not succeed; a successful one is recorded by the finished row itself.
 create table {schema}.attempts (
     job         uuid not null,
     version     integer not null,
@@ -168,7 +169,7 @@ create table {schema}.attempts (
     primary key (job, version)
 );
 
--- What a handler has done once and for all, by name: steps with their results, and moments that it waits for.
+-- Durable steps of a handler, by name: completed steps with their results, and the times that it waits for.
 create table {schema}.steps (
     job      uuid not null,
     kind     text not null check (kind in ('step', 'sleep', 'wait', 'missed')),
@@ -179,7 +180,7 @@ create table {schema}.steps (
     primary key (job, kind, name)
 );
 
--- What was told to a job from outside; the first of a name counts.
+-- Signals sent to a job; the first of each name counts.
 create table {schema}.signals (
     job      uuid not null,
     name     text not null,
@@ -188,8 +189,8 @@ create table {schema}.signals (
     primary key (job, name)
 );
 
--- Notes that something waiting may be free now. Only promote takes them away. `beyond`: of many that a note concerns
--- those up to here are done.
+-- Nudges: each says that a waiting job may be able to run now. Only promote deletes them. `beyond`: if a nudge
+-- concerns many jobs, those up to this one have been processed.
 create table {schema}.nudges (
     id      bigint generated always as identity primary key,
     kind    text not null check (kind in ('target', 'after', 'chain', 'signal')),
@@ -197,19 +198,20 @@ create table {schema}.nudges (
     beyond  uuid
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 
--- What people have said of a queue; '*' stands for all of them together.
+-- Settings of a queue that operators have made; '*' stands for all queues together.
 create table {schema}.queues (
     queue        text primary key,
     paused       boolean not null default false,
     max_running  integer check (max_running >= 0),
     fair         boolean not null default false,  -- keys are served in turn
-    rated        boolean not null default false,  -- there are rates of it
-    by_key       boolean not null default false,  -- it matters whose a job is: one without a key has the key ''
-    last_key     text,  -- whose turn it was
+    rated        boolean not null default false,  -- the queue has rates
+    by_key       boolean not null default false,  -- the key of a job matters: a job without one gets the key ''
+    last_key     text,  -- the key that was served last
     limited      boolean not null generated always as (max_running is not null or fair or rated) stored
 ) with (fillfactor = 50);
 
--- How many jobs may start within a time. Key '': of the whole queue; '*': of each key by itself; else of that key.
+-- Rates: how many jobs may start within a period. Key '': for the whole queue; '*': for each key separately; else for
+-- that key.
 create table {schema}.rates (
     queue  text not null,
     key    text not null,
@@ -218,7 +220,7 @@ create table {schema}.rates (
     primary key (queue, key)
 );
 
--- When jobs of queues with a rate were started: one row for each moment and key.
+-- When jobs of queues with a rate were started: one row for each time and key.
 create table {schema}.starts (
     queue   text not null,
     key     text not null,
@@ -228,20 +230,20 @@ create table {schema}.starts (
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 create index starts_latest on {schema}.starts (queue, at);
 
--- What enqueues on a clock. `definition`: what is enqueued and when, as JSON; `declared`: how code last said it.
+-- Schedules. `definition`: what is enqueued and when, as JSON; `declared`: the definition that code last declared.
 create table {schema}.schedules (
     name        text primary key,
     task        text not null,
     definition  json not null,
     declared    json,
     paused      boolean not null default false,
-    next_at     timestamptz,  -- null: never again
-    moved_at    timestamptz not null,  -- when next_at was decided
+    next_at     timestamptz,  -- null: no further tick
+    moved_at    timestamptz not null,  -- when next_at was computed
     changed_at  timestamptz not null
 );
 create index schedules_due on {schema}.schedules (next_at) where not paused;
 
--- One row for each tick decides who enqueues its job. `job` null: nobody was to; `note` says why.
+-- Ticks of schedules: the worker that inserts the row enqueues the job. `job` null: none was enqueued; `note` says why.
 create table {schema}.ticks (
     schedule  text not null,
     tick      timestamptz not null,
@@ -252,33 +254,34 @@ create table {schema}.ticks (
 create index ticks_age on {schema}.ticks (tick);
 create index ticks_jobs on {schema}.ticks (schedule, tick) where job is not null;
 
--- Workers, as each last spoke of itself. One that stops in good order takes its row away.
+-- Workers, by their last reports. A worker that stops in an orderly way deletes its row.
 create table {schema}.workers (
     name        text primary key,
     host        text not null,
     pid         integer not null,
-    about       json not null,  -- what it can do: queues, slots, tasks, lease, version
+    about       json not null,  -- its queues, slots, tasks, lease and version
     running     integer not null,
     stopping    boolean not null,
-    report      uuid not null,  -- the last: what is said again is counted once
+    report      uuid not null,  -- id of its last report: a repeated report is counted once
     started_at  timestamptz not null,
     seen_at     timestamptz not null
 ) with (fillfactor = 50);
 
--- What happened, counted: in steps of 60, 600, 3600 and 21600 seconds, the older the coarser; step 0 is all that ever
--- happened. What is of all queues together stands beside it: queue *, and the steps are below 0.
+-- Counts of events in steps of 60, 600, 3600 and 21600 seconds, coarser for older events; step 0 is the total of all
+-- time. Counts of all queues together are stored beside them: as queue *, with negative steps.
 create table {schema}.stats (
     step    integer not null,
     at      timestamptz not null,
     queue   text not null,
     name    text not null,
-    bucket  smallint not null,  -- of a histogram
-    peak    boolean not null,  -- the greatest counts, not the sum
+    bucket  smallint not null,  -- of the histogram
+    peak    boolean not null,  -- the maximum is kept, not the sum
     number  double precision not null,
     primary key (step, at, queue, name, bucket)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 
--- How many live jobs each queue had when they were last counted: what is looked at where there are too many to count.
+-- How many live jobs each queue had when they were last counted: used where there are too many to count at each
+-- request.
 create table {schema}.queue_samples (
     queue        text primary key,
     pending      bigint not null,
@@ -286,14 +289,14 @@ create table {schema}.queue_samples (
     running      bigint not null,
     paused_jobs  bigint not null,
     failed       bigint not null,
-    oldest       double precision,  -- for how many seconds the longest queued job had been due
+    oldest       double precision,  -- for how many seconds the oldest queued job had been due
     counted_at   timestamptz not null
 ) with (fillfactor = 50);
 
--- Who did what, where somebody's name was given.
+-- The audit trail: actions of clients that named an actor.
 create table {schema}.audit (
     seq      bigint generated always as identity primary key,
-    id       uuid not null unique,  -- made by whoever did it: what is tried again is noted once
+    id       uuid not null unique,  -- made by the client: a retried action is recorded once
     at       timestamptz not null,
     who      text not null,
     what     text not null,
@@ -301,7 +304,7 @@ create table {schema}.audit (
     detail   json
 );
 
--- Changes that clients made, by the id that each carries: a repeated try finds its answer here. Pruned after a day.
+-- Changes that clients made, by operation id: a retry finds the answer here. Pruned after a day.
 create table {schema}.operations (
     id       uuid primary key,
     verb     text not null,
@@ -312,14 +315,14 @@ create table {schema}.operations (
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 create index operations_age on {schema}.operations (at);
 
--- Sessions of the web that were signed out, by their hash, until they would have been over in any case.
+-- Web sessions that were signed out, by their hash, until they would have expired anyway.
 create table {schema}.ended_sessions (
     id     text primary key,
     until  timestamptz not null
 );
 create index ended_sessions_until on {schema}.ended_sessions (until);
 
--- One row. touched_at: when upkeep last reached the store; grace_until: nobody reaps before.
+-- One row. touched_at: when maintenance last reached the store; grace_until: no worker reaps before that time.
 create table {schema}.pulse (
     single       boolean primary key default true check (single),
     touched_at   timestamptz not null default '-infinity',
@@ -327,15 +330,15 @@ create table {schema}.pulse (
 ) with (fillfactor = 10);
 insert into {schema}.pulse default values;
 
--- One row. armed_until: a worker sleeps and wants to be notified.
+-- One row. armed_until: until then a worker sleeps and needs notifications.
 create table {schema}.arming (
     single       boolean primary key default true check (single),
     armed_until  timestamptz not null default '-infinity'
 ) with (fillfactor = 10);
 insert into {schema}.arming default values;
 
--- One row: the worker that may empty itself for a job that must run alone, and until when it may hold up its free
--- slots.
+-- One row: the worker that may drain itself for a job that must run alone, and until when it may keep its free slots
+-- empty.
 create table {schema}.quarantine (
     single  boolean primary key default true check (single),
     worker  text,
@@ -343,7 +346,7 @@ create table {schema}.quarantine (
 ) with (fillfactor = 10);
 insert into {schema}.quarantine default values;
 
--- Rows to lock, so that one promoter (or partition maker) works at a time. `until`: of what takes more than one
+-- Rows to lock, so that one promoter (or partition maker) works at a time. `until`: for work of more than one
 -- transaction.
 create table {schema}.locks (
     name   text primary key,
@@ -351,7 +354,7 @@ create table {schema}.locks (
 );
 insert into {schema}.locks (name) values ('promote'), ('partitions'), ('prune');
 
--- Jobs of both tables, for reading: each by itself, and together.
+-- Views for reading: the jobs of each table, and of both together.
 create view {schema}.live_jobs as
     select id, state, wait, queue, task, priority, target, key, holds, payload, null::json as result, error, attempt,
            max_attempts, losses, version, worker, token, expires_at, request, chain, position, false as continued,
@@ -367,13 +370,13 @@ create view {schema}.over_jobs as
     from {schema}.finished;
 create view {schema}.all_jobs as select * from {schema}.live_jobs union all select * from {schema}.over_jobs;
 
--- The smallest id of a moment: the bound of a partition.
+-- The smallest id of a given time: the bound of a partition.
 create function {schema}.first_id(moment timestamptz) returns uuid language sql immutable as $$
     select (lpad(to_hex((extract(epoch from moment) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
 $$;
 
--- How far down a look at so many jobs goes. The planner would rather sort a million rows than walk ten thousand entries
--- of an index, as it knows neither number: here it has no choice.
+-- The id at which a scan of so many jobs, newest first, ends. The planner knows neither number, and would sort a
+-- million rows rather than scan ten thousand index entries: the settings leave it no choice.
 create function {schema}.reached_live(lowest uuid, before uuid, scan integer) returns uuid
 language sql stable set search_path = pg_catalog, pg_temp
     set enable_seqscan = off set enable_sort = off set enable_bitmapscan = off as $$
@@ -390,8 +393,8 @@ language sql stable set search_path = pg_catalog, pg_temp
     select queue, state::text, run_at from {schema}.jobs order by id desc limit most
 $$;
 
--- Partitions of `finished`, one for each day (UTC), made standalone and attached: neither step blocks a reader or
--- writer.
+-- Partitions of `finished`, one for each day (UTC), created as tables, then attached: neither step blocks readers or
+-- writers.
 create function {schema}.attach_partition(day date) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
@@ -414,7 +417,7 @@ begin
         select i.inhdetachpending into pending from pg_inherits i
         where i.inhrelid = to_regclass(format('{schema}.%I', part)) and i.inhparent = '{schema}.finished'::regclass;
         continue when pending is false;
-        if pending then  -- pruning was interrupted in the middle
+        if pending then  -- pruning was interrupted during the detach
             execute format('alter table {schema}.finished detach partition {schema}.%I finalize', part);
         end if;
         execute format(
@@ -425,9 +428,9 @@ begin
     end loop;
     return made;
 end $$;
--- Drop the partition of a day, attached or not, if every job in it has been over for so long and nobody needs it; else
--- it stays, or is attached again. One that is attached takes a lock that all who settle would wait behind: had at once,
--- or not at all. The owner of the tables detaches it before.
+-- Drop the partition of a day, attached or not, if every job in it ended so many seconds ago and no waiting job
+-- depends on it; else leave it, or attach it again. Dropping an attached one needs a lock behind which all settles
+-- would wait: it is taken almost at once, or not at all. The owner of the tables detaches the partition first.
 create function {schema}.drop_partition(day date, seconds double precision) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -466,10 +469,10 @@ end $$;
 select {schema}.make_partitions((statement_timestamp() at time zone 'UTC')::date - 1,
                                 (statement_timestamp() at time zone 'UTC')::date + 7);
 
--- Who has a unique key now: the candidate, if nobody had it, if its window is over, or if it was its predecessor's. A
--- key that another has is looked at, not locked. One key at a time, each to its end: whoever waits for a key that is
--- being taken just now holds only keys that come before it. The clock is read anew after each wait, unless a moment is
--- given.
+-- Take a unique key for the candidate, and return the job that has it then: the candidate, if no job had the key, if
+-- the holder's window is over, or if the holder is its predecessor. A key that another job keeps is read, not locked.
+-- Callers take one key at a time: a transaction that waits for a key which is being taken has locked only keys that
+-- sort before it. The clock is read again after each wait, unless `given` is the time.
 create function {schema}.take_key(wanted text, candidate uuid, heir_of uuid, seconds double precision,
     given timestamptz)
 returns uuid language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -488,12 +491,12 @@ begin
             return candidate;
         end if;
         select k.job, k.until into holder, ends from {schema}.keys k where k.key = wanted;
-        continue when not found;  -- it was given up meanwhile
+        continue when not found;  -- the key was released meanwhile
         if given is null then
             moment := clock_timestamp();
         end if;
         if holder = candidate then
-            -- Its job may have been gone, and is enqueued again: pruning must not take the key away before that is
+            -- Its job may have been deleted and is enqueued again: pruning must not delete the key before that is
             -- committed.
             perform 1 from {schema}.keys k where k.key = wanted and k.job = candidate for update;
             continue when not found;
@@ -501,7 +504,7 @@ begin
         end if;
         if (holder is distinct from heir_of and case
             when ends is not null then ends > moment
-            -- A job that ends gives its key up, unless somebody has it locked just then: then its key means nothing.
+            -- A job that ends releases its key, unless another transaction has locked the key then: such a key is void.
             else exists (select from {schema}.jobs j where j.id = holder and j.state <> 'failed')
         end) then
             return holder;
@@ -516,9 +519,9 @@ begin
     raise serialization_failure using message = format('relet: unique key %L changes hands too often', wanted);
 end $$;
 
--- What a target, key or unique key may be: text of 1 to 512 characters without controls, formats, spaces but the usual
--- one, and private ones. (Of those that Unicode has not assigned yet, each release of Python knows others: they are let
--- through.)
+-- Valid targets, keys and unique keys: text of 1 to 512 characters, without control, format and private-use
+-- characters, and without spaces other than U+0020. (Characters that Unicode has not assigned are accepted: they
+-- differ between Pythons.)
 create function {schema}.is_printable(value text) returns boolean
     language sql immutable set search_path = pg_catalog, pg_temp as $$
     select length(value) between 1 and 512 and value !~ ('['
@@ -530,7 +533,7 @@ create function {schema}.is_printable(value text) returns boolean
         || ']')
 $$;
 
--- What is wrong with a payload, or null. Numbers are looked at in the text, for jsonb does not tell 1e300 from an
+-- The error in a payload, or null. Numbers are checked in the text, as jsonb does not distinguish 1e300 from an
 -- integer.
 create function {schema}.payload_problem(payload json) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -541,7 +544,7 @@ begin
         return 'must be an object of the task''s arguments by name';
     elsif octet_length(payload::text) > 262144 then
         return 'is larger than 262144 bytes';
-    elsif jsonb_path_exists(payload::jsonb, '$.**{64}') then  -- the cast refuses NUL characters and lone surrogates
+    elsif jsonb_path_exists(payload::jsonb, '$.**{64}') then  -- the cast rejects NUL characters and lone surrogates
         return 'is nested deeper than 64';
     elsif payload::text ~ '[0-9]{19}|[0-9][eE][+]?[0-9]{3}' then
         for number in select regexp_matches(regexp_replace(payload::text, '"(\\.|[^"\\])*"', '""', 'g'),
@@ -556,10 +559,10 @@ begin
     return null;
 end $$;
 
--- The limits of these queues, and of all together ('*'), with what runs at this moment. Their rows are locked first.
--- What runs is counted in a later statement, which sees what was committed while this one waited; only where such a
--- limit is set, and by an index scan, as a bitmap scan would walk over what is settled and not vacuumed yet, again and
--- again.
+-- The limits of these queues, and of all together ('*'), with the number of jobs running. Their rows are locked first.
+-- Running jobs are counted in a later statement, which sees what was committed while this one waited; only where such
+-- a limit is set, and by an index scan, as a bitmap scan would visit rows that are settled and not yet vacuumed, again
+-- and again.
 create function {schema}.lock_limits(names text[])
 returns table (queue text, max_running integer, fair boolean, rated boolean, last_key text, running bigint)
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -585,11 +588,11 @@ begin
     order by l.queue;
 end $$;
 
--- succeed_plain: running -> succeeded, for jobs that nothing follows. `ids` are sorted and each is there once, `tokens`
--- stand in the same order: so a row is found by one walk over the primary key, and its token by a binary search.
--- Returns how many were still leased by these tokens, and whether any was waited for, or held its target. The settings
--- keep the plan, whatever statistics say, also behind a pooler: a plan made for these very ids would expect one job to
--- be running, and read all of them.
+-- succeed_plain: running -> succeeded, for jobs without a follower. `ids` are sorted and unique, and `tokens` have the
+-- same order: so one scan of the primary key finds the rows, and a binary search finds each token. Returns how many
+-- jobs were still leased by these tokens, and whether any job waited for one of them, or one occupied its target. The
+-- settings fix the plan, whatever the statistics are, also behind a pooler: a plan made for these ids would expect one
+-- job to be running, and read all of them.
 create function {schema}.succeed_plain(ids uuid[], tokens uuid[], results text[], moment timestamptz)
 returns table (number bigint, watched boolean, held boolean) language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -597,8 +600,8 @@ set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bit
 #variable_conflict use_column
 declare
     total    bigint;
-    targets  text[];  -- that are free now
-    chains   uuid[];  -- that are waited for
+    targets  text[];  -- targets that are free now
+    chains   uuid[];  -- chains that jobs wait for
     keyed    uuid[];
     unkeyed  text[];
 begin
@@ -631,7 +634,7 @@ begin
         select 'chain', chain::text from unnest(chains) as chain;
     end if;
     if keyed is not null then
-        -- Not one that is locked: another job is taking it over, and a key of a job that is over binds no other.
+        -- Skip a locked key: another job is taking it over, and the key of a job that has ended blocks no other job.
         delete from {schema}.keys where key = any(array(
             select k.key from {schema}.keys k
             where k.key = any(unkeyed) and k.job = any(keyed) and k.until is null
@@ -640,8 +643,8 @@ begin
     return query select total, chains is not null, targets is not null;
 end $$;
 
--- For triggers and other languages: what the client's enqueue does, with the checks that SQL can make. Returns the
--- job's id: that of the job which is there already, where the id or the unique key is known. A role that may only
+-- For triggers and other languages: does the same as the client's enqueue, with the checks that SQL can make. Returns
+-- the id of the job; if the id or the unique key exists already, that of the existing job. A role that may only
 -- enqueue needs usage of the schema and execute on this function.
 create function {schema}.enqueue(
     task text, payload json default '{}', queue text default 'default', priority integer default 0,
@@ -660,7 +663,7 @@ declare
     wait    text;
     holder  uuid;
 begin
-    if not given then  -- a UUIDv7: the time, then what is random in a UUIDv4, its variant included
+    if not given then  -- a UUIDv7: the time, then the random part of a UUIDv4, with its variant
         new_id := (left(replace({schema}.first_id(clock_timestamp())::text, '-', ''), 12) || '7'
                    || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid;
     end if;
@@ -704,7 +707,7 @@ begin
     if given and exists (select from {schema}.all_jobs j where j.id = new_id) then
         return new_id;
     end if;
-    if enqueue.after <> '{}' then  -- what is over is not pruned before this transaction ends
+    if enqueue.after <> '{}' then  -- ended jobs must not be pruned before this transaction ends
         perform 1 from {schema}.finished f
         where f.id = any(array(select j.chain from {schema}.all_jobs j where j.id = any(enqueue.after)))
         order by f.id for key share;
@@ -745,7 +748,7 @@ begin
         return new_id;
     end if;
     if given and exists (select from {schema}.finished f where f.id = new_id) then
-        delete from {schema}.jobs j where j.id = new_id;  -- it finished at this very moment, and must not live again
+        delete from {schema}.jobs j where j.id = new_id;  -- it finished just now, and must not be made live again
         delete from {schema}.keys k where k.job = new_id and k.until is null;
         return new_id;
     end if;

@@ -1,43 +1,43 @@
--- The first schema. `jobs` holds what is not over, and stays small; `finished` holds the rest. Times are seconds
--- since 1970.
+-- The first schema. `jobs` holds jobs that have not ended, and stays small; `finished` holds those that have. Times
+-- are seconds since 1970.
 -- oldest: 1
 
 create table {schema}.jobs (
     id            text primary key not null,
-    seq           integer not null,  -- order among equals; identity is the id
+    seq           integer not null,  -- the order of jobs with equal rank; the id identifies a job
     state         text not null check (state in ('pending', 'queued', 'running', 'paused', 'failed')),
     wait          text check (wait in ('jobs', 'time', 'target')),
     queue         text not null,
     task          text not null,
     priority      integer not null check (priority between -100 and 100),
-    rank          integer not null,  -- minus the priority, so that (rank, seq) has one direction
+    rank          integer not null,  -- minus the priority, so that (rank, seq) sorts in one direction
     target        text,
-    key           text,  -- whose it is, where a queue is shared or limited by that
+    key           text,  -- groups jobs, in a queue that is shared or limited by key
     holds         integer not null default 0,
     payload       text not null check (json_valid(payload)),
     run_at        real not null,
     attempt       integer not null default 0,
     max_attempts  integer not null check (max_attempts >= 1),
     losses        integer not null default 0 check (losses >= 0),
-    suspect       integer not null default 0,  -- its losses, 2 at most; 2: to be run alone
+    suspect       integer not null default 0,  -- its losses, at most 2; 2: run it alone
     version       integer not null default 0,
     policy        text,  -- null: the default policy
     lease         real,
     worker        text,
     token         text,
     expires_at    real,
-    renewed_at    real,  -- null: not since the claim
+    renewed_at    real,  -- null: not renewed since the claim
     started_at    real,
     alone         integer not null default 0,
     request       text check (request in ('cancel', 'pause')),
-    progress      text,  -- what the handler said last
+    progress      text,  -- the handler's last report
     error         text,
     chain         text not null,
     position      integer not null default 0,
     waits         integer not null default 0 check (waits >= 0),
-    blockers      integer not null default 0,  -- how many there were to wait for, at first
-    awaits        text,  -- the signal that it sleeps for
-    context       text,  -- what its producer gave it to carry along, as JSON
+    blockers      integer not null default 0,  -- how many jobs it had to wait for when it was enqueued
+    awaits        text,  -- the signal that it waits for
+    context       text,  -- context that the producer attached, as JSON
     watched       integer not null default 0,
     unique_key    text,
     windowed      integer not null default 0,
@@ -50,7 +50,7 @@ create table {schema}.jobs (
         and (state = 'running') = (expires_at is not null)
         and (state = 'running') = (started_at is not null)
         and (state <> 'running' or token is not null)),
-    constraint pending_waits check (  -- and a paused job keeps its place in line
+    constraint pending_waits check (  -- a paused job keeps its position in the target's queue
         (state = 'pending') = (wait is not null) or (state = 'paused' and wait = 'target' and not holds)),
     constraint request_is_for_running check (request is null or state = 'running'),
     constraint holder_has_target check (target is not null or not holds),
@@ -104,7 +104,7 @@ create index {schema}.finished_chain on {schema}.finished (chain) where position
 -- For pruning by age, which partitions do on PostgreSQL.
 create index {schema}.finished_age on {schema}.finished (finished_at);
 
--- Unique keys. `until` null: while the job lives; else until that moment, whatever becomes of the job.
+-- Unique keys. `until` null: taken while the job is live; else until that moment, whatever happens to the job.
 create table {schema}.keys (
     key    text primary key not null,
     job    text not null,
@@ -113,19 +113,19 @@ create table {schema}.keys (
 
 create index {schema}.keys_window on {schema}.keys (until) where until is not null;
 
--- What a job waits for. `state` null: not yet decided. Result and task are copies: the blocker may be pruned.
+-- Dependencies between jobs. `state` null: not yet resolved. Result and task are copies: the blocker may be pruned.
 create table {schema}.edges (
     job       text not null,
     blocker   text not null,  -- a chain
     position  integer not null,
     state     text check (state in ('succeeded', 'failed', 'cancelled', 'deleted')),
     result    text,
-    task      text,  -- of the blocker's first job; null until decided, or if that is gone
+    task      text,  -- of the blocker's first job; null until resolved, or if that job was deleted
     primary key (job, blocker)
 );
 create index {schema}.edges_open on {schema}.edges (blocker, job) where state is null;
 
--- Attempts that ended otherwise than by success; a successful one is the finished row itself.
+-- Attempts that did not succeed; a successful one is recorded by the finished row itself.
 create table {schema}.attempts (
     job         text not null,
     version     integer not null,
@@ -140,7 +140,7 @@ create table {schema}.attempts (
     primary key (job, version)
 );
 
--- What a handler has done once and for all, by name: steps with their results, and moments that it waits for.
+-- Durable steps of a handler, by name: completed steps with their results, and the times that it waits for.
 create table {schema}.steps (
     job      text not null,
     kind     text not null check (kind in ('step', 'sleep', 'wait', 'missed')),
@@ -151,7 +151,7 @@ create table {schema}.steps (
     primary key (job, kind, name)
 );
 
--- What was told to a job from outside; the first of a name counts.
+-- Signals sent to a job; the first of each name counts.
 create table {schema}.signals (
     job      text not null,
     name     text not null,
@@ -160,8 +160,8 @@ create table {schema}.signals (
     primary key (job, name)
 );
 
--- Notes that something waiting may be free now. Only promote takes them away. `beyond`: of many that a note concerns
--- those up to here are done.
+-- Nudges: each says that a waiting job may be able to run now. Only promote deletes them. `beyond`: if a nudge
+-- concerns many jobs, those up to this one have been processed.
 create table {schema}.nudges (
     id      integer primary key autoincrement,
     kind    text not null check (kind in ('target', 'after', 'chain', 'signal')),
@@ -169,19 +169,20 @@ create table {schema}.nudges (
     beyond  text
 );
 
--- What people have said of a queue; '*' stands for all of them together.
+-- Settings of a queue that operators have made; '*' stands for all queues together.
 create table {schema}.queues (
     queue        text primary key not null,
     paused       integer not null default 0,
     max_running  integer check (max_running >= 0),
     fair         integer not null default 0,  -- keys are served in turn
-    rated        integer not null default 0,  -- there are rates of it
-    by_key       integer not null default 0,  -- it matters whose a job is: one without a key has the key ''
-    last_key     text,  -- whose turn it was
+    rated        integer not null default 0,  -- the queue has rates
+    by_key       integer not null default 0,  -- the key of a job matters: a job without one gets the key ''
+    last_key     text,  -- the key that was served last
     limited      integer not null generated always as (max_running is not null or fair or rated) stored
 );
 
--- How many jobs may start within a time. Key '': of the whole queue; '*': of each key by itself; else of that key.
+-- Rates: how many jobs may start within a period. Key '': for the whole queue; '*': for each key separately; else for
+-- that key.
 create table {schema}.rates (
     queue  text not null,
     key    text not null,
@@ -190,7 +191,7 @@ create table {schema}.rates (
     primary key (queue, key)
 );
 
--- When jobs of queues with a rate were started: one row for each moment and key.
+-- When jobs of queues with a rate were started: one row for each time and key.
 create table {schema}.starts (
     queue   text not null,
     key     text not null,
@@ -200,20 +201,20 @@ create table {schema}.starts (
 );
 create index {schema}.starts_latest on {schema}.starts (queue, at);
 
--- What enqueues on a clock. `definition`: what is enqueued and when, as JSON; `declared`: how code last said it.
+-- Schedules. `definition`: what is enqueued and when, as JSON; `declared`: the definition that code last declared.
 create table {schema}.schedules (
     name        text primary key not null,
     task        text not null,
     definition  text not null,
     declared    text,
     paused      integer not null default 0,
-    next_at     real,  -- null: never again
-    moved_at    real not null,  -- when next_at was decided
+    next_at     real,  -- null: no further tick
+    moved_at    real not null,  -- when next_at was computed
     changed_at  real not null
 );
 create index {schema}.schedules_due on {schema}.schedules (next_at) where not paused;
 
--- One row for each tick decides who enqueues its job. `job` null: nobody was to; `note` says why.
+-- Ticks of schedules: the worker that inserts the row enqueues the job. `job` null: none was enqueued; `note` says why.
 create table {schema}.ticks (
     schedule  text not null,
     tick      real not null,
@@ -224,33 +225,34 @@ create table {schema}.ticks (
 create index {schema}.ticks_age on {schema}.ticks (tick);
 create index {schema}.ticks_jobs on {schema}.ticks (schedule, tick) where job is not null;
 
--- Workers, as each last spoke of itself. One that stops in good order takes its row away.
+-- Workers, by their last reports. A worker that stops in an orderly way deletes its row.
 create table {schema}.workers (
     name        text primary key not null,
     host        text not null,
     pid         integer not null,
-    about       text not null,  -- what it can do: queues, slots, tasks, lease, version
+    about       text not null,  -- its queues, slots, tasks, lease and version
     running     integer not null,
     stopping    integer not null,
-    report      text not null,  -- the last: what is said again is counted once
+    report      text not null,  -- id of its last report: a repeated report is counted once
     started_at  real not null,
     seen_at     real not null
 );
 
--- What happened, counted: in steps of 60, 600, 3600 and 21600 seconds, the older the coarser; step 0 is all that ever
--- happened. What is of all queues together stands beside it: queue *, and the steps are below 0.
+-- Counts of events in steps of 60, 600, 3600 and 21600 seconds, coarser for older events; step 0 is the total of all
+-- time. Counts of all queues together are stored beside them: as queue *, with negative steps.
 create table {schema}.stats (
     step    integer not null,
     at      real not null,
     queue   text not null,
     name    text not null,
-    bucket  integer not null,  -- of a histogram
-    peak    integer not null,  -- the greatest counts, not the sum
+    bucket  integer not null,  -- of the histogram
+    peak    integer not null,  -- the maximum is kept, not the sum
     number  real not null,
     primary key (step, at, queue, name, bucket)
 );
 
--- How many live jobs each queue had when they were last counted: what is looked at where there are too many to count.
+-- How many live jobs each queue had when they were last counted: used where there are too many to count at each
+-- request.
 create table {schema}.queue_samples (
     queue        text primary key,
     pending      integer not null,
@@ -258,14 +260,14 @@ create table {schema}.queue_samples (
     running      integer not null,
     paused_jobs  integer not null,
     failed       integer not null,
-    oldest       real,  -- for how many seconds the longest queued job had been due
+    oldest       real,  -- for how many seconds the oldest queued job had been due
     counted_at   real not null
 );
 
--- Who did what, where somebody's name was given.
+-- The audit trail: actions of clients that named an actor.
 create table {schema}.audit (
     seq      integer primary key autoincrement,
-    id       text not null unique,  -- made by whoever did it: what is tried again is noted once
+    id       text not null unique,  -- made by the client: a retried action is recorded once
     at       real not null,
     who      text not null,
     what     text not null,
@@ -273,7 +275,7 @@ create table {schema}.audit (
     detail   text
 );
 
--- Changes that clients made, by the id that each carries: a repeated try finds its answer here. Pruned after a day.
+-- Changes that clients made, by operation id: a retry finds the answer here. Pruned after a day.
 create table {schema}.operations (
     id       text primary key,
     verb     text not null,
@@ -284,14 +286,14 @@ create table {schema}.operations (
 ) without rowid;
 create index {schema}.operations_age on {schema}.operations (at);
 
--- Sessions of the web that were signed out, by their hash, until they would have been over in any case.
+-- Web sessions that were signed out, by their hash, until they would have expired anyway.
 create table {schema}.ended_sessions (
     id     text primary key,
     until  real not null
 );
 create index {schema}.ended_sessions_until on {schema}.ended_sessions (until);
 
--- One row. touched_at: when upkeep last reached the store; grace_until: nobody reaps before.
+-- One row. touched_at: when maintenance last reached the store; grace_until: no worker reaps before that time.
 create table {schema}.pulse (
     single       integer primary key check (single = 1),
     touched_at   real not null default 0,
@@ -299,8 +301,8 @@ create table {schema}.pulse (
 );
 insert into {schema}.pulse (single) values (1);
 
--- One row: the worker that may empty itself for a job that must run alone, and until when it may hold up its free
--- slots.
+-- One row: the worker that may drain itself for a job that must run alone, and until when it may keep its free slots
+-- empty.
 create table {schema}.quarantine (
     single  integer primary key check (single = 1),
     worker  text,
@@ -308,14 +310,14 @@ create table {schema}.quarantine (
 );
 insert into {schema}.quarantine (single) values (1);
 
--- One row: the last number given out for jobs.seq.
+-- One row: the last value used for jobs.seq.
 create table {schema}.sequence (
     single  integer primary key check (single = 1),
     last    integer not null
 );
 insert into {schema}.sequence values (1, 0);
 
--- Jobs of both tables, for reading: each by itself, as SQLite looks up a list of ids only there, and together.
+-- Views for reading: the jobs of each table, as SQLite looks up a list of ids only there, and of both together.
 create view {schema}.live_jobs as
     select id, state, wait, queue, task, priority, target, key, holds, payload, null as result, error, attempt,
            max_attempts, losses, version, worker, token, expires_at, request, chain, position, 0 as continued,
