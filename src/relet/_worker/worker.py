@@ -182,8 +182,8 @@ class Worker:
     def _live(self, on_end: Callable[[], object], until_idle: bool) -> None:
         """The life of the worker, in a thread that no handler can block."""
         try:
-            self._start()
-            with frozen_heap():
+            with frozen_heap():  # before anything is claimed: collecting garbage stops every thread for a while
+                self._start()
                 self._supervise(until_idle)
                 self._drain()
         except BaseException as error:
