@@ -69,10 +69,11 @@ class Loop:
         try:
             return self._step()
         except Stopped:
-            return AFTER_STOPPED
+            self.rest(AFTER_STOPPED)
         except BaseException:  # an event listener may raise anything
             log.exception("%s failed, trying again in %g s", self._name, AFTER_ERROR)
-            return AFTER_ERROR
+            self.rest(AFTER_ERROR)  # however often it is woken: else it would fail and log without a pause
+        return 0.0
 
     def _wait(self, seconds: float | None) -> None:
         self._news.clear()
