@@ -202,7 +202,8 @@ def test_partitions_that_are_not_ahead_or_half_gone(patient: App, database: str,
     assert half.text.startswith(names[8])
     assert loose.text.startswith(names[0])
     assert all(one.advice for one in (ahead, half, loose))
-    again = f"select {schema}.make_partitions(current_date - 1, current_date + 7)"
+    first, last = names[0].removeprefix("finished_"), names[8].removeprefix("finished_")
+    again = f"select {schema}.make_partitions('{first}', '{last}')"
     execute(database, str(half.advice).partition("by hand: ")[2], again)
     the(patient, "partitions", "ok")
 
