@@ -8,7 +8,6 @@ knows only by the two protocols below.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import os
 import random
@@ -316,7 +315,9 @@ class TaskRegistry(ABC):
         try:
             return self._tasks[name]
         except KeyError:
-            near = difflib.get_close_matches(name, self._tasks, n=1)
+            from difflib import get_close_matches  # not at the top: it takes a millisecond to import
+
+            near = get_close_matches(name, self._tasks, n=1)
             hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(sorted(self._tasks)) or 'none'}"
             raise UnknownTask(f"no task is named {name!r}{hint}") from None
 
