@@ -148,7 +148,7 @@ class Jobs:
         return [self._noop(target=f"t{number % self._targets}") for number in self._next(n)]
 
     def _fair(self, n: int) -> list[Any]:
-        return [self._noop(key=f"k{number % self._keys}") for number in self._next(n)]
+        return [self._noop(group=f"k{number % self._keys}") for number in self._next(n)]
 
     def _unique(self, n: int) -> list[Any]:
         return [self._noop(unique=f"u{os.getpid()}-{number}") for number in self._next(n)]
@@ -156,7 +156,7 @@ class Jobs:
     def _dependencies(self, n: int) -> list[Any]:
         """Pairs: the second job of each waits for the first."""
         firsts = [noop.draft(self._account, 500) for _ in range(n - n // 2)]
-        return firsts + [self._noop(after=[first]) for first in firsts[: n // 2]]
+        return firsts + [self._noop(depends_on=[first]) for first in firsts[: n // 2]]
 
     def _chains(self, n: int) -> list[Any]:
         return [chain_start.draft(number) for number in self._next(n)]
@@ -164,12 +164,12 @@ class Jobs:
     def _fan_in(self, n: int) -> list[Any]:
         """n - 1 jobs and one that waits for all of them."""
         parts = [noop.draft(self._account, 500) for _ in range(n - 1)]
-        return [*parts, self._noop(after=parts)] if parts else self._plain(n)
+        return [*parts, self._noop(depends_on=parts)] if parts else self._plain(n)
 
     def _fan_out(self, n: int) -> list[Any]:
         """One job, and n - 1 that wait for it."""
         first = noop.draft(self._account, 500)
-        return [first, *(self._noop(after=[first]) for _ in range(n - 1))]
+        return [first, *(self._noop(depends_on=[first]) for _ in range(n - 1))]
 
     def _transactions(self, n: int) -> list[Any]:
         return [complete_in_transaction.draft() for _ in range(n)]

@@ -59,7 +59,7 @@ def paths(ids: Mapping[str, str]) -> list[str]:
     days_ago = (datetime.now(UTC) - timedelta(days=3)).strftime("%Y-%m-%dT%H:%M")
     filters = [
         "", "state=failed", "state=succeeded", "state=queued", "state=cancelled", "task=never", "error=no+such+words",
-        "error=ConnectionError", "queue=mail&state=running", f"before={ids['finished']}", f"created_to={days_ago}",
+        "error=ConnectionError", "queue=mail&state=running", f"cursor={ids['finished']}", f"created_to={days_ago}",
     ]  # fmt: skip
     return [
         *RANGES,

@@ -18,7 +18,7 @@ from relet._store.open import open_store
 from tests.servers import Server
 
 EMPTIED = (
-    "jobs", "finished", "keys", "edges", "attempts", "nudges", "queues", "steps", "signals", "rates", "starts",
+    "jobs", "finished", "keys", "dependencies", "attempts", "nudges", "queues", "steps", "signals", "rates", "starts",
     "schedules", "ticks", "workers", "stats", "audit", "operations", "queue_samples",
     "ended_sessions",
 )  # fmt: skip

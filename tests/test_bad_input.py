@@ -180,9 +180,9 @@ OPTIONS: dict[str, Row] = {
     "backoff that is a number": (use(backoff=5), InvalidInput, "backoff must be a Backoff"),
     "timeout of nothing": (use(timeout=0), InvalidInput, "timeout must be seconds"),
     "unknown word": (use(on_failure="explode"), InvalidInput, "on_failure must be one of hold, continue"),
-    "after a string": (use(after=UUID7), InvalidInput, "after must be a list"),
-    "after a number": (use(after=[5]), InvalidInput, "a job id is a UUIDv7"),
-    "after itself": (use(id=UUID7, after=[UUID7]), InvalidInput, "cannot wait for itself"),
+    "after a string": (use(depends_on=UUID7), InvalidInput, "depends_on must be a list"),
+    "after a number": (use(depends_on=[5]), InvalidInput, "a job id is a UUIDv7"),
+    "after itself": (use(id=UUID7, depends_on=[UUID7]), InvalidInput, "cannot wait for itself"),
     "backoff below zero": (lambda app: Backoff(base=-1), InvalidInput, "base"),
     "limit below zero": (
         say("limit_queue", "q", max_running=-1),
@@ -197,8 +197,8 @@ OPTIONS: dict[str, Row] = {
     ),
     "page of none": (say("jobs", limit=0), InvalidInput, "limit must be a whole number from 1 to 1000"),
     "page of too many": (say("jobs", limit=1001), InvalidInput, "limit must be a whole number"),
-    "count to less than nothing": (say("count", most=-1), InvalidInput, "most must be a whole number"),
-    "count to a word": (say("count", most="all"), InvalidInput, "most must be a whole number"),
+    "count to less than nothing": (say("count", limit=-1), InvalidInput, "limit must be a whole number"),
+    "count to a word": (say("count", limit="all"), InvalidInput, "limit must be a whole number"),
     "unknown state": (say("jobs", state="sleeping"), InvalidInput, "state must be one of pending, queued"),
     "one unknown state of two": (say("count", state=["queued", "?"]), InvalidInput, "state must be one of"),
     "a state that is a number": (say("jobs", state=5), InvalidInput, "state must be"),
@@ -244,11 +244,11 @@ IDS: dict[str, Row] = {
     "from the year 1970": (say("get", make_id(0.0, b"0123456789")), InvalidInput, "not between 2020 and 2100"),
     "from the year 9000": (say("get", make_id(2.2e11, b"0123456789")), InvalidInput, "not between 2020 and 2100"),
     "chosen, version 4": (use(id=UUID4), InvalidInput, "a job id is a UUIDv7"),
-    "to wait for": (use(after=["x"]), InvalidInput, "a job id is a UUIDv7"),
-    "of a page": (say("jobs", before="x"), InvalidInput, "a job id is a UUIDv7"),
+    "to wait for": (use(depends_on=["x"]), InvalidInput, "a job id is a UUIDv7"),
+    "of a page": (say("jobs", cursor="x"), InvalidInput, "a job id is a UUIDv7"),
     **{
         verb: (say(verb, "; drop table jobs"), InvalidInput, "a job id is a UUIDv7")
-        for verb in ("pause", "resume", "run_now", "complete", "wait", "result", "attempts", "chain", "blockers")
+        for verb in ("pause", "resume", "run_now", "complete", "wait", "result", "attempts", "chain", "dependencies")
     },
 }
 

@@ -28,9 +28,13 @@ LIMITS: dict[str, Row] = {
     ),
     "a time without a rate, with a limit": (say("limit_queue", "q", max_running=1, per=5.0), InvalidInput, GIVE_BOTH),
     "a time with a rate to be lifted": (say("limit_queue", "q", rate=None, per=5.0), InvalidInput, GIVE_BOTH),
-    "a key without a rate": (say("limit_queue", "q", key="a", fair=True), InvalidInput, "key is for a rate"),
-    "keys of all queues": (say("limit_queue", None, rate=5, per=1, key="a"), InvalidInput, "key and fair need a queue"),
-    "fairness of all queues": (say("limit_queue", None, fair=True), InvalidInput, "key and fair need a queue"),
+    "a key without a rate": (say("limit_queue", "q", group="a", fair=True), InvalidInput, "group is for a rate"),
+    "keys of all queues": (
+        say("limit_queue", None, rate=5, per=1, group="a"),
+        InvalidInput,
+        "group and fair need a queue",
+    ),
+    "fairness of all queues": (say("limit_queue", None, fair=True), InvalidInput, "group and fair need a queue"),
     "negative rate": (say("limit_queue", "q", rate=-1, per=1), InvalidInput, "rate must be a whole number from 0"),
     "half a rate": (say("limit_queue", "q", rate=0.5, per=1), InvalidInput, "rate must be a whole number"),
     "rate of true": (say("limit_queue", "q", rate=True, per=1), InvalidInput, "rate must be a whole number"),
@@ -41,15 +45,15 @@ LIMITS: dict[str, Row] = {
     "time that is no number": (say("limit_queue", "q", rate=1, per=math.nan), InvalidInput, "per must be seconds"),
     "endless time": (say("limit_queue", "q", rate=1, per=math.inf), InvalidInput, "per must be seconds"),
     "time in words": (say("limit_queue", "q", rate=1, per="1m"), InvalidInput, "per must be seconds"),
-    "empty key": (say("limit_queue", "q", rate=1, per=1, key=""), InvalidInput, f"key must be {ALLOWED}"),
-    "key with NUL": (say("limit_queue", "q", rate=1, per=1, key="a\0"), InvalidInput, f"key must be {ALLOWED}"),
-    "key that is a number": (say("limit_queue", "q", rate=1, per=1, key=5), InvalidInput, f"key must be {ALLOWED}"),
+    "empty key": (say("limit_queue", "q", rate=1, per=1, group=""), InvalidInput, f"group must be {ALLOWED}"),
+    "key with NUL": (say("limit_queue", "q", rate=1, per=1, group="a\0"), InvalidInput, f"group must be {ALLOWED}"),
+    "key that is a number": (say("limit_queue", "q", rate=1, per=1, group=5), InvalidInput, f"group must be {ALLOWED}"),
     "negative limit": (say("limit_queue", "q", max_running=-1), InvalidInput, "max_running must be a whole number"),
     "queue of stars": (say("limit_queue", "*", max_running=1), InvalidInput, "queue must be 1 to 128 letters"),
     "fairness in words": (say("limit_queue", "q", fair="yes"), InvalidInput, "fair must be True or False, not 'yes'"),
     "fairness in numbers": (say("limit_queue", "q", fair=1), InvalidInput, "fair must be True or False, not 1"),
-    "empty key of a job": (use(key=""), InvalidInput, f"key must be {ALLOWED}"),
-    "long key of a job": (use(key="k" * 513), InvalidInput, f"key must be {ALLOWED}"),
+    "empty key of a job": (use(group=""), InvalidInput, f"group must be {ALLOWED}"),
+    "long key of a job": (use(group="k" * 513), InvalidInput, f"group must be {ALLOWED}"),
 }
 
 NAME = f"a signal's name must be {ALLOWED}"
@@ -147,13 +151,13 @@ def test_bad_limits_signals_and_schedules_get_a_clear_error_and_store_nothing(fu
 
 def test_what_is_just_allowed_of_them_is_stored(furnished: App) -> None:
     client = furnished.client
-    client.limit_queue("q", rate=0, per=0.001, key="k" * 512)
-    client.limit_queue("q", rate=1_000_000, per=10 * 366 * 86400, key="*")
+    client.limit_queue("q", rate=0, per=0.001, group="k" * 512)
+    client.limit_queue("q", rate=1_000_000, per=10 * 366 * 86400, group="*")
     client.limit_queue("q", max_running=0, rate=None, fair=True)
     (queue,) = (one for one in client.queues() if one.queue == "q")
     assert (queue.max_running, queue.fair, len(queue.rates)) == (0, True, 2)
     job = client.jobs(state="queued").jobs[0]
     assert client.signal(job, "n" * 512, "x" * 200_000)
-    made = client.schedules.put("n" * 512, work(furnished).using(queue="q", key="k").draft(1), "0 0 29 2 *")
+    made = client.schedules.put("n" * 512, work(furnished).using(queue="q", group="k").draft(1), "0 0 29 2 *")
     assert client.schedules.get(made.name) == made
     assert client.schedules.put("often", work(furnished).draft(), every=0.1, timezone="America/St_Johns").every == 0.1

@@ -52,17 +52,17 @@ def test_all_options_of_a_job_can_be_set(typed: CommandLine, shop: CliShop) -> N
     job_id = new_id()
     code, printed = typed(
         shop.folder, "enqueue", "shop:app", "charge", "--payload", '{"account": "a"}', "--queue", "mail",
-        "--priority", "7", "--delay", "2h", "--target", "acct", "--key", "acme", "--unique", "inv-9",
+        "--priority", "7", "--delay", "2h", "--target", "acct", "--group", "acme", "--unique", "inv-9",
         "--unique-for", "1d", "--max-attempts", "9", "--timeout", "30", "--id", job_id, "--on-expired", "fail",
-        "--backoff", "2s,5m", "--on-failure", "continue", "--on-blocker-failure", "run", "--after", first.id,
+        "--backoff", "2s,5m", "--on-failure", "continue", "--on-dependency-failure", "run", "--depends-on", first.id,
     )  # fmt: skip
     assert (code, printed) == (0, f"{job_id}\n")
     job = shop.client.get(job_id)
     assert job is not None
-    assert (job.queue, job.priority, job.target, job.key, job.unique) == ("mail", 7, "acct", "acme", "inv-9")
+    assert (job.queue, job.priority, job.target, job.group, job.unique) == ("mail", 7, "acct", "acme", "inv-9")
     assert job.max_attempts == 9
     assert timedelta(hours=1, minutes=59) < job.run_at - datetime.now(UTC) <= timedelta(hours=2)
-    assert [one.chain for one in shop.client.blockers(job)] == [first.id]
+    assert [one.chain for one in shop.client.dependencies(job)] == [first.id]
 
 
 def test_a_job_that_waits_is_replaced(typed: CommandLine, shop: CliShop) -> None:
@@ -131,7 +131,7 @@ def test_a_job_that_was_there_already_is_reported_beside_its_id(typed: CommandLi
         (("charge", "--file", "-"), "- is not JSON"),
         (("sweep", "--delay", "5", "--run-at", "2031-01-01"), "run_at says when and delay says in how long"),
         (("sweep", "--priority", "1000"), "priority must be a whole number from -100 to 100, not 1000"),
-        (("sweep", "--after", "nonsense"), "a job id is a UUIDv7"),
+        (("sweep", "--depends-on", "nonsense"), "a job id is a UUIDv7"),
     ],
 )
 def test_what_cannot_be_enqueued_is_explained(

@@ -22,7 +22,7 @@ PRINTABLE_EVIL = "[red]a[/] [/nosuch] ]8;; 'quoted' \\[x]"
 COMMANDS = (
     ("jobs", "shop:app"), ("jobs", "shop:app", "show", "JOB"), ("explain", "shop:app", "JOB"),
     ("jobs", "shop:app", "attempts", "JOB"), ("jobs", "shop:app", "chain", "JOB"), ("jobs", "shop:app", "wait", "DONE"),
-    ("jobs", "shop:app", "DONE"), ("jobs", "shop:app", "show", "RUNNING"), ("jobs", "shop:app", "blockers", "LAST"),
+    ("jobs", "shop:app", "DONE"), ("jobs", "shop:app", "show", "RUNNING"), ("jobs", "shop:app", "dependencies", "LAST"),
     ("queues", "shop:app"), ("targets", "shop:app"), ("targets", "shop:app", PRINTABLE_EVIL), ("failures", "shop:app"),
     ("audit", "shop:app"), ("schedules", "shop:app"), ("schedules", "shop:app", "show", PRINTABLE_EVIL),
     ("top", "shop:app", "--once"), ("workers", "shop:app", EVIL), ("enqueue", "shop:app", EVIL),
@@ -36,7 +36,7 @@ def evil_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CliSho
     folder = tmp_path_factory.mktemp("evil")
     with a_cli_shop(folder, f"sqlite:///{folder / 'jobs.db'}") as shop:
         client = shop.client.acting_as(PRINTABLE_EVIL)
-        using = shop.charge.using(target=PRINTABLE_EVIL, key=PRINTABLE_EVIL, unique=PRINTABLE_EVIL)
+        using = shop.charge.using(target=PRINTABLE_EVIL, group=PRINTABLE_EVIL, unique=PRINTABLE_EVIL)
         failed = client.enqueue(using.draft(EVIL))
         promote_all(shop.app)
         (claimed,) = claim(shop.app, queue="billing", worker=PRINTABLE_EVIL)
@@ -47,8 +47,8 @@ def evil_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CliSho
         (claimed,) = claim(shop.app, queue="billing", worker=PRINTABLE_EVIL)
         shop.app._store().run(lease.progress, {claimed.lease: Progress(1, 2, EVIL)})
         client.schedules.put(PRINTABLE_EVIL, shop.charge.draft(EVIL), every=60)
-        last = client.enqueue(shop.sweep.using(after=[done, failed]).draft())
-        client.limit_queue("billing", rate=5, per=60, key=PRINTABLE_EVIL)
+        last = client.enqueue(shop.sweep.using(depends_on=[done, failed]).draft())
+        client.limit_queue("billing", rate=5, per=60, group=PRINTABLE_EVIL)
         yield shop, {"JOB": failed.id, "DONE": done.id, "RUNNING": running.id, "LAST": last.id}
 
 

@@ -73,7 +73,7 @@ def test_a_long_list_says_how_to_go_on(typed: CommandLine, shop: Path) -> None:
         app.client.enqueue_many(sweep.draft(str(n)) for n in range(3))
     _, printed = typed(shop, "jobs", "shop:app", "--limit", "2")
     *_, more = printed.splitlines()
-    assert more.startswith("more: --before ")
+    assert more.startswith("more: --cursor ")
     _, printed = typed(shop, "jobs", "shop:app", *more.removeprefix("more: ").split())
     assert len(printed.splitlines()) == 2
 

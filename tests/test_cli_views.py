@@ -56,7 +56,7 @@ def test_queues_are_listed_paused_and_limited(typed: CommandLine, any_shop: CliS
     assert typed(shop.folder, "queues", "shop:app", "pause", "billing", "mail")[0] == 0
     assert [(one.queue, one.paused) for one in shop.client.queues()] == [("billing", True), ("mail", True)]
     assert typed(shop.folder, "queues", "shop:app", "resume", "mail")[1].splitlines()[1].split()[:2] == ["mail", "0"]
-    limits = ("--max-running", "4", "--rate", "100", "--per", "1m", "--key", "*", "--fair")
+    limits = ("--max-running", "4", "--rate", "100", "--per", "1m", "--group", "*", "--fair")
     code, printed = typed(shop.folder, "queues", "shop:app", "limit", "billing", *limits)
     assert code == 0
     assert printed.splitlines()[1].endswith("4 at once, 100 in 60 s of each key, fair")

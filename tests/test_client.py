@@ -69,7 +69,7 @@ def test_what_enqueue_returns_is_what_get_returns(app: App) -> None:
         greet.using(target="acct-7"),
         greet.using(unique="k"),
         greet.using(unique="w", unique_for=60),
-        greet.using(after=[first], priority=-100),
+        greet.using(depends_on=[first], priority=-100),
         greet.using(id=make_id(time.time(), b"0123456789")),
     ):
         job = prepared.enqueue("Ada")
@@ -116,7 +116,7 @@ def test_mixed_drafts_are_stored_together(app: App) -> None:
         [
             greet.using(target="t", priority=5).draft("target"),
             task.using(unique="kept").draft(1),
-            task.using(after=[blocker]).draft(2),
+            task.using(depends_on=[blocker]).draft(2),
             blocker,
             task.using(delay=100, queue="later").draft(3),
             task.using(unique="fresh").draft(4),
@@ -133,26 +133,26 @@ def test_mixed_drafts_are_stored_together(app: App) -> None:
 def test_drafts_may_name_each_other_in_any_order(app: App) -> None:
     task = echo(app)
     last = task.draft("bottom")
-    middle = task.using(after=[last]).draft("middle")
-    top = task.using(after=[middle, last]).draft("top")
+    middle = task.using(depends_on=[last]).draft("middle")
+    top = task.using(depends_on=[middle, last]).draft("top")
     jobs = app.client.enqueue_many([top, middle, last])
     assert [job.state for job in jobs] == ["pending", "pending", "queued"]
-    assert [one.chain for one in app.client.blockers(top.id)] == [middle.id, last.id]
+    assert [one.chain for one in app.client.dependencies(top.id)] == [middle.id, last.id]
     for expected in (last, middle, top):
         promote_all(app)
         (job,) = claim(app, 10)
         assert job.id == expected.id
         succeed(app, job, '"done"')
-    assert [one.result_json for one in app.client.blockers(top.id)] == ['"done"', '"done"']
+    assert [one.result_json for one in app.client.dependencies(top.id)] == ['"done"', '"done"']
 
 
 def circle(task: PlainTask[..., Any]) -> list[Draft[Any]]:
     one, two = task.draft(1), task.draft(2)
-    return [task.using(id=one.id, after=[two]).draft(1), task.using(id=two.id, after=[one]).draft(2)]
+    return [task.using(id=one.id, depends_on=[two]).draft(1), task.using(id=two.id, depends_on=[one]).draft(2)]
 
 
 def stranger(task: PlainTask[..., Any]) -> list[Draft[Any]]:
-    return [task.draft(1), task.using(after=[make_id(time.time(), b"nobody has")], unique="k").draft(2)]
+    return [task.draft(1), task.using(depends_on=[make_id(time.time(), b"nobody has")], unique="k").draft(2)]
 
 
 def twins(task: PlainTask[..., Any]) -> list[Draft[Any]]:
@@ -378,11 +378,11 @@ def test_the_async_client_does_all_that_the_plain_one_does(app: App) -> None:
         job = await task.aenqueue({"x": 1})
         assert await client.get(job) == job
         more = await client.enqueue_many(
-            [task.draft(1), task.using(after=[job]).draft(2), task.using(delay=60).draft(3)]
+            [task.draft(1), task.using(depends_on=[job]).draft(2), task.using(delay=60).draft(3)]
         )
         assert await client.count() == 4
         assert [one.id for one in (await client.jobs(limit=1)).jobs] == [max(job.id, *ids(more))]
-        assert (await client.blockers(more[1]))[0].chain == job.id
+        assert (await client.dependencies(more[1]))[0].chain == job.id
         assert "no worker is running" in (await client.explain(job))[0]
         assert await client.attempts(job) == []
         assert (await client.pause(more[0])).state is State.PAUSED

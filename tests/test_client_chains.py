@@ -109,7 +109,7 @@ def test_a_chain_goes_by_its_id_though_its_first_jobs_are_gone(app: App, task: P
         app.client.delete(id)
     assert (app.client.get(grown[0]), app.client.chain(grown[0]).id) == (None, grown[0])
     assert ids(list(app.client.chain(grown[0]))) == grown[2:]
-    waiting = task.using(after=[grown[0]]).enqueue()
+    waiting = task.using(depends_on=[grown[0]]).enqueue()
     assert ids(app.client.dependents(grown[0])) == [waiting.id]
     with pytest.raises(HasDependents):
         app.client.delete(grown[0], chain=True)
@@ -156,7 +156,7 @@ def test_a_chain_is_deleted_with_all_its_history(app: App, task: PlainTask[..., 
 
 def test_a_chain_that_others_wait_for_is_not_deleted(app: App, task: PlainTask[..., Any]) -> None:
     grown = grow(app, task, 2)
-    waiting = sorted(task.using(after=[grown[0]]).enqueue(n).id for n in range(5))
+    waiting = sorted(task.using(depends_on=[grown[0]]).enqueue(n).id for n in range(5))
     everything = inventory(app._store())
     with pytest.raises(HasDependents, match=f"{waiting[2]} and 2 more; .* say dependents=True") as caught:
         app.client.delete(grown[1], chain=True)
@@ -172,10 +172,10 @@ def test_a_chain_is_deleted_with_the_chains_of_all_that_wait_for_it(app: App, ta
     grown = grow(app, task, 2)
     other = task.enqueue("other")
     middle = task.enqueue("middle")
-    later = task.using(after=[grown[0], other]).draft("goes on, and waits")
+    later = task.using(depends_on=[grown[0], other]).draft("goes on, and waits")
     app.client.complete(middle, continue_with=later)
-    end = task.using(after=[middle, grown[0]]).enqueue("end")
-    free = task.using(after=[other]).enqueue("waits for another")
+    end = task.using(depends_on=[middle, grown[0]]).enqueue("end")
+    free = task.using(depends_on=[other]).enqueue("waits for another")
     with pytest.raises(InvalidInput, match="call delete"):
         app.client.delete(grown[0], dependents=True)
     app.client.delete(grown[0], chain=True, dependents=True)
@@ -187,12 +187,12 @@ def test_a_chain_is_deleted_with_the_chains_of_all_that_wait_for_it(app: App, ta
 
 def test_a_chain_that_has_succeeded_leaves_its_result_to_those_who_waited(app: App, task: PlainTask[..., Any]) -> None:
     grown = grow(app, task, 2)
-    waiting = task.using(after=[grown[0]]).enqueue()
+    waiting = task.using(depends_on=[grown[0]]).enqueue()
     app.client.complete(grown[1], "end")
     app.client.delete(grown[0], chain=True, dependents=True)
     promote_all(app)
     assert states(app, *grown, waiting) == [None, None, "queued"]
-    assert [(one.state, one.result_json) for one in app.client.blockers(waiting)] == [("succeeded", '"end"')]
+    assert [(one.state, one.result_json) for one in app.client.dependencies(waiting)] == [("succeeded", '"end"')]
 
 
 def test_the_owner_of_a_job_in_a_deleted_chain_loses_its_lease(app: App, task: PlainTask[..., Any]) -> None:
@@ -210,7 +210,7 @@ def test_the_async_client_means_chains_as_well(app: App, task: PlainTask[..., An
         await app.aclient.complete(first, continue_with=task.draft(), chain=True)
         assert (await app.aclient.cancel(first, chain=True)).position == 1
         assert (await app.aclient.chain(first)).state is State.CANCELLED
-        await task.using(after=[second]).aenqueue()
+        await task.using(depends_on=[second]).aenqueue()
         await app.aclient.delete(second, chain=True, dependents=True)
         await app.aclient.delete(first, chain=True)
         assert await app.aclient.count() == 0

@@ -55,15 +55,15 @@ def one_of_each(app: App, task: PlainTask[..., Any]) -> dict[State, Job[Any]]:
 
 def walk(app: App, limit: int, **which: Any) -> list[str]:
     seen: list[str] = []
-    before = None
+    cursor = None
     while True:
-        page = app.client.jobs(limit=limit, before=before, **which)
+        page = app.client.jobs(limit=limit, cursor=cursor, **which)
         assert len(page.jobs) <= limit
         seen += [job.id for job in page.jobs]
-        if page.next is None:
+        if page.cursor is None:
             return seen
         assert page.jobs, "a page with a next one is not empty"
-        before = page.next
+        cursor = page.cursor
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 20, 21, 1000])
@@ -81,10 +81,10 @@ def test_jobs_that_come_meanwhile_do_not_disturb_the_walk(app: App, task: PlainT
     first = app.client.jobs(limit=5)
     task.enqueue("newer")
     app.client.complete(first.jobs[-1], "it moves to the other table")
-    rest = app.client.jobs(limit=50, before=first.next)
+    rest = app.client.jobs(limit=50, cursor=first.cursor)
     seen = [job.id for job in (*first.jobs, *rest.jobs)]
     assert seen == sorted((job.id for job in jobs), reverse=True)
-    assert rest.next is None
+    assert rest.cursor is None
 
 
 def test_filters_restrict_jobs_and_count_alike(
@@ -139,7 +139,7 @@ def test_the_moment_that_a_job_tells_is_the_moment_it_is_found_by(app: App, task
 def test_counting_stops_where_it_is_told_to(app: App, task: PlainTask[..., Any]) -> None:
     app.client.enqueue_many([task.draft(n) for n in range(9)])
     app.client.complete(app.client.jobs(limit=1).jobs[0])
-    assert [app.client.count(most=most) for most in (0, 1, 8, 9, 10, None)] == [0, 1, 8, 9, 9, 9]
+    assert [app.client.count(limit=most) for most in (0, 1, 8, 9, 10, None)] == [0, 1, 8, 9, 9, 9]
 
 
 def test_awkward_names_are_found(app: App, task: PlainTask[..., Any]) -> None:
@@ -214,7 +214,7 @@ def test_a_job_that_is_due_is_not_said_to_be_ahead_of_its_time(app: App, task: P
 def test_a_job_that_waits_for_others_names_those_that_are_not_over(app: App, task: PlainTask[..., Any]) -> None:
     done, failed, queued, gone = app.client.enqueue_many([task.using(priority=-n).draft(n) for n in range(4)])
     held = {job.id: job for job in claim(app, 2)}
-    job = task.using(after=[done, failed, queued, gone]).enqueue()
+    job = task.using(depends_on=[done, failed, queued, gone]).enqueue()
     fail(app, held[failed.id])
     app.client.complete(done)
     app.client.delete(gone)
@@ -262,5 +262,5 @@ def test_a_job_of_a_paused_or_full_queue_says_so(
 
 
 def test_blockers_of_a_plain_job_are_none(app: App, task: PlainTask[..., Any]) -> None:
-    assert app.client.blockers(task.enqueue()) == []
+    assert app.client.dependencies(task.enqueue()) == []
     assert list(app.client.chain(only := task.enqueue())) == [only]

@@ -42,7 +42,7 @@ def test_drafts_may_come_from_a_generator(app: App, task: PlainTask[..., Any]) -
         first = task.draft("first")
         yield first
         for n in range(4500):
-            yield task.using(after=[first], unique=f"key {n % 4000}").draft(n)
+            yield task.using(depends_on=[first], unique=f"key {n % 4000}").draft(n)
 
     jobs = app.client.enqueue_many(drafts())
     assert [job.existing for job in jobs] == [False] * 4001 + [True] * 500
@@ -55,14 +55,14 @@ def test_drafts_may_come_from_a_generator(app: App, task: PlainTask[..., Any]) -
 @pytest.mark.parametrize("where", [10, 4900])
 def test_one_that_is_refused_refuses_all(app: App, task: PlainTask[..., Any], where: int) -> None:
     drafts = [task.using(unique=f"key {n}").draft(n) for n in range(5000)]
-    drafts[where] = task.using(after=[new_id()]).draft("waits for nobody")
+    drafts[where] = task.using(depends_on=[new_id()]).draft("waits for nobody")
     with pytest.raises(JobNotFound):
         app.client.enqueue_many(drafts)
     drafts[where] = drafts[where + 1]
     with pytest.raises(InvalidInput, match="two drafts with the same id"):
         app.client.enqueue_many(drafts)
     left = inventory(app._store())
-    assert left["jobs"] == left["keys"] == left["edges"] == 0
+    assert left["jobs"] == left["keys"] == left["dependencies"] == 0
 
 
 def test_parts_of_a_batch_are_found_where_they_are_known(app: App, task: PlainTask[..., Any]) -> None:
@@ -72,20 +72,20 @@ def test_parts_of_a_batch_are_found_where_they_are_known(app: App, task: PlainTa
     before = app.client.enqueue_many([*known, *held])
     fillers = [task.draft(n) for n in range(3000)]
     rivals = [task.using(unique=f"key {n}").draft("rival") for n in range(3)]
-    waiting = task.using(after=[rivals[2], fillers[2999]]).draft("waits for who has the key")
+    waiting = task.using(depends_on=[rivals[2], fillers[2999]]).draft("waits for who has the key")
     jobs = app.client.enqueue_many([known[0], waiting, *fillers, rivals[0], known[1], rivals[2]])
     assert [job.id for job in (jobs[0], *jobs[-3:])] == [before[n].id for n in (0, 3, 1, 5)]
     assert [job.existing for job in jobs] == [True, False, *[False] * 3000, True, True, True]
     assert jobs[1].state is State.PENDING
-    assert [one.chain for one in app.client.blockers(waiting.id)] == [held[2].id, fillers[2999].id]
+    assert [one.chain for one in app.client.dependencies(waiting.id)] == [held[2].id, fillers[2999].id]
 
 
 def test_a_circle_is_found_over_the_bounds_of_parts(app: App, task: PlainTask[..., Any]) -> None:
     first, last = new_id(), new_id()
     drafts = [
-        task.using(id=first, after=[last]).draft(),
+        task.using(id=first, depends_on=[last]).draft(),
         *(task.draft(n) for n in range(2500)),
-        task.using(id=last, after=[first]).draft(),
+        task.using(id=last, depends_on=[first]).draft(),
     ]
     with pytest.raises(InvalidInput, match="in a circle"):
         app.client.enqueue_many(drafts)

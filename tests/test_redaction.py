@@ -26,8 +26,9 @@ COMMANDS = (
     ("jobs",), ("jobs", *JSON), ("jobs", "show", "FAILED"), ("jobs", "show", "FAILED", *JSON), ("jobs", "DONE"),
     ("jobs", "DONE", *JSON), ("explain", "FAILED"), ("explain", "FAILED", *JSON), ("jobs", "attempts", "FAILED"),
     ("jobs", "attempts", "FAILED", *JSON), ("jobs", "chain", "DONE"), ("jobs", "chain", "DONE", *JSON),
-    ("jobs", "wait", "DONE"), ("jobs", "wait", "DONE", *JSON), ("jobs", "wait", "FAILED"), ("jobs", "blockers", "LAST"),
-    ("jobs", "blockers", "LAST", *JSON), ("jobs", "dependents", "FAILED", *JSON), ("jobs", "show", "RUNNING", *JSON),
+    ("jobs", "wait", "DONE"), ("jobs", "wait", "DONE", *JSON), ("jobs", "wait", "FAILED"),
+    ("jobs", "dependencies", "LAST"), ("jobs", "dependencies", "LAST", *JSON), ("jobs", "dependents", "FAILED", *JSON),
+    ("jobs", "show", "RUNNING", *JSON),
     ("targets",), ("targets", *JSON), ("targets", "acct-7"), ("targets", "acct-7", *JSON), ("failures",),
     ("failures", *JSON), ("audit",), ("audit", *JSON), ("schedules", *JSON), ("schedules", "show", "nightly"),
     ("schedules", "show", "nightly", *JSON), ("schedules", "pause", "nightly", *JSON), ("top", "--once"),
@@ -52,7 +53,7 @@ def secret_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CliS
         (claimed,) = claim(shop.app, queue="billing")
         shop.app._store().run(lease.progress, {claimed.lease: Progress(1, 2, f"reading {URL}")})
         client.schedules.put("nightly", shop.charge.draft(NOTHING), every=3600)
-        last = client.enqueue(shop.sweep.using(after=[done, failed]).draft())
+        last = client.enqueue(shop.sweep.using(depends_on=[done, failed]).draft())
         yield shop, {"FAILED": failed.id, "DONE": done.id, "RUNNING": running.id, "LAST": last.id}
 
 

@@ -15,7 +15,7 @@ from relet._core.job import Raised, Snoozed
 from relet._store.flows import completion
 from tests.homes import Home, _any_schema, app, claim, home, promote_all, settle, succeed  # noqa: F401
 
-WITH_AFTER = {"unique": "k", "replace": True, "after": ["0192f3a0-7c1e-7b3a-9d1f-2f6f5a1c0de1"]}
+WITH_AFTER = {"unique": "k", "replace": True, "depends_on": ["0192f3a0-7c1e-7b3a-9d1f-2f6f5a1c0de1"]}
 
 
 @pytest.fixture

@@ -60,11 +60,11 @@ def test_a_page_that_looks_at_few_jobs_says_where_to_go_on(shop: App) -> None:
         [shop.tasks["work"].using(queue="rare" if n == 0 else "many").draft(n) for n in range(50)]
     )
     rare = min(jobs, key=lambda job: job.queue == "many")
-    seen, before, pages = [], None, 0
+    seen, cursor, pages = [], None, 0
     while True:
-        page = shop.client.jobs(queue="rare", scan=10, before=before)
-        seen, pages, before = seen + page.jobs, pages + 1, page.next
-        if before is None:
+        page = shop.client.jobs(queue="rare", scan=10, cursor=cursor)
+        seen, pages, cursor = seen + page.jobs, pages + 1, page.cursor
+        if cursor is None:
             break
     assert [job.id for job in seen] == [rare.id]
     assert 5 <= pages <= 6
@@ -77,12 +77,12 @@ def test_pages_of_live_jobs_and_those_that_are_over_come_in_one_order_without_ga
         shop.client.cancel(job)
     for scan in (None, 7, 1000):
         seen: list[str] = []
-        before = None
+        cursor = None
         while True:
-            page = shop.client.jobs(limit=6, before=before, scan=scan)
+            page = shop.client.jobs(limit=6, cursor=cursor, scan=scan)
             seen += [job.id for job in page.jobs]
-            before = page.next
-            if before is None:
+            cursor = page.cursor
+            if cursor is None:
                 break
         assert seen == sorted((job.id for job in jobs), reverse=True), scan
 
@@ -120,11 +120,11 @@ def test_a_target_shows_who_holds_it_and_who_stands_in_line(shop: App) -> None:
     assert [(info.target, info.waiting) for info in page.targets] == [("acct-7", 3)]
     assert page.targets[0].holder is not None
     assert page.targets[0].holder.id == first.id
-    following = shop.client.targets(limit=1, after=page.next)
+    following = shop.client.targets(limit=1, cursor=page.cursor)
     assert [(info.target, info.holder.id if info.holder else None) for info in following.targets] == [
         ("acct-8", other.id)
     ]
-    assert following.next is None
+    assert following.cursor is None
     view = shop.client.target("acct-7", limit=2)
     assert view.holder is not None
     assert (view.holder.id, [job.id for job in view.line], view.waiting) == (first.id, [job.id for job in rest[:2]], 3)
@@ -382,7 +382,7 @@ def test_what_is_done_in_bulk_is_done_to_all_that_match_and_to_no_other(shop: Ap
     done = shop.client.bulk("pause", queue="mail", on_step=lambda so_far: steps.append(so_far.done))
     assert (done.done, done.refused, steps) == (250, 0, [100, 200, 250])
     assert shop.client.count(state="paused") == 250
-    assert shop.client.bulk("resume", state="paused", most=30).done == 30
+    assert shop.client.bulk("resume", state="paused", limit=30).done == 30
     assert shop.client.bulk("cancel", queue="mail", state="paused").done == 220
     assert shop.client.bulk("delete", queue="mail").done == 250
     assert [job.id for job in shop.client.jobs().jobs] == [spared.id]
@@ -428,7 +428,7 @@ def test_what_is_done_in_somebodys_name_is_noted_with_it(shop: App) -> None:
     assert entries[0].detail == {"filter": {"state": "cancelled"}, "jobs": 1}
     assert entries[1].detail == {"max_running": 3}
     page = ada.audit(limit=2)
-    assert [one.id for one in ada.audit(limit=2, before=page.next).entries] == [one.id for one in entries[2:4]]
+    assert [one.id for one in ada.audit(limit=2, cursor=page.cursor).entries] == [one.id for one in entries[2:4]]
     ada.prune(keep_finished=5, keep_failed=6)
     assert [(one.what, one.detail) for one in ada.audit(limit=1).entries] == [
         ("prune", {"keep_finished": 5, "keep_failed": 6})

@@ -48,7 +48,7 @@ METHODS = [
     "acting_as",
     "attempts",
     "audit",
-    "blockers",
+    "dependencies",
     "bulk",
     "cancel",
     "chain",

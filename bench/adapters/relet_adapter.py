@@ -26,7 +26,7 @@ def setup():
 
 
 def work():
-    app.client.count(most=1)  # connect before the clock starts
+    app.client.count(limit=1)  # connect before the clock starts
     wire.serve_worker(bench_app.calls)
     logging.basicConfig(level="ERROR")
     asyncio.run(Worker(app, **SETTINGS).run())
@@ -34,7 +34,7 @@ def work():
 
 
 def produce():
-    app.client.count(most=1)
+    app.client.count(limit=1)
     wire.serve_producer(
         lambda: bench_app.noop.enqueue("acct-7", 500),
         lambda n: app.client.enqueue_many(jobs.drafts(n)),

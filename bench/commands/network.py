@@ -147,7 +147,7 @@ def _calls(app: Any) -> dict[str, Callable[[], object]]:
         "enqueue_many of 1,000": lambda: client.enqueue_many([noop.draft("acct-7", 500) for _ in range(1000)]),
         "enqueue with a target": lambda: noop.using(target="t").enqueue("acct-7", 500),
         "enqueue with a unique key": lambda: noop.using(unique=f"u{next(numbers)}").enqueue("acct-7", 500),
-        "enqueue with a dependency": lambda: noop.using(after=[job]).enqueue("acct-7", 500),
+        "enqueue with a dependency": lambda: noop.using(depends_on=[job]).enqueue("acct-7", 500),
         "get": lambda: client.get(job.id),
         "count": lambda: client.count(),
         "jobs": lambda: client.jobs(limit=50),

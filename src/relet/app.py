@@ -40,10 +40,10 @@ class App(TaskRegistry):
         payload_limit: int = payload.MAX_BYTES,
         redact: Iterable[str] = KEYS,
     ) -> None:
-        super().__init__(payload_limit=validate.whole("payload_limit", payload_limit, 64, 64 * 1024 * 1024))
+        super().__init__(payload_limit=validate.integer("payload_limit", payload_limit, 64, 64 * 1024 * 1024))
         self._url = url or os.environ.get("RELET_URL") or DEFAULT_URL
         self._schema = validate.schema(schema)
-        self._connections = validate.whole("connections", connections, 1, 1000)
+        self._connections = validate.integer("connections", connections, 1, 1000)
         self.redact = redactor(redact)
         self._stores: dict[str | None, Store] = {None: self._open(None, None)}
         self._lock = threading.Lock()
@@ -85,7 +85,7 @@ class App(TaskRegistry):
             if not isinstance(task, ConfiguredTask):
                 raise InvalidInput(f"{task!r} is no task: write @app.schedule(...) above @app.task")
             draft = task._pattern((), arguments or {})
-            title = validate.key("name", name or draft.task)
+            title = validate.text("name", name or draft.task)
             if title in self.schedules:
                 raise InvalidInput(f"two schedules are named {title}; give one of them another name=")
             self.schedules[title] = define(draft, cron, every, timezone, missed, overlap)

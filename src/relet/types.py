@@ -3,7 +3,7 @@
 from ._attempts.attempt import AsyncTransaction, Transaction
 from ._client.bulk import BulkResult
 from ._core.finding import Finding
-from ._core.job import AttemptRecord, BlockerInfo, Chain
+from ._core.job import AttemptRecord, Chain, Dependency
 from ._core.schedule import ScheduleInfo, Tick
 from ._core.stats import Histogram, StatPoint
 from ._core.views import (
@@ -24,9 +24,9 @@ __all__ = [
     "AttemptRecord",
     "AuditEntry",
     "AuditPage",
-    "BlockerInfo",
     "BulkResult",
     "Chain",
+    "Dependency",
     "FailureGroup",
     "Finding",
     "Histogram",

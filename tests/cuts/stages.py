@@ -31,7 +31,7 @@ from tests.worker.proxy import ProxiedConnection
 Kind = Literal["before", "after", "undone", "busy"]
 
 TABLES = (
-    "jobs", "finished", "keys", "edges", "attempts", "steps", "signals", "nudges", "queues", "rates", "starts",
+    "jobs", "finished", "keys", "dependencies", "attempts", "steps", "signals", "nudges", "queues", "rates", "starts",
     "schedules", "ticks", "audit", "operations",
 )  # fmt: skip
 PATIENCE = 30.0

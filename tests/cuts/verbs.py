@@ -144,7 +144,7 @@ def chained(a: Actor) -> None:
 
 def dependent(a: Actor) -> None:
     a.add("a")
-    a.add("b", after=[a["a"]])
+    a.add("b", depends_on=[a["a"]])
 
 
 def three(**options: Any) -> Act:
@@ -272,7 +272,7 @@ verb("enqueue window", nothing, put_in("ours", unique="k", unique_for=DAY), {
     "enqueue window": put_in(unique="k", unique_for=2 * DAY),
     "worker": a_worker,
 }, **LATER)  # fmt: skip
-verb("enqueue after", queued, lambda a: a.client.enqueue(draft("ours", after=[a["a"]])), {
+verb("enqueue after", queued, lambda a: a.client.enqueue(draft("ours", depends_on=[a["a"]])), {
     "worker": a_worker,
     "delete": delete(),
     "cancel": cancel(),
@@ -308,7 +308,7 @@ verb("enqueue replace running", lambda a: running(a, unique="k"), put_in("ours",
 def many(a: Actor) -> Any:
     first = draft("one")
     return a.client.enqueue_many(
-        [first, draft("two", unique="k"), draft("three", after=[first]), draft("four", target="t")]
+        [first, draft("two", unique="k"), draft("three", depends_on=[first]), draft("four", target="t")]
     )
 
 
@@ -390,7 +390,7 @@ verb("delete chain", chained, delete(chain=True), {
 verb("delete dependents", dependent, delete(chain=True, dependents=True), {
     "delete": delete(),
     "cancel waiting": cancel("b"),
-    "enqueue after": lambda a: a.client.enqueue(draft("theirs", after=[a["a"]])),
+    "enqueue after": lambda a: a.client.enqueue(draft("theirs", depends_on=[a["a"]])),
 })  # fmt: skip
 
 
@@ -457,7 +457,7 @@ verb("limit_queue", fair, limit(max_running=3, rate=5, per=1), {
 })  # fmt: skip
 verb("limit_queue fair", fair, limit(fair=True), {
     "unfair": limit(fair=False),
-    "enqueue": put_in(queue="bulk", key="them"),
+    "enqueue": put_in(queue="bulk", group="them"),
     "claim": lambda a: a.claim(THEIRS, queue="bulk"),
 }, **STEPS)  # fmt: skip
 

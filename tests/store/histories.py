@@ -25,7 +25,7 @@ policies = st.builds(
     lease=mostly(None, 5.0),
     on_expired=mostly("retry", "fail"),
     on_failure=st.sampled_from(["hold", "continue"]),
-    on_blocker_failure=st.sampled_from(["hold", "cancel", "run"]),
+    on_dependency_failure=st.sampled_from(["hold", "cancel", "run"]),
 )
 # A draft but for its id and for the ids in `after`, which are picked from those that there are.
 wishes = st.fixed_dictionaries(
@@ -38,7 +38,7 @@ wishes = st.fixed_dictionaries(
         "unique": st.sampled_from([None, None, None, "k", "l", "m"]),
         "unique_for": st.sampled_from([None, 20.0]),
         "delay": mostly(None, 5.0, 50.0),
-        "after": st.sampled_from([0, 0, 1, 2]).flatmap(lambda n: st.lists(pick, min_size=n, max_size=n)),
+        "depends_on": st.sampled_from([0, 0, 1, 2]).flatmap(lambda n: st.lists(pick, min_size=n, max_size=n)),
         "known_id": mostly(None, 0, 1, 2),
     }
 )

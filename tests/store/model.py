@@ -16,7 +16,7 @@ from relet.errors import InvalidInput, InvalidTransition, JobNotFound, KeyTaken
 from tests.store.graph import circular
 
 OVER = ("succeeded", "cancelled")
-HIDDEN = ("draft", "seq", "alone", "token", "history", "edges")
+HIDDEN = ("draft", "seq", "alone", "token", "history", "dependencies")
 HALF = 0.5  # what the stores are given for randomness
 
 
@@ -53,11 +53,11 @@ class Row:
     context: None = None
     renewed_at: float | None = None
     history: list[tuple[Any, ...]] = field(default_factory=list)
-    edges: dict[str, End] = field(default_factory=dict)  # by chain
+    dependencies: dict[str, End] = field(default_factory=dict)  # by chain
 
     @property
     def waits(self) -> int:
-        return sum(end is None for end, _, _ in self.edges.values())
+        return sum(end is None for end, _, _ in self.dependencies.values())
 
     def view(self, existing: bool = False) -> dict[str, Any]:
         d = self.draft
@@ -81,8 +81,8 @@ class Model:
             raise InvalidInput
         known = {d.id for d in drafts if d.id in self.jobs}
         todo = [d for d in drafts if d.id not in known]
-        unknown = {id for d in todo for id in d.after} - {d.id for d in todo} - self.jobs.keys()
-        if circular({d.id: d.after for d in todo}):
+        unknown = {id for d in todo for id in d.depends_on} - {d.id for d in todo} - self.jobs.keys()
+        if circular({d.id: d.depends_on for d in todo}):
             raise InvalidInput
         if unknown:
             raise JobNotFound(*sorted(unknown))
@@ -113,10 +113,10 @@ class Model:
 
     def _links(self) -> dict[str, set[str]]:
         """Which chains wait for which."""
-        return {row.chain: {on for on, (end, *_) in row.edges.items() if end is None} for row in self._live()}
+        return {row.chain: {on for on, (end, *_) in row.dependencies.items() if end is None} for row in self._live()}
 
     def _chains_of(self, d: Draft[Any]) -> set[str]:
-        return {self.jobs[id].chain if id in self.jobs else id for id in d.after}
+        return {self.jobs[id].chain if id in self.jobs else id for id in d.depends_on}
 
     def _refuse(
         self, row: Row, successor: Draft[Any] | None, now: float, fellows: dict[str, set[str]] | None = None
@@ -127,7 +127,7 @@ class Model:
         """
         if successor is None:
             return None
-        if unknown := [id for id in successor.after if id not in self.jobs]:
+        if unknown := [id for id in successor.depends_on if id not in self.jobs]:
             return JobNotFound(*unknown)
         fellows = {} if fellows is None else fellows
         links = fellows | {row.chain: self._chains_of(successor)}
@@ -142,9 +142,9 @@ class Model:
     ) -> None:
         due = d.run_at if d.run_at is not None else now + (d.delay or 0)
         row = self.jobs[d.id] = Row(d, chain, position, now, due, self._next())
-        for id in d.after:
+        for id in d.depends_on:
             id = (place or {}).get(id, id)
-            row.edges[self.jobs[id].chain if id in self.jobs else id] = (None, None, None)
+            row.dependencies[self.jobs[id].chain if id in self.jobs else id] = (None, None, None)
         row.wait = "jobs" if row.waits else "time" if due > now else "target" if d.target else None
         row.state = "pending" if row.wait else "queued"
 
@@ -155,7 +155,7 @@ class Model:
     # What upkeep does
 
     def promote(self, now: float) -> tuple[list[str], list[str], float | None]:
-        doomed = self._decide_all([chain for row in self._live() for chain in row.edges], now)
+        doomed = self._decide_all([chain for row in self._live() for chain in row.dependencies], now)
         ready = []
         for row in sorted(self._live(), key=lambda row: (row.run_at, row.seq)):
             if row.wait == "time" and row.run_at <= now:
@@ -183,14 +183,14 @@ class Model:
         return doomed
 
     def _decide(self, row: Row, ends: dict[str, End]) -> bool:
-        """Close the edges of chains that have ended. True: the job is to be cancelled for one of them."""
-        wish, doomed = row.draft.policy.on_blocker_failure, False
-        for chain in [chain for chain, (known, *_) in row.edges.items() if known is None and chain in ends]:
+        """Close the dependencies of chains that have ended. True: the job is to be cancelled for one of them."""
+        wish, doomed = row.draft.policy.on_dependency_failure, False
+        for chain in [chain for chain, (known, *_) in row.dependencies.items() if known is None and chain in ends]:
             end = ends[chain][0]
             bad = end in ("failed", "cancelled", "deleted")
             doomed |= bad and wish == "cancel"
             if end == "succeeded" or (bad and wish == "run"):
-                row.edges[chain] = ends[chain]
+                row.dependencies[chain] = ends[chain]
         if row.wait == "jobs" and not row.waits:
             row.wait = "time"
         return doomed

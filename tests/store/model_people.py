@@ -64,4 +64,4 @@ class FullModel(Model):
 
     def _waiting_for(self, chains: set[str]) -> list[Row]:
         live = [row for row in self.jobs.values() if row.state not in OVER]
-        return [row for row in live if any(end is None and on in chains for on, (end, *_) in row.edges.items())]
+        return [row for row in live if any(end is None and on in chains for on, (end, *_) in row.dependencies.items())]

@@ -42,13 +42,13 @@ TABLES = {
     "jobs": LIVE,
     "finished": DONE,
     "keys": ["key", "job", "until"],
-    "edges": ["job", "blocker", "state", "result", "task"],
+    "dependencies": ["job", "depends_on", "state", "result", "task"],
     "attempts": ["job", "version", "attempt", "worker", "started_at", "ended_at", "outcome", "error"],
     "queues": ["queue", "paused", "max_running"],
 }
 ALL = (*TABLES, "nudges", "steps", "signals", "schedules", "ticks", "rates", "starts", "operations")
 TIMES = {"started_at", "expires_at", "stopped_at", "finished_at", "created_at", "run_at", "until", "ended_at"}
-UUIDS = {"id", "job", "blocker", "chain", "token"}
+UUIDS = {"id", "job", "depends_on", "chain", "token"}
 FLAGS = {"holds", "alone", "continued", "paused"}
 
 
@@ -99,7 +99,9 @@ class Subject:
                 if "error" in row:
                     row["error"] = row["error"] is not None
             state[table] = {row["id"]: row for row in found} if table in ("jobs", "finished") else _sorted(found)
-        state["edges"] = [row for row in state["edges"] if row["job"] in state["jobs"]]  # the others bind nobody
+        state["dependencies"] = [
+            row for row in state["dependencies"] if row["job"] in state["jobs"]
+        ]  # the others bind nobody
         return state
 
     def everything(self) -> dict[str, list[tuple[Any, ...]]]:
@@ -119,7 +121,7 @@ class Subject:
     def check_nothing_is_stuck(self, now: float) -> None:
         state = self.dump()
         held = {row["target"] for row in state["jobs"].values() if row["holds"]}
-        undecided = {row["job"] for row in state["edges"] if row["state"] is None}
+        undecided = {row["job"] for row in state["dependencies"] if row["state"] is None}
         order = {str(id): seq for id, seq in self._raw.execute(f"select id, seq from {self._prefix}jobs")}
         in_line = [row for row in state["jobs"].values() if row["state"] == "paused" and row["wait"] == "target"]
         stuck = [
@@ -143,7 +145,7 @@ def check_invariants(subject: Subject, state: State) -> None:
         assert row["holds"] or row["target"] is None or row["state"] not in ("queued", "running")
         assert row["wait"] == "target" if row["state"] == "paused" and row["wait"] else True
         assert row["wait"] != "target" or (row["target"] is not None and not row["holds"])
-        assert row["waits"] == sum(edge["job"] == row["id"] and edge["state"] is None for edge in state["edges"])
+        assert row["waits"] == sum(edge["job"] == row["id"] and edge["state"] is None for edge in state["dependencies"])
     holders = Counter(row["target"] for row in jobs.values() if row["holds"])
     assert all(target is not None and number == 1 for target, number in holders.items())
     for key in state["keys"]:
@@ -172,17 +174,17 @@ def expected(model: Model) -> State:
         view |= {"alone": row.alone and row.state == "running", "waits": row.waits}
         names, place = (DONE, over) if row.state in OVER else (LIVE, live)
         place[id] = {name: view[name] for name in names}
-    edges = [
-        {"job": id, "blocker": chain, "state": end, "result": result, "task": task}
+    dependencies = [
+        {"job": id, "depends_on": chain, "state": end, "result": result, "task": task}
         for id, row in model.jobs.items()
-        for chain, (end, result, task) in row.edges.items()
+        for chain, (end, result, task) in row.dependencies.items()
         if row.state not in OVER
     ]
     names = TABLES["attempts"]
     attempts = [dict(zip(names, (id, *one), strict=True)) for id, row in model.jobs.items() for one in row.history]
     keys = [{"key": key, "job": job, "until": until} for key, (job, until) in model.keys.items()]
     queues = [{"queue": q, "paused": paused, "max_running": limit} for q, (paused, limit) in model.queues.items()]
-    found = {"keys": keys, "edges": edges, "attempts": attempts, "queues": queues}
+    found = {"keys": keys, "dependencies": dependencies, "attempts": attempts, "queues": queues}
     return {"jobs": live, "finished": over, **{name: _sorted(rows) for name, rows in found.items()}}
 
 

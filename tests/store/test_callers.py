@@ -62,14 +62,14 @@ def way(request: pytest.FixtureRequest) -> Way:
 
 
 def drafts_of_all_kinds(task: PlainTask[..., Any]) -> list[Draft[Any]]:
-    """One draft for each table that enqueue writes: jobs, nudges, keys, edges."""
+    """One draft for each table that enqueue writes: jobs, nudges, keys, dependencies."""
     first = task.draft(AWKWARD)
     return [
         first,
         task.using(target="t").draft(1),
         task.using(unique="k").draft(2),
         task.using(unique="w", unique_for=60).draft(3),
-        task.using(after=[first]).draft(4),
+        task.using(depends_on=[first]).draft(4),
         task.using(delay=60, id=make_id(time.time(), b"0123456789")).draft(5),
     ]
 
@@ -86,7 +86,7 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
 
     asyncio.run(main())
     counts = inventory(app._store())
-    assert (counts["jobs"], counts["keys"], counts["edges"], counts[OWN]) == (6, 2, 1, 1)
+    assert (counts["jobs"], counts["keys"], counts["dependencies"], counts[OWN]) == (6, 2, 1, 1)
     assert counts["nudges"] > 0
     payload = claim(app)[0].payload_json
     assert repr(app.lookup("work").arguments(payload)) == repr(((AWKWARD,), {}))
@@ -133,7 +133,7 @@ def test_what_is_there_already_is_found(app: App, task: PlainTask[..., Any], way
                 (by_key.id, True, by_key.payload_json),
             ]
             with pytest.raises(JobNotFound):
-                await caller.enqueue(app, task.using(after=[make_id(1_700_000_000.0, b"nobody has")]).draft(4))
+                await caller.enqueue(app, task.using(depends_on=[make_id(1_700_000_000.0, b"nobody has")]).draft(4))
             (more,) = await caller.enqueue(app, task.draft("the transaction goes on"))
             await caller.end(commit=True)
             assert app.client.get(more) == more
@@ -396,7 +396,7 @@ def test_transactions_that_enqueue_for_the_same_targets_do_not_meet(
 def test_an_open_transaction_that_enqueued_holds_nobody_up(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:
     first = task.using(target="X").enqueue()
     with psycopg.connect(pg_home.url) as caller:
-        task.using(connection=caller, target="X", after=[first]).enqueue()
+        task.using(connection=caller, target="X", depends_on=[first]).enqueue()
         done = threading.Event()
 
         def others() -> None:

@@ -108,7 +108,7 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
     assert [app.client.get(job) for job in jobs] == jobs
     assert [job.wait for job in jobs] == [None, "target", None, None, "jobs", "time"]
     counts = inventory(app._store())
-    assert (counts["jobs"], counts["keys"], counts["edges"], counts[OWN]) == (6, 2, 1, 1)
+    assert (counts["jobs"], counts["keys"], counts["dependencies"], counts[OWN]) == (6, 2, 1, 1)
     assert counts["nudges"] > 0
     payload = claim(app)[0].payload_json
     assert repr(app.lookup("work").arguments(payload)) == repr(((AWKWARD,), {}))
@@ -143,7 +143,7 @@ def test_what_is_there_already_is_found(app: App, task: PlainTask[..., Any], dja
         again = task.using(unique="k", connection=django).enqueue(3)
         assert (again.id, again.existing, again.payload_json) == (by_key.id, True, by_key.payload_json)
         with pytest.raises(JobNotFound):
-            task.using(after=[make_id(1_700_000_000.0, b"nobody has")], connection=django).enqueue(4)
+            task.using(depends_on=[make_id(1_700_000_000.0, b"nobody has")], connection=django).enqueue(4)
         more = task.using(connection=django).enqueue("the transaction goes on")
     assert app.client.get(more) == more
     assert app.client.count() == 3
@@ -158,7 +158,7 @@ def test_an_inner_block_that_is_rolled_back_takes_its_jobs_along(
     with transaction.atomic():
         kept = task.using(connection=django).enqueue("kept")
         with pytest.raises(Undo), transaction.atomic():  # noqa: PT012
-            task.using(connection=django, target="t", unique="k", after=[kept]).enqueue("gone")
+            task.using(connection=django, target="t", unique="k", depends_on=[kept]).enqueue("gone")
             raise Undo
         with transaction.atomic():
             more = task.using(connection=django, unique="k").enqueue("kept, the key is free again")

@@ -76,7 +76,7 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
 
     asyncio.run(main())
     counts = inventory(app._store())
-    assert (counts["jobs"], counts["keys"], counts["edges"], counts[OWN]) == (6, 2, 1, 1)
+    assert (counts["jobs"], counts["keys"], counts["dependencies"], counts[OWN]) == (6, 2, 1, 1)
     assert counts["nudges"] > 0
     payload = claim(app)[0].payload_json
     assert repr(app.lookup("work").arguments(payload)) == repr(((AWKWARD,), {}))

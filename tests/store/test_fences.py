@@ -110,7 +110,7 @@ def test_a_limit_for_all_queues_leaves_room_in_a_queue_that_is_running_already(w
 def test_a_draft_after_one_whose_key_was_taken_waits_for_the_holder_of_the_key(world: World) -> None:
     holder = world.add(unique="k")
     second = world.draft(unique="k")
-    third = world.draft(after=(second.id,))
+    third = world.draft(depends_on=(second.id,))
     jobs = world.run(enqueue.enqueue, [second, third])
     assert [job.id for job in jobs] == [holder, third.id]
     assert world.promote() == []

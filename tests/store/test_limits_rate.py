@@ -21,8 +21,8 @@ def b(either: Bench) -> Bench:
     return either
 
 
-def rate(b: Bench, number: int | None, per: float = 60.0, *, key: str = "", queue: str = "default") -> None:
-    b.run(control.set_queue, queue, rate=(key, number, per))
+def rate(b: Bench, number: int | None, per: float = 60.0, *, group: str = "", queue: str = "default") -> None:
+    b.run(control.set_queue, queue, rate=(group, number, per))
 
 
 def fair(b: Bench, on: bool = True, queue: str = "default") -> None:
@@ -30,7 +30,7 @@ def fair(b: Bench, on: bool = True, queue: str = "default") -> None:
 
 
 def add(b: Bench, keys: str | list[str | None], **options: Any) -> None:
-    b.enqueue(*(draft(key=None if key == "-" else key, **options) for key in keys))
+    b.enqueue(*(draft(group=None if key == "-" else key, **options) for key in keys))
 
 
 def claim(b: Bench, n: int = 10, queues: tuple[str, ...] = ("default",), **options: Any) -> Claim:
@@ -38,13 +38,13 @@ def claim(b: Bench, n: int = 10, queues: tuple[str, ...] = ("default",), **optio
 
 
 def served(jobs: list[Claimed]) -> str:
-    return "".join(sorted(job.key or "-" for job in jobs))
+    return "".join(sorted(job.group or "-" for job in jobs))
 
 
 def explained(b: Bench, key: str | None = None) -> list[tuple[str, str, float]]:
     """Which rates would keep a job of this key waiting, and for how long."""
     found = b.run(lambda: limits.used_up("default", key))
-    return [(one.queue, one.key, round(one.again_in, 3)) for one in found]
+    return [(one.queue, one.group, round(one.again_in, 3)) for one in found]
 
 
 # Rates
@@ -82,8 +82,8 @@ def test_a_rate_that_is_used_up_at_once_says_so(b: Bench) -> None:
 
 
 def test_each_key_has_a_rate_of_its_own_and_one_may_have_another(b: Bench) -> None:
-    rate(b, 2, key="*")
-    rate(b, 4, key="v")
+    rate(b, 2, group="*")
+    rate(b, 4, group="v")
     add(b, "aaaaabvvvvvv---")
     assert served(b.claim(50)) == "---aabvvvv"
     assert served(b.claim(50)) == ""
@@ -95,22 +95,22 @@ def test_each_key_has_a_rate_of_its_own_and_one_may_have_another(b: Bench) -> No
 
 
 def test_a_rate_of_one_key_leaves_the_others_alone(b: Bench) -> None:
-    rate(b, 1, key="a")
+    rate(b, 1, group="a")
     add(b, "aaabbb--")
     assert served(b.claim(50)) == "--abbb"
 
 
 def test_rates_of_the_queue_of_keys_and_of_all_hold_together(b: Bench) -> None:
     rate(b, 5)
-    rate(b, 2, key="*")
+    rate(b, 2, group="*")
     rate(b, 7, queue="*")
     add(b, "aaabbbccc")
     add(b, "xxxxxxx", queue="other")
     jobs = b.claim(50, ("default", "other"))
     assert Counter(job.queue for job in jobs) == {"default": 5, "other": 2}
-    assert max(Counter(job.key for job in jobs if job.queue == "default").values()) == 2
+    assert max(Counter(job.group for job in jobs if job.queue == "default").values()) == 2
     assert b.claim(50, ("other", "default")) == []
-    key = next(job.key for job in jobs if job.queue == "default")
+    key = next(job.group for job in jobs if job.queue == "default")
     assert {("*", "", 60.0), ("default", "", 60.0)} <= set(explained(b, key))
 
 
@@ -136,13 +136,13 @@ def test_retries_and_snoozes_are_starts_as_well(b: Bench) -> None:
 
 def test_a_rate_of_none_starts_nothing_and_lifted_everything(b: Bench) -> None:
     rate(b, 0)
-    rate(b, 0, key="x")
+    rate(b, 0, group="x")
     add(b, "x-")
     assert (claim(b).jobs, claim(b).again_in) == ([], None)
     assert [one[1] for one in sorted(explained(b, "x"))] == ["", "x"]
     rate(b, None)
     assert served(b.claim(10)) == "-"
-    rate(b, None, key="x")
+    rate(b, None, group="x")
     assert served(b.claim(10)) == "x"
     assert b.count("rates") == 0
     assert b.count("queues", "limited") == 0
@@ -185,7 +185,7 @@ def test_jobs_that_have_lost_workers_obey(b: Bench, losses: int, key: str) -> No
         assert len(b.reap()) == 3
         b.later(100)
         b.promote()
-    rate(b, 1, key=key)
+    rate(b, 1, group=key)
     found = [claim(b, 10, rescue=True, alone=losses == 2) for _ in range(3)]
     assert [len(one.jobs) for one in found] == [1, 0, 0]
     b.later(60)
@@ -203,7 +203,7 @@ def test_a_claim_whose_answer_was_lost_has_counted_once(b: Bench) -> None:
 
 def test_what_has_started_is_forgotten_when_no_rate_asks_for_it(b: Bench) -> None:
     rate(b, 5, 10.0)
-    rate(b, 5, 100.0, key="*")
+    rate(b, 5, 100.0, group="*")
     for _ in range(30):
         add(b, "ab")
         b.later(10)
@@ -246,7 +246,7 @@ def test_small_keys_are_served_in_turn_beside_a_backlog(b: Bench) -> None:
     add(b, [f"s{n}" for n in range(10) for _ in range(5)])
     seen: Counter[str | None] = Counter()
     for _ in range(11):
-        seen.update(job.key for job in b.claim(5))
+        seen.update(job.group for job in b.claim(5))
     assert seen == {"big": 5, **{f"s{n}": 5 for n in range(10)}}, "five rounds, each key once in each"
 
 
@@ -269,7 +269,7 @@ def test_what_some_do_not_want_is_for_the_others(b: Bench) -> None:
 
 def test_within_a_key_priority_then_order(b: Bench) -> None:
     fair(b)
-    low, high, mid = b.enqueue(draft(key="a", priority=-5), draft(key="a", priority=5), draft(key="a"))
+    low, high, mid = b.enqueue(draft(group="a", priority=-5), draft(group="a", priority=5), draft(group="a"))
     assert [b.claim(1)[0].id for _ in range(3)] == [high.id, mid.id, low.id]
 
 
@@ -283,7 +283,7 @@ def test_keys_whose_task_no_worker_knows_do_not_block(b: Bench, want: int) -> No
 
 
 def test_more_such_keys_than_one_claim_looks_at_are_passed_in_time(b: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MAX_KEYS", 10)
+    monkeypatch.setattr(limits, "MAX_GROUPS", 10)
     monkeypatch.setattr(limits, "MAX_STEPS", 3)
     fair(b)
     add(b, [f"a{n:04}" for n in range(100)], task="nobodys")
@@ -296,21 +296,21 @@ def test_thousands_of_keys_are_each_served_once_before_any_is_served_twice(b: Be
     add(b, [f"k{n:04}" for n in range(1500) for _ in range(2)])
     seen: Counter[str | None] = Counter()
     for _ in range(15):
-        seen.update(job.key for job in b.claim(100))
+        seen.update(job.group for job in b.claim(100))
     assert len(seen) == 1500
     assert set(seen.values()) == {1}
 
 
 def test_keys_at_their_rate_are_passed_over_however_many(b: Bench) -> None:
     fair(b)
-    rate(b, 1, key="*")
+    rate(b, 1, group="*")
     names = [f"k{n:03}" for n in range(450)]
     add(b, names * 2)
     for _ in range(9):
         assert len(b.claim(50)) == 50
     assert claim(b, 50).jobs == []
     add(b, ["zz", "aa"])
-    assert sorted(job.key or "" for job in b.claim(50)) == ["aa", "zz"]
+    assert sorted(job.group or "" for job in b.claim(50)) == ["aa", "zz"]
 
 
 def test_a_queue_of_keys_is_served_beside_one_that_is_never_empty(b: Bench) -> None:
@@ -343,14 +343,14 @@ def test_a_paused_queue_of_keys_gives_nothing(b: Bench) -> None:
 
 def test_explain_tells_of_a_rate_that_is_used_up(b: Bench) -> None:
     rate(b, 1, 3600.0)
-    rate(b, 0, 3600.0, key="*")
-    rate(b, 9, 3600.0, key="free")
+    rate(b, 0, 3600.0, group="*")
+    rate(b, 9, 3600.0, group="free")
     b.now = b.run(_clock)
-    first = b.take(key="free")
-    id = b.add(key="a")
+    first = b.take(group="free")
+    id = b.add(group="a")
     said = b.run(inspect.explain, id)
     assert said[0].startswith("queue default may start 1 jobs in 3600 s, and has; there is room in 3")
-    assert said[1] == "queue default may start no jobs of key a"
+    assert said[1] == "queue default may start no jobs of group a"
     assert len(said) == 2
     assert b.state(first.id) == "running"
 
@@ -392,11 +392,14 @@ def test_the_plans_on_sqlite_go_by_the_index_of_keys() -> None:
             asked = connection.execute(f"explain query plan {text.sql}", {**dict.fromkeys(text.names), **params})
             return [row[3] for row in asked.fetchall() if "jobs" in row[3]]
 
-        for shown in (plan("limits/next_groups", most=200), plan("limits/claim_groups", keys="[]", tasks="[]", most=5)):
-            searches = [one for one in shown if "jobs_share" in one]
+        for shown in (
+            plan("limits/next_groups", limit=200),
+            plan("limits/claim_groups", groups="[]", tasks="[]", limit=5),
+        ):
+            searches = [one for one in shown if "jobs_group" in one]
             assert searches
             assert not [one for one in shown if one.startswith("SCAN")], shown
-            assert all("queue=? AND suspect=? AND key" in one for one in searches), shown
+            assert all("queue=? AND suspect=? AND group_key" in one for one in searches), shown
 
 
 def _clock() -> Flow[float]:
@@ -407,11 +410,11 @@ def test_jobs_without_a_key_are_found_behind_thousands_of_a_key_that_may_not_sta
     """Those that were there before keys mattered, and those that came later."""
     early = world.add(queue="q")
     world.run(control.set_queue, "q", rate=("full", 0, 1.0))
-    while world.run(control.name_keyless, "q", limit=1):
+    while world.run(control.backfill_group, "q", limit=1):
         pass
-    world.run(enqueue.enqueue, [world.draft(queue="q", key="full", priority=9) for _ in range(2500)])
+    world.run(enqueue.enqueue, [world.draft(queue="q", group="full", priority=9) for _ in range(2500)])
     late = world.add(queue="q")
     assert set(world.claim(queue="q")) == {early, late}
     job = world.get(late)
     assert job is not None
-    assert job.key is None
+    assert job.group is None

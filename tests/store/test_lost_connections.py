@@ -206,14 +206,14 @@ def test_an_enqueue_of_many_kinds_that_is_cut_off_is_stored_once(far: App, proxy
         [
             work.using(unique="k").draft(1),
             work.using(target="t").draft(2),
-            work.using(after=[first]).draft(3),
+            work.using(depends_on=[first]).draft(3),
             work.draft(4),
         ]
     )
     assert proxy.cuts == 1
     after = inventory(far._store())
     grown = {table: after[table] - before[table] for table in after if after[table] != before[table]}
-    assert grown == {"jobs": 4, "keys": 1, "edges": 1, "nudges": 2}
+    assert grown == {"jobs": 4, "keys": 1, "dependencies": 1, "nudges": 2}
     assert [far.client.get(job).state for job in jobs] == ["queued", "pending", "pending", "queued"]  # type: ignore[union-attr]
     assert [job.existing for job in jobs] == [False] * 4, "this very call has made them"
 
@@ -363,7 +363,7 @@ def test_a_role_may_have_settings_of_its_own(pg_home: Home, settings: list[str])
         assert abs(first.created_at.timestamp() - before) < 60
         later = work.using(delay=3600).enqueue()
         assert abs(later.run_at.timestamp() - before - 3600) < 60
-        second = work.using(after=[first], unique=text, target=text).enqueue(text)
+        second = work.using(depends_on=[first], unique=text, target=text).enqueue(text)
         assert app.client.get(first) == first
         (claimed,) = claim(app)
         assert app.lookup("work").arguments(claimed.payload_json) == ((text,), {})

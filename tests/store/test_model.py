@@ -105,7 +105,7 @@ class History(RuleBasedStateMachine):
     def draft(self, wish: dict[str, Any], fellows: tuple[str, ...] = (), new: bool = True) -> Draft[Any]:
         """A draft from a wish: picks become ids. Not `new`: it may be one that was enqueued before."""
         wish = dict(wish)
-        reused, after = wish.pop("known_id"), wish.pop("after")
+        reused, after = wish.pop("known_id"), wish.pop("depends_on")
         fresh = new or reused is None or not self.model.jobs
         if fresh:
             self.made += 1
@@ -116,7 +116,7 @@ class History(RuleBasedStateMachine):
         return Draft(
             id,
             payload_json='{"a": 1}',
-            after=tuple(named),
+            depends_on=tuple(named),
             fresh=fresh,
             unique_for=window if wish["unique"] else None,
             **wish,
@@ -302,7 +302,7 @@ class History(RuleBasedStateMachine):
         asked = []
         for subject in self.subjects:
             run = subject.store.run
-            flows = (look.explain, look.attempts, look.chain, look.blockers)
+            flows = (look.explain, look.attempts, look.chain, look.dependencies)
             asked.append([_answer(lambda flow=flow, run=run: run(flow, id)) for flow in flows] + [run(look.queues)])
         for subject, answer in zip(self.subjects[1:], asked[1:], strict=True):
             assert answer == asked[0], subject.name

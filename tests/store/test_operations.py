@@ -116,10 +116,10 @@ def test_an_enqueue_under_a_key_stores_one_job(app: App) -> None:
 
 def test_a_bulk_change_under_a_key_goes_on_where_it_ended(app: App) -> None:
     jobs = [waiting(app) for _ in range(250)]
-    part = app.client.idempotent("k").bulk("cancel", task="work", most=100)
+    part = app.client.idempotent("k").bulk("cancel", task="work", limit=100)
     assert (part.done, part.refused) == (100, 0)
     whole = app.client.idempotent("k").bulk("cancel", task="work")
-    assert (whole.done, whole.refused, whole.next) == (250, 0, None)
+    assert (whole.done, whole.refused, whole.cursor) == (250, 0, None)
     assert app.client.idempotent("k").bulk("cancel", task="work") == whole
     assert all(app.client.get(job).state is State.CANCELLED for job in jobs)  # type: ignore[union-attr]
 

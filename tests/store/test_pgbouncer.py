@@ -52,7 +52,7 @@ def test_a_life_through_the_pooler(app: App) -> None:
     work = app.lookup("work")
     for n in range(12):  # often enough for statements to be prepared
         first = work.enqueue(n)
-        second = work.using(target="t", after=[first], unique=f"k{n}").enqueue(n)
+        second = work.using(target="t", depends_on=[first], unique=f"k{n}").enqueue(n)
         (claimed,) = claim(app)
         assert claimed.id == first.id
         succeed(app, claimed, "1")

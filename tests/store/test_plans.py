@@ -58,19 +58,19 @@ INTENDED = {
     "promote/lock_pending": {"jobs_pkey"},
     "promote/wait_for_target": {"jobs_pkey"},
     "promote/promote": {"jobs_pkey"},
-    "promote/dependencies_of_jobs": {"edges_pkey"},
-    "promote/dependencies_on_chains": {"edges_open"},
+    "promote/dependencies_of_jobs": {"dependencies_pkey"},
+    "promote/dependencies_on_chains": {"dependencies_open"},
     "promote/watch_chains": {"jobs_pkey", "jobs_chain"},
     "promote/chain_states": {"jobs_pkey", "jobs_chain", "finished_pkey", "finished_chain"},
     "promote/lock_dependents": {"jobs_pkey"},
-    "promote/decide_dependencies": {"edges_pkey", "jobs_pkey", "finished_pkey", "finished_chain"},
+    "promote/decide_dependencies": {"dependencies_pkey", "jobs_pkey", "finished_pkey", "finished_chain"},
     "promote/unblock": {"jobs_pkey"},
     "control/lock_job": {"jobs_pkey"},
     "control/set_request": {"jobs_pkey"},
     "inspect/chains_of": {"jobs_pkey", "finished_pkey"},
     "inspect/chains_of_pruned": {"jobs_chain", "finished_chain"},
-    "enqueue/nudge_dependents": {"edges_open"},
-    "enqueue/delete_resurrected": {"jobs_pkey", "finished_pkey", "edges_pkey"},
+    "enqueue/nudge_dependents": {"dependencies_open"},
+    "enqueue/delete_resurrected": {"jobs_pkey", "finished_pkey", "dependencies_pkey"},
     "inspect/get": {"jobs_pkey", "finished_pkey"},
     "inspect/jobs_live": {"jobs_pkey"},
     "inspect/jobs_over": {"finished_pkey"},
@@ -81,18 +81,18 @@ INTENDED = {
     "maintenance/work_ahead": {"jobs_leased", "jobs_due"},
     "claim/queue_names": {"jobs_claim"},
     "control/lock_chains": {"jobs_pkey", "jobs_chain"},
-    "control/waiting_chains": {"edges_open", "jobs_pkey"},
-    "promote/awaited_chains": {"edges_open"},
-    "enqueue/reachable_chains": {"jobs_pkey", "jobs_chain", "edges_pkey"},
+    "control/waiting_chains": {"dependencies_open", "jobs_pkey"},
+    "promote/awaited_chains": {"dependencies_open"},
+    "enqueue/reachable_chains": {"jobs_pkey", "jobs_chain", "dependencies_pkey"},
     "control/chain_ids": {"jobs_pkey", "jobs_chain", "finished_pkey", "finished_chain"},
     "inspect/last_jobs": {"jobs_pkey", "jobs_chain", "finished_pkey", "finished_chain"},
-    "control/delete_jobs": {"jobs_pkey", "finished_pkey", "edges_pkey"},
-    "limits/next_groups": {"jobs_share", "jobs_claim"},
-    "limits/claim_groups": {"jobs_share", "jobs_claim", "jobs_pkey"},
+    "control/delete_jobs": {"jobs_pkey", "finished_pkey", "dependencies_pkey"},
+    "limits/next_groups": {"jobs_group", "jobs_claim"},
+    "limits/claim_groups": {"jobs_group", "jobs_claim", "jobs_pkey"},
 }
 #: Either index will do.
 EITHER = {"claim/queue_names": {"jobs_claim", "jobs_tasks"}}
-BIG = re.compile(r"jobs|finished_\d+|edges")
+BIG = re.compile(r"jobs|finished_\d+|dependencies")
 
 
 @dataclass(repr=False)
@@ -131,7 +131,9 @@ class Plan:
     def indexes(self) -> set[str]:
         """Indexes of the big tables; those of partitions by the name that their parent's has."""
         names = {re.sub(r"_\d{8}_", "_", n["Index Name"]) for n in self.nodes if "Index Name" in n}
-        return {re.sub(r"_idx$", "", name) for name in names if name.startswith(("jobs_", "finished_", "edges_"))}
+        return {
+            re.sub(r"_idx$", "", name) for name in names if name.startswith(("jobs_", "finished_", "dependencies_"))
+        }
 
     def __str__(self) -> str:
         return "\n".join("  " + _shown(node) for node in self.nodes)
@@ -224,7 +226,7 @@ select id, 'queued', case when n <= 400 then 'fresh ' || n % 4 else 'default' en
 from (select {schema}.test_id(now(), n) as id, n from generate_series(1, 1000) as n) as made;
 
 -- A queue that is shared: a hundred thousand of one key, and behind them thirty others with ten each.
-insert into {schema}.jobs (id, state, queue, task, priority, rank, key, payload, run_at, max_attempts, chain,
+insert into {schema}.jobs (id, state, queue, task, priority, rank, group_key, payload, run_at, max_attempts, chain,
                            created_at)
 select id, 'queued', 'shared', 'race', 0, 0, case when n <= 100000 then 'big' else 'small ' || n % 30 end, '{}', now(),
        4, id, now()
@@ -255,7 +257,7 @@ insert into {schema}.jobs (id, state, wait, waits, queue, task, priority, rank, 
                            created_at)
 select id, 'pending', 'jobs', 1, 'default', 'race', 0, 0, '{}', now(), 4, id, now()
 from (select {schema}.test_id(now(), 3000000 + n) as id from generate_series(1, 50000) as n) as made;
-insert into {schema}.edges (job, blocker, position)
+insert into {schema}.dependencies (job, depends_on, position)
 select {schema}.test_id(now(), 3000000 + n), case n % 2
        when 0 then {schema}.test_id(now(), 1000000 + n)
        else {schema}.test_id(date_trunc('day', now(), 'UTC') - n * interval '0.6 seconds', n) end, 0
@@ -275,7 +277,7 @@ def _has_a_million(url: str) -> bool:
 def load(store: PostgresStore) -> None:
     """In one transaction, so that now() is one moment, and before autovacuum can look at any of it."""
     with psycopg.connect(store._url) as raw:
-        for table in ("jobs", "edges"):
+        for table in ("jobs", "dependencies"):
             raw.execute(f"alter table {store.quoted}.{table} set (autovacuum_enabled = false)".encode())
         million = _is_newest(raw)  # on older servers a fifth of that, in a fifth of the time
         scaled = LOAD if million else LOAD.replace("(1000000, 1, -1)", "(200000, 1, -1)").replace("'0.6 sec", "'3 sec")
@@ -338,8 +340,8 @@ def _settle(on: Explainer, jobs: list[Claimed]) -> None:
 
 def _promote(on: Explainer, now: float) -> None:
     nudges = (
-        f"(select 'after', job::text from {on.schema}.edges limit 500) union all "
-        f"(select 'chain', blocker::text from {on.schema}.edges offset 1000 limit 10) union all "
+        f"(select 'job', job::text from {on.schema}.dependencies limit 500) union all "
+        f"(select 'chain', depends_on::text from {on.schema}.dependencies offset 1000 limit 10) union all "
         "select 'target', 'target ' || n from generate_series(0, 9) as n"
     )
     on.raw.execute(f"insert into {on.schema}.nudges (kind, key) {nudges}".encode())
@@ -351,9 +353,9 @@ def _promote(on: Explainer, now: float) -> None:
 def _enqueue(on: Explainer) -> None:
     (blocker,) = on.run(enqueue.enqueue, [draft()])
     on.run(enqueue.enqueue, [draft() for _ in range(100)])
-    named: Draft[Any] = Draft(draft().id, "race", "{}", after=(blocker.id,), unique="key", fresh=False)
+    named: Draft[Any] = Draft(draft().id, "race", "{}", depends_on=(blocker.id,), unique="key", fresh=False)
     on.run(enqueue.enqueue, [named])
-    later: Draft[Any] = Draft(draft().id, "race", "{}", after=(blocker.id,), delay=3600.0)
+    later: Draft[Any] = Draft(draft().id, "race", "{}", depends_on=(blocker.id,), delay=3600.0)
     on.run(enqueue.enqueue, [later])
     on.run(control.complete, blocker.id, "null", None)
     on.run(promote.promote)
@@ -361,8 +363,8 @@ def _enqueue(on: Explainer) -> None:
 
 def _chains(on: Explainer, finished: list[str]) -> None:
     blocker, other = on.run(enqueue.enqueue, [draft(), draft()])
-    on.run(enqueue.enqueue, [Draft(draft().id, "race", "{}", after=(blocker.id,))])
-    following: Draft[Any] = Draft(draft().id, "race", "{}", after=(other.id,))
+    on.run(enqueue.enqueue, [Draft(draft().id, "race", "{}", depends_on=(blocker.id,))])
+    following: Draft[Any] = Draft(draft().id, "race", "{}", depends_on=(other.id,))
     on.run(control.complete, blocker.id, None, following, chain=True)
     on.run(promote.promote)
     assert len(on.run(chains.delete_chain, blocker.id, dependents=True)) == 3
@@ -378,9 +380,9 @@ def _look(on: Explainer, finished: str) -> None:
     for plan in on.plans[seen:]:
         assert plan.buffers_found < 6000, f"{plan.buffers_found} buffers to look at queues:\n{plan}"
     page = on.run(search.jobs, Filter(), limit=50)
-    on.run(search.jobs, Filter(), limit=50, before=page.next)
+    on.run(search.jobs, Filter(), limit=50, cursor=page.cursor)
     seen = len(on.plans)
-    on.run(search.jobs, Filter(task="rare"), limit=50, before=page.next, scan=10_000)
+    on.run(search.jobs, Filter(task="rare"), limit=50, cursor=page.cursor, scan=10_000)
     for plan in on.plans[seen:]:
         assert plan.buffers_found < 30_000, f"{plan.buffers_found} buffers to look at 10,000 jobs:\n{plan}"
     assert on.run(look.get, page.jobs[0].id)
@@ -442,7 +444,7 @@ def check_functions(on: Explainer) -> None:
 
     def walks() -> int:
         query = f"""select coalesce(sum(seq_scan), 0)::integer from pg_stat_xact_user_tables
-            where schemaname = '{on.schema.strip('"')}' and relname ~ '^(jobs|finished.*|edges)$'"""
+            where schemaname = '{on.schema.strip('"')}' and relname ~ '^(jobs|finished.*|dependencies)$'"""
         row = on.raw.execute(query.encode()).fetchone()
         assert row is not None
         return int(row[0])
@@ -457,7 +459,7 @@ def check_functions(on: Explainer) -> None:
 
 def analyse(store: PostgresStore) -> None:
     with psycopg.connect(store._url, autocommit=True) as raw:
-        for table in ("jobs", "finished", "edges"):
+        for table in ("jobs", "finished", "dependencies"):
             raw.execute(f"analyze {store.quoted}.{table}".encode())
 
 
@@ -495,7 +497,7 @@ def test_on_sqlite_no_statement_reads_a_whole_table_unless_it_is_asked_to(tmp_pa
     store = SQLiteStore(str(tmp_path / "relet.db"))
     store.migrate()
     names = {name.removesuffix(".sqlite.sql") for name in statement_files() if name.endswith(".sqlite.sql")}
-    whole = re.compile(r"SCAN (relet_)?(jobs|finished|edges|attempts|steps|signals|j|f|e)$")
+    whole = re.compile(r"SCAN (relet_)?(jobs|finished|dependencies|attempts|steps|signals|j|f|d)$")
     found: dict[str, list[str]] = {}
     with closing(sqlite3.connect(tmp_path / "relet.db")) as raw:
         for name in sorted(names - READS_ALL):

@@ -375,13 +375,13 @@ def test_a_job_enqueued_behind_one_that_is_pruned_before_the_commit_does_not_wai
     pg.succeed(blocker, "7")
     pg.later(60)
     caller = pg.session()
-    (job,) = caller.leave_open(enqueue.enqueue([draft(after=(blocker.id,))]))
+    (job,) = caller.leave_open(enqueue.enqueue([draft(depends_on=(blocker.id,))]))
     assert pg.prune().finished == 0
     caller.commit()
     assert pg.prune().finished == 0
     pg.settle_down()
     assert pg.state(job.id) is State.QUEUED
-    assert [one.result_json for one in pg.run(inspect.blockers, job.id)] == ["7"]
+    assert [one.result_json for one in pg.run(inspect.dependencies, job.id)] == ["7"]
     assert pg.prune().finished == 1, "once its result is kept it may go"
 
 
@@ -390,7 +390,7 @@ def test_one_that_is_rolled_back_holds_nothing(pg: Bench) -> None:
     pg.succeed(blocker)
     pg.later(60)
     caller = pg.session()
-    caller.leave_open(enqueue.enqueue([draft(after=(blocker.id,))]))
+    caller.leave_open(enqueue.enqueue([draft(depends_on=(blocker.id,))]))
     caller.roll_back()
     assert pg.prune().finished == 1
 
@@ -403,7 +403,7 @@ def test_a_wait_that_is_committed_while_pruning_is_under_way_is_seen(pg: Bench) 
     steps = pg.session().steps(maintenance.prune(keep_finished=1.0, keep_failed=1.0))
     steps.before("maintenance/prune_finished")
     dependent = pg.add(run_at=pg.now + 9000)
-    pg.query(f"insert into {{s}}edges (job, blocker, position) values ('{dependent}', '{blocker.id}', 0)")
+    pg.query(f"insert into {{s}}dependencies (job, depends_on, position) values ('{dependent}', '{blocker.id}', 0)")
     assert steps.finish().finished == 0
     assert pg.state(blocker.id) is State.SUCCEEDED
 
@@ -412,7 +412,7 @@ def test_an_old_partition_that_an_open_transaction_will_wait_for_stays(pg: Bench
     make_old_day(pg, 1)
     ((blocker,),) = pg.query("select id::text from {s}finished")
     caller = pg.session()
-    (job,) = caller.leave_open(enqueue.enqueue([draft(after=(blocker,))]))
+    (job,) = caller.leave_open(enqueue.enqueue([draft(depends_on=(blocker,))]))
     assert pg.store.drop_old(WEEK) == []
     caller.commit()
     assert pg.store.drop_old(WEEK) == []
@@ -425,7 +425,7 @@ def test_a_job_that_sql_enqueues_behind_one_that_is_pruned_does_not_wait_for_eve
     pg.succeed(blocker, "7")
     caller = pg.session()
     caller.begin()
-    caller.execute(f"select {pg.store.quoted}.enqueue('t', after => array['{blocker.id}']::uuid[])")
+    caller.execute(f"select {pg.store.quoted}.enqueue('t', depends_on => array['{blocker.id}']::uuid[])")
     assert pg.later(60).prune().finished == 0
     caller.commit()
     pg.settle_down()
@@ -436,7 +436,7 @@ def test_on_sqlite_whoever_enqueues_behind_a_finished_job_is_not_overtaken_by_pr
     blocker = b.take()
     b.succeed(blocker, "7")
     b.later(60)
-    (job,) = b.enqueue(draft(after=(blocker.id,)))
+    (job,) = b.enqueue(draft(depends_on=(blocker.id,)))
     assert b.prune().finished == 0
     b.settle_down()
     assert b.state(job.id) is State.QUEUED

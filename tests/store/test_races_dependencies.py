@@ -83,7 +83,7 @@ def test_no_dependent_stays_pending_whose_blocker_ends_while_it_is_enqueued(home
             enqueue_one = stack.enter_context(in_a_callers_transaction(home.url))
         b.run(enqueue.enqueue, [draft() for _ in range(ROUNDS)])
         blockers = b.claim(ROUNDS)
-        dependents = [draft(after=(job.id,), queue="dependents") for job in blockers]
+        dependents = [draft(depends_on=(job.id,), queue="dependents") for job in blockers]
         meet = threading.Barrier(2)
 
         def end_all() -> None:
@@ -110,4 +110,4 @@ def check(b: Bench) -> None:
         b.run(promote.promote)
     assert b.run(search.count, Filter(states=(State.PENDING,))) == 0
     assert b.run(search.count, Filter(states=(State.QUEUED,), queue="dependents")) == ROUNDS
-    assert b.count("edges", "state = 'succeeded'") == ROUNDS
+    assert b.count("dependencies", "state = 'succeeded'") == ROUNDS

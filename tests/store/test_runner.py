@@ -229,7 +229,7 @@ def test_a_read_only_flow_only_reads() -> None:
         inspect.queues(),
         inspect.explain(AN_ID),
         inspect.attempts(AN_ID),
-        inspect.blockers(AN_ID),
+        inspect.dependencies(AN_ID),
     ):
         step = next(flow)
         assert isinstance(step, Query)

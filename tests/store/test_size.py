@@ -38,7 +38,7 @@ def steps(b: Bench, **options: int) -> list[promote.Promotion]:
 @pytest.mark.parametrize("together", [True, False], ids=["in one batch", "separately"])
 def test_one_job_waits_for_ten_thousand(b: Bench, together: bool, many: int) -> None:
     blockers = [draft() for _ in range(many)]
-    last = draft(after=tuple(one.id for one in blockers))
+    last = draft(depends_on=tuple(one.id for one in blockers))
     if together:
         b.enqueue(last, *blockers)
         assert b.count("jobs", "watched") == many, "promote need not mark them"
@@ -53,14 +53,14 @@ def test_one_job_waits_for_ten_thousand(b: Bench, together: bool, many: int) -> 
     assert sum(len(step.promoted) for step in steps(b)) == 0
     finish(b, jobs[-1:])
     assert [step.promoted for step in steps(b)] == [[last.id]]
-    assert Counter(one.result_json for one in b.run(inspect.blockers, last.id)) == {'"r"': many}
+    assert Counter(one.result_json for one in b.run(inspect.dependencies, last.id)) == {'"r"': many}
     assert b.count("nudges") == 0
 
 
 @pytest.mark.parametrize("together", [True, False], ids=["in one batch", "separately"])
 def test_ten_thousand_jobs_wait_for_one(b: Bench, together: bool, many: int) -> None:
     first = draft()
-    others = [draft(after=(first.id,), queue="others") for _ in range(many)]
+    others = [draft(depends_on=(first.id,), queue="others") for _ in range(many)]
     if together:
         b.enqueue(*others, first)
     else:
@@ -73,7 +73,7 @@ def test_ten_thousand_jobs_wait_for_one(b: Bench, together: bool, many: int) -> 
     assert max(len(step.promoted) for step in done) == MOST
     assert sorted(id for step in done for id in step.promoted) == sorted(one.id for one in others)
     assert len(b.claim(many, ("others",))) == many
-    assert b.count("edges", "state is null") == b.count("nudges") == 0
+    assert b.count("dependencies", "state is null") == b.count("nudges") == 0
 
 
 def test_no_promote_looks_at_more_than_its_share_and_none_starves(b: Bench) -> None:
@@ -82,7 +82,7 @@ def test_no_promote_looks_at_more_than_its_share_and_none_starves(b: Bench) -> N
     blockers = [draft() for _ in range(40)]
     b.enqueue(*blockers)
     waiting = [
-        draft(after=tuple(one.id for one in chance.sample(blockers, chance.choice([1, 2, 40]))), queue="waiting")
+        draft(depends_on=tuple(one.id for one in chance.sample(blockers, chance.choice([1, 2, 40]))), queue="waiting")
         for _ in range(200)
     ]
     b.enqueue(*waiting)
@@ -94,10 +94,10 @@ def test_no_promote_looks_at_more_than_its_share_and_none_starves(b: Bench) -> N
             free |= set(one_step(b, limit=30).promoted)
         finish(b, [jobs[blocker.id]])
         over.add(blocker.id)
-        small = draft(after=(blocker.id,), queue="waiting")
+        small = draft(depends_on=(blocker.id,), queue="waiting")
         b.enqueue(small)
         waiting.append(small)
-        assert free <= {one.id for one in waiting if over.issuperset(one.after)}
+        assert free <= {one.id for one in waiting if over.issuperset(one.depends_on)}
     free |= {id for step in steps(b, limit=30) for id in step.promoted}
     assert free == {one.id for one in waiting}
     assert b.count("nudges") == 0
@@ -127,7 +127,7 @@ def one_step(b: Bench, limit: int) -> promote.Promotion:
 def test_a_chain_that_ends_costs_what_waits_for_it_and_no_more(b: Bench) -> None:
     """Of ten thousand that one job waits for, each end looks at one edge."""
     blockers = [draft() for _ in range(3000)]
-    b.enqueue(*blockers, draft(after=tuple(one.id for one in blockers), queue="end"))
+    b.enqueue(*blockers, draft(depends_on=tuple(one.id for one in blockers), queue="end"))
     steps(b)
     looked = []
     for job in b.claim(5):
@@ -139,21 +139,21 @@ def test_a_chain_that_ends_costs_what_waits_for_it_and_no_more(b: Bench) -> None
 
 def test_a_chain_with_many_dependents_can_be_deleted_once_it_is_over(b: Bench) -> None:
     (job,) = (b.take(),)
-    waiting = [draft(after=(job.id,), queue="waiting") for _ in range(2500)]
+    waiting = [draft(depends_on=(job.id,), queue="waiting") for _ in range(2500)]
     b.enqueue(*waiting)
     b.succeed(job, '"r"')
     b.run(control.delete, job.id)
-    assert b.count("edges", "state = 'succeeded'") == 2500
+    assert b.count("dependencies", "state = 'succeeded'") == 2500
     assert sum(len(step.promoted) for step in steps(b)) == 2500
 
 
 def test_a_locked_blocker_does_not_keep_a_thousand_others_from_being_looked_at(pg: Bench) -> None:
     busy, fine = pg.take(), pg.take()
-    many = [draft(after=(busy.id,)) for _ in range(30)]
+    many = [draft(depends_on=(busy.id,)) for _ in range(30)]
     pg.enqueue(*many)
     handler = pg.session()
     handler.leave_open(settle.settle([(busy.lease, Succeeded("1"))], half))
-    free = pg.add(after=(fine.id,), queue="free")
+    free = pg.add(depends_on=(fine.id,), queue="free")
     pg.succeed(fine)
     promoted = [id for _ in range(10) for id in pg.promote(limit=10).promoted]
     assert promoted == [free]

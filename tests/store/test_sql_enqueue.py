@@ -52,8 +52,8 @@ def sql(pg_url: str) -> Iterator[psycopg.Connection[Any]]:
 
 
 def call(sql: psycopg.Connection[Any], schema: str, **options: Any) -> str:
-    words = {"unique": "unique_key"}
-    casts = {"after": "::uuid[]", "delay": "::float8", "unique_for": "::float8"}
+    words = {"unique": "unique_key", "group": "group_key"}
+    casts = {"depends_on": "::uuid[]", "delay": "::float8", "unique_for": "::float8"}
     given = "".join(f", {words.get(name, name)} => %({name})s{casts.get(name, '')}" for name in options)
     query = f"""select {schema}.enqueue('greet', '{{"name":"Ada"}}'{given})::text"""
     (id,) = sql.execute(query.encode(), options).fetchone() or (None,)
@@ -104,8 +104,8 @@ def test_blockers_keep_the_order_in_which_they_were_named(
 ) -> None:
     jobs = app.client.enqueue_many([task.draft(str(number)) for number in range(5)])
     named = [job.id for job in reversed(jobs)]
-    by_client = app.client.blockers(task.using(after=named).enqueue("Ada"))
-    by_sql = app.client.blockers(call(sql, schema, after=named))
+    by_client = app.client.dependencies(task.using(depends_on=named).enqueue("Ada"))
+    by_sql = app.client.dependencies(call(sql, schema, depends_on=named))
     assert [one.chain for one in by_client] == named
     assert [one.chain for one in by_sql] == named
 
@@ -172,8 +172,8 @@ GOOD_PAYLOADS = [
 
 REFUSED: list[tuple[str, Any]] = [
     *(("queue", one) for one in BAD_NAMES),
-    *((name, one) for name in ("target", "unique", "key") for one in BAD_KEYS),
-    ("key", "*"),
+    *((name, one) for name in ("target", "unique", "group") for one in BAD_KEYS),
+    ("group", "*"),
     *(("id", one) for one in BAD_IDS),
     *(("delay", one) for one in (-1.0, 4e8, float("nan"), float("inf"), float("-inf"))),
     *(("unique_for", one) for one in (-1.0, 0.0, 4e8, float("nan"))),
@@ -183,7 +183,7 @@ REFUSED: list[tuple[str, Any]] = [
     *(("payload", one) for one in BAD_PAYLOADS),
 ]
 ACCEPTED: list[tuple[str, Any]] = [
-    *((name, one) for name in ("target", "unique", "key") for one in GOOD_KEYS),
+    *((name, one) for name in ("target", "unique", "group") for one in GOOD_KEYS),
     *(("id", one) for one in GOOD_IDS),
     *(("delay", one) for one in (0.0, 316_224_000.0)),
     *(("run_at", one) for one in ("1970-01-01T00:00:00+00:00", "2099-12-31T23:59:59+00:00")),
@@ -208,7 +208,7 @@ def by_client(task: PlainTask[..., Any], name: str, value: Any) -> None:
 
 
 def by_sql(sql: psycopg.Connection[Any], schema: str, name: str, value: Any) -> None:
-    words = {"unique": "unique_key"}
+    words = {"unique": "unique_key", "group": "group_key"}
     casts = {"payload": "::json", "id": "::uuid", "run_at": "::timestamptz", "priority": "::integer"}
     casts |= {"max_attempts": "::integer", "delay": "::float8", "unique_for": "::float8"}
     given = {"payload": json.dumps({"name": "Ada"}), name: value}
@@ -266,4 +266,4 @@ def test_every_character_that_is_assigned_is_judged_as_python_does(
 
 def test_a_null_among_blockers_is_refused(app: App, sql: psycopg.Connection[Any], schema: str) -> None:
     with pytest.raises(psycopg.errors.InvalidParameterValue, match="null"):
-        sql.execute(f"select {schema}.enqueue('greet', after => array[null]::uuid[])".encode())
+        sql.execute(f"select {schema}.enqueue('greet', depends_on => array[null]::uuid[])".encode())

@@ -57,9 +57,9 @@ def test_cancel_of_a_chain_that_ends_at_that_moment_is_refused(pg: Bench, ends: 
 
 def test_delete_takes_the_job_that_a_chain_goes_on_with_at_that_moment(pg: Bench) -> None:
     root, job = pg.take(), pg.take()
-    later = draft(after=(root.id,))
+    later = draft(depends_on=(root.id,))
     pg.succeed(job, continue_with=later)
-    end = pg.add(after=(job.id,))
+    end = pg.add(depends_on=(job.id,))
     following = draft()
     owner = pg.session()
     owner.leave_open(settle.settle([(root.lease, Succeeded(None, following))], half))
@@ -67,13 +67,13 @@ def test_delete_takes_the_job_that_a_chain_goes_on_with_at_that_moment(pg: Bench
     assert delete.blocked
     owner.commit()
     assert sorted(delete.result()) == sorted([root.id, following.id, job.id, later.id, end])
-    assert pg.count("jobs") == pg.count("finished") == pg.count("edges") == 0
+    assert pg.count("jobs") == pg.count("finished") == pg.count("dependencies") == 0
     pg.settle_down()
 
 
 def test_delete_of_a_chain_does_not_take_who_stops_waiting_at_that_moment(pg: Bench) -> None:
     blocker = pg.add()
-    dependent = pg.add(after=(blocker,))
+    dependent = pg.add(depends_on=(blocker,))
     caller = pg.session()
     caller.leave_open(control.complete(dependent, '"by hand"'))
     delete = Background(lambda: pg.run(chains.delete_chain, blocker, dependents=True))
@@ -86,7 +86,7 @@ def test_delete_of_a_chain_does_not_take_who_stops_waiting_at_that_moment(pg: Be
 def test_who_is_enqueued_behind_a_chain_while_it_is_deleted_learns_of_it(pg: Bench) -> None:
     blocker = pg.add()
     caller = pg.session()
-    dependent = draft(after=(blocker,), policy={"on_blocker_failure": "run"})
+    dependent = draft(depends_on=(blocker,), policy={"on_dependency_failure": "run"})
     caller.leave_open(enqueue.enqueue([dependent]))
     pg.run(chains.delete_chain, blocker)
     caller.commit()
@@ -96,8 +96,8 @@ def test_who_is_enqueued_behind_a_chain_while_it_is_deleted_learns_of_it(pg: Ben
 
 def test_a_chain_is_not_deleted_by_halves_when_a_dependent_is_locked_for_long(pg: Bench) -> None:
     blocker = pg.add()
-    pg.add(after=(blocker,))
-    last = pg.add(after=(blocker,))
+    pg.add(depends_on=(blocker,))
+    last = pg.add(depends_on=(blocker,))
     pg.settle_down()
     caller = pg.session()
     caller.leave_open(control.pause(last))
@@ -124,12 +124,12 @@ def test_repeating_what_was_said_to_a_chain_changes_nothing_more(b: Bench) -> No
 
 def test_a_failed_blocker_that_nobody_waits_for_any_more_can_be_deleted(b: Bench) -> None:
     blocker = b.take()
-    bold = b.add(after=(blocker.id,), policy={"on_blocker_failure": "run"})
+    bold = b.add(depends_on=(blocker.id,), policy={"on_dependency_failure": "run"})
     b.fail(blocker)
     b.run(chains.delete_chain, blocker.id)
     b.settle_down()
     assert b.state(bold) is State.QUEUED
-    held = b.add(after=(bold,))
+    held = b.add(depends_on=(bold,))
     with pytest.raises(HasDependents):
         b.run(chains.delete_chain, bold)
     assert b.state(held) is State.PENDING

@@ -15,19 +15,19 @@ from tests.store.interleave import Bench, draft, half
 @pytest.mark.parametrize("watched", [True, False])
 def test_a_blocker_pruned_before_promote_looked_has_still_succeeded(b: Bench, watched: bool) -> None:
     blocker = b.take()
-    dependent = b.add(after=(blocker.id,))
+    dependent = b.add(depends_on=(blocker.id,))
     if watched:
         b.settle_down()
     b.succeed(blocker, '"r"')
     b.later(60).prune()
     b.settle_down()
     assert b.state(dependent) is State.QUEUED
-    assert [one.result_json for one in b.run(inspect.blockers, dependent)] == ['"r"']
+    assert [one.result_json for one in b.run(inspect.dependencies, dependent)] == ['"r"']
 
 
 def test_who_waits_only_for_new_jobs_of_its_batch_leaves_nothing_to_decide_before_they_end(b: Bench) -> None:
     first, second = draft(), draft()
-    last = draft(after=(first.id, second.id))
+    last = draft(depends_on=(first.id, second.id))
     b.enqueue(last, first, second)
     assert b.count("nudges") == 0
     jobs = b.claim()
@@ -41,7 +41,7 @@ def test_who_waits_only_for_new_jobs_of_its_batch_leaves_nothing_to_decide_befor
 
 def test_a_new_job_of_the_batch_that_is_deleted_holds_who_waits_for_it(b: Bench) -> None:
     first = draft()
-    held, runs = draft(after=(first.id,)), draft(after=(first.id,), policy={"on_blocker_failure": "run"})
+    held, runs = draft(depends_on=(first.id,)), draft(depends_on=(first.id,), policy={"on_dependency_failure": "run"})
     b.enqueue(first, held, runs)
     b.run(control.delete, first.id)
     b.settle_down()
@@ -52,9 +52,9 @@ def test_a_new_job_of_the_batch_that_is_deleted_holds_who_waits_for_it(b: Bench)
 def test_who_waits_for_a_job_that_may_be_over_is_decided_at_once(b: Bench, kind: str) -> None:
     old = b.take(unique="k")
     named = {
-        "old": lambda: [draft(after=(old.id,))],
-        "key taken": lambda: [twin := draft(unique="k"), draft(after=(twin.id,))],
-        "id of the caller": lambda: [draft(id=old.id, fresh=False), draft(after=(old.id,))],
+        "old": lambda: [draft(depends_on=(old.id,))],
+        "key taken": lambda: [twin := draft(unique="k"), draft(depends_on=(twin.id,))],
+        "id of the caller": lambda: [draft(id=old.id, fresh=False), draft(depends_on=(old.id,))],
     }
     drafts = named[kind]()
     if kind != "key taken":
@@ -69,7 +69,7 @@ def test_who_waits_for_a_job_that_may_be_over_is_decided_at_once(b: Bench, kind:
 
 def test_a_deleted_blocker_that_is_enqueued_again_frees_those_who_still_wait_for_it(b: Bench) -> None:
     blocker = b.add()
-    dependent = b.add(after=(blocker,))
+    dependent = b.add(depends_on=(blocker,))
     b.settle_down()
     b.run(control.delete, blocker)
     b.settle_down()
@@ -79,12 +79,12 @@ def test_a_deleted_blocker_that_is_enqueued_again_frees_those_who_still_wait_for
     b.succeed(job, '"late"')
     b.settle_down()
     assert b.state(dependent) is State.QUEUED
-    assert [one.result_json for one in b.run(inspect.blockers, dependent)] == ['"late"']
+    assert [one.result_json for one in b.run(inspect.dependencies, dependent)] == ['"late"']
 
 
 def test_a_blocker_deleted_after_it_succeeded_does_not_hold_its_dependents(b: Bench) -> None:
     blocker = b.take()
-    dependent = b.add(after=(blocker.id,))
+    dependent = b.add(depends_on=(blocker.id,))
     b.settle_down()
     b.succeed(blocker, '"r"')
     b.run(control.delete, blocker.id)
@@ -94,40 +94,40 @@ def test_a_blocker_deleted_after_it_succeeded_does_not_hold_its_dependents(b: Be
 
 def test_a_blocker_pruned_after_its_dependent_was_freed_leaves_its_result(b: Bench) -> None:
     blocker = b.take()
-    dependent = b.add(after=(blocker.id,), delay=3600.0)
+    dependent = b.add(depends_on=(blocker.id,), delay=3600.0)
     b.settle_down()
     b.succeed(blocker, '"r"')
     b.settle_down()
     b.later(60).prune()
     assert b.state(blocker.id) is None
-    assert [(one.state, one.result_json) for one in b.run(inspect.blockers, dependent)] == [("succeeded", '"r"')]
+    assert [(one.state, one.result_json) for one in b.run(inspect.dependencies, dependent)] == [("succeeded", '"r"')]
 
 
 def test_the_task_of_a_blockers_first_job_is_kept_with_its_result(b: Bench) -> None:
     blocker = b.take(task="t")
-    dependent = b.add(after=(blocker.id,), delay=3600.0)
+    dependent = b.add(depends_on=(blocker.id,), delay=3600.0)
     b.settle_down()
-    assert [one.task for one in b.run(inspect.blockers, dependent)] == [None]
+    assert [one.task for one in b.run(inspect.dependencies, dependent)] == [None]
     following = draft("u")
     b.succeed(blocker, continue_with=following)
     b.run(control.complete, following.id, '"r"')
     b.settle_down()
     b.later(60).prune()
-    (found,) = b.run(inspect.blockers, dependent)
+    (found,) = b.run(inspect.dependencies, dependent)
     assert (found.chain, found.state, found.result_json, found.task) == (blocker.id, "succeeded", '"r"', "t")
 
 
 def test_a_blocker_that_was_deleted_has_no_task(b: Bench) -> None:
     blocker = b.add()
-    dependent = b.add(after=(blocker,), policy={"on_blocker_failure": "run"})
+    dependent = b.add(depends_on=(blocker,), policy={"on_dependency_failure": "run"})
     b.run(control.delete, blocker)
     b.settle_down()
-    assert [(one.state, one.task) for one in b.run(inspect.blockers, dependent)] == [("deleted", None)]
+    assert [(one.state, one.task) for one in b.run(inspect.dependencies, dependent)] == [("deleted", None)]
 
 
 def test_a_failed_blocker_that_is_resumed_and_succeeds_frees_its_dependents(b: Bench) -> None:
     blocker = b.take()
-    dependent = b.add(after=(blocker.id,), queue="elsewhere")
+    dependent = b.add(depends_on=(blocker.id,), queue="elsewhere")
     b.fail(blocker)
     b.settle_down()
     assert b.state(dependent) is State.PENDING
@@ -145,8 +145,8 @@ def test_a_blocker_that_does_not_succeed_means_what_the_dependent_wished(
     b: Bench, wish: str, end: State, how: str
 ) -> None:
     blocker = b.take(policy={"on_expired": "fail"})
-    dependent = b.add(after=(blocker.id,), policy={"on_blocker_failure": wish}, unique="k", target="x")
-    further = b.add(after=(dependent,), policy={"on_blocker_failure": "cancel"}, queue="elsewhere")
+    dependent = b.add(depends_on=(blocker.id,), policy={"on_dependency_failure": wish}, unique="k", target="x")
+    further = b.add(depends_on=(dependent,), policy={"on_dependency_failure": "cancel"}, queue="elsewhere")
     b.settle_down()
     if how == "reap":
         b.later(60).reap()
@@ -164,7 +164,7 @@ def test_a_blocker_that_does_not_succeed_means_what_the_dependent_wished(
 
 def test_a_paused_dependent_hears_of_its_blockers_while_it_is_paused(b: Bench) -> None:
     blocker = b.take()
-    dependent = b.add(after=(blocker.id,))
+    dependent = b.add(depends_on=(blocker.id,))
     b.run(control.pause, dependent)
     b.succeed(blocker)
     b.settle_down()
@@ -192,27 +192,27 @@ def test_a_successor_that_would_wait_for_itself_is_refused(b: Bench, how: str, s
     job = b.take()
     last = job.id
     for _ in range(steps):
-        last = b.add(after=(last,), queue="waiting")
+        last = b.add(depends_on=(last,), queue="waiting")
     other = b.add(queue="waiting")
-    assert not goes_on(b, how, job, draft(after=(other, last)))
-    assert b.count("edges") == steps
+    assert not goes_on(b, how, job, draft(depends_on=(other, last)))
+    assert b.count("dependencies") == steps
     again = b.take()
-    assert goes_on(b, how, again, draft(after=(other, last), queue="waiting"))
+    assert goes_on(b, how, again, draft(depends_on=(other, last), queue="waiting"))
 
 
 @pytest.mark.parametrize("how", ["settled", "completed"])
 def test_a_circle_through_a_chain_that_went_on_is_found(b: Bench, how: str) -> None:
     first, second = b.take(), b.take()
-    assert goes_on(b, how, first, draft(after=(second.id,), queue="waiting"))
-    third = b.add(after=(first.id,), queue="waiting")
-    assert not goes_on(b, how, second, draft(after=(third,), queue="waiting"))
+    assert goes_on(b, how, first, draft(depends_on=(second.id,), queue="waiting"))
+    third = b.add(depends_on=(first.id,), queue="waiting")
+    assert not goes_on(b, how, second, draft(depends_on=(third,), queue="waiting"))
 
 
 def test_two_of_one_batch_that_close_a_circle_together_do_not_both_go_on(b: Bench) -> None:
     one, two = b.take(), b.take()
     states = b.settle(
-        (one.lease, Succeeded(None, draft(after=(two.id,), queue="waiting"))),
-        (two.lease, Succeeded(None, draft(after=(one.id,), queue="waiting"))),
+        (one.lease, Succeeded(None, draft(depends_on=(two.id,), queue="waiting"))),
+        (two.lease, Succeeded(None, draft(depends_on=(one.id,), queue="waiting"))),
     )
     assert sorted(states) == [State.PENDING, State.SUCCEEDED]
 
@@ -221,8 +221,8 @@ def test_two_of_one_batch_that_close_a_circle_together_do_not_both_go_on(b: Benc
 def test_two_that_close_a_circle_at_the_same_moment_do_not_wait_for_ever(pg: Bench, between: int) -> None:
     """Neither sees the other: promote sees both. One of them is cancelled, and says why."""
     one, two = pg.take(), pg.take()
-    end = pg.add(after=(one.id,), queue="waiting") if between else one.id
-    mine, theirs = draft(after=(two.id,), queue="waiting"), draft(after=(end,), queue="waiting")
+    end = pg.add(depends_on=(one.id,), queue="waiting") if between else one.id
+    mine, theirs = draft(depends_on=(two.id,), queue="waiting"), draft(depends_on=(end,), queue="waiting")
     handler = pg.session()
     handler.leave_open(settle.settle([(one.lease, Succeeded(None, mine))], half))
     assert pg.succeed(two, continue_with=theirs) is State.SUCCEEDED
@@ -239,7 +239,7 @@ def test_two_that_close_a_circle_at_the_same_moment_do_not_wait_for_ever(pg: Ben
 def test_two_circles_that_share_a_chain_are_both_broken(pg: Bench) -> None:
     jobs = one, two, three = pg.take(), pg.take(), pg.take()
     after = ((two.id, three.id), (one.id,), (one.id,))
-    following = [draft(after=ids, queue="waiting") for ids in after]
+    following = [draft(depends_on=ids, queue="waiting") for ids in after]
     sessions = [pg.session() for _ in jobs]
     for session, job, next_one in zip(sessions, jobs, following, strict=True):
         session.leave_open(settle.settle([(job.lease, Succeeded(None, next_one))], half))
@@ -254,32 +254,32 @@ def test_two_circles_that_share_a_chain_are_both_broken(pg: Bench) -> None:
 def test_what_was_decided_long_ago_closes_no_circle(b: Bench) -> None:
     """Whoever has been freed does not wait any more."""
     first, second = b.take(), b.take()
-    dependent = b.add(after=(first.id, second.id), policy={"on_blocker_failure": "run"}, queue="waiting")
+    dependent = b.add(depends_on=(first.id, second.id), policy={"on_dependency_failure": "run"}, queue="waiting")
     b.fail(first)
     b.fail(second)
     b.settle_down()
     assert b.state(dependent) is State.QUEUED
-    assert goes_on(b, "completed", first, draft(after=(dependent,), queue="waiting"))
+    assert goes_on(b, "completed", first, draft(depends_on=(dependent,), queue="waiting"))
 
 
 def test_a_deleted_blocker_cannot_come_back_to_wait_for_those_who_wait_for_it(b: Bench) -> None:
     blocker = b.add()
-    dependent = b.add(after=(blocker,))
+    dependent = b.add(depends_on=(blocker,))
     b.run(control.delete, blocker)
     for batch in (
-        [draft(id=blocker, fresh=False, after=(dependent,))],
-        [middle := draft(after=(dependent,)), draft(id=blocker, fresh=False, after=(middle.id,))],
+        [draft(id=blocker, fresh=False, depends_on=(dependent,))],
+        [middle := draft(depends_on=(dependent,)), draft(id=blocker, fresh=False, depends_on=(middle.id,))],
     ):
         with pytest.raises(InvalidInput, match="wait for ever"):
             b.enqueue(*batch)
     assert b.count("jobs") == 1
-    b.enqueue(draft(id=blocker, fresh=False, after=(b.add(),)))
+    b.enqueue(draft(id=blocker, fresh=False, depends_on=(b.add(),)))
 
 
 def test_promote_does_not_ask_to_come_again_at_once_when_it_could_move_nothing(pg: Bench) -> None:
     """A thousand that wait for one blocker whose completion stays open: upkeep must not spin on them."""
     blocker = pg.take()
-    pg.enqueue(*(draft(after=(blocker.id,)) for _ in range(10)))
+    pg.enqueue(*(draft(depends_on=(blocker.id,)) for _ in range(10)))
     handler = pg.session()
     handler.leave_open(settle.settle([(blocker.lease, Succeeded("1"))], half))
     assert not any(pg.promote(limit=10).more for _ in range(3))

@@ -50,7 +50,7 @@ def test_a_window_whose_job_is_gone_gives_an_answer_and_not_a_crash(b: Bench, go
 @pytest.mark.parametrize("end", ["complete", "cancel", "delete"])
 def test_a_key_taken_after_a_window_does_not_go_to_the_job_whose_window_it_was(b: Bench, end: str) -> None:
     old = b.add(unique="k", unique_for=20.0)
-    (new,) = b.later(30).enqueue(draft(unique="k", after=(old,)))
+    (new,) = b.later(30).enqueue(draft(unique="k", depends_on=(old,)))
     b.run(getattr(control, end), new.id, *([None, None] if end == "complete" else []))
     assert b.count("keys") == 0
 
@@ -125,7 +125,7 @@ def test_a_successor_whose_id_is_known_already_is_an_error_and_not_the_silent_en
     live = b.add(queue="elsewhere")
     for known in (live, other.id):
         job = b.take()
-        dependent = b.enqueue(draft(after=(job.id,), queue="elsewhere"))[0].id
+        dependent = b.enqueue(draft(depends_on=(job.id,), queue="elsewhere"))[0].id
         b.promote()
         try:
             state = b.succeed(job, continue_with=draft(id=known, fresh=False))
@@ -139,7 +139,7 @@ def test_a_successor_whose_id_is_known_already_is_an_error_and_not_the_silent_en
 def test_a_draft_that_waits_for_one_whose_key_is_taken_waits_for_the_holder(b: Bench) -> None:
     holder = b.take(unique="k")
     first = draft(unique="k")
-    existing, second = b.enqueue(first, draft(after=(first.id,), queue="elsewhere"))
+    existing, second = b.enqueue(first, draft(depends_on=(first.id,), queue="elsewhere"))
     assert existing.id == holder.id
     b.settle_down()
     assert b.state(second.id) is State.PENDING
@@ -237,7 +237,7 @@ def test_an_enqueue_that_found_its_key_taken_does_not_hold_up_reaping_nor_limite
 
 def test_an_enqueue_that_found_its_key_taken_does_not_hold_up_promote(pg: Bench) -> None:
     blocker = pg.take()
-    pg.add(unique="k", after=(blocker.id,), policy={"on_blocker_failure": "cancel"})
+    pg.add(unique="k", depends_on=(blocker.id,), policy={"on_dependency_failure": "cancel"})
     waiting = pg.add(delay=5)
     pg.settle_down()
     pg.fail(blocker)
@@ -335,7 +335,7 @@ def test_a_batch_keeps_its_order_whatever_its_drafts_have(b: Bench) -> None:
 
 def test_plain_jobs_of_a_batch_come_in_order_beside_those_that_wait(b: Bench) -> None:
     first = draft()
-    batch = [draft(target="t"), first, draft(after=(first.id,)), draft(unique="a"), draft()]
+    batch = [draft(target="t"), first, draft(depends_on=(first.id,)), draft(unique="a"), draft()]
     jobs = b.run(enqueue.enqueue_directly, batch)
     assert [job.id for job in jobs] == [one.id for one in batch]
     claimed = b.claim(10)

@@ -78,7 +78,7 @@ def test_bulk_verbs_keep_the_line_and_let_it_go_on(b: Bench) -> None:
 @pytest.mark.parametrize("why", ["time", "jobs"])
 def test_a_job_paused_before_it_stands_in_line_lets_others_pass(b: Bench, why: str) -> None:
     blocker = b.take()
-    options = {"delay": 60.0} if why == "time" else {"after": (blocker.id,)}
+    options = {"delay": 60.0} if why == "time" else {"depends_on": (blocker.id,)}
     first, second = b.add(target="x", **options), b.add(target="x")
     b.run(control.pause, first)
     b.later(120.0)

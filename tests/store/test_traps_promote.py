@@ -21,7 +21,11 @@ def test_a_job_enqueued_in_a_transaction_that_outlives_what_it_waits_for_is_prom
     pg: Bench, behind: str, end: str
 ) -> None:
     first = pg.take(target="x")
-    options = {"target": "x"} if behind == "target" else {"after": (first.id,), "policy": {"on_blocker_failure": "run"}}
+    options = (
+        {"target": "x"}
+        if behind == "target"
+        else {"depends_on": (first.id,), "policy": {"on_dependency_failure": "run"}}
+    )
     caller = pg.session()
     (second,) = caller.leave_open(enqueue.enqueue([draft(**options)]))
     if end == "succeed":
@@ -39,7 +43,7 @@ def test_a_job_enqueued_in_a_transaction_that_outlives_what_it_waits_for_is_prom
 @pytest.mark.parametrize("when", ["before the completion commits", "after it"])
 def test_a_promote_during_an_open_completion_of_the_blocker_loses_nothing(pg: Bench, when: str) -> None:
     blocker = pg.take()
-    dependent = pg.add(after=(blocker.id,))
+    dependent = pg.add(depends_on=(blocker.id,))
     handler = pg.session()
     handler.leave_open(settle.settle([(blocker.lease, Succeeded('"r"'))], half))
     done = Background(pg.promote).result(5)
@@ -52,16 +56,16 @@ def test_a_promote_during_an_open_completion_of_the_blocker_loses_nothing(pg: Be
         handler.commit()
         pg.settle_down()
     assert pg.state(dependent) is State.QUEUED
-    assert [one.result_json for one in pg.run(inspect.blockers, dependent)] == ['"r"']
+    assert [one.result_json for one in pg.run(inspect.dependencies, dependent)] == ['"r"']
 
 
 def test_a_promote_during_an_open_completion_of_a_watched_blocker_loses_nothing(pg: Bench) -> None:
     blocker = pg.take()
-    first = pg.add(after=(blocker.id,))
+    first = pg.add(depends_on=(blocker.id,))
     pg.settle_down()  # now it is watched
     handler = pg.session()
     handler.leave_open(settle.settle([(blocker.lease, Succeeded('"r"'))], half))
-    second = pg.add(after=(blocker.id,))
+    second = pg.add(depends_on=(blocker.id,))
     Background(pg.promote).result(5)
     handler.commit()
     pg.settle_down()
@@ -70,7 +74,7 @@ def test_a_promote_during_an_open_completion_of_a_watched_blocker_loses_nothing(
 
 def test_a_chain_that_continues_while_promote_looks_keeps_its_dependents_informed(pg: Bench) -> None:
     blocker = pg.take()
-    dependent = pg.add(after=(blocker.id,), queue="elsewhere")
+    dependent = pg.add(depends_on=(blocker.id,), queue="elsewhere")
     successor = draft()
     handler = pg.session()
     handler.leave_open(settle.settle([(blocker.lease, Succeeded(None, continue_with=successor))], half))
@@ -82,14 +86,14 @@ def test_a_chain_that_continues_while_promote_looks_keeps_its_dependents_informe
     pg.succeed(job, '"last"')
     pg.settle_down()
     assert pg.state(dependent) is State.QUEUED
-    assert [one.result_json for one in pg.run(inspect.blockers, dependent)] == ['"last"']
+    assert [one.result_json for one in pg.run(inspect.dependencies, dependent)] == ['"last"']
 
 
 def test_a_settle_that_waited_for_promote_to_watch_its_job_tells_the_dependents(pg: Bench) -> None:
     """The row that it deletes was marked after its snapshot: it must read the mark from the newer version."""
     for successor in (None, draft()):
         blocker = pg.take()
-        dependent = pg.add(after=(blocker.id,), queue="elsewhere")
+        dependent = pg.add(depends_on=(blocker.id,), queue="elsewhere")
         promoter = pg.session()
         promoter.leave_open(promote.promote())
         settling = Background(lambda blocker=blocker, successor=successor: pg.succeed(blocker, continue_with=successor))
@@ -140,7 +144,7 @@ def test_two_promoters_at_once_make_one_holder(pg: Bench) -> None:
 
 def test_two_promoters_at_once_unblock_a_job_of_two_blockers_once(pg: Bench) -> None:
     one, two = pg.take(), pg.take()
-    dependent = pg.add(after=(one.id, two.id))
+    dependent = pg.add(depends_on=(one.id, two.id))
     pg.settle_down()
     pg.succeed(one)
     first = pg.session()
@@ -159,7 +163,7 @@ def test_two_open_transactions_enqueue_for_targets_in_opposite_order_without_wai
     one, two = pg.session(), pg.session()
     for session, target in ((one, "x"), (two, "y"), (one, "y"), (two, "x")):
         blocker = pg.add(target=target)
-        drafts = [draft(target=target), draft(target=target, after=(blocker,))]
+        drafts = [draft(target=target), draft(target=target, depends_on=(blocker,))]
         Background(lambda session=session, drafts=drafts: session.leave_open(enqueue.enqueue(drafts))).result(5)
         Background(pg.promote).result(5)
     one.commit()
@@ -219,8 +223,8 @@ def test_a_storm_of_enqueue_promote_settle_and_cancel_leaves_nothing_waiting(pg:
         if len(known) < 400:
             some = tuple(set(random.sample(known, min(len(known), 2)))) if random.random() < 0.4 else ()
             target = random.choice([None, "x", "y", "z"])
-            policy = {"on_blocker_failure": "run", "max_attempts": 1000}
-            known.append(pg.add(after=some, target=target, policy=policy, delay=random.choice([None, 0.0])))
+            policy = {"on_dependency_failure": "run", "max_attempts": 1000}
+            known.append(pg.add(depends_on=some, target=target, policy=policy, delay=random.choice([None, 0.0])))
 
     def work() -> None:
         for job in pg.claim(3):

@@ -185,7 +185,7 @@ def test_a_reap_a_cancel_and_a_promote_make_the_partition_that_is_missing(pg: Be
     pg.enqueue(draft(id=old[1]))
     pg.run(control.cancel, old[1])
     blocker = pg.take()
-    pg.enqueue(draft(id=old[2], after=(blocker.id,), policy={"on_blocker_failure": "cancel"}))
+    pg.enqueue(draft(id=old[2], depends_on=(blocker.id,), policy={"on_dependency_failure": "cancel"}))
     pg.fail(blocker)
     pg.settle_down()
     assert [pg.state(id) for id in old] == [State.CANCELLED] * 3
@@ -240,7 +240,7 @@ def test_an_enqueue_repeated_with_the_id_of_a_finished_job_returns_it(b: Bench) 
 
 def test_an_id_that_lives_and_finishes_between_two_statements_of_an_enqueue_is_not_revived(pg: Bench) -> None:
     blocker = pg.take(queue="elsewhere")
-    new = draft(fresh=False, unique="k", target="x", after=(blocker.id,))
+    new = draft(fresh=False, unique="k", target="x", depends_on=(blocker.id,))
     steps = pg.session().steps(enqueue.enqueue([new]))
     steps.before("enqueue/take_keys")
     pg.enqueue(new)

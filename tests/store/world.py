@@ -69,7 +69,7 @@ class World(MovedClock):
             case "pending-time":
                 id = self.add(delay=60.0, **options)
             case "pending-jobs":
-                id = self.add(after=(self.add(queue="elsewhere"),), **options)
+                id = self.add(depends_on=(self.add(queue="elsewhere"),), **options)
                 self.promote()
             case "pending-target" | "paused-target":
                 self.add(target="x", queue="elsewhere")

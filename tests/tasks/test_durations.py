@@ -59,7 +59,7 @@ def _work() -> None: ...
         ("eta", "use run_at="),
         ("queue_name", "use queue="),
         ("run_after", "use run_at="),
-        ("depends_on", "use after="),
+        ("after", "use depends_on="),
         ("max_retries", "retries \\+ 1"),
         ("autoretry_for", "raise Fail to stop"),
     ],
@@ -72,5 +72,5 @@ def test_an_option_of_another_queue_is_answered_with_ours(app: App, option: str,
 
 def test_an_unknown_option_names_those_there_are(app: App) -> None:
     options: Any = {"colour": "red"}
-    with pytest.raises(InvalidInput, match=r"has no option colour; there are after, backoff"):
+    with pytest.raises(InvalidInput, match=r"has no option colour; there are backoff"):
         app.task(_work).using(**options)

@@ -46,17 +46,17 @@ def bad_using() -> Iterator[tuple[dict[str, Any], str]]:
     yield {"run_at": NOON, "delay": 60}, "pass one of them"
     for wrong in ("", "x", "12345678-1234-4234-8234-123456789abc", UUID(int=5), 5, AN_ID.replace("-", "")):
         yield {"id": wrong}, "a job id is a UUIDv7"
-        yield {"after": [wrong]}, "a job id is a UUIDv7"
+        yield {"depends_on": [wrong]}, "a job id is a UUIDv7"
     yield {"id": "ffffffff-ffff-7b3a-9d1f-2f6f5a1c0de1"}, "not between 2020 and 2100"
     for no_list in (AN_ID, UUID(AN_ID), 5, iter([AN_ID])):
-        yield {"after": no_list}, "after must be a list"
-    yield {"id": AN_ID, "after": [AN_ID]}, "cannot wait for itself"
+        yield {"depends_on": no_list}, "depends_on must be a list"
+    yield {"id": AN_ID, "depends_on": [AN_ID]}, "cannot wait for itself"
     yield {"backoff": 5}, "backoff must be a Backoff"
-    for option in ("on_expired", "on_failure", "on_blocker_failure"):
+    for option in ("on_expired", "on_failure", "on_dependency_failure"):
         yield {option: "explode"}, f"{option} must be one of"
         yield {option: None}, f"{option} must be one of"
     for unknown in ("lease", "process", "name"):
-        yield {unknown: 1}, f"has no option {unknown}; there are after, backoff, connection, delay, id,"
+        yield {unknown: 1}, f"has no option {unknown}; there are backoff, connection, delay, depends_on,"
 
 
 @pytest.mark.parametrize(("options", "complaint"), table(bad_using()))
@@ -82,7 +82,7 @@ def bad_task_options() -> Iterator[tuple[dict[str, Any], str]]:
     yield {"timeout": -1}, "timeout must be seconds from"
     yield {"backoff": {"base": 1}}, "backoff must be a Backoff"
     yield {"process": 1}, "process must be True or False"
-    for option in ("on_expired", "on_doubt", "on_failure", "on_shutdown", "on_blocker_failure"):
+    for option in ("on_expired", "on_doubt", "on_failure", "on_shutdown", "on_dependency_failure"):
         yield {option: "explode"}, f"{option} must be one of"
     for unknown in ("bind", "target"):
         yield {unknown: 1}, f"has no option {unknown}; there are backoff, lease, max_attempts,"

@@ -69,7 +69,7 @@ def test_a_task_knows_its_policy_and_its_shape(app: App) -> None:
     @app.task(
         name="billing/charge", queue="billing", priority=7, max_attempts=5, backoff=Backoff(base=1, max=60), lease=20,
         timeout=300, process=True, on_expired="fail", on_doubt="abort", on_failure="continue", on_shutdown="pause",
-        on_blocker_failure="run",
+        on_dependency_failure="run",
     )  # fmt: skip
     def charge(attempt: Attempt) -> None: ...
 
@@ -178,13 +178,13 @@ def test_a_draft_has_an_id_of_its_own_and_the_task_s_policy(charge: Task[..., st
 
 def test_options_end_up_in_the_draft(charge: Task[..., str]) -> None:
     draft = charge.using(
-        queue="slow", priority=-5, run_at=NOON, target="acct-7", unique="inv-9", unique_for=3600, after=[AN_ID],
+        queue="slow", priority=-5, run_at=NOON, target="acct-7", unique="inv-9", unique_for=3600, depends_on=[AN_ID],
         id=ANOTHER_ID, max_attempts=1, backoff=Backoff(base=9), timeout=None, on_expired="fail", on_failure="continue",
-        on_blocker_failure="cancel",
+        on_dependency_failure="cancel",
     ).draft("acct-7")  # fmt: skip
     assert draft == Draft(
         ANOTHER_ID, "charge", '{"account":"acct-7"}', queue="slow", priority=-5, run_at=NOON.timestamp(),
-        target="acct-7", unique="inv-9", unique_for=3600.0, after=(AN_ID,), fresh=False,
+        target="acct-7", unique="inv-9", unique_for=3600.0, depends_on=(AN_ID,), fresh=False,
         policy=Policy(1, Backoff(base=9), None, None, "fail", "continue", "cancel"),
     )  # fmt: skip
 
@@ -203,8 +203,8 @@ def test_a_delay_is_left_to_the_store_s_clock_and_zero_is_none(charge: Task[...,
 def test_jobs_drafts_and_ids_can_be_waited_for(charge: Task[..., str]) -> None:
     draft = charge.draft("a")
     job = job_of(charge.draft("b"))
-    using = charge.using(after=(job, draft, AN_ID, UUID(ANOTHER_ID), AN_ID.upper(), job))
-    assert using.draft("c").after == (job.id, draft.id, AN_ID, ANOTHER_ID)
+    using = charge.using(depends_on=(job, draft, AN_ID, UUID(ANOTHER_ID), AN_ID.upper(), job))
+    assert using.draft("c").depends_on == (job.id, draft.id, AN_ID, ANOTHER_ID)
 
 
 def test_later_options_win_and_none_takes_one_back(charge: Task[..., str]) -> None:

@@ -128,7 +128,7 @@ def options(connection: object) -> None:
     assert_type(with_options.enqueue("acct-7", 500), Job[str])
     assert_type(with_options.using(unique_for=3600, run_at=soon, delay=None).draft("acct-7", cents=500), Draft[str])
     assert_type(charge.using(connection=connection, tenant="acme").enqueue("acct-7", 500), Job[str])
-    assert_type(tidy.using(after=[first, greet.draft("Bob"), first.id, UUID(first.id)]).enqueue(), Job[None])
+    assert_type(tidy.using(depends_on=[first, greet.draft("Bob"), first.id, UUID(first.id)]).enqueue(), Job[None])
     app.client.enqueue_many([greet.draft("Ada"), charge.using(target="x").draft("x", 5), tidy.draft()])
     prepared: ConfiguredTask[[str, int], str] = with_options
     prepared.enqueue("acct-7", 500)
@@ -175,8 +175,8 @@ real = RealApp()
 @real.task
 def sweep(attempt: Attempt, connection: str) -> int:
     assert_type(attempt.step("count", counted, "word", times=2), int)
-    assert_type(attempt.blocker(refund), int)
-    assert_type(attempt.blockers(greet), list[str])
+    assert_type(attempt.dependency_result(refund), int)
+    assert_type(attempt.dependency_results(greet), list[str])
     assert_type(attempt.wait_for("go", Order, timeout=5), Order)
     attempt.sleep("nap", 5)
     with attempt.transaction() as tx:
@@ -200,7 +200,7 @@ def schedules(client: RealClient) -> None:
     assert_type(client.schedules.put("nightly", sweep.draft("x"), "0 3 * * *"), ScheduleInfo)
     assert_type(client.schedules.all(), list[ScheduleInfo])
     assert_type(client.schedules.ticks("nightly"), list[Tick])
-    client.limit_queue("mail", rate=100, per=60, key="*", fair=True)
+    client.limit_queue("mail", rate=100, per=60, group="*", fair=True)
     client.signal(sweep.enqueue("x"), "go", 5)
 
 

@@ -32,10 +32,10 @@ def build(path: Path) -> App:
 
 
 TEXTS = {
-    "jobs": ("error", "worker", "key", "awaits"),
-    "finished": ("error", "worker", "key"),
+    "jobs": ("error", "worker", "group_key", "awaits"),
+    "finished": ("error", "worker", "group_key"),
     "attempts": ("error", "worker"),
-    "edges": ("result", "task"),
+    "dependencies": ("result", "task"),
     "ticks": ("note",),
     "audit": ("who", "subject"),
 }

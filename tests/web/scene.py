@@ -262,7 +262,7 @@ def _reports(stage: Stage) -> None:
     """A report waits for the sales of three regions, is built, and published: one chain after three."""
     for day, ago, done in (("2026-11-14", 4300.0, True), ("2026-11-15", 700.0, False)):
         regions = [stage.put("collect_sales", ago, day=day, region=region) for region in ("north", "south", "west")]
-        draft = stage.draft("build_report", stage.now - ago + 1, {"after": [job.id for job in regions]}, day=day)
+        draft = stage.draft("build_report", stage.now - ago + 1, {"depends_on": [job.id for job in regions]}, day=day)
         stage.enqueue(draft, stage.now - ago + 1)
         at = stage.now - ago + 3
         for _ in regions if done else regions[:2]:

@@ -128,15 +128,15 @@ def test_queues_are_paused_resumed_and_limited(app: App) -> None:
         rate="100",
         per="60",
         fair="yes",
-        key="vip",
-        key_rate="3",
-        key_per="1",
+        group="vip",
+        group_rate="3",
+        group_per="1",
     )
     (info,) = app.client.queues()
     assert (info.max_running, info.fair) == (7, True)
-    assert {(one.key, one.rate, one.per) for one in info.rates} == {(None, 100, 60.0), ("vip", 3, 1.0)}
+    assert {(one.group, one.rate, one.per) for one in info.rates} == {(None, 100, 60.0), ("vip", 3, 1.0)}
     assert "at most 7 run at once, 100 starts in 1 min" in asked(app, "limit-queue", queue="billing")
-    do(app, "limit-queue", queue="billing", max_running="", rate="", per="", key="vip")
+    do(app, "limit-queue", queue="billing", max_running="", rate="", per="", group="vip")
     (info,) = app.client.queues()
     assert (info.max_running, info.fair, info.rates) == (None, False, ())
     assert not do(app, "limit-queue", queue="billing", max_running="many").good

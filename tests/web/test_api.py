@@ -27,13 +27,13 @@ def test_a_job_is_enqueued_with_all_its_options_and_found_under_its_location(ask
     id = new_id()
     run_at = datetime.now(UTC).replace(microsecond=0) + timedelta(days=1)
     options = {
-        "id": id, "queue": "a/b", "priority": 7, "target": "acct 7", "key": "k", "unique": "u", "unique_for": 60,
+        "id": id, "queue": "a/b", "priority": 7, "target": "acct 7", "group": "k", "unique": "u", "unique_for": 60,
         "run_at": run_at.isoformat(), "max_attempts": 9, "timeout": 5, "on_expired": "fail",
         "backoff": {"base": 1, "jitter": False},
     }  # fmt: skip
     job = ask.enqueue(**options)
-    assert {name: job[name] for name in ("id", "queue", "priority", "target", "key", "unique", "max_attempts")} == {
-        name: options[name] for name in ("id", "queue", "priority", "target", "key", "unique", "max_attempts")
+    assert {name: job[name] for name in ("id", "queue", "priority", "target", "group", "unique", "max_attempts")} == {
+        name: options[name] for name in ("id", "queue", "priority", "target", "group", "unique", "max_attempts")
     }
     assert datetime.fromisoformat(job["run_at"]) == run_at
     assert (job["state"], job["wait"], job["existing"]) == ("pending", "time", False)
@@ -62,12 +62,12 @@ def test_arguments_come_by_name_by_position_and_as_they_are_stored(ask: Asking) 
 
 def test_many_jobs_are_enqueued_in_order_and_may_wait_for_each_other(ask: Asking) -> None:
     first = new_id()
-    batch = [{"task": "total", "args": [1], "id": first}, {"task": "total", "args": [2], "after": [first]}]
+    batch = [{"task": "total", "args": [1], "id": first}, {"task": "total", "args": [2], "depends_on": [first]}]
     jobs = ask("POST", "/jobs/batch", {"jobs": batch}, status=201)["jobs"]
     assert [job["payload"] for job in jobs] == [{"numbers": [1]}, {"numbers": [2]}]
     assert [job["wait"] for job in jobs] == [None, "jobs"]
     seen = ask("GET", f"/jobs/{jobs[1]['id']}")
-    assert [one["chain"] for one in seen["blockers"]] == [first]
+    assert [one["chain"] for one in seen["dependencies"]] == [first]
     assert [one["id"] for one in ask("GET", f"/jobs/{first}")["dependents"]] == [jobs[1]["id"]]
 
 
@@ -75,9 +75,9 @@ def test_of_many_jobs_all_or_none_are_enqueued(ask: Asking, shop: App) -> None:
     batch = [{"task": "total", "args": [1]}, {"task": "total", "args": ["x"]}]
     problem = ask("POST", "/jobs/batch", {"jobs": batch}, status=422)
     assert problem["errors"][0]["where"] == "body.jobs[1].payload.numbers[0]"
-    batch = [{"task": "total", "args": [1]}, {"task": "total", "after": [UNKNOWN_JOB]}]
+    batch = [{"task": "total", "args": [1]}, {"task": "total", "depends_on": [UNKNOWN_JOB]}]
     problem = ask("POST", "/jobs/batch", {"jobs": batch}, status=422)
-    assert problem["errors"] == [{"where": "body.jobs[1].after", "what": f"there is no job {UNKNOWN_JOB}"}]
+    assert problem["errors"] == [{"where": "body.jobs[1].depends_on", "what": f"there is no job {UNKNOWN_JOB}"}]
     assert shop.client.count() == 0
 
 
@@ -88,15 +88,15 @@ def test_jobs_are_found_by_filters_page_by_page_and_counted(ask: Asking, shop: A
     jobs = [charge(shop, n, queue="q/1" if n % 2 else "q/2") for n in range(5)]
     shop.client.cancel(jobs[0])
     page = ask("GET", "/jobs?limit=2")
-    rest = ask("GET", f"/jobs?before={page['next']}")
+    rest = ask("GET", f"/jobs?cursor={page['cursor']}")
     assert [job["id"] for job in page["jobs"] + rest["jobs"]] == sorted((job.id for job in jobs), reverse=True)
-    assert (len(page["jobs"]), rest["next"]) == (2, None)
+    assert (len(page["jobs"]), rest["cursor"]) == (2, None)
     assert len(ask("GET", "/jobs?queue=q/1")["jobs"]) == 2
     assert len(ask("GET", "/jobs?state=queued&state=cancelled&queue=q%2F2")["jobs"]) == 3
     assert ask("GET", "/jobs?created_to=2020-01-01T00:00:00Z")["jobs"] == []
     assert len(ask("GET", "/jobs", params={"created_from": "2020-01-01T00:00:00+02:00"})["jobs"]) == 5
     assert ask("GET", "/jobs/count?task=charge&state=queued")["count"] == 4
-    assert ask("GET", "/jobs/count?most=3")["count"] == 3
+    assert ask("GET", "/jobs/count?limit=3")["count"] == 3
 
 
 def test_a_job_shows_its_attempts_its_lease_and_why_it_does_not_run(ask: Asking, shop: App) -> None:
@@ -170,7 +170,7 @@ def test_a_result_that_does_not_fit_its_task_is_refused_with_its_path(ask: Askin
 
 def test_what_others_wait_for_is_deleted_only_with_them(ask: Asking, shop: App) -> None:
     job = charge(shop)
-    waits = charge(shop, after=[job])
+    waits = charge(shop, depends_on=[job])
     problem = ask("DELETE", f"/jobs/{job.id}?chain=true", status=409)
     assert waits.id in problem["detail"]
     ask("DELETE", f"/jobs/{job.id}?chain=true&dependents=true", status=204)
@@ -193,9 +193,9 @@ def test_a_preview_counts_and_touches_nothing_and_then_it_is_done(ask: Asking, s
     charge(shop, queue="other")
     wanted = {"action": "cancel", "filter": {"queue": "busy"}}
     preview = ask("POST", "/jobs/bulk", {**wanted, "preview": True})
-    assert preview == {"matching": 5, "done": 0, "refused": 0, "more": False, "preview": True, "next": None}
+    assert preview == {"matching": 5, "done": 0, "refused": 0, "more": False, "preview": True, "cursor": None}
     assert shop.client.count(state="cancelled") == 0
-    some = ask("POST", "/jobs/bulk", {**wanted, "most": 2})
+    some = ask("POST", "/jobs/bulk", {**wanted, "limit": 2})
     assert (some["done"], some["more"]) == (2, True)
     rest = ask("POST", "/jobs/bulk", wanted)
     assert (rest["done"], rest["refused"], rest["more"]) == (3, 0, False)
@@ -218,7 +218,7 @@ def test_a_queue_is_paused_resumed_and_limited(ask: Asking, shop: App) -> None:
     assert ask("POST", "/queues/a%2Fb/resume")["paused"] is False
     limited = ask("PATCH", "/queues/a%2Fb/limits", {"max_running": 3, "rate": {"rate": 9, "per": 60}, "fair": True})
     assert (limited["max_running"], limited["fair"]) == (3, True)
-    assert limited["rates"] == [{"key": None, "rate": 9, "per": 60.0}]
+    assert limited["rates"] == [{"group": None, "rate": 9, "per": 60.0}]
     lifted = ask("PATCH", "/queues/a%2Fb/limits", {"max_running": None, "rate": {"rate": None}})
     assert (lifted["max_running"], lifted["rates"], lifted["fair"]) == (None, [], True)
     assert ask("PATCH", "/limits", {"max_running": 100})["queue"] == "*"

@@ -33,13 +33,20 @@ def faults(problem: dict[str, Any]) -> dict[str, str]:
 
 
 def test_all_faults_are_reported_at_once_with_their_fields(ask: Asking) -> None:
-    body = {**CHARGE, "priority": 1000, "quue": "x", "after": ["no"], "backoff": {"base": -1, "bas": 0}, "delay": "1"}
+    body = {
+        **CHARGE,
+        "priority": 1000,
+        "quue": "x",
+        "depends_on": ["no"],
+        "backoff": {"base": -1, "bas": 0},
+        "delay": "1",
+    }
     found = faults(ask("POST", "/jobs", body, status=422))
     assert set(found) == {
-        "body.quue", "body.priority", "body.after[0]", "body.backoff.base", "body.backoff.bas", "body.delay"
+        "body.quue", "body.priority", "body.depends_on[0]", "body.backoff.base", "body.backoff.bas", "body.delay"
     }  # fmt: skip
     assert found["body.quue"].startswith("is unknown; known fields are task, payload, args, queue, priority,")
-    found = faults(ask("GET", "/jobs?limit=0&stat=failed&before=x&created_from=yesterday&limit=1", status=422))
+    found = faults(ask("GET", "/jobs?limit=0&stat=failed&cursor=x&created_from=yesterday&limit=1", status=422))
     assert set(found) == {"query.limit", "query.stat", "query.before"}
     found = faults(ask("GET", "/jobs?created_from=yesterday", status=422))
     assert found == {"query.created_from": "must be a timestamp like 2026-03-01T12:00:00Z, not 'yesterday'"}
@@ -123,7 +130,7 @@ def test_where_nothing_is_to_be_sent_nothing_is_taken(ask: Asking, shop: App) ->
         {"target": "x" * 513},
         {"queue": "a b"},
         {"queue": "a\n"},
-        {"key": "*"},
+        {"group": "*"},
         {"payload": {}, "args": []},
     ],
 )

@@ -74,8 +74,8 @@ def filled(app: App) -> Iterator[App]:
         return sum(numbers)
 
     app._store().ready()
-    jobs = [note.using(target=f"acct-{n % 2}", key="k").enqueue("ä", number=n) for n in range(4)]
-    total.using(after=[jobs[0]], unique="one").enqueue(1, 2, a="b")
+    jobs = [note.using(target=f"acct-{n % 2}", group="k").enqueue("ä", number=n) for n in range(4)]
+    total.using(depends_on=[jobs[0]], unique="one").enqueue(1, 2, a="b")
     promote_all(app)
     for claimed in claim(app, 2):
         fail(app, claimed, "ValueError: account 7 has only 7.50 left")

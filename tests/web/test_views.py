@@ -125,7 +125,7 @@ def test_a_hostile_text_is_rendered_to_the_letter(hostile_shop: App) -> None:
     text = "".join(read(ask(hostile_shop, "/jobs/{id}", "/", {"id": job.id})[1]).text)
     assert job.error is not None
     assert visible(job.error)[:60_000] in text
-    assert visible(job.key or "") in text
+    assert visible(job.group or "") in text
 
 
 def _is_harmless(reader: Reader, address: str) -> None:
@@ -146,7 +146,7 @@ def test_a_hostile_text_in_the_url_is_rendered_as_text(shop: App) -> None:
         f"/jobs?state={attack}",
         f"/jobs?from={attack}",
         f"/?range={attack}",
-        f"/jobs?before={attack}",
+        f"/jobs?cursor={attack}",
     ):
         page, document = ask(shop, address.split("?")[0], address)
         assert page.status in (200, 400)
@@ -231,7 +231,7 @@ def test_a_search_that_has_not_come_to_an_end_says_how_far_it_came(shop: App, mo
     monkeypatch.setattr(sys.modules["relet._web.pages.jobs"], "SCAN", 5)
     _, document = ask(shop, "/jobs", "/jobs?task=nothing-of-this-name")
     assert "Searched back to" in document
-    assert "before=" in document
+    assert "cursor=" in document
 
 
 def test_a_page_names_what_it_has_no_room_for(empty: App) -> None:

@@ -42,7 +42,7 @@ def test_messages_are_counted_where_they_are_sent_and_where_they_are_run(memory_
         jobs = memory_app.client.enqueue_many([work.draft(), work.draft(), last.draft()])
         over(memory_app, work.enqueue(), *jobs)
         with pytest.raises(JobNotFound):
-            work.using(after=[work.draft().id]).enqueue()
+            work.using(depends_on=[work.draft().id]).enqueue()
     assert watched.sums("messaging.client.sent.messages", OPERATION, QUEUE, ERROR) == {
         ("enqueue", "mail", None): 3,
         ("enqueue", "default", None): 1,

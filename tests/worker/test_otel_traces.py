@@ -364,7 +364,7 @@ def test_an_enqueue_that_fails_is_a_failed_span(memory_app: App, watched: Watche
     work = define(memory_app, "thread", lambda attempt: None)
     unknown = work.draft().id
     with pytest.raises(Exception, match="no such job"):
-        work.using(after=[unknown]).enqueue()
+        work.using(depends_on=[unknown]).enqueue()
     span = watched.one("enqueue default")
     assert span.status.status_code is StatusCode.ERROR
     assert "error.type" in (span.attributes or {})

@@ -44,12 +44,12 @@ class Crew:
         until(lambda: self.client.count(state="running") == 0)
 
     def done(self, **which: Any) -> list[Job[Any]]:
-        found, before = [], None
+        found, cursor = [], None
         while True:
-            page = self.client.jobs(state=State.SUCCEEDED, limit=1000, before=before, **which)
+            page = self.client.jobs(state=State.SUCCEEDED, limit=1000, cursor=cursor, **which)
             found += page.jobs
-            before = page.next
-            if before is None:
+            cursor = page.cursor
+            if cursor is None:
                 return found
 
 
@@ -71,16 +71,16 @@ def test_rates_of_queues_and_keys_hold_and_are_used_under_several_workers(two_ho
     with ExitStack() as stack:
         crew = Crew(two_homes, stack)
         crew.client.limit_queue("whole", rate=20, per=PER)
-        crew.client.limit_queue("keys", rate=6, per=PER, key="*")
-        crew.client.limit_queue("keys", rate=12, per=PER, key="c")
+        crew.client.limit_queue("keys", rate=6, per=PER, group="*")
+        crew.client.limit_queue("keys", rate=12, per=PER, group="c")
         crew.add(300, queue="whole")
         for key in "abc":
-            crew.add(200, queue="keys", key=key)
+            crew.add(200, queue="keys", group=key)
         crew.work(SECONDS)
         check_rate(crew.done(queue="whole"), 20)
         by_key = crew.done(queue="keys")
         for key, rate in {"a": 6, "b": 6, "c": 12}.items():
-            check_rate([job for job in by_key if job.key == key], rate)
+            check_rate([job for job in by_key if job.group == key], rate)
 
 
 def test_a_rate_for_all_queues_holds_and_starves_none(two_homes: Home) -> None:
@@ -154,13 +154,13 @@ def test_small_keys_do_not_wait_for_a_backlog_of_another(two_homes: Home) -> Non
     with ExitStack() as stack:
         crew = Crew(two_homes, stack, workers=2)
         crew.client.limit_queue("keys", fair=True)
-        crew.add(3000, queue="keys", key="big")
+        crew.add(3000, queue="keys", group="big")
         for number in range(10):
-            crew.add(10, queue="keys", key=f"small {number}")
+            crew.add(10, queue="keys", group=f"small {number}")
         for app in crew.apps:
             stack.enter_context(working(app, concurrency=4))
-        until(lambda: crew.client.count(queue="keys", state="succeeded", most=300) == 300)
-        starts = sorted((job.started_at, job.key) for job in crew.done(queue="keys") if job.started_at)
+        until(lambda: crew.client.count(queue="keys", state="succeeded", limit=300) == 300)
+        starts = sorted((job.started_at, job.group) for job in crew.done(queue="keys") if job.started_at)
         last = max(place for place, (_, key) in enumerate(starts) if key != "big")
         assert Counter(key for _, key in starts if key != "big") == {f"small {n}": 10 for n in range(10)}
         assert sum(key == "big" for _, key in starts[:last]) <= 30, "ten rounds, and a few of the big one's"
@@ -174,8 +174,8 @@ def test_rates_hold_in_every_order_of_limits_and_plain_queues(memory_app: App, l
     @app.task
     async def work() -> None: ...
 
-    app.client.limit_queue("slow", rate=0, per=1, key="*" if limited else None)
-    app.client.enqueue_many([work.using(queue="slow", key="a").draft() for _ in range(50)])
+    app.client.limit_queue("slow", rate=0, per=1, group="*" if limited else None)
+    app.client.enqueue_many([work.using(queue="slow", group="a").draft() for _ in range(50)])
     with working(app, queues=["slow", "quick"]):
         over(app, *app.client.enqueue_many([work.using(queue="quick").draft() for _ in range(50)]))
         assert app.client.count(queue="slow", state="queued") == 50

@@ -286,9 +286,9 @@ def test_a_job_of_a_tick_is_one_like_any_other(memory_app: App) -> None:
     def work() -> None:
         raise ValueError("no")
 
-    app.client.schedules.put("s", work.using(key="mine").draft(), every=0.1)
+    app.client.schedules.put("s", work.using(group="mine").draft(), every=0.1)
     with working(app):
         until(lambda: app.client.count(state="failed") >= 1)
         app.client.schedules.remove("s")
         job = app.client.jobs(state=State.FAILED).jobs[0]
-    assert (job.priority, job.max_attempts, job.key) == (7, 1, "mine")
+    assert (job.priority, job.max_attempts, job.group) == (7, 1, "mine")

@@ -205,7 +205,7 @@ def test_a_job_runs_after_those_that_it_waits_for(app: App) -> None:
         ran.append(word)
 
     first, second = note.using(delay=0.2).draft("first"), note.using(delay=0.1).draft("second")
-    last = note.using(after=[first, second]).draft("last")
+    last = note.using(depends_on=[first, second]).draft("last")
     with working(app):
         jobs = app.client.enqueue_many([first, second, last])
         over(app, *jobs)

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar, cast, overload
 from msgspec import Struct
 
 from .._core import validate
-from .._core.job import BlockerInfo, Claimed, Draft, Job, Progress, State
+from .._core.job import Claimed, Dependency, Draft, Job, Progress, State
 from ..errors import Aborted, AbortReason, InvalidInput, JobCancelled, JobFailed
 from .completion import NONE, Completion
 
@@ -87,7 +87,7 @@ class Typed(Protocol[R_co]):
 class Runtime(Protocol):
     """What an attempt does with the store (`runtime.AttemptRuntime`)."""
 
-    def load_blockers(self) -> None: ...
+    def load_dependencies(self) -> None: ...
 
     def transaction(self) -> TransactionContext: ...
 
@@ -140,7 +140,7 @@ class Attempt(Struct, eq=False):
     worker: str = ""  # the id of the worker that runs it
     _report: Callable[[Progress], None] = _ignore_progress
     _runtime: Runtime = cast("Runtime", NoRuntime())
-    _blockers: Sequence[BlockerInfo] = ()
+    _dependencies: Sequence[Dependency] = ()
     _cancelled: bool = False  # CancelledError has left the handler
     _error: BaseException | None = None  # what the handler raised, for telemetry
     _completion: Completion = NONE  # in a transaction of the handler
@@ -164,7 +164,7 @@ class Attempt(Struct, eq=False):
         for value in (done,) if total is None else (done, total):
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise InvalidInput(f"progress takes numbers, as in progress(3, 10), not {value!r}")
-        self._report(Progress(done, total, None if note is None else validate.key("note", note)))
+        self._report(Progress(done, total, None if note is None else validate.text("note", note)))
 
     # How it ends
 
@@ -205,21 +205,21 @@ class Attempt(Struct, eq=False):
 
     # What it waited for
 
-    def blocker(self, task: Typed[R]) -> R:
-        """The result of the one job of this task that the job waited for (`after`)."""
-        found = [one for one in self._blockers if one.task == task.name]
+    def dependency_result(self, task: Typed[R]) -> R:
+        """The result of the one job of this task that the job depends on."""
+        found = [one for one in self._dependencies if one.task == task.name]
         if len(found) != 1:
             raise InvalidInput(
-                f"this job waited for {len(found)} jobs of {task.name}: blockers() has all their results"
+                f"this job waited for {len(found)} jobs of {task.name}: dependency_results() returns all their results"
             )
         (one,) = found
         if one.state != State.SUCCEEDED:
             raise JobFailed(one.chain, None) if one.state == State.FAILED else JobCancelled(one.chain)
         return task.decode_result(one.result_json or "null")
 
-    def blockers(self, task: Typed[R]) -> list[R]:
-        """The results of all jobs of this task that the job waited for and that succeeded, in the order of `after`."""
-        found = [one for one in self._blockers if one.task == task.name and one.state == State.SUCCEEDED]
+    def dependency_results(self, task: Typed[R]) -> list[R]:
+        """The results of all dependencies of this task that succeeded, in the order of `depends_on`."""
+        found = [one for one in self._dependencies if one.task == task.name and one.state == State.SUCCEEDED]
         return [task.decode_result(one.result_json or "null") for one in found]
 
     # What is done once, over all attempts
@@ -230,11 +230,11 @@ class Attempt(Struct, eq=False):
         The name identifies the step within this job. The result must be JSON; it is converted by the return annotation
         of the function. An exception is not kept.
         """
-        return self._runtime.step(validate.key("a step's name", name), lambda: function(*args, **kwargs), function)
+        return self._runtime.step(validate.text("a step's name", name), lambda: function(*args, **kwargs), function)
 
     async def astep(self, name: str, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """As `step`, for a coroutine function."""
-        name = validate.key("a step's name", name)
+        name = validate.text("a step's name", name)
         return await self._runtime.astep(name, lambda: function(*args, **kwargs), function)
 
     def sleep(self, name: str, seconds: float) -> None:
@@ -242,11 +242,11 @@ class Attempt(Struct, eq=False):
 
         Put the work before it into steps, so that it is not done twice.
         """
-        self._runtime.sleep(validate.key("a sleep's name", name), validate.seconds("sleep", seconds))
+        self._runtime.sleep(validate.text("a sleep's name", name), validate.seconds("sleep", seconds))
 
     async def asleep(self, name: str, seconds: float) -> None:
         """As `sleep`, for async handlers."""
-        await self._runtime.asleep(validate.key("a sleep's name", name), validate.seconds("sleep", seconds))
+        await self._runtime.asleep(validate.text("a sleep's name", name), validate.seconds("sleep", seconds))
 
     @overload
     def wait_for(self, name: str, /, *, timeout: float | None = None) -> Any: ...
@@ -258,7 +258,7 @@ class Attempt(Struct, eq=False):
         Like `sleep`, it ends the handler, which is called again when the signal was sent, or after `timeout` seconds:
         then `SignalTimeout` is raised here.
         """
-        return self._runtime.wait_for(validate.key("a signal's name", name), kind, _timeout(timeout))
+        return self._runtime.wait_for(validate.text("a signal's name", name), kind, _timeout(timeout))
 
     @overload
     async def await_for(self, name: str, /, *, timeout: float | None = None) -> Any: ...
@@ -266,7 +266,7 @@ class Attempt(Struct, eq=False):
     async def await_for(self, name: str, kind: type[R], /, *, timeout: float | None = None) -> R: ...
     async def await_for(self, name: str, kind: Any = Any, /, *, timeout: float | None = None) -> Any:
         """As `wait_for`, for async handlers."""
-        return await self._runtime.await_for(validate.key("a signal's name", name), kind, _timeout(timeout))
+        return await self._runtime.await_for(validate.text("a signal's name", name), kind, _timeout(timeout))
 
     def _check_aborted(self) -> None:
         if self.aborted is not None:

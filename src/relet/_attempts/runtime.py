@@ -48,9 +48,9 @@ class AttemptRuntime:
         self._made_steps: Steps | None = None
         attempt._runtime = self
 
-    def load_blockers(self) -> None:
+    def load_dependencies(self) -> None:
         """Read what the job waited for, before the handler starts."""
-        self._attempt._blockers = self.store.run(inspect.blockers, self.lease.id)
+        self._attempt._dependencies = self.store.run(inspect.dependencies, self.lease.id)
 
     # Completion in a transaction
 

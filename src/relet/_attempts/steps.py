@@ -66,7 +66,7 @@ class Steps:
         if value is not None:
             return converter(kind)(value, f"signal {name!r} of job {self._lease.id}")
         if timeout is None:
-            raise Suspended(validate.MOST_SECONDS, name)
+            raise Suspended(validate.MAX_SECONDS, name)
         wait = self._find("wait", this) or self._keep("wait", this, seconds=timeout)
         if (left := self._left(wait)) > 0:
             raise Suspended(left, name)

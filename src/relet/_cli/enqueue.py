@@ -9,15 +9,15 @@ from typing import Any, get_args
 import msgspec
 
 from .._core.backoff import Backoff
-from .._core.job import OnBlockerFailure, OnExpired, OnFailure
+from .._core.job import OnDependencyFailure, OnExpired, OnFailure
 from ..errors import InvalidArguments, InvalidInput
 from . import output
 from .arguments import add_app, decode, duration, future_time, read_text
 from .load_app import opened
 
 OPTIONS = (
-    "queue", "priority", "run_at", "delay", "target", "key", "unique", "unique_for", "replace", "after", "id",
-    "max_attempts", "backoff", "timeout", "on_expired", "on_failure", "on_blocker_failure",
+    "queue", "priority", "run_at", "delay", "target", "group", "unique", "unique_for", "replace", "depends_on", "id",
+    "max_attempts", "backoff", "timeout", "on_expired", "on_failure", "on_dependency_failure",
 )  # fmt: skip
 
 
@@ -52,12 +52,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--delay", type=duration, metavar="S", help="run after this delay: 90, 15m, 2h")
     add("--run-at", type=future_time, metavar="WHEN", help="run at or after this time: 2026-11-16T09:30Z")
     add("--target", metavar="NAME", help="what the job acts on; jobs of one target run one at a time, in order")
-    add("--key", metavar="NAME", help="the key by which fair queues and rates group jobs")
+    add("--group", metavar="NAME", help="the group by which fair queues and rates share out jobs")
     add("--unique", metavar="KEY", help="allow one live job per key")
     add("--unique-for", type=duration, metavar="S", help="allow one job per key in this time window")
     add("--replace", choices=("all", "payload"), help="replace the payload of a job that waits under the unique key; "
         "with all also its time")  # fmt: skip
-    add("--after", action="append", metavar="ID", help="wait for this job's chain; repeatable")
+    add("--depends-on", action="append", metavar="ID", help="wait for this job's chain; repeatable")
     add("--id", metavar="UUID7", help="the ID of the job; an existing job with this ID is not changed")
     add("--max-attempts", type=int, metavar="N", help="the maximum number of attempts")
     add("--backoff", type=backoff, metavar="BASE[,MAX]", help="delay before the second attempt, doubled for each "
@@ -66,8 +66,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--on-expired", choices=get_args(OnExpired), help="what to do with the job when a lease expires")
     add("--on-failure", choices=get_args(OnFailure), help="what to do with its target when the job fails")
     add(
-        "--on-blocker-failure",
-        choices=get_args(OnBlockerFailure),
+        "--on-dependency-failure",
+        choices=get_args(OnDependencyFailure),
         help="what to do with the job when a job that it waits for fails",
     )
 

@@ -39,7 +39,7 @@ def add_to(commands: Any) -> None:
     )
     add_app(audit)
     audit.add_argument("--limit", type=int, default=50, metavar="N", help="number of entries (default 50)")
-    audit.add_argument("--before", metavar="ID", help="continue after this entry, which the last line names")
+    audit.add_argument("--cursor", metavar="ID", help="continue after this entry, which the last line names")
     audit.set_defaults(run=run_audit)
 
 
@@ -83,17 +83,17 @@ def run_stats(options: argparse.Namespace) -> int:
 def run_audit(options: argparse.Namespace) -> int:
     """Print a page of the audit trail."""
     with opened(options) as (_, client):
-        page = client.audit(limit=options.limit, before=options.before)
+        page = client.audit(limit=options.limit, cursor=options.cursor)
     if options.json:
-        output.as_json({"entries": page.entries, "next": page.next})
+        output.as_json({"entries": page.entries, "cursor": page.cursor})
         return 0
     lines = [
         (one.at, one.who, one.what, one.subject, ", ".join(f"{name} {value}" for name, value in one.detail.items()))
         for one in page.entries
     ]
     output.table(("AT (UTC)", "WHO", "WHAT", "SUBJECT", "DETAIL"), lines)
-    if page.next is not None:
-        print(f"more: --before {page.next}")
+    if page.cursor is not None:
+        print(f"more: --cursor {page.cursor}")
     return 0
 
 

@@ -23,7 +23,7 @@ verbs:
   explain ID               explain why the job does not run
   attempts ID              list its attempts
   chain ID                 list the jobs of its chain
-  blockers ID              list the jobs that it waits or waited for
+  dependencies ID              list the jobs that it waits or waited for
   dependents ID            list the jobs that wait for its chain
   wait ID ...              wait until the jobs end; exit with 1 if one did not succeed
   cancel ID ...            cancel the jobs; running handlers are asked to stop
@@ -51,7 +51,7 @@ def add_to(commands: Any) -> None:
     add_filters(parser)
     add = parser.add_argument
     add("--limit", type=int, default=20, metavar="N", help="list: number of jobs (default 20)")
-    add("--before", metavar="ID", help="list: continue after this job")
+    add("--cursor", metavar="ID", help="list: continue after this job")
     control.add_options(parser)
     add("--timeout", type=duration, default=60.0, metavar="S", help="wait: longest time (default 60)")
     parser.set_defaults(run=run)
@@ -84,13 +84,13 @@ def run_explain(options: argparse.Namespace) -> int:
 def list_jobs(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
     if ids:
         raise InvalidInput(f"list takes filters, not IDs. To show one job: relet jobs {options.app} show ID")
-    page = client.jobs(**filters(options), limit=options.limit, before=options.before)
+    page = client.jobs(**filters(options), limit=options.limit, cursor=options.cursor)
     if options.json:
-        output.as_json({"jobs": page.jobs, "next": page.next})
+        output.as_json({"jobs": page.jobs, "cursor": page.cursor})
         return 0
     table_of(page.jobs)
-    if page.next:
-        print(f"more: --before {page.next}")
+    if page.cursor:
+        print(f"more: --cursor {page.cursor}")
     return 0
 
 
@@ -131,7 +131,7 @@ def job_facts(job: Job[Any], why: list[str], chain: list[str]) -> list[tuple[str
         ("id", job.id), ("task", job.task), ("queue", job.queue), ("priority", job.priority or None),
         ("state", output.state(job)), ("why", "; ".join(why)), ("progress", output.progress(job.progress) or None),
         ("payload", job.payload_json), ("result", job.result_json), ("error", output.first_line(job.error) or None),
-        ("target", job.target), ("key", job.key), ("unique", job.unique),
+        ("target", job.target), ("group", job.group), ("unique", job.unique),
         ("attempt", f"{job.attempt} of {job.max_attempts}"),
         ("lost workers", job.losses or None), ("created", job.created_at), ("run at", job.run_at),
         ("started", job.started_at), ("ended", job.finished_at), ("worker", job.worker),
@@ -168,11 +168,11 @@ def chain(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
     return 0
 
 
-def blockers(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
+def dependencies(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
     """Print the chains that the job waits or waited for."""
-    found = client.blockers(_one(ids, options))
+    found = client.dependencies(_one(ids, options))
     if options.json:
-        output.as_json({"blockers": found})
+        output.as_json({"dependencies": found})
     else:
         lines = [(one.chain, one.task, one.state or "not finished", one.result_json) for one in found]
         output.table(("CHAIN", "TASK", "STATE", "RESULT"), lines)
@@ -221,7 +221,7 @@ def _one(ids: list[str], options: argparse.Namespace) -> str:
 
 
 KNOWN: dict[str, Callable[[Client, argparse.Namespace, list[str]], int]] = {
-    "list": list_jobs, "show": show_job, "explain": explain, "attempts": attempts, "chain": chain, "blockers": blockers,
-    "dependents": dependents,
+    "list": list_jobs, "show": show_job, "explain": explain, "attempts": attempts, "chain": chain,
+    "dependencies": dependencies, "dependents": dependents,
     "wait": control.wait, **dict.fromkeys(control.VERBS_BY_WORD, control.run), "signal": signal,
 }  # fmt: skip

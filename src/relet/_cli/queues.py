@@ -37,8 +37,8 @@ def add_to(commands: Any) -> None:
     add("--max-running", type=number_or_none, default=KEEP, metavar="N", help="how many jobs may run at once; or none")
     add("--rate", type=number_or_none, default=KEEP, metavar="N", help="how many jobs may start within --per; or none")
     add("--per", type=duration, metavar="S", help="the time window of --rate: 60, 1m")
-    add("--key", metavar="KEY", help="apply --rate to jobs of this key; '*' to each key")
-    add("--fair", action=argparse.BooleanOptionalAction, help="claim from keys in turn")
+    add("--group", metavar="GROUP", help="apply --rate to jobs of this group; '*' to each group")
+    add("--fair", action=argparse.BooleanOptionalAction, help="claim from groups in turn")
     parser.set_defaults(run=run)
 
 
@@ -69,7 +69,7 @@ def _apply(client: Client, verb: str, name: str, limits: dict[str, Any]) -> None
 
 def _limits(options: argparse.Namespace) -> dict[str, Any]:
     nullable = {name: getattr(options, name) for name in ("max_running", "rate") if hasattr(options, name)}
-    rest = {name: getattr(options, name) for name in ("per", "key", "fair")}
+    rest = {name: getattr(options, name) for name in ("per", "group", "fair")}
     return nullable | {name: value for name, value in rest.items() if value is not None}
 
 
@@ -108,6 +108,6 @@ def limits_of(queue: Any) -> str:
     """All limits of a queue in one line."""
     limits = [] if queue.max_running is None else [f"{queue.max_running} at once"]
     for rate in queue.rates:
-        whose = {None: "", "*": " of each key"}.get(rate.key, f" of {rate.key}")
+        whose = {None: "", "*": " of each group"}.get(rate.group, f" of {rate.group}")
         limits.append(f"{rate.rate} in {rate.per:g} s{whose}")
     return ", ".join([*limits, *(["fair"] if queue.fair else [])])

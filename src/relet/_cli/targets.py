@@ -23,7 +23,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--limit", type=int, metavar="N", help="number of targets (default 50), or of waiting jobs (default 100)"
     )
-    parser.add_argument("--after", metavar="NAME", help="continue after this target")
+    parser.add_argument("--cursor", metavar="NAME", help="continue after this target")
     parser.set_defaults(run=run)
 
 
@@ -33,9 +33,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _list(client: Client, options: argparse.Namespace) -> int:
-    page = client.targets(limit=options.limit or 50, after=options.after)
+    page = client.targets(limit=options.limit or 50, cursor=options.cursor)
     if options.json:
-        output.as_json({"targets": page.targets, "next": page.next})
+        output.as_json({"targets": page.targets, "cursor": page.cursor})
         return 0
     lines = [
         (one.target, one.holder and one.holder.id, one.holder and one.holder.task,
@@ -43,8 +43,8 @@ def _list(client: Client, options: argparse.Namespace) -> int:
         for one in page.targets
     ]  # fmt: skip
     output.table(("TARGET", "HELD BY", "TASK", "STATE", "WAITING"), lines)
-    if page.next:
-        print(f"more: --after {output.plain(page.next)}")
+    if page.cursor:
+        print(f"more: --cursor {output.plain(page.cursor)}")
     return 0
 
 

@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     proxies = Proxies(options.proxy)
     app = load_app(options.app)
     (app.client if options.tenant is None else app.client.tenant(options.tenant)).count(
-        most=1
+        limit=1
     )  # fail now if the store cannot be read
     with _listening(options.host, options.port) as listener:
         print(f"relet web: http://{_url_host(options.host)}:{options.port}/", file=sys.stderr)

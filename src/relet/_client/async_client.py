@@ -17,7 +17,7 @@ from msgspec import UNSET, UnsetType
 
 from .._core import validate
 from .._core.finding import Finding
-from .._core.job import AttemptRecord, BlockerInfo, Chain, Draft, Job
+from .._core.job import AttemptRecord, Chain, Dependency, Draft, Job
 from .._core.stats import StatPoint
 from .._core.validate import Seconds
 from .._core.verbs import BulkVerb
@@ -71,10 +71,10 @@ class AsyncClient:
         return AsyncClient(self._tasks, self._store_of, name, self._actor, self._key)
 
     def acting_as(self, who: str) -> AsyncClient:
-        return AsyncClient(self._tasks, self._store_of, self._tenant, validate.key("who", who), self._key)
+        return AsyncClient(self._tasks, self._store_of, self._tenant, validate.text("who", who), self._key)
 
     def idempotent(self, key: str, /, *, request: str | None = None) -> AsyncClient:
-        checked = IdempotencyKey(validate.key("key", key), request)
+        checked = IdempotencyKey(validate.text("key", key), request)
         return AsyncClient(self._tasks, self._store_of, self._tenant, self._actor, checked)
 
     async def enqueue(self, draft: Draft[R], /, *, connection: Any = None, tenant: str | None = None) -> Job[R]:
@@ -95,12 +95,12 @@ class AsyncClient:
         return await read_in_thread(self._plain.get, job)
 
     async def jobs(
-        self, *, limit: int = 50, before: str | None = None, scan: int | None = None, **which: Unpack[Which]
+        self, *, limit: int = 50, cursor: str | None = None, scan: int | None = None, **which: Unpack[Which]
     ) -> Page:
-        return await read_in_thread(self._plain.jobs, limit=limit, before=before, scan=scan, **which)
+        return await read_in_thread(self._plain.jobs, limit=limit, cursor=cursor, scan=scan, **which)
 
-    async def count(self, *, most: int | None = None, scan: int | None = None, **which: Unpack[Which]) -> int:
-        return await read_in_thread(self._plain.count, most=most, scan=scan, **which)
+    async def count(self, *, limit: int | None = None, scan: int | None = None, **which: Unpack[Which]) -> int:
+        return await read_in_thread(self._plain.count, limit=limit, scan=scan, **which)
 
     async def wait(self, job: AnyJob, /, *, timeout: Seconds = 60.0) -> Job[Any]:
         return (await self.wait_many([job], timeout=timeout))[0]
@@ -175,13 +175,13 @@ class AsyncClient:
         verb: BulkVerb,
         /,
         *,
-        most: int | None = None,
+        limit: int | None = None,
         seconds: Seconds | None = None,
-        before: str | None = None,
+        cursor: str | None = None,
         on_step: Callable[[BulkResult], object] | None = None,
         **which: Unpack[Which],
     ) -> BulkResult:
-        limits: dict[str, Any] = {"most": most, "seconds": seconds, "before": before, "on_step": on_step}
+        limits: dict[str, Any] = {"limit": limit, "seconds": seconds, "cursor": cursor, "on_step": on_step}
         return await write_in_thread(self._plain.bulk, verb, **limits, **which)
 
     @property
@@ -197,8 +197,8 @@ class AsyncClient:
     async def chain(self, job: AnyJob, /) -> Chain:
         return await read_in_thread(self._plain.chain, job)
 
-    async def blockers(self, job: AnyJob, /) -> list[BlockerInfo]:
-        return await read_in_thread(self._plain.blockers, job)
+    async def dependencies(self, job: AnyJob, /) -> list[Dependency]:
+        return await read_in_thread(self._plain.dependencies, job)
 
     async def dependents(self, job: AnyJob, /, *, limit: int = 50) -> list[Job[Any]]:
         return await read_in_thread(self._plain.dependents, job, limit=limit)
@@ -206,8 +206,8 @@ class AsyncClient:
     async def queues(self) -> list[QueueInfo]:
         return await read_in_thread(self._plain.queues)
 
-    async def targets(self, *, limit: int = 50, after: str | None = None) -> TargetPage:
-        return await read_in_thread(self._plain.targets, limit=limit, after=after)
+    async def targets(self, *, limit: int = 50, cursor: str | None = None) -> TargetPage:
+        return await read_in_thread(self._plain.targets, limit=limit, cursor=cursor)
 
     async def target(self, target: str, /, *, limit: int = 100) -> TargetView:
         return await read_in_thread(self._plain.target, target, limit=limit)
@@ -232,8 +232,8 @@ class AsyncClient:
     async def totals(self) -> list[StatPoint]:
         return await read_in_thread(self._plain.totals)
 
-    async def audit(self, *, limit: int = 50, before: str | None = None) -> AuditPage:
-        return await read_in_thread(self._plain.audit, limit=limit, before=before)
+    async def audit(self, *, limit: int = 50, cursor: str | None = None) -> AuditPage:
+        return await read_in_thread(self._plain.audit, limit=limit, cursor=cursor)
 
     async def pause_queue(self, queue: str, /) -> None:
         await write_in_thread(self._plain.pause_queue, queue)
@@ -249,10 +249,10 @@ class AsyncClient:
         max_running: int | UnsetType | None = UNSET,
         rate: int | UnsetType | None = UNSET,
         per: Seconds | None = None,
-        key: str | None = None,
+        group: str | None = None,
         fair: bool | None = None,
     ) -> None:
-        limits: dict[str, Any] = {"max_running": max_running, "rate": rate, "per": per, "key": key, "fair": fair}
+        limits: dict[str, Any] = {"max_running": max_running, "rate": rate, "per": per, "group": group, "fair": fair}
         await write_in_thread(self._plain.limit_queue, queue, **limits)
 
     async def prune(

@@ -20,12 +20,12 @@ AT_ONCE = 100  # jobs that one transaction changes
 class BulkResult(Struct, frozen=True):
     """How many jobs were changed, and how many no longer allowed it.
 
-    `next`: set if the operation stopped early; pass it as `before` to continue.
+    `cursor`: set if the operation stopped early; pass it to continue.
     """
 
     done: int = 0
     refused: int = 0
-    next: str | None = None
+    cursor: str | None = None
 
 
 class Bulk(Struct, frozen=True):
@@ -38,31 +38,31 @@ class Bulk(Struct, frozen=True):
     seconds: float | None
     on_step: Callable[[BulkResult], object] | None
 
-    def run(self, store: AuditedStore, before: str | None) -> BulkResult:
+    def run(self, store: AuditedStore, cursor: str | None) -> BulkResult:
         """Step by step: each job is changed once, even if it matches again afterwards."""
         total, left = BulkResult(), self.limit
         end = None if self.seconds is None else time.monotonic() + self.seconds
         while (left is None or left > 0) and (end is None or time.monotonic() < end):
-            step = self._step(store, before, left)
-            total = BulkResult(total.done + step.done, total.refused + step.refused, step.next)
+            step = self._step(store, cursor, left)
+            total = BulkResult(total.done + step.done, total.refused + step.refused, step.cursor)
             left = None if left is None else left - step.done - step.refused
             if self.on_step is not None and (step.done or step.refused):
                 self.on_step(total)
-            before = step.next
-            if before is None:
-                return structs.replace(total, next=None)
-        return structs.replace(total, next=before)
+            cursor = step.cursor
+            if cursor is None:
+                return structs.replace(total, cursor=None)
+        return structs.replace(total, cursor=cursor)
 
-    def _step(self, store: AuditedStore, before: str | None, left: int | None) -> BulkResult:
-        """One transaction. `next` is where the following one starts; None: there are no more jobs."""
-        following = before
+    def _step(self, store: AuditedStore, cursor: str | None, left: int | None) -> BulkResult:
+        """One transaction. `cursor` is where the following one starts; None: there are no more jobs."""
+        following = cursor
         name = f"bulk {self.verb}"
 
         def find() -> tuple[AuditAction, tuple[Any, ...]] | None:
             nonlocal following
             limit = AT_ONCE if left is None else min(AT_ONCE, left)
-            page = store.read(search.jobs, self.where, limit=limit, before=before)
-            following = page.next
+            page = store.read(search.jobs, self.where, limit=limit, cursor=cursor)
+            following = page.cursor
             if not page.jobs:
                 return None
             ids = [job.id for job in page.jobs]
@@ -70,7 +70,7 @@ class Bulk(Struct, frozen=True):
             return AuditAction(name, ids[0], details), (getattr(control, self.verb), ids, following)
 
         changed = store.change_unless_made(name, find, control.bulk)
-        return BulkResult(next=following) if changed is None else BulkResult(*changed)
+        return BulkResult(cursor=following) if changed is None else BulkResult(*changed)
 
 
 def _plain(filters: Mapping[str, Any]) -> dict[str, Any]:

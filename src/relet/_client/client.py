@@ -80,7 +80,7 @@ class Client(Inspection):
 
     def acting_as(self, who: str) -> Client:
         """A client that acts for an operator: `audit` lists its changes under that name."""
-        return Client(self._tasks, self._store_of, self._tenant, validate.key("who", who), self._key)
+        return Client(self._tasks, self._store_of, self._tenant, validate.text("who", who), self._key)
 
     def idempotent(self, key: str, /, *, request: str | None = None) -> Client:
         """A client for one change. Repeated under the same key within a day, the change has no further effect, and
@@ -89,7 +89,7 @@ class Client(Inspection):
 
         A change is safe against a lost reply without this. A key is for callers that repeat the call themselves.
         """
-        checked = IdempotencyKey(validate.key("key", key), request)
+        checked = IdempotencyKey(validate.text("key", key), request)
         return Client(self._tasks, self._store_of, self._tenant, self._actor, checked)
 
     def enqueue(self, draft: Draft[R], /, *, connection: Any = None, tenant: str | None = None) -> Job[R]:
@@ -102,7 +102,7 @@ class Client(Inspection):
     def enqueue_many(
         self, drafts: Iterable[Draft[R]], /, *, connection: Any = None, tenant: str | None = None
     ) -> list[Job[R]]:
-        """Store drafts, all or none, and return their jobs in the same order. They may name each other in `after`.
+        """Store drafts, all or none, and return their jobs in the same order. They may name each other in `depends_on`.
 
         All of them are one transaction, sent in parts. A job takes about half a KiB of memory beside its payload, so a
         hundred thousand at once are fine.
@@ -247,29 +247,30 @@ class Client(Inspection):
         verb: BulkVerb,
         /,
         *,
-        most: int | None = None,
+        limit: int | None = None,
         seconds: Seconds | None = None,
-        before: str | None = None,
+        cursor: str | None = None,
         on_step: Callable[[BulkResult], object] | None = None,
         **which: Unpack[Which],
     ) -> BulkResult:
         """Apply a verb to all jobs that match: cancel, pause, resume, run_now or delete.
 
         The filters are those of `jobs`, and at least one is needed. Without `state`, all states that allow the verb
-        match. It works in small transactions, newest job first, up to `most` jobs and `seconds`, and calls `on_step`
-        after each. Jobs that no longer allow the verb count as refused. If it stopped early, pass `next` as `before`.
+        match. It works in small transactions, newest job first, up to `limit` jobs and `seconds`, and calls `on_step`
+        after each. Jobs that no longer allow the verb count as refused. If it stopped early, pass its
+        `cursor` to continue.
         """
-        verb = cast(BulkVerb, validate.choice("verb", verb, tuple(BULK)))
+        verb = cast(BulkVerb, validate.one_of("verb", verb, tuple(BULK)))
         where = filter_of(**which)
         if where == Filter():
             raise InvalidInput(
                 "bulk needs a filter: state, queue, task, target, worker, error, created_from or created_to"
             )
-        left = None if most is None else validate.whole("most", most, 0, 2**31 - 1)
+        left = None if limit is None else validate.integer("limit", limit, 0, 2**31 - 1)
         where = where if where.states else structs.replace(where, states=tuple(sorted(VERBS[verb].sources)))
-        limit = None if seconds is None else validate.seconds("seconds", seconds)
-        start = None if before is None else parse_id(before)
-        return Bulk(verb, where, which, left, limit, on_step).run(self._audited, start)
+        time_limit = None if seconds is None else validate.seconds("seconds", seconds)
+        start = None if cursor is None else parse_id(cursor)
+        return Bulk(verb, where, which, left, time_limit, on_step).run(self._audited, start)
 
     @property
     def schedules(self) -> Schedules:
@@ -296,21 +297,21 @@ class Client(Inspection):
         max_running: int | UnsetType | None = UNSET,
         rate: int | UnsetType | None = UNSET,
         per: Seconds | None = None,
-        key: str | None = None,
+        group: str | None = None,
         fair: bool | None = None,
     ) -> None:
         """Limit a queue (None: all queues together). Limits that are not passed stay as they are; None removes one.
 
         `max_running`: how many jobs may run at once. `rate` and `per`: how many jobs may start within any `per`
-        seconds; with `key`, of those enqueued with this key, and with `key="*"` of each key separately. `fair`: keys
-        take turns, whatever the order in which their jobs were enqueued.
+        seconds; with `group`, of those enqueued with this group, and with `group="*"` of each group separately.
+        `fair`: groups take turns, whatever the order in which their jobs were enqueued.
         """
-        limits = QueueLimits(queue=queue, max_running=max_running, rate=rate, per=per, key=key, fair=fair)
+        limits = QueueLimits(queue=queue, max_running=max_running, rate=rate, per=per, group=group, fair=fair)
         arguments = limits.checked()
         action = AuditAction("limit_queue", arguments["queue"], limits.details())
         self._audited.change(action, control.set_queue, **arguments)
-        if key is not None or fair:
-            while self._store.run(control.name_keyless, arguments["queue"]):
+        if group is not None or fair:
+            while self._store.run(control.backfill_group, arguments["queue"]):
                 pass  # in small transactions, for which no claim waits
 
     def prune(
@@ -414,7 +415,7 @@ class Client(Inspection):
 
 def signal_of(tasks: TaskRegistry, job: AnyJob, name: str, value: Any) -> tuple[str, str, str]:
     """A signal as it is stored: job, name and value, checked."""
-    name = validate.key("a signal's name", name)
+    name = validate.text("a signal's name", name)
     text = payload.encode(value, path=f"signal {name!r}", limit=tasks.payload_limit, hook=plain_value)
     refuse_what_no_annotation_restores(value, text, f"signal {name!r}")
     return id_of(job), name, text

@@ -10,7 +10,7 @@ from uuid import UUID
 from .._core import validate
 from .._core.filters import Filter
 from .._core.ids import parse_id
-from .._core.job import AttemptRecord, BlockerInfo, Chain, Job, State
+from .._core.job import AttemptRecord, Chain, Dependency, Job, State
 from .._core.stats import STEPS, StatPoint
 from .._core.views import AuditPage, FailureGroup, Page, QueueInfo, TargetPage, TargetView
 from .._core.worker import WorkerInfo
@@ -19,12 +19,12 @@ from .._store.store import Store
 from .._store.time_limit import reading_until
 from ..errors import InvalidInput
 
-__all__ = ["MOST_SCANNED", "AnyJob", "AnyState", "Inspection", "Which", "filter_of", "id_of", "reading_until"]
+__all__ = ["MAX_SCANNED", "AnyJob", "AnyState", "Inspection", "Which", "filter_of", "id_of", "reading_until"]
 
 AnyJob = Job[Any] | str | UUID
 AnyState = State | str
 
-MOST_SCANNED = 10_000_000
+MAX_SCANNED = 10_000_000
 
 
 class Which(TypedDict, total=False):
@@ -54,26 +54,26 @@ class Inspection:
         return self._store.run(inspect.get, id_of(job))
 
     def jobs(
-        self, *, limit: int = 50, before: str | None = None, scan: int | None = None, **which: Unpack[Which]
+        self, *, limit: int = 50, cursor: str | None = None, scan: int | None = None, **which: Unpack[Which]
     ) -> Page:
-        """A page of jobs, newest first. Pass `page.next` as `before` to get the next page.
+        """A page of jobs, newest first. Pass `page.cursor` to get the next page.
 
         Filters: `state` (one or several), `queue`, `task`, `target`, `worker`, `error` (text in it), `created_from`,
         `created_to`. With `scan`, at most so many jobs are read: the page may then be short or empty although more jobs
-        match; `page.next` continues.
+        match; `page.cursor` continues.
         """
         where = filter_of(**which)
-        limit = validate.whole("limit", limit, 1, 1000)
-        scan = None if scan is None else validate.whole("scan", scan, 1, MOST_SCANNED)
-        start = None if before is None else parse_id(before)
-        return self._store.run(search.jobs, where, limit=limit, before=start, scan=scan)
+        limit = validate.integer("limit", limit, 1, 1000)
+        scan = None if scan is None else validate.integer("scan", scan, 1, MAX_SCANNED)
+        start = None if cursor is None else parse_id(cursor)
+        return self._store.run(search.jobs, where, limit=limit, cursor=start, scan=scan)
 
-    def count(self, *, most: int | None = None, scan: int | None = None, **which: Unpack[Which]) -> int:
-        """How many jobs match, counted up to `most`; with `scan`, among the newest so many. Filters as in `jobs`."""
+    def count(self, *, limit: int | None = None, scan: int | None = None, **which: Unpack[Which]) -> int:
+        """How many jobs match, counted up to `limit`; with `scan`, among the newest so many. Filters as in `jobs`."""
         where = filter_of(**which)
-        most = None if most is None else validate.whole("most", most, 0, 2**31 - 1)
-        scan = None if scan is None else validate.whole("scan", scan, 1, MOST_SCANNED)
-        return self._store.run(search.count, where, limit=most, scan=scan)
+        limit = None if limit is None else validate.integer("limit", limit, 0, 2**31 - 1)
+        scan = None if scan is None else validate.integer("scan", scan, 1, MAX_SCANNED)
+        return self._store.run(search.count, where, limit=limit, scan=scan)
 
     def explain(self, job: AnyJob, /) -> list[str]:
         """Why the job is not running, in sentences."""
@@ -87,29 +87,29 @@ class Inspection:
         """The chain of a job: all its jobs in order, its state and its result."""
         return self._store.run(inspect.chain, id_of(job))
 
-    def blockers(self, job: AnyJob, /) -> list[BlockerInfo]:
-        """What a job waits or waited for, in the order of `after`."""
-        return self._store.run(inspect.blockers, id_of(job))
+    def dependencies(self, job: AnyJob, /) -> list[Dependency]:
+        """The chains that a job depends on, in the order of `depends_on`."""
+        return self._store.run(inspect.dependencies, id_of(job))
 
     def dependents(self, job: AnyJob, /, *, limit: int = 50) -> list[Job[Any]]:
         """Jobs that wait for the chain of this one."""
-        limit = validate.whole("limit", limit, 1, 1000)
+        limit = validate.integer("limit", limit, 1, 1000)
         return self._store.run(inspect.dependents, id_of(job), limit=limit)
 
     def queues(self) -> list[QueueInfo]:
         """Every queue that has live jobs or settings."""
         return self._store.run(inspect.queues)
 
-    def targets(self, *, limit: int = 50, after: str | None = None) -> TargetPage:
-        """A page of targets that have a holder or waiting jobs, by name. Pass `page.next` as `after` to continue."""
-        limit = validate.whole("limit", limit, 1, 1000)
-        start = None if after is None else validate.key("after", after)
-        return self._store.run(targets.targets, limit=limit, after=start)
+    def targets(self, *, limit: int = 50, cursor: str | None = None) -> TargetPage:
+        """A page of targets that have a holder or waiting jobs, by name. Pass `page.cursor` to continue."""
+        limit = validate.integer("limit", limit, 1, 1000)
+        start = None if cursor is None else validate.text("cursor", cursor)
+        return self._store.run(targets.targets, limit=limit, cursor=start)
 
     def target(self, target: str, /, *, limit: int = 100) -> TargetView:
         """One target: the job that holds it, and the jobs that wait for it, in order."""
-        limit = validate.whole("limit", limit, 1, 1000)
-        return self._store.run(targets.target, validate.key("target", target), limit=limit)
+        limit = validate.integer("limit", limit, 1, 1000)
+        return self._store.run(targets.target, validate.text("target", target), limit=limit)
 
     def workers(self) -> list[WorkerInfo]:
         """Every live worker, and those lost within the last day."""
@@ -117,7 +117,7 @@ class Inspection:
 
     def failures(self, *, limit: int = 50) -> list[FailureGroup]:
         """Failed jobs, grouped by task and error without its numbers and ids, the latest group first."""
-        return self._store.run(failures.failures, limit=validate.whole("limit", limit, 1, 1000))
+        return self._store.run(failures.failures, limit=validate.integer("limit", limit, 1, 1000))
 
     def stats(
         self,
@@ -134,21 +134,21 @@ class Inspection:
         is quicker. Steps of 60 seconds are kept for 3 hours, of 600 for 3 days, of 3600 for 8 days, of 21600 for 400
         days. None: the shortest step that covers the time.
         """
-        begin = validate.moment("since", since)
-        end = None if until is None else validate.moment("until", until)
+        begin = validate.timestamp("since", since)
+        end = None if until is None else validate.timestamp("until", until)
         if step is not None and step not in STEPS:
             raise InvalidInput(f"step must be one of {', '.join(map(str, STEPS))} seconds, not {step!r}")
-        name = None if queue is None else validate.key("queue", queue)
+        name = None if queue is None else validate.text("queue", queue)
         return self._store.run(stats.stats, begin, end, step=step, queue=name, only=only)
 
     def totals(self) -> list[StatPoint]:
         """Counters since the store was created, one point for each queue: they never decrease, as monitoring wants."""
         return self._store.run(stats.totals)
 
-    def audit(self, *, limit: int = 50, before: str | None = None) -> AuditPage:
+    def audit(self, *, limit: int = 50, cursor: str | None = None) -> AuditPage:
         """Changes by clients that act for an operator (`acting_as`), the latest first."""
-        limit = validate.whole("limit", limit, 1, 1000)
-        return self._store.run(audit.actions, limit=limit, before=None if before is None else parse_id(before))
+        limit = validate.integer("limit", limit, 1, 1000)
+        return self._store.run(audit.actions, limit=limit, cursor=None if cursor is None else parse_id(cursor))
 
 
 def id_of(job: AnyJob) -> str:
@@ -178,12 +178,12 @@ def filter_of(
         raise InvalidInput(f"state must be one of {', '.join(State)}, or some of them, not {state!r}")
     states = [state] if isinstance(state, str) else list(state or ())
     return Filter(
-        tuple(State(validate.choice("state", one, tuple(State))) for one in states),
-        None if queue is None else validate.key("queue", queue),
-        None if task is None else validate.key("task", task),
-        None if target is None else validate.key("target", target),
-        None if worker is None else validate.key("worker", worker),
-        None if error is None else validate.key("error", error),
-        None if created_from is None else validate.moment("created_from", created_from),
-        None if created_to is None else validate.moment("created_to", created_to),
+        tuple(State(validate.one_of("state", one, tuple(State))) for one in states),
+        None if queue is None else validate.text("queue", queue),
+        None if task is None else validate.text("task", task),
+        None if target is None else validate.text("target", target),
+        None if worker is None else validate.text("worker", worker),
+        None if error is None else validate.text("error", error),
+        None if created_from is None else validate.timestamp("created_from", created_from),
+        None if created_to is None else validate.timestamp("created_to", created_to),
     )

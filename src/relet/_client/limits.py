@@ -18,7 +18,7 @@ class QueueLimits(Struct, frozen=True, kw_only=True):
     max_running: int | UnsetType | None = UNSET
     rate: int | UnsetType | None = UNSET
     per: Seconds | None = None
-    key: str | None = None
+    group: str | None = None
     fair: bool | None = None
 
     def checked(self) -> dict[str, Any]:
@@ -31,8 +31,8 @@ class QueueLimits(Struct, frozen=True, kw_only=True):
             arguments["max_running"] = None if number is None else _number("max_running", number)
         if self.rate is not UNSET:
             number = None if self.rate is None else _number("rate", self.rate)
-            seconds = 1.0 if self.per is None else validate.seconds("per", self.per, least=0.001)
-            arguments["rate"] = ("" if self.key is None else validate.key("key", self.key), number, seconds)
+            seconds = 1.0 if self.per is None else validate.seconds("per", self.per, minimum=0.001)
+            arguments["rate"] = ("" if self.group is None else validate.text("group", self.group), number, seconds)
         return arguments
 
     def details(self) -> dict[str, Any]:
@@ -41,7 +41,7 @@ class QueueLimits(Struct, frozen=True, kw_only=True):
             "max_running": self.max_running,
             "rate": self.rate,
             "per": self.per,
-            "key": self.key,
+            "group": self.group,
             "fair": self.fair,
         }
         removed = {name: None for name in ("max_running", "rate") if values[name] is None}
@@ -53,13 +53,13 @@ class QueueLimits(Struct, frozen=True, kw_only=True):
         has_rate = self.rate is not UNSET and self.rate is not None
         if has_rate != (self.per is not None):
             raise InvalidInput("a rate is so many jobs in so many seconds: pass rate and per, as in rate=100, per=60")
-        if self.rate is UNSET and self.key is not None:
-            raise InvalidInput("key is for a rate: pass rate and per as well")
-        if self.queue is None and (self.key is not None or self.fair is not None):
-            raise InvalidInput("key and fair need a queue; rates for all queues together have no keys")
+        if self.rate is UNSET and self.group is not None:
+            raise InvalidInput("group is for a rate: pass rate and per as well")
+        if self.queue is None and (self.group is not None or self.fair is not None):
+            raise InvalidInput("group and fair need a queue; rates for all queues together have no groups")
         if self.fair is not None and not isinstance(self.fair, bool):
             raise InvalidInput(f"fair must be True or False, not {self.fair!r}")
 
 
 def _number(name: str, value: Any) -> int:
-    return validate.whole(name, value, 0, 1_000_000)
+    return validate.integer(name, value, 0, 1_000_000)

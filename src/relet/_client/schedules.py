@@ -65,7 +65,7 @@ class Schedules:
 
     def ticks(self, name: str, /, *, limit: int = 50) -> list[Tick]:
         """Its ticks, the latest first."""
-        return self._store.read(schedules.ticks, _name(name), limit=validate.whole("limit", limit, 1, 1000))
+        return self._store.read(schedules.ticks, _name(name), limit=validate.integer("limit", limit, 1, 1000))
 
 
 class AsyncSchedules:
@@ -118,7 +118,7 @@ for _method in vars(Schedules).values():
 
 
 def _name(name: str) -> str:
-    return validate.key("the name of a schedule", name)
+    return validate.text("the name of a schedule", name)
 
 
 def _action(verb: str, name: str) -> AuditAction:

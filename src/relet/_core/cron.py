@@ -40,8 +40,8 @@ class Schedule(ABC):
     def previous(self, until: float, zone: tzinfo) -> float | None:
         """The last tick at or before a moment, None if there was none. As quick after ten years as after a minute."""
 
-    def between(self, after: float, until: float, zone: tzinfo, most: int) -> Ticks:
-        """The ticks after one moment, up to and including another: the `most` oldest of them.
+    def between(self, after: float, until: float, zone: tzinfo, limit: int) -> Ticks:
+        """The ticks after one moment, up to and including another: the `limit` oldest of them.
 
         Whoever wants them all goes on from the last one given while there are more; whoever wants the latest only
         asks for `previous(until)` and compares it with `after`.
@@ -49,7 +49,7 @@ class Schedule(ABC):
         moments: list[float] = []
         tick = self.next(after, zone)
         while tick <= until:
-            if len(moments) >= most:
+            if len(moments) >= limit:
                 return Ticks(moments, True)
             moments.append(tick)
             tick = self.next(tick, zone)
@@ -64,8 +64,8 @@ class Every(Schedule):
     start: float
 
     def __post_init__(self) -> None:
-        validate.seconds("the interval of a schedule", self.seconds, least=SHORTEST_INTERVAL)
-        validate.seconds("the start of a schedule", self.start, most=validate.YEAR_2100)
+        validate.seconds("the interval of a schedule", self.seconds, minimum=SHORTEST_INTERVAL)
+        validate.seconds("the start of a schedule", self.start, maximum=validate.YEAR_2100)
 
     def next(self, after: float, zone: tzinfo = UTC) -> float:
         return self._tick(self._count(after) + 1)

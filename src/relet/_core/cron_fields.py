@@ -85,10 +85,10 @@ class _Field(Struct, frozen=True):
         where = f" (in {item})" if item != text else ""
         raise _Wrong(f"{self.name} must be {self.low} to {self.high}{self.also}, not {text or 'nothing'}{where}")
 
-    def _count(self, text: str, most: int, what: str) -> int:
-        if text.isdigit() and 1 <= int(text) <= most:
+    def _count(self, text: str, maximum: int, what: str) -> int:
+        if text.isdigit() and 1 <= int(text) <= maximum:
             return int(text)
-        raise _Wrong(f"{self.name}: {what} must be 1 to {most}, not {text or 'nothing'}")
+        raise _Wrong(f"{self.name}: {what} must be 1 to {maximum}, not {text or 'nothing'}")
 
 
 class _Wrong(Exception):

@@ -52,7 +52,7 @@ def plain(text: str) -> str:
     return "".join(c if c.isprintable() and c not in "'\\" else "?" for c in text[:64])
 
 
-def listed(names: list[str], most: int = 5) -> str:
+def listed(names: list[str], limit: int = 5) -> str:
     """Names in a row, cut where there are too many to read."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more

@@ -21,7 +21,7 @@ R_co = TypeVar("R_co", covariant=True)
 Request = Literal["cancel", "pause"]
 OnExpired = Literal["retry", "fail"]
 OnFailure = Literal["hold", "continue"]
-OnBlockerFailure = Literal["hold", "cancel", "run"]
+OnDependencyFailure = Literal["hold", "cancel", "run"]
 Replace = bool | Literal["payload"]
 
 
@@ -77,7 +77,7 @@ class Policy(Struct, frozen=True):
     timeout: float | None = None
     on_expired: OnExpired = "retry"
     on_failure: OnFailure = "hold"
-    on_blocker_failure: OnBlockerFailure = "hold"
+    on_dependency_failure: OnDependencyFailure = "hold"
 
 
 DEFAULT_POLICY = Policy()
@@ -94,11 +94,11 @@ class Draft(Struct, Generic[R_co], frozen=True, rename={"payload_json": "payload
     run_at: float | None = None  # seconds since 1970; None: now
     delay: float | None = None  # seconds from now, by the store's clock
     target: str | None = None
-    key: str | None = None
+    group: str | None = None
     unique: str | None = None
     unique_for: float | None = None
     replace: Replace = False
-    after: tuple[str, ...] = ()
+    depends_on: tuple[str, ...] = ()
     policy: Policy = DEFAULT_POLICY
     context: str | None = None  # what it carries along for those who observe it, as JSON text
     fresh: bool = True  # the id was made for this draft, so no job can have it yet
@@ -139,7 +139,7 @@ class Job(Struct, Generic[R_co], frozen=True, rename={"payload_json": "payload",
     error: str | None = None
     continued: bool = False  # succeeded, and another job went on with the chain
     progress: Progress | None = None  # of the attempt that runs, as its handler said it last
-    key: str | None = None
+    group: str | None = None
     awaits: str | None = None  # the signal that it sleeps for
     context: str | None = None  # what its producer gave it to carry along, as JSON text
     renewed_at: datetime | None = None  # when its lease was last renewed; None: not since the claim
@@ -245,8 +245,8 @@ class Claimed(Struct, frozen=True, gc=False):
     created_at: float
     run_at: float
     expires_at: float
-    key: str | None = None
-    blockers: int = 0  # how many jobs it waited for
+    group: str | None = None
+    dependency_count: int = 0  # how many jobs it waited for
     context: str | None = None
 
     @property
@@ -275,7 +275,7 @@ class AttemptRecord(Struct, frozen=True):
     expires_at: datetime | None = None  # until when its lease was good; None of a success
 
 
-class BlockerInfo(Struct, frozen=True, rename={"result_json": "result"}):
+class Dependency(Struct, frozen=True, rename={"result_json": "result"}):
     """What a job waits for, or waited for: a chain, how it ended (None: not yet) and its result.
 
     `task` is that of the chain's first job; None until it has ended, and where that job was gone by then.

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 from ..errors import InvalidTransition
 from .job import (
     AttemptOutcome,
-    OnBlockerFailure,
+    OnDependencyFailure,
     Outcome,
     Policy,
     Raised,
@@ -197,7 +197,7 @@ def _honour(job: Running, change: Change) -> Change:
     return structs.replace(change, state=state, wait=None, delay=0.0, holds=holds)
 
 
-def blocked(end: State | None, wish: OnBlockerFailure) -> Literal["free", "hold", "cancel"]:
+def decide_dependency(end: State | None, wish: OnDependencyFailure) -> Literal["free", "hold", "cancel"]:
     """What the state of a chain (None: deleted) means for a job that waits for it, given what that job wished."""
     if end is SUCCEEDED:
         return "free"

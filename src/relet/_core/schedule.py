@@ -18,7 +18,7 @@ Missed = Literal["skip", "once", "all"]
 Overlap = Literal["allow", "skip", "wait"]
 
 ON_TIME = 60.0  # seconds: a tick that is noticed later than that was missed
-MOST = 100  # ticks of one schedule that are dealt with at a time
+MAX_DUE = 100  # ticks of one schedule that are dealt with at a time
 
 
 class Due(NamedTuple):
@@ -39,14 +39,14 @@ class Definition(msgspec.Struct, frozen=True, omit_defaults=True):
     missed: Missed = "once"
     overlap: Overlap = "allow"
 
-    def due(self, next_at: float, now: float, most: int = MOST) -> Due:
+    def due(self, next_at: float, now: float, limit: int = MAX_DUE) -> Due:
         """Which of the ticks from `next_at` on, up to now, count: some may have been missed while nobody was there.
 
         With `missed="all"` the first so many; the rest is due at once.
         """
         clock, zone = self.clock(), zone_of(self.timezone)
         if self.missed == "all":
-            ticks, more = clock.between(next_at - 0.001, now, zone, most)
+            ticks, more = clock.between(next_at - 0.001, now, zone, limit)
             return Due(ticks, clock.next(ticks[-1] if more else now, zone))
         latest = clock.previous(now, zone)
         if latest is None or latest < next_at - 0.001 or (self.missed == "skip" and now - latest > ON_TIME):
@@ -117,17 +117,17 @@ def define(
         raise InvalidInput('a schedule has either a cron expression ("*/5 * * * *") or every=seconds')
     if cron is not None:
         cron = str(Cron.parse(cron))
-    for name in ("run_at", "delay", "unique", "after"):
+    for name in ("run_at", "delay", "unique", "depends_on"):
         if getattr(draft, name):
             raise InvalidInput(f"a schedule says when and what: its draft has no {name}")
-    zone_of(validate.key("timezone", timezone))
+    zone_of(validate.text("timezone", timezone))
     return Definition(
         msgspec.structs.replace(draft, fresh=True, context=None),  # each of its jobs begins a trace of its own
         cron,
-        None if every is None else validate.seconds("every", every, least=0.1),
+        None if every is None else validate.seconds("every", every, minimum=0.1),
         timezone=timezone,
-        missed=validate.choice("missed", missed, ("skip", "once", "all")),  # type: ignore[arg-type]
-        overlap=validate.choice("overlap", overlap, ("allow", "skip", "wait")),  # type: ignore[arg-type]
+        missed=validate.one_of("missed", missed, ("skip", "once", "all")),  # type: ignore[arg-type]
+        overlap=validate.one_of("overlap", overlap, ("allow", "skip", "wait")),  # type: ignore[arg-type]
     )
 
 

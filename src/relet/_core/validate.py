@@ -10,7 +10,7 @@ from ..errors import InvalidInput
 
 NAME = re.compile(r"[A-Za-z0-9_.:/@+-]{1,128}", re.ASCII)
 SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,47}", re.ASCII)
-MOST_SECONDS = 10 * 366 * 86400.0  # ten years
+MAX_SECONDS = 10 * 366 * 86400.0  # ten years
 YEAR_2100 = 4_102_444_800.0
 
 Seconds = float | timedelta  # a duration, as callers pass it
@@ -23,7 +23,7 @@ def name(kind: str, value: object) -> str:
     raise InvalidInput(f"{kind} must be 1 to 128 letters, digits or _ . : / @ + -, not {value!r:.80}")
 
 
-def key(kind: str, value: object) -> str:
+def text(kind: str, value: object) -> str:
     """A target or unique key: any printable text of 1 to 512 characters that both stores can hold."""
     if isinstance(value, str) and 1 <= len(value) <= 512 and value.isprintable():
         return value  # isprintable is false for control characters and lone surrogates
@@ -37,23 +37,23 @@ def schema(value: object) -> str:
     raise InvalidInput(f"a schema is named by 1 to 48 of a-z 0-9 _, not starting with a digit, not {value!r:.80}")
 
 
-def whole(kind: str, value: object, low: int, high: int) -> int:
+def integer(kind: str, value: object, low: int, high: int) -> int:
     """An integer within bounds; True and 3.0 are none."""
     if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
         return value
     raise InvalidInput(f"{kind} must be a whole number from {low} to {high}, not {value!r}")
 
 
-def seconds(kind: str, value: object, *, least: float = 0.0, most: float = MOST_SECONDS) -> float:
+def seconds(kind: str, value: object, *, minimum: float = 0.0, maximum: float = MAX_SECONDS) -> float:
     """A duration in seconds, from a number or a timedelta."""
     if isinstance(value, timedelta):
         value = value.total_seconds()
-    if isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most:
+    if isinstance(value, int | float) and not isinstance(value, bool) and minimum <= value <= maximum:
         return float(value)
-    raise InvalidInput(f"{kind} must be seconds from {least:g} to {most:g}, not {value!r}")
+    raise InvalidInput(f"{kind} must be seconds from {minimum:g} to {maximum:g}, not {value!r}")
 
 
-def moment(kind: str, value: object) -> float:
+def timestamp(kind: str, value: object) -> float:
     """A time as seconds since 1970, from an aware datetime."""
     if not isinstance(value, datetime):
         raise InvalidInput(f"{kind} must be a datetime with a timezone, not {value!r}")
@@ -68,7 +68,7 @@ def moment(kind: str, value: object) -> float:
     return stamp
 
 
-def choice(kind: str, value: object, allowed: tuple[str, ...]) -> str:
+def one_of(kind: str, value: object, allowed: tuple[str, ...]) -> str:
     """One of a few words."""
     if isinstance(value, str) and value in allowed:
         return value

@@ -12,16 +12,16 @@ from .job import Job, State
 
 
 class Page(Struct, frozen=True):
-    """Some jobs, newest first. `next` goes into the next call; None: these were the last."""
+    """Some jobs, newest first. Pass `cursor` to the next call; None: these were the last."""
 
     jobs: list[Job[Any]]
-    next: str | None
+    cursor: str | None
 
 
 class RateInfo(Struct, frozen=True):
-    """At most `rate` jobs start within any `per` seconds: of this key, of each key ("*"), or of the queue (None)."""
+    """At most `rate` jobs start within any `per` seconds: of a group, of each group ("*"), or of the queue (None)."""
 
-    key: str | None
+    group: str | None
     rate: int
     per: float
 
@@ -41,7 +41,7 @@ class QueueInfo(Struct, frozen=True):
     running: int
     paused_jobs: int
     failed: int
-    fair: bool = False  # keys are served in turn
+    fair: bool = False  # groups are served in turn
     rates: tuple[RateInfo, ...] = ()
     oldest: float | None = None  # for how many seconds the longest queued job has been due
     counted_at: datetime | None = None  # when the numbers were counted; None: now
@@ -73,10 +73,10 @@ class TargetInfo(Struct, frozen=True):
 
 
 class TargetPage(Struct, frozen=True):
-    """Some targets, by name. `next` goes into the next call as `after`; None: these were the last."""
+    """Some targets, by name. Pass `cursor` to the next call; None: these were the last."""
 
     targets: list[TargetInfo]
-    next: str | None
+    cursor: str | None
 
 
 class TargetView(Struct, frozen=True):
@@ -117,7 +117,7 @@ class AuditEntry(Struct, frozen=True):
 
 
 class AuditPage(Struct, frozen=True):
-    """Some entries, the latest first. `next` goes into the next call as `before`; None: these were the last."""
+    """Some entries, the latest first. Pass `cursor` to the next call; None: these were the last."""
 
     entries: list[AuditEntry]
-    next: str | None
+    cursor: str | None

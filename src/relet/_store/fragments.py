@@ -26,7 +26,7 @@ Dialect = Literal["postgres", "sqlite"]
 SQL = os.path.join(os.path.dirname(__file__), "sql")  # not pathlib: it takes 4 ms to import
 
 #: Fields of a job whose column has a different name.
-COLUMNS = {"unique": "unique_key", "payload_json": "payload", "result_json": "result"}
+COLUMNS = {"group": "group_key", "unique": "unique_key", "payload_json": "payload", "result_json": "result"}
 #: How PostgreSQL returns a column, by the annotation of its field, so that every driver gets plain types.
 _RETURNED = {"datetime": "extract(epoch from {})::float8", "Progress": "{}::text", "State": "{}::text"}
 _TEXT = ("id", "chain", "payload_json", "result_json")  # of type uuid or jsonb
@@ -50,8 +50,8 @@ _COMPARED: dict[Dialect, dict[Comparison, str]] = {
 }
 _RANGE: dict[Dialect, str] = {
     "postgres": "id >= coalesce(:lowest::text, '00000000-0000-0000-0000-000000000000')::uuid"
-    " and id < coalesce(:before::text, 'ffffffff-ffff-ffff-ffff-ffffffffffff')::uuid",
-    "sqlite": "id >= coalesce(:lowest, '') and id < coalesce(:before, 'g')",  # no id is as great as 'g'
+    " and id < coalesce(:cursor::text, 'ffffffff-ffff-ffff-ffff-ffffffffffff')::uuid",
+    "sqlite": "id >= coalesce(:lowest, '') and id < coalesce(:cursor, 'g')",  # no id is as great as 'g'
 }
 
 

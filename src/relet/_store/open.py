@@ -54,7 +54,7 @@ def _sqlite(rest: str, schema: str, tenant: str | None) -> SQLiteStore:
         raise InvalidInput(f"this SQLite URL names a host; start the path with three slashes: {_FORMS}")
     path = unquote(location.removeprefix("/"))
     options = dict(parse_qsl(query))
-    synchronous = validate.choice(
+    synchronous = validate.one_of(
         "synchronous", options.pop("synchronous", "FULL").upper(), ("FULL", "NORMAL", "EXTRA")
     )
     if options:

@@ -76,7 +76,7 @@ select not exists (select from {schema}.jobs where id >= %(low)s::uuid and id < 
    and not exists (select from {schema}.finished
                    where id >= %(low)s::uuid and id < %(high)s::uuid
                      and finished_at >= statement_timestamp() - make_interval(secs => %(seconds)s))
-   and not exists (select from {schema}.edges e join {schema}.finished f on f.chain = e.blocker
+   and not exists (select from {schema}.dependencies e join {schema}.finished f on f.chain = e.depends_on
                    where e.state is null and f.id >= %(low)s::uuid and f.id < %(high)s::uuid)
 """
 
@@ -94,7 +94,7 @@ with batch as materialized (
     select d.ctid as place, d.job from {schema}.{table} d
     where d.job >= %(low)s::uuid and d.job < %(high)s::uuid and d.job <> %(passed)s::uuid
     order by d.job
-    limit %(most)s
+    limit %(limit)s
     for update skip locked
 ),
 gone as (
@@ -163,13 +163,13 @@ class _Dropping:
 
         Deleted rows stay deleted, and the next run continues from there.
         """
-        for table in ("attempts", "steps", "signals", "edges"):
+        for table in ("attempts", "steps", "signals", "dependencies"):
             bounds, passed, number = self._bounds(old), NO_JOB, BATCH_ROWS
             while number == BATCH_ROWS:
                 if self._stop():
                     return False
                 query = _DETAILS.replace("{table}", table)
-                number, gone, last = self._row(query, most=BATCH_ROWS, passed=passed, **bounds)
+                number, gone, last = self._row(query, limit=BATCH_ROWS, passed=passed, **bounds)
                 bounds["low"], passed = last or bounds["low"], NO_JOB if gone else last
         return True
 

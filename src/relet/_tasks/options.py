@@ -12,7 +12,7 @@ from msgspec import structs
 from .._core import validate
 from .._core.backoff import Backoff
 from .._core.ids import parse_id
-from .._core.job import Draft, Job, OnBlockerFailure, OnExpired, OnFailure, Policy, Replace
+from .._core.job import Draft, Job, OnDependencyFailure, OnExpired, OnFailure, Policy, Replace
 from .._core.validate import Seconds
 from ..errors import InvalidInput
 
@@ -36,7 +36,7 @@ class TaskOptions(TypedDict, total=False):
     on_doubt: OnDoubt
     on_failure: OnFailure
     on_shutdown: OnShutdown
-    on_blocker_failure: OnBlockerFailure
+    on_dependency_failure: OnDependencyFailure
 
 
 class Options(TypedDict, total=False):
@@ -47,11 +47,11 @@ class Options(TypedDict, total=False):
     run_at: datetime | None
     delay: Seconds | None
     target: str | None
-    key: str | None
+    group: str | None
     unique: str | None
     unique_for: Seconds | None
     replace: Replace
-    after: Sequence[Reference] | None
+    depends_on: Sequence[Reference] | None
     id: str | UUID | None
     connection: Any
     tenant: str | None
@@ -60,18 +60,18 @@ class Options(TypedDict, total=False):
     timeout: Seconds | None  # None: no timeout, even if the task has one
     on_expired: OnExpired
     on_failure: OnFailure
-    on_blocker_failure: OnBlockerFailure
+    on_dependency_failure: OnDependencyFailure
 
 
 Check = Callable[[Any], Any]
 
 
 def _word(kind: str, allowed: Any) -> Check:
-    return lambda value: validate.choice(kind, value, get_args(allowed))
+    return lambda value: validate.one_of(kind, value, get_args(allowed))
 
 
-def _seconds(kind: str, least: float, longest: float = validate.MOST_SECONDS) -> Check:
-    return lambda value: validate.seconds(kind, value, least=least, most=longest)
+def _seconds(kind: str, minimum: float, maximum: float = validate.MAX_SECONDS) -> Check:
+    return lambda value: validate.seconds(kind, value, minimum=minimum, maximum=maximum)
 
 
 def _or_none(check: Check) -> Check:
@@ -90,18 +90,18 @@ def _backoff(value: object) -> Backoff:
     raise InvalidInput(f"backoff must be a Backoff, as in Backoff(base=1, max=60), not {value!r}")
 
 
-def _after(value: object) -> tuple[str, ...]:
+def _depends_on(value: object) -> tuple[str, ...]:
     """The ids of the jobs to wait for, each once."""
     if not isinstance(value, Sequence) or isinstance(value, str | bytes):
-        raise InvalidInput(f"after must be a list of jobs, drafts or ids, not {value!r:.80}")
+        raise InvalidInput(f"depends_on must be a list of jobs, drafts or ids, not {value!r:.80}")
     return tuple(dict.fromkeys(parse_id(item.id if isinstance(item, Job | Draft) else item) for item in value))
 
 
-def _share_key(value: object) -> str:
-    key = validate.key("key", value)
-    if key == "*":
-        raise InvalidInput('a key cannot be "*", which stands for each of them where limits are set')
-    return key
+def _group(value: object) -> str:
+    group = validate.text("group", value)
+    if group == "*":
+        raise InvalidInput('a group cannot be "*", which stands for each of them where limits are set')
+    return group
 
 
 def _replace(value: object) -> Replace:
@@ -116,13 +116,13 @@ def _unchecked(value: Any) -> Any:
 
 _ANY_LEVEL: dict[str, Check] = {
     "queue": lambda value: validate.name("queue", value),
-    "priority": lambda value: validate.whole("priority", value, -100, 100),
-    "max_attempts": lambda value: validate.whole("max_attempts", value, 1, 10_000),
+    "priority": lambda value: validate.integer("priority", value, -100, 100),
+    "max_attempts": lambda value: validate.integer("max_attempts", value, 1, 10_000),
     "backoff": _backoff,
     "timeout": _or_none(_seconds("timeout", 0.001)),
     "on_expired": _word("on_expired", OnExpired),
     "on_failure": _word("on_failure", OnFailure),
-    "on_blocker_failure": _word("on_blocker_failure", OnBlockerFailure),
+    "on_dependency_failure": _word("on_dependency_failure", OnDependencyFailure),
 }
 _TASK: dict[str, Check] = {
     **_ANY_LEVEL,
@@ -135,23 +135,23 @@ _TASK: dict[str, Check] = {
 }
 _JOB: dict[str, Check] = {
     **_ANY_LEVEL,
-    "run_at": lambda value: validate.moment("run_at", value),
+    "run_at": lambda value: validate.timestamp("run_at", value),
     "delay": _seconds("delay", 0),
-    "target": lambda value: validate.key("target", value),
-    "key": _share_key,
-    "unique": lambda value: validate.key("unique", value),
+    "target": lambda value: validate.text("target", value),
+    "group": _group,
+    "unique": lambda value: validate.text("unique", value),
     "unique_for": _seconds("unique_for", 0.001),
     "replace": _replace,
-    "after": _after,
+    "depends_on": _depends_on,
     "id": parse_id,
     "connection": _unchecked,  # the client finds out which driver it belongs to
-    "tenant": lambda value: validate.key("tenant", value),
+    "tenant": lambda value: validate.text("tenant", value),
 }
 #: What to write in place of options that other queues have.
 OF_OTHER_QUEUES = {
     "autoretry_for": "every exception is retried up to max_attempts; raise Fail to stop",
     "countdown": "use delay=, in seconds",
-    "depends_on": "use after=[job, ...]",
+    "after": "use depends_on=[job, ...]",
     "eta": "use run_at=, a datetime with a timezone",
     "expires": "cancel the job with client.cancel, or check its age in the handler",
     "job_id": "use id=, a UUIDv7 as new_id() makes them",
@@ -185,11 +185,11 @@ def check_job(task: str, options: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidInput(f"{task}.using(): unique_for is the window of a unique key; pass unique as well")
     if checked.get("replace") and "unique" not in checked:
         raise InvalidInput(f"{task}.using(): replace is for the job that has the unique key; pass unique as well")
-    if checked.get("replace") and checked.get("after"):
+    if checked.get("replace") and checked.get("depends_on"):
         raise InvalidInput(
-            f"{task}.using(): replace and after cannot be combined: a job that waits for other jobs is not replaced"
+            f"{task}.using(): replace and depends_on cannot be combined: a job with dependencies is not replaced"
         )
-    if checked.get("id") in checked.get("after", ()):
+    if checked.get("id") in checked.get("depends_on", ()):
         raise InvalidInput(f"{task}.using(): a job cannot wait for itself")
     return checked
 

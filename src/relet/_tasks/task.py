@@ -82,9 +82,9 @@ class ConfiguredTask(Generic[P, R_co]):
         When: `run_at` (a datetime with a timezone) or `delay` (seconds). In which line: `queue`, `priority`, `target`
         (jobs of one target run one at a time), and `key` (whose it is, where a queue is shared or limited by that).
         Only once: `unique` (one live job per key), `unique_for` (seconds: one per window), `replace` (a job that waits
-        under the key takes what is given), `id` (a UUIDv7: enqueue can be repeated). After which others: `after`.
+        under the key takes what is given), `id` (a UUIDv7: enqueue can be repeated). After which others: `depends_on`.
         Where: `connection` (in your transaction), `tenant`. And what the task decided, for this job: `max_attempts`,
-        `backoff`, `timeout`, `on_expired`, `on_failure`, `on_blocker_failure`.
+        `backoff`, `timeout`, `on_expired`, `on_failure`, `on_dependency_failure`.
         """
         return ConfiguredTask(self._task, {**self._options, **options})
 
@@ -284,7 +284,7 @@ class TaskRegistry(ABC):
 
         Options: `name` (default: the function's), `queue`, `priority`, `max_attempts`, `backoff`, `lease`, `timeout`,
         `process` (run in a process of its own), `on_expired`, `on_doubt`, `on_failure`, `on_shutdown`,
-        `on_blocker_failure`.
+        `on_dependency_failure`.
         """
         return TaskDecorator(self, {})
 

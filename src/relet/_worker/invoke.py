@@ -15,7 +15,7 @@ from .._tasks.task import Middleware, Task
 from .._threads import DaemonThreadPool
 from . import outcome as ends
 
-_call = DaemonThreadPool("relet-blockers").call
+_call = DaemonThreadPool("relet-dependencies").call
 
 
 def call_plain(
@@ -45,8 +45,8 @@ def _plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middlew
     value: object = ends.SWALLOWED  # unless the handler comes to return something
     try:
         args, kwargs = ends.arguments_of(task, attempt)
-        if attempt.job.blockers and task.takes_attempt:
-            attempt._runtime.load_blockers()
+        if attempt.job.dependency_count and task.takes_attempt:
+            attempt._runtime.load_dependencies()
         if not middlewares:
             _check_deadline(attempt)
             value = task.__wrapped__(*args, **kwargs)
@@ -69,7 +69,7 @@ async def call_async(
 ) -> Outcome:
     """Await a coroutine function. Its caller gives it a context that nothing else uses meanwhile."""
     before = current.set(attempt)
-    if middlewares or attempt.job.blockers or task.app.telemetry is not None:
+    if middlewares or attempt.job.dependency_count or task.app.telemetry is not None:
         outcome = await _observed(task, attempt, middlewares, within)
         current.reset(before)
         return outcome
@@ -104,8 +104,8 @@ async def _async(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[M
     value: object = ends.SWALLOWED  # unless the handler comes to return something
     try:
         args, kwargs = ends.arguments_of(task, attempt)
-        if attempt.job.blockers and task.takes_attempt:
-            await _call(attempt._runtime.load_blockers)
+        if attempt.job.dependency_count and task.takes_attempt:
+            await _call(attempt._runtime.load_dependencies)
         if not middlewares:
             _check_deadline(attempt)
             value = await task.__wrapped__(*args, **kwargs)

@@ -148,7 +148,7 @@ def slots_by_queues(queues: Queues | None, slots: int) -> list[tuple[list[str] |
     numbers = dict(queues) if isinstance(queues, Mapping) else dict.fromkeys(queues)
     shared = [validate.name("queue", name) for name, number in numbers.items() if number is None]
     own = [
-        ([validate.name("queue", name)], validate.whole(f"the slots of queue {name}", number, 1, 10_000))
+        ([validate.name("queue", name)], validate.integer(f"the slots of queue {name}", number, 1, 10_000))
         for name, number in numbers.items()
         if number is not None
     ]

@@ -89,27 +89,27 @@ class Worker:
             )
         for task in app.tasks.values():
             check_importable(task)
-        self.name = validate.key("name", name or socket.gethostname())
+        self.name = validate.text("name", name or socket.gethostname())
         self.id = ""  # its name in the store: made when it runs, so that no two workers share one
         self._app = app
         self._shutdown_timeout = validate.seconds("shutdown_timeout", shutdown_timeout)
-        self._max_jobs = None if max_jobs is None else validate.whole("max_jobs", max_jobs, 1, 2**62)
-        self._max_rss = None if max_rss is None else validate.whole("max_rss", max_rss, 1, 2**40)
+        self._max_jobs = None if max_jobs is None else validate.integer("max_jobs", max_jobs, 1, 2**62)
+        self._max_rss = None if max_rss is None else validate.integer("max_rss", max_rss, 1, 2**40)
         self._settings = Settings(
-            lease=validate.seconds("lease", lease, least=0.1, most=DAY),
-            poll_interval=validate.seconds("poll_interval", poll_interval, least=0.01, most=3600),
+            lease=validate.seconds("lease", lease, minimum=0.1, maximum=DAY),
+            poll_interval=validate.seconds("poll_interval", poll_interval, minimum=0.01, maximum=3600),
             rest=validate.seconds("rest", rest),
             keep_finished=validate.seconds("keep_finished", keep_finished),
             keep_failed=validate.seconds("keep_failed", keep_failed),
             queues=queues,
         )
         slots_by_queues(queues, 1)
-        self._slots: dict[str | None, int] = {None: validate.whole("concurrency", concurrency, 1, 10_000)}
+        self._slots: dict[str | None, int] = {None: validate.integer("concurrency", concurrency, 1, 10_000)}
         if tenants is not None:
             if not tenants:
                 raise InvalidInput("tenants must be names with slots, as in {'acme': 4}; there are none")
             self._slots = {
-                validate.schema(tenant): validate.whole(f"the slots of tenant {tenant}", number, 1, 10_000)
+                validate.schema(tenant): validate.integer(f"the slots of tenant {tenant}", number, 1, 10_000)
                 for tenant, number in tenants.items()
             }
         self._system: System = SYSTEM

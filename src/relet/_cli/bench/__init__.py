@@ -54,9 +54,9 @@ def run(options: argparse.Namespace) -> int:
     from .scratch import scratch
 
     logs.configure("error", as_json=False)
-    jobs = validate.whole("--jobs", options.jobs, 100, MAX_JOBS)
-    processes = validate.whole("--processes", options.processes, 1, 100)
-    slots = validate.whole("--concurrency", options.concurrency, 1, 10_000)
+    jobs = validate.integer("--jobs", options.jobs, 100, MAX_JOBS)
+    processes = validate.integer("--processes", options.processes, 1, 100)
+    slots = validate.integer("--concurrency", options.concurrency, 1, 10_000)
     with _interrupted_by_sigterm(), scratch(_url(options.where)) as store:
         figures = measure(store, jobs, processes, slots)
     if options.json:

@@ -122,7 +122,7 @@ def _drain(store: Scratch, number: int, check: Callable[[], None]) -> float:
     client, begin = store.app.client, time.perf_counter()
     client.resume_queue("default")
     with progress.bar("drain", number) as advance:
-        while client.count(state=LIVE, most=1):
+        while client.count(state=LIVE, limit=1):
             check()
             if time.perf_counter() - begin > DRAIN_WITHIN:
                 raise CommandError(f"The worker did not finish {number:,} jobs within {DRAIN_WITHIN:.0f} s.")
@@ -147,14 +147,14 @@ def _latency(store: Scratch, tasks: bench_app.TaskRegistry, jobs: int) -> Latenc
 
 def _verify(store: Scratch, number: int) -> None:
     """Check that every job succeeded at its first attempt."""
-    client, seen, before = store.app.client, set[str](), None
+    client, seen, cursor = store.app.client, set[str](), None
     while True:
-        page = client.jobs(task="noop", limit=1000, before=before)
+        page = client.jobs(task="noop", limit=1000, cursor=cursor)
         repeated = [job for job in page.jobs if job.state != "succeeded" or job.attempt != 1]
         if repeated:
             raise CommandError(f"{repeated[0]!r} is at attempt {repeated[0].attempt}: it did not run exactly once.")
         seen |= {job.id for job in page.jobs}
-        if (before := page.next) is None:
+        if (cursor := page.cursor) is None:
             break
     if len(seen) != number:
         raise CommandError(f"{len(seen):,} jobs finished, but {number:,} were enqueued.")

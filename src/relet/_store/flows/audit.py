@@ -49,9 +49,9 @@ def nothing() -> Flow[None]:
 
 
 @read_only
-def actions(*, limit: int, before: str | None = None) -> Flow[AuditPage]:
+def actions(*, limit: int, cursor: str | None = None) -> Flow[AuditPage]:
     """A page of audit entries, the latest first."""
-    found = yield read("audit/page", before=before, most=limit + 1)
+    found = yield read("audit/page", cursor=cursor, limit=limit + 1)
     entries = [
         AuditEntry(id, utc(at), who, what, subject, msgspec.json.decode(detail) if detail else {})
         for id, at, who, what, subject, detail in found

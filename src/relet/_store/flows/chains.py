@@ -31,7 +31,7 @@ def delete_chain(job_id: str, *, dependents: bool = False) -> Flow[list[str]]:
     while True:
         waiting = yield read("control/waiting_chains", chains=as_json([root]))
         if waiting and not dependents:
-            raise HasDependents(root, tuple(dict.fromkeys(job for job, _, blocker in waiting if blocker == root)))
+            raise HasDependents(root, tuple(dict.fromkeys(job for job, _, depends_on in waiting if depends_on == root)))
         wanted = {root, *(chain for _, chain, _ in waiting)}
         if wanted == chains:
             break  # nothing has changed since all of them were locked

@@ -207,7 +207,7 @@ def set_queue(
     fair: bool | None = None,
     rate: tuple[str, int | None, float] | None = None,
 ) -> Flow[None]:
-    """Pause, resume or limit a queue. None and "keep" leave a setting as it is. `rate`: key, number (None: no rate),
+    """Pause, resume or limit a queue. None and "keep" leave a setting as it is. `rate`: group, number (None: no rate),
     seconds."""
     yield BEGIN
     limit = None if max_running == "keep" else max_running
@@ -215,11 +215,11 @@ def set_queue(
         "limits/set_queue", queue=queue, paused=paused, max_running=limit, keep=max_running == "keep", fair=fair
     )
     if rate is not None:
-        key, number, per = rate
+        group, number, per = rate
         if number is None:
-            yield write("limits/delete_rate", queue=queue, key=key)
+            yield write("limits/delete_rate", queue=queue, group=group)
         else:
-            yield write("limits/set_rate", queue=queue, key=key, rate=number, per=per)
+            yield write("limits/set_rate", queue=queue, group=group, rate=number, per=per)
     if fair is not None or rate is not None:
         yield write("limits/refresh_queue_flags", queue=queue)
     yield Notify("queued")
@@ -227,9 +227,9 @@ def set_queue(
         yield Notify("request")  # workers release jobs of the queue that they claimed in advance
 
 
-def name_keyless(queue: str, *, limit: int = 1000) -> Flow[bool]:
-    """Give the key '' to jobs without a key, in a queue where keys matter. Returns whether there may be more."""
-    return len((yield write("limits/backfill_group", queue=queue, most=limit))) == limit
+def backfill_group(queue: str, *, limit: int = 1000) -> Flow[bool]:
+    """Give the group '' to jobs without a group, in a queue where groups matter. Returns whether there may be more."""
+    return len((yield write("limits/backfill_group", queue=queue, limit=limit))) == limit
 
 
 def _lock(job_id: str, verb: str, chain: bool = False, *, patient: bool = False) -> Flow[_Locked]:

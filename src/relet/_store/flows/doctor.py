@@ -63,7 +63,7 @@ def pulse() -> Flow[Pulse]:
 @read_only
 def overdue(seconds: float, limit: int) -> Flow[Overdue]:
     """Count leases that expired at least this many seconds ago, up to `limit`."""
-    ((number, longest),) = yield read("doctor/leases", seconds=seconds, most=limit)
+    ((number, longest),) = yield read("doctor/leases", seconds=seconds, limit=limit)
     return Overdue(int(number), longest)
 
 
@@ -74,6 +74,6 @@ def waiting() -> Flow[list[Waiting]]:
     names = [name for name in (yield from inspect.queue_names()) if name not in paused]
     found: list[Waiting] = []
     for queue in names[:MAX_QUEUES]:
-        tasks = yield read("doctor/queue", queue=queue, most=MAX_JOBS)
+        tasks = yield read("doctor/queue", queue=queue, limit=MAX_JOBS)
         found += [Waiting(queue, task, int(number), longest) for task, number, longest in tasks]
     return found

@@ -58,9 +58,9 @@ def _is_conflict(error: Exception) -> bool:
 def _insert_one(draft: Draft[Any]) -> Flow[list[Job[Any]]]:
     policy = draft.policy
     ((created, notified),) = yield write(
-        "enqueue/insert_one", id=draft.id, queue=draft.queue, task=draft.task, priority=draft.priority, key=draft.key,
-        payload=draft.payload_json, max_attempts=policy.max_attempts, policy=mapping.policy_text(policy),
-        lease=policy.lease, context=draft.context,
+        "enqueue/insert_one", id=draft.id, queue=draft.queue, task=draft.task, priority=draft.priority,
+        group=draft.group, payload=draft.payload_json, max_attempts=policy.max_attempts,
+        policy=mapping.policy_text(policy), lease=policy.lease, context=draft.context,
     )  # fmt: skip
     if notified:
         yield Notify("queued", sent=True)
@@ -80,13 +80,13 @@ def _insert_immediate(drafts: Batch, awaited: Container[str]) -> Flow[list[Job[A
     """Store as many drafts as one statement carries. `awaited`: ids that other drafts of the batch wait for."""
     kinds, numbers = _kinds(drafts, awaited)
     targets = _unless_none([draft.target for draft in drafts])
-    keys = _unless_none([draft.key for draft in drafts])
+    groups = _unless_none([draft.group for draft in drafts])
     contexts = _unless_none([draft.context for draft in drafts])
     uniques = _unless_none([draft.unique for draft in drafts])
     ids = [draft.id for draft in drafts]
     payloads = [draft.payload_json for draft in drafts]
     ((created, notified),) = yield write(
-        "enqueue/insert_plain", **kinds, kinds=numbers, ids=ids, payloads=payloads, keys=keys, contexts=contexts,
+        "enqueue/insert_plain", **kinds, kinds=numbers, ids=ids, payloads=payloads, groups=groups, contexts=contexts,
         uniques=uniques, targets=targets,
     )  # fmt: skip
     if notified:

@@ -46,7 +46,7 @@ class _Keys(Struct):
 
     `holders`: by the id of a draft that is not stored, the job that has its key: an existing one, or one of the batch.
     `existing`: the holders that were stored before. `followers`: by the id of a draft that takes the key over from a
-    running job, the draft as it is stored: it waits for that job, the last one in its `after`.
+    running job, the draft as it is stored: it waits for that job, the last one in its `depends_on`.
     """
 
     holders: dict[str, str] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class _Keys(Struct):
         """The chain to wait for, by the id of a draft that is not stored, or of a job that a follower waits for."""
         chains = {id: self._chain_of(holder) for id, holder in self.holders.items()}
         for draft in self.followers.values():
-            followed = draft.after[-1]
+            followed = draft.depends_on[-1]
             chains[followed] = self.existing[followed].chain
         return chains
 
@@ -80,7 +80,8 @@ class _Insertion(Struct, frozen=True):
 
 def is_immediate(draft: Draft[Any]) -> bool:
     """Whether the draft is a new job that waits for nothing but its target. A unique key, if any, has no window."""
-    return draft.fresh and draft.unique_for is None and not draft.after and draft.run_at is None and draft.delay is None
+    is_due = draft.run_at is None and draft.delay is None
+    return draft.fresh and draft.unique_for is None and not draft.depends_on and is_due
 
 
 def batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
@@ -99,13 +100,13 @@ def enqueue(
     drafts = replace.newest(drafts)
     may_circle = _refuse_duplicate_ids(drafts)
     doubtful = {draft.id for draft in drafts if not draft.fresh} | tried
-    if doubtful or len(drafts) > MAX_BATCH or any(draft.unique or draft.after for draft in drafts):
+    if doubtful or len(drafts) > MAX_BATCH or any(draft.unique or draft.depends_on for draft in drafts):
         yield BEGIN  # a plain enqueue is one statement
     found = yield from _find_stored(doubtful, tried)
     missing = [draft for draft in drafts if draft.id not in found] if found else drafts
     if may_circle:
         _refuse_circles_within(missing)
-    chains = yield from _find_blockers(missing)
+    chains = yield from _find_dependencies(missing)
     keys = yield from _take_keys(missing, directly=insert_immediate is not None)
     chains |= keys.chains()
     certain = {draft.id for draft in drafts} - found.keys() - keys.holders.keys() - doubtful
@@ -158,7 +159,7 @@ def refuse_successors(drafts: dict[str, tuple[Draft[Any], str]]) -> Flow[dict[st
     meet. Without this check, an insert that adds no row would end the chain without an error.
     """
     known = yield from _load(draft.id for draft, _ in drafts.values())
-    named = yield from _find({id for draft, _ in drafts.values() for id in draft.after})
+    named = yield from _find({id for draft, _ in drafts.values() for id in draft.depends_on})
     errors = _refuse_unknown(drafts, known, named)
     accepted = {job: draft for job, draft in drafts.items() if job not in errors}
     circling = yield from circles(_links(accepted, named))
@@ -176,7 +177,7 @@ def _refuse_unknown(
     errors: dict[str, ReletError] = {}
     ids: set[str] = set()
     for job, (draft, _) in drafts.items():
-        unknown = [id for id in draft.after if id not in named]
+        unknown = [id for id in draft.depends_on if id not in named]
         if draft.id in known or draft.id in ids:
             errors[job] = InvalidInput(f"job {draft.id} exists already")
         elif unknown:
@@ -188,11 +189,7 @@ def _refuse_unknown(
 
 def _links(drafts: dict[str, tuple[Draft[Any], str]], chains: Mapping[str, str]) -> dict[str, set[str]]:
     """By chain, the chains that it will wait for once the drafts continue it."""
-    return {chain: _chains_of(draft, chains) for draft, chain in drafts.values() if draft.after}
-
-
-def _chains_of(draft: Draft[Any], chains: Mapping[str, str]) -> set[str]:
-    return {chains[id] for id in draft.after}
+    return {chain: set(_chains_of(draft, chains)) for draft, chain in drafts.values() if draft.depends_on}
 
 
 _CIRCLE = "the draft waits for its own chain, or for one that waits for it: they would wait for ever"
@@ -207,11 +204,11 @@ def circles(waiting: dict[str, set[str]]) -> Flow[set[str]]:
     reached: dict[str, set[str]] = {}
     circling: set[str] = set()
     sought = as_json(sorted(waiting))
-    for chain, blockers in waiting.items():
+    for chain, dependencies in waiting.items():
         # A chain that no job waits for is in no circle, unless another one of this batch is to wait for it.
-        if len(waiting) == 1 and chain not in blockers and not (yield from _is_awaited([chain])):
+        if len(waiting) == 1 and chain not in dependencies and not (yield from _is_awaited([chain])):
             continue
-        rows = yield read("enqueue/reachable_chains", chains=as_json(sorted(blockers)), sought=sought)
+        rows = yield read("enqueue/reachable_chains", chains=as_json(sorted(dependencies)), sought=sought)
         seen = _reachable([row[0] for row in rows], reached)
         if chain in seen:
             circling.add(chain)
@@ -235,14 +232,14 @@ def _is_awaited(chains: Sequence[str]) -> Flow[bool]:
     """Whether a job waits for one of these chains."""
     for some in batches(chains):
         batch = as_json([{"key": chain} for chain in some])
-        if (yield read("promote/dependencies_on_chains", batch=batch, most=1)):
+        if (yield read("promote/dependencies_on_chains", batch=batch, limit=1)):
             return True
     return False
 
 
 def add_successors(successors: Sequence[Successor]) -> Flow[None]:
     """Store drafts that continue chains, once `refuse_successors` has accepted them."""
-    chains = yield from _find({id for one in successors for id in one.draft.after})
+    chains = yield from _find({id for one in successors for id in one.draft.depends_on})
     positions = {one.draft.id: (one.chain, one.position, one.watched) for one in successors}
     for some in batches(successors):
         added = yield from _insert([one.draft for one in some], _Insertion(chains), positions)
@@ -256,7 +253,7 @@ def _refuse_duplicate_ids(drafts: Batch) -> bool:
     seen: set[str] = set()
     ahead: set[str] = set()
     for draft in drafts:
-        ahead.update(id for id in draft.after if id not in seen)
+        ahead.update(id for id in draft.depends_on if id not in seen)
         seen.add(draft.id)
     if len(seen) < len(drafts):
         raise InvalidInput("one batch holds two drafts with the same id")
@@ -286,20 +283,20 @@ def _find(ids: set[str]) -> Flow[dict[str, str]]:
     return found
 
 
-def _find_blockers(drafts: Batch) -> Flow[dict[str, str]]:
-    """The chain of each job named in `after`; an error if one is unknown, or if a draft would wait for itself."""
+def _find_dependencies(drafts: Batch) -> Flow[dict[str, str]]:
+    """The chain of each job named in `depends_on`; an error if one is unknown, or if a draft would wait for itself."""
     chains = yield from _chains_named(drafts)
     # A job may still wait for a deleted job with a draft's id. It will wait for the new job of that id.
     if chains and (yield from _is_awaited([draft.id for draft in drafts if not draft.fresh])):
-        links = {draft.id: _chains_of(draft, chains) for draft in drafts if draft.after}
+        links = {draft.id: set(_chains_of(draft, chains)) for draft in drafts if draft.depends_on}
         if (yield from circles(links)):
             raise InvalidInput(_CIRCLE)
     return chains
 
 
 def _chains_named(drafts: Batch) -> Flow[dict[str, str]]:
-    """The chain of each job named in `after`. Drafts of this batch are their own chains; unknown ids are refused."""
-    named = {id for draft in drafts for id in draft.after}
+    """The chain of each job named in `depends_on`. A draft of this batch is its own chain; an unknown id is refused."""
+    named = {id for draft in drafts for id in draft.depends_on}
     if not named:
         return {}
     chains = {draft.id: draft.id for draft in drafts if draft.id in named}
@@ -314,7 +311,8 @@ def _refuse_circles_within(drafts: Batch) -> None:
     """Drafts of one batch may wait for each other, but not in a circle: they would wait for ever."""
     ids = {draft.id for draft in drafts}
     try:
-        TopologicalSorter({draft.id: ids.intersection(draft.after) for draft in drafts if draft.after}).prepare()
+        links = {draft.id: ids.intersection(draft.depends_on) for draft in drafts if draft.depends_on}
+        TopologicalSorter(links).prepare()
     except CycleError as error:
         raise InvalidInput(f"drafts wait for each other in a circle: {' -> '.join(error.args[1])}") from None
 
@@ -377,11 +375,11 @@ def _insert(
     chains = insertion.chains
     # A draft that others of its batch wait for is watched from the start: promote does not have to mark it.
     positions = positions or {draft.id: (draft.id, 0, draft.id in chains) for draft in drafts}
-    blockers = {draft.id: _blockers(draft, chains) for draft in drafts if draft.after}
-    batch = [mapping.draft_row(draft, positions[draft.id], len(blockers.get(draft.id, ()))) for draft in drafts]
+    dependencies = {draft.id: _chains_of(draft, chains) for draft in drafts if draft.depends_on}
+    batch = [mapping.draft_row(draft, positions[draft.id], len(dependencies.get(draft.id, ()))) for draft in drafts]
     rows = yield write("enqueue/insert", batch=as_json(batch))
     added = {row[0]: row for row in rows}
-    yield from _insert_dependencies(blockers, added, insertion.certain)
+    yield from _insert_dependencies(dependencies, added, insertion.certain)
     yield from _reconcile_doubtful(insertion.doubtful, added)
     if any(row[5] for row in added.values()):
         yield Notify("jobs", sent=True)
@@ -390,30 +388,32 @@ def _insert(
     }
 
 
-def _blockers(draft: Draft[Any], chains: Mapping[str, str]) -> list[str]:
-    """The chains that a draft waits for, each once, in the order of `after`."""
-    return list(dict.fromkeys(chains[id] for id in draft.after))
+def _chains_of(draft: Draft[Any], chains: Mapping[str, str]) -> list[str]:
+    """The chains that a draft waits for, each once, in the order of `depends_on`."""
+    return list(dict.fromkeys(chains[id] for id in draft.depends_on))
 
 
-def _insert_dependencies(blockers: Mapping[str, list[str]], added: Mapping[str, Row], certain: set[str]) -> Flow[None]:
+def _insert_dependencies(
+    dependencies: Mapping[str, list[str]], added: Mapping[str, Row], certain: set[str]
+) -> Flow[None]:
     """Insert the dependencies of the jobs that are new, and nudge the promoter where it must check them.
 
     A job that waits only for jobs of this transaction (`certain`) needs no nudge: those are watched from the start, so
     their end will be announced.
     """
-    links = _dependency_rows(blockers, added)
+    links = _dependency_rows(dependencies, added)
     while some := list(islice(links, MAX_LINKS)):
         yield write("enqueue/insert_dependencies", batch=as_json(some))
-    to_decide = [id for id, chains in blockers.items() if id in added and not certain.issuperset(chains)]
+    to_decide = [id for id, chains in dependencies.items() if id in added and not certain.issuperset(chains)]
     if to_decide:
-        nudges = [{"kind": "after", "key": id, "beyond": None} for id in to_decide]
+        nudges = [{"kind": "job", "key": id, "beyond": None} for id in to_decide]
         yield write("promote/insert_nudges", batch=as_json(nudges))
 
 
-def _dependency_rows(blockers: Mapping[str, list[str]], added: Mapping[str, Row]) -> Iterator[dict[str, Any]]:
-    for id in blockers.keys() & added.keys():
-        for position, blocker in enumerate(blockers[id]):
-            yield {"job": id, "blocker": blocker, "position": position}
+def _dependency_rows(dependencies: Mapping[str, list[str]], added: Mapping[str, Row]) -> Iterator[dict[str, Any]]:
+    for id in dependencies.keys() & added.keys():
+        for position, chain in enumerate(dependencies[id]):
+            yield {"job": id, "depends_on": chain, "position": position}
 
 
 def _reconcile_doubtful(doubtful: set[str], added: dict[str, Row]) -> Flow[None]:

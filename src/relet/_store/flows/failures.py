@@ -22,7 +22,7 @@ _UNPRINTABLE = r"[^ -~\xa1-\uffff]+"
 def failures(*, limit: int) -> Flow[list[FailureGroup]]:
     """Groups of jobs that have failed, the latest first."""
     groups: dict[tuple[str, str], FailureGroup] = {}
-    for row in (yield read("inspect/failures", most=MAX_READ)):
+    for row in (yield read("inspect/failures", limit=MAX_READ)):
         group = _group(row)
         key = (group.task, group.error)
         groups[key] = groups[key] + group if key in groups else group

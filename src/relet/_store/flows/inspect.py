@@ -1,4 +1,4 @@
-"""Reads of jobs and queues for clients: get, attempts, chain, blockers, queues, explain. Nothing is changed here."""
+"""Reads of jobs and queues for clients: get, attempts, chain, dependencies, queues, explain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct, structs
 
 from ..._core import validate
-from ..._core.job import AttemptRecord, BlockerInfo, Chain, Job, State, Wait, maybe_utc, utc
+from ..._core.job import AttemptRecord, Chain, Dependency, Job, State, Wait, maybe_utc, utc
 from ..._core.views import QueueInfo, RateInfo
 from ...errors import JobNotFound
 from ..query import LONG, Flow, Row, as_json, bounded, pairs, read, read_only
@@ -89,9 +89,9 @@ def ended(state: str) -> bool:
 
 
 @read_only
-def blockers(job_id: str) -> Flow[list[BlockerInfo]]:
-    """The chains that a job waits or waited for, in the order of `after`."""
-    return [BlockerInfo(*row) for row in (yield read("inspect/dependencies", id=job_id))]
+def dependencies(job_id: str) -> Flow[list[Dependency]]:
+    """The chains that a job waits or waited for, in the order of `depends_on`."""
+    return [Dependency(*row) for row in (yield read("inspect/dependencies", id=job_id))]
 
 
 @read_only
@@ -100,10 +100,10 @@ def dependents(job_id: str, *, limit: int) -> Flow[list[Job[Any]]]:
     chains = yield from chains_of([job_id])
     if not chains:
         raise JobNotFound(job_id)
-    edges = yield read(
-        "promote/dependencies_on_chains", batch=as_json([{"key": chains[job_id], "beyond": None}]), most=limit
+    found = yield read(
+        "promote/dependencies_on_chains", batch=as_json([{"key": chains[job_id], "beyond": None}]), limit=limit
     )
-    return list((yield from get_many([job for job, _ in edges])).values())
+    return list((yield from get_many([job for job, _ in found])).values())
 
 
 @bounded(LONG)
@@ -115,7 +115,7 @@ def queues() -> Flow[list[QueueInfo]]:
     took, or, without a sample, those of the newest jobs. Names come from an index: no queue with queued jobs is
     missed.
     """
-    recent = _by_queue((yield read("inspect/count_recent", most=MAX_COUNTED + 1)))
+    recent = _by_queue((yield read("inspect/count_recent", limit=MAX_COUNTED + 1)))
     found: dict[str, QueueInfo] = {queue: _counted(queue, counts) for queue, counts in recent.items()}
     if sum(counts.number for states in recent.values() for counts in states.values()) > MAX_COUNTED:
         found = {queue: structs.replace(info, at_least=True) for queue, info in found.items()}
@@ -187,7 +187,7 @@ def _reasons(job: Job[Any]) -> Flow[list[str]]:
         case _, Wait.TIME if (yield read("inspect/clock"))[0][0] >= job.run_at.timestamp() - 0.001:
             return ["it is due: maintenance will queue it shortly"]
         case _, Wait.TIME if job.awaits is not None:
-            is_endless = (job.run_at - job.created_at).total_seconds() >= validate.MOST_SECONDS
+            is_endless = (job.run_at - job.created_at).total_seconds() >= validate.MAX_SECONDS
             or_until = "" if is_endless else f", or until {_clock(job.run_at)}"
             return [f"it sleeps until signal {job.awaits!r} comes{or_until}"]
         case _, Wait.TIME:
@@ -201,7 +201,7 @@ def _reasons(job: Job[Any]) -> Flow[list[str]]:
 
 
 def _waits_for(job: Job[Any]) -> Flow[list[str]]:
-    chains = [one.chain for one in (yield from blockers(job.id)) if one.state is None]
+    chains = [one.chain for one in (yield from dependencies(job.id)) if one.state is None]
     ends = pairs((yield read("promote/chain_states", chains=as_json(chains))))
     return [f"it waits for {chain}, which is {ends.get(chain, 'deleted')}" for chain in chains]
 
@@ -214,7 +214,7 @@ def _behind(job: Job[Any]) -> Flow[list[str]]:
         id, state = found[0]
         hint = "; resume or cancel that one" if state in (State.PAUSED, State.FAILED) else ""
         return [f"target {job.target} is held by job {id}, which is {state}{hint}", ahead]
-    for id, _ in (yield read("inspect/target_queue", target=job.target, most=1)):
+    for id, _ in (yield read("inspect/target_queue", target=job.target, limit=1)):
         if (yield from get_many([id]))[id].state is State.PAUSED:
             return [f"job {id}, the first in line at target {job.target}, is paused; resume or cancel that one", ahead]
     return [f"it is in line at target {job.target}, which is free; maintenance will queue the first in line"]
@@ -230,8 +230,8 @@ def _queued(job: Job[Any]) -> Flow[list[str]]:
         limit = settings.get(name, (False, None))[1]
         if limit is not None and number >= limit:
             reasons.append(f"{'all queues' if name == '*' else f'queue {name}'} may run {limit}, and {number} run")
-    for one in (yield from limits.used_up(job.queue, job.key)):
-        whose = {"": "", "*": f" of key {job.key}"}.get(one.key, f" of key {one.key}")
+    for one in (yield from limits.used_up(job.queue, job.group)):
+        whose = {"": "", "*": f" of group {job.group}"}.get(one.group, f" of group {one.group}")
         name = "all queues" if one.queue == "*" else f"queue {one.queue}"
         room = f" in {one.per:g} s, and has; there is room in {one.again_in:.1f} s" if one.rate else ""
         reasons.append(f"{name} may start {one.rate or 'no'} jobs{whose}{room}")

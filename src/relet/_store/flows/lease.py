@@ -86,7 +86,7 @@ def reap_in_transaction(random: Callable[[], float], may_reap: Callable[[], bool
 
 
 def _reap(random: Callable[[], float], limit: int, gap: float) -> Flow[list[Change]]:
-    rows = yield write("lease/lock_expired", gap=gap, most=limit)
+    rows = yield write("lease/lock_expired", gap=gap, limit=limit)
     expired = [mapping.running(tuple(row), queue) for *row, queue in rows]
     changes = [machine.reap(job, random()) for job in expired]
     yield from apply(changes)

@@ -94,10 +94,10 @@ def prune(*, keep_finished: float, keep_failed: float, limit: int = 1000) -> Flo
     yield BEGIN
     over, some_left = yield from _prune_finished(keep_finished, limit)
     failed, more_left = yield from _prune_failed(keep_failed, limit)
-    keys = yield write("maintenance/prune_keys", most=limit)
-    ticks = yield write("maintenance/prune_ticks", seconds=keep_finished, most=limit)
-    actions = yield write("maintenance/prune_actions", seconds=ACTIONS_FOR, most=limit)
-    operations = yield write("maintenance/prune_operations", seconds=OPERATIONS_FOR, most=limit)
+    keys = yield write("maintenance/prune_keys", limit=limit)
+    ticks = yield write("maintenance/prune_ticks", seconds=keep_finished, limit=limit)
+    actions = yield write("maintenance/prune_actions", seconds=ACTIONS_FOR, limit=limit)
+    operations = yield write("maintenance/prune_operations", seconds=OPERATIONS_FOR, limit=limit)
     yield write("maintenance/prune_workers", seconds=LOST_WORKERS_FOR)
     more = some_left or more_left or limit in (len(keys), len(ticks), len(actions), len(operations))
     return Pruned(over, failed, len(keys), more=more)
@@ -115,7 +115,7 @@ def prune_stale_keys(beyond: str = "", *, limit: int = 1000) -> Flow[tuple[int, 
     Reads up to `limit` keys after `beyond`. Returns how many were deleted, and where to continue if there are more.
     """
     yield BEGIN
-    seen = yield read("maintenance/stale_keys", beyond=beyond, most=limit)
+    seen = yield read("maintenance/stale_keys", beyond=beyond, limit=limit)
     stale = [{"key": key, "job": job} for key, job in seen if job is not None]
     removed: list[Row] = []
     if stale:
@@ -129,10 +129,10 @@ def prune_stale_keys(beyond: str = "", *, limit: int = 1000) -> Flow[tuple[int, 
 def _prune_finished(seconds: float, limit: int) -> Flow[tuple[int, bool]]:
     """Delete jobs that are over. Their details go first, in as many steps as that takes. Returns how many jobs were
     deleted, and whether there are more."""
-    old = [row[0] for row in (yield write("maintenance/old_finished", seconds=seconds, most=limit))]
+    old = [row[0] for row in (yield write("maintenance/old_finished", seconds=seconds, limit=limit))]
     if not old:
         return 0, False
-    ((left,),) = yield write("maintenance/prune_details", ids=as_json(old), most=DETAILS * limit)
+    ((left,),) = yield write("maintenance/prune_details", ids=as_json(old), limit=DETAILS * limit)
     if left:
         return 0, True
     gone = yield write("maintenance/prune_finished", ids=as_json(old))
@@ -143,13 +143,13 @@ def _prune_failed(seconds: float, limit: int) -> Flow[tuple[int, bool]]:
     """Delete failed jobs, each together with its details: until it is deleted, a failed job may be resumed and needs
     them. A job with too many details for one transaction is cancelled, and later deleted as one that is over."""
     bound = DETAILS * limit
-    old = yield write("maintenance/old_failed", seconds=seconds, most=limit, bound=bound)
+    old = yield write("maintenance/old_failed", seconds=seconds, limit=limit, bound=bound)
     too_large = [row for row in old if row[3] >= bound]
     yield from apply([Change(id, "cancel", State.CANCELLED, attempt, losses) for id, attempt, losses, _ in too_large])
     rest = [(id, number) for id, _, _, number in old if number < bound]
     sums = accumulate(number for _, number in rest)
     gone = [id for (id, _), total in zip(rest, sums, strict=True) if total < bound]
     if gone:
-        yield write("maintenance/prune_details", ids=as_json(gone), most=bound)
+        yield write("maintenance/prune_details", ids=as_json(gone), limit=bound)
         yield write("maintenance/prune_failed", ids=as_json(gone))
     return len(gone), len(old) == limit or len(gone) < len(old)

@@ -26,7 +26,7 @@ class _Stored(msgspec.Struct, omit_defaults=True):
     timeout: float | None = None
     on_expired: str = "retry"
     on_failure: str = "hold"
-    on_blocker_failure: str = "hold"
+    on_dependency_failure: str = "hold"
 
 
 _progress = msgspec.json.Decoder(Progress)
@@ -75,7 +75,7 @@ def _policy_text(policy: Policy) -> str | None:
         policy.timeout,
         policy.on_expired,
         policy.on_failure,
-        policy.on_blocker_failure,
+        policy.on_dependency_failure,
     )
     text = _encoder.encode(stored).decode()
     return None if text == "{}" else text
@@ -89,7 +89,7 @@ def policy(max_attempts: int, lease: float | None, text: str | None) -> Policy:
         return _DEFAULT if usual else Policy(max_attempts, lease=lease)
     stored = lenient(_Stored, text)
     backoff = Backoff(*stored.backoff) if stored.backoff else _DEFAULT.backoff
-    options: Any = (stored.on_expired, stored.on_failure, stored.on_blocker_failure)
+    options: Any = (stored.on_expired, stored.on_failure, stored.on_dependency_failure)
     return Policy(max_attempts, backoff, lease, stored.timeout, *options)
 
 
@@ -104,7 +104,7 @@ class DraftRow(msgspec.Struct, frozen=True):
     run_at: float | None
     delay: float | None
     target: str | None
-    key: str | None
+    group_key: str | None
     max_attempts: int
     policy: str | None
     lease: float | None
@@ -126,7 +126,7 @@ def draft_row(draft: Draft[Any], position: ChainPosition, waits: int) -> DraftRo
     chain, index, watched = position
     return DraftRow(
         draft.id, draft.task, draft.queue, draft.priority, draft.payload_json, draft.run_at, draft.delay, draft.target,
-        draft.key, policy.max_attempts, policy_text(policy), policy.lease, draft.unique, draft.unique_for is not None,
+        draft.group, policy.max_attempts, policy_text(policy), policy.lease, draft.unique, draft.unique_for is not None,
         chain, index, waits, watched, draft.context,
     )  # fmt: skip
 
@@ -162,14 +162,14 @@ def _converters() -> list[tuple[int, Callable[[Any], Any]]]:
     """The index of each field that needs a conversion, and the function that converts it."""
     found: list[tuple[int, Callable[[Any], Any]]] = []
     for index, (name, kind) in enumerate(job_fields().items()):
-        convert = _none_if_empty if name == "key" else _CONVERTERS.get(kind.partition(" ")[0])
+        convert = _none_if_empty if name == "group" else _CONVERTERS.get(kind.partition(" ")[0])
         if convert is not None:
             found.append((index, convert))
     return found
 
 
-def _none_if_empty(key: str) -> str | None:
-    return key or None
+def _none_if_empty(group: str) -> str | None:
+    return group or None
 
 
 _CONVERTED = _converters()
@@ -197,7 +197,7 @@ def new_job(draft: Draft[Any], position: ChainPosition, row: Row) -> Job[Any]:
         wait=None if wait is None else Wait(wait),
         target=draft.target,
         unique=draft.unique,
-        key=draft.key,
+        group=draft.group,
         context=draft.context,
     )
 
@@ -207,7 +207,7 @@ def new_plain_job(draft: Draft[Any], created: datetime) -> Job[Any]:
     state, wait = (State.QUEUED, None) if draft.target is None else (State.PENDING, Wait.TARGET)
     return Job(
         draft.id, draft.task, draft.queue, state, draft.priority, draft.payload_json, 0, draft.policy.max_attempts, 0,
-        0, draft.id, 0, created, created, wait=wait, target=draft.target, unique=draft.unique, key=draft.key,
+        0, draft.id, 0, created, created, wait=wait, target=draft.target, unique=draft.unique, group=draft.group,
         context=draft.context,
     )  # fmt: skip
 
@@ -217,13 +217,13 @@ def claimed(rows: list[Row], token: str) -> list[Claimed]:
     jobs = []
     for row in rows:
         id, version, task, queue, payload, attempt, max_attempts, stored, rank, seq, created, run, expires, rare = row
-        target, losses, lease, chain, position, key, blockers, context = (
+        target, losses, lease, chain, position, group, dependency_count, context = (
             (None, 0, None, id, 0, None, 0, None) if rare is None else _rare(rare)
         )
         job = Claimed(
             id, token, version, task, queue, payload, -rank, target, attempt, losses,
             policy(max_attempts, lease, stored), chain, position, (rank, seq), created, run, expires,
-            key, blockers, context,
+            group, dependency_count, context,
         )  # fmt: skip
         jobs.append(job)
     return jobs
@@ -232,9 +232,9 @@ def claimed(rows: list[Row], token: str) -> list[Claimed]:
 def _rare(stored: str | list[str | None]) -> tuple[Any, ...]:
     """The values that few jobs have. Numbers come as text from PostgreSQL's array."""
     values: list[Any] = stored if isinstance(stored, list) else msgspec.json.decode(stored)
-    target, losses, lease, chain, position, key, blockers, context = values
+    target, losses, lease, chain, position, group, dependency_count, context = values
     seconds = None if lease is None else float(lease)
-    return target, int(losses), seconds, chain, int(position), key or None, int(blockers), context
+    return target, int(losses), seconds, chain, int(position), group or None, int(dependency_count), context
 
 
 def lease_rows(leases: Sequence[Lease]) -> list[dict[str, str]]:

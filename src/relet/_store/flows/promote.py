@@ -18,7 +18,7 @@ from operator import itemgetter
 from msgspec import Struct, field
 
 from ..._core import machine
-from ..._core.job import OnBlockerFailure, State, Wait
+from ..._core.job import OnDependencyFailure, State, Wait
 from ..._core.machine import Change
 from ...errors import StoreBusy
 from ..query import BEGIN, Flow, Notify, Row, as_json, pairs, read, write
@@ -38,7 +38,7 @@ class Promotion(Struct):
     next_due: float | None = None
 
 
-Edge = tuple[str, str]  # a job, and the chain that it waits for
+DependencyKey = tuple[str, str]  # a job, and the chain that it waits for
 Due = tuple[float, int, str, str | None, bool]  # run_at, seq, job, target, and whether the job holds the target
 Nudges = dict[tuple[str, str], str | None]  # by kind and key: where to continue; None: from the start
 
@@ -67,17 +67,17 @@ class _Plan(Struct):
 class _Scan(Struct):
     """The undecided dependencies that nudges lead to.
 
-    `edges`: by nudge. `unreached`: nudges that the limit left out. `cut`: nudges of which the limit left out a part,
-    and where to continue.
+    `dependencies`: by nudge. `unreached`: nudges that the limit left out. `cut`: nudges of which the limit left out
+    a part, and where to continue.
     """
 
-    edges: dict[tuple[str, str], list[Edge]] = field(default_factory=dict)
+    dependencies: dict[tuple[str, str], list[DependencyKey]] = field(default_factory=dict)
     unreached: Nudges = field(default_factory=dict)
     cut: Nudges = field(default_factory=dict)
 
-    def all_edges(self) -> list[Edge]:
-        """Each edge once, in the order of the nudges."""
-        return list(dict.fromkeys(edge for some in self.edges.values() for edge in some))
+    def all_dependencies(self) -> list[DependencyKey]:
+        """Each dependency once, in the order of the nudges."""
+        return list(dict.fromkeys(dependency for some in self.dependencies.values() for dependency in some))
 
 
 class _View(Struct, frozen=True):
@@ -102,7 +102,7 @@ class _Decisions(Struct):
 
     decided: list[tuple[str, str, str]] = field(default_factory=list)
     cancelled: dict[str, str] = field(default_factory=dict)
-    put_off: set[Edge] = field(default_factory=set)
+    put_off: set[DependencyKey] = field(default_factory=set)
 
 
 def promote(*, limit: int = MAX_PROMOTED) -> Flow[Promotion]:
@@ -110,11 +110,11 @@ def promote(*, limit: int = MAX_PROMOTED) -> Flow[Promotion]:
     done, plan = Promotion(), _Plan()
     yield BEGIN
     yield write("promote/lock")
-    nudges = sorted((yield write("promote/take_nudges", most=limit)))
+    nudges = sorted((yield write("promote/take_nudges", limit=limit)))
     plan.targets |= {key for _, kind, key, _ in nudges if kind == "target"}
     done.cancelled = yield from _decide_dependencies(_scans(nudges), plan, limit)
     yield from _wake_up({key for _, kind, key, _ in nudges if kind == "signal"}, plan)
-    due = yield write("promote/lock_due", most=limit)
+    due = yield write("promote/lock_due", limit=limit)
     for _, _, id, target, holds in sorted([*plan.due, *due], key=itemgetter(0, 1)):
         plan.free(id, target, bool(holds))
     if plan.line:
@@ -182,7 +182,7 @@ def _scans(nudges: list[Row]) -> Nudges:
     """The nudges about dependencies. Of two with the same key, the one that starts earlier counts."""
     scans: Nudges = {}
     for _, kind, key, beyond in nudges:
-        if kind in ("after", "chain"):
+        if kind in ("job", "chain"):
             scans[kind, key] = min(beyond or "", scans.get((kind, key), beyond) or "") or None
     return scans
 
@@ -190,59 +190,60 @@ def _scans(nudges: list[Row]) -> Nudges:
 def _decide_dependencies(nudges: Nudges, plan: _Plan, limit: int) -> Flow[list[str]]:
     """Decide about the jobs that wait for chains which have ended: free, hold or cancel, by the job's policy.
 
-    In: nudges of the kinds "after" (key: a job that waits) and "chain" (key: a chain that others wait for). Adds to
+    In: nudges of the kinds "job" (key: a job that waits) and "chain" (key: a chain that others wait for). Adds to
     `plan` the jobs that became due, and the nudges to insert again. Returns the jobs that were cancelled.
     """
     if not nudges:
         return []
-    scan = yield from _open_edges(nudges, limit)
-    edges = scan.all_edges()
-    view = yield from _read_and_lock(edges)
-    circling = yield from _break_circles(scan.edges, view.waiting, plan)
-    decisions = _decide(edges, view, plan)
+    scan = yield from _open_dependencies(nudges, limit)
+    dependencies = scan.all_dependencies()
+    view = yield from _read_and_lock(dependencies)
+    circling = yield from _break_circles(scan.dependencies, view.waiting, plan)
+    decisions = _decide(dependencies, view, plan)
     yield from _write_decided(decisions.decided, view.waiting, plan)
     cancelled = circling | decisions.cancelled
     yield from apply([Change(id, "cancel", State.CANCELLED, 0, 0, error=error) for id, error in cancelled.items()])
-    plan.put_off += sum(decisions.put_off.issuperset(some) for some in scan.edges.values())
+    plan.put_off += sum(decisions.put_off.issuperset(some) for some in scan.dependencies.values())
     plan.rest |= _left_over(scan, view.ends, plan.again)
     return list(cancelled)
 
 
-def _read_and_lock(edges: list[Edge]) -> Flow[_View]:
+def _read_and_lock(dependencies: list[DependencyKey]) -> Flow[_View]:
     """Mark the chains as watched, then read their states, then lock the jobs that wait for them.
 
     The order matters: a chain that is not over when it is read was marked before, so its end will be announced.
     """
-    blockers = {blocker for _, blocker in edges}
-    busy = {row[0] for row in (yield write("promote/watch_chains", chains=_list(blockers)))}
-    ends = pairs((yield read("promote/chain_states", chains=_list(blockers))))
-    jobs = {job for job, _ in edges}
+    chains = {chain for _, chain in dependencies}
+    busy = {row[0] for row in (yield write("promote/watch_chains", chains=_list(chains)))}
+    ends = pairs((yield read("promote/chain_states", chains=_list(chains))))
+    jobs = {job for job, _ in dependencies}
     waiting = {row[0]: row for row in (yield write("promote/lock_dependents", ids=_list(jobs)))}
     return _View(busy, ends, waiting)
 
 
-def _decide(edges: list[Edge], view: _View, plan: _Plan) -> _Decisions:
+def _decide(dependencies: list[DependencyKey], view: _View, plan: _Plan) -> _Decisions:
     """What to do about each dependency. One that a lock keeps from being decided is nudged again."""
     decisions = _Decisions()
-    for job, blocker in edges:
-        end = view.ends.get(blocker, "deleted")
-        decision = machine.blocked(None if end == "deleted" else State(end), _failure_policy(view.waiting.get(job)))
+    for job, chain in dependencies:
+        end = view.ends.get(chain, "deleted")
+        state = None if end == "deleted" else State(end)
+        decision = machine.decide_dependency(state, _failure_policy(view.waiting.get(job)))
         locked = decision != "hold" and view.is_locked_by_another(job)
-        if blocker in view.busy or locked:
-            plan.again["after" if locked else "chain", job if locked else blocker] = None
-            decisions.put_off.add((job, blocker))
+        if chain in view.busy or locked:
+            plan.again["job" if locked else "chain", job if locked else chain] = None
+            decisions.put_off.add((job, chain))
         elif decision == "free":
-            decisions.decided.append((job, blocker, end))
+            decisions.decided.append((job, chain, end))
         elif decision == "cancel":
             reason = f"has {end}" if end == State.FAILED else f"was {end}"
-            decisions.cancelled[job] = f"what it waited for, {blocker}, {reason}"
+            decisions.cancelled[job] = f"it depends on {chain}, which {reason}"
     return decisions
 
 
 def _write_decided(decided: list[tuple[str, str, str]], waiting: dict[str, Row], plan: _Plan) -> Flow[None]:
     """Record how the chains ended, and take these dependencies off the jobs that had them."""
     if decided:
-        batch = [{"job": job, "blocker": blocker, "state": end} for job, blocker, end in decided]
+        batch = [{"job": job, "depends_on": chain, "state": end} for job, chain, end in decided]
         yield write("promote/decide_dependencies", batch=as_json(batch))
         yield from _unblock(Counter(job for job, _, _ in decided), waiting, plan)
 
@@ -252,50 +253,50 @@ def _left_over(scan: _Scan, ends: Mapping[str, str], again: Nudges) -> Nudges:
 
     A nudge about a chain that is not over is dropped: when the chain ends, it leaves a new one.
     """
-    cut = {nudge: beyond for nudge, beyond in scan.cut.items() if nudge[0] == "after" or _ended(ends.get(nudge[1]))}
+    cut = {nudge: beyond for nudge, beyond in scan.cut.items() if nudge[0] == "job" or _ended(ends.get(nudge[1]))}
     return {nudge: beyond for nudge, beyond in (scan.unreached | cut).items() if nudge not in again}
 
 
 def _break_circles(
-    found: dict[tuple[str, str], list[Edge]], waiting: dict[str, Row], plan: _Plan
+    found: dict[tuple[str, str], list[DependencyKey]], waiting: dict[str, Row], plan: _Plan
 ) -> Flow[dict[str, str]]:
     """Find chains that wait for each other because they were continued at the same moment.
 
     Neither transaction saw the other's dependencies when it checked. Here all of them are visible. Returns at most one
     job to cancel, and why; the others are nudged again, as without that job there may be no circle.
     """
-    jobs = {waiting[job][4]: job for kind, job in found if kind == "after" and job in waiting and waiting[job][4]}
+    jobs = {waiting[job][4]: job for kind, job in found if kind == "job" and job in waiting and waiting[job][4]}
     if not jobs:
         return {}
     awaited = {row[0] for row in (yield read("promote/awaited_chains", chains=_list(jobs)))}
-    links = {chain: _chains_in(found["after", jobs[chain]]) for chain in sorted(awaited)}
+    links = {chain: _chains_in(found["job", jobs[chain]]) for chain in sorted(awaited)}
     chains = yield from enqueue_constrained.circles(links)
     circling = sorted(jobs[chain] for chain in chains)
     last = [job for job in circling if waiting[job][1]][-1:]
-    plan.again |= {("after", job): None for job in circling if job not in last}
+    plan.again |= {("job", job): None for job in circling if job not in last}
     return dict.fromkeys(last, "it waited for its own chain, or for one that waits for it: they would wait for ever")
 
 
-def _chains_in(edges: list[Edge]) -> set[str]:
-    return {blocker for _, blocker in edges}
+def _chains_in(dependencies: list[DependencyKey]) -> set[str]:
+    return {chain for _, chain in dependencies}
 
 
-def _open_edges(nudges: Nudges, limit: int) -> Flow[_Scan]:
+def _open_dependencies(nudges: Nudges, limit: int) -> Flow[_Scan]:
     """Read up to `limit` undecided dependencies of each kind of nudge."""
     scan = _Scan()
-    for kind, own in (("after", 0), ("chain", 1)):
+    for kind, own in (("job", 0), ("chain", 1)):
         keys = {key: beyond for (which, key), beyond in nudges.items() if which == kind}
         if not keys:
             continue
         batch = as_json([{"key": key, "beyond": beyond} for key, beyond in keys.items()])
-        if kind == "after":
-            edges = yield read("promote/dependencies_of_jobs", batch=batch, most=limit + 1)
+        if kind == "job":
+            dependencies = yield read("promote/dependencies_of_jobs", batch=batch, limit=limit + 1)
         else:
-            edges = yield read("promote/dependencies_on_chains", batch=batch, most=limit + 1)
-        for job, blocker in edges[:limit]:
-            scan.edges.setdefault((kind, (job, blocker)[own]), []).append((job, blocker))
-        if len(edges) > limit:
-            last = edges[limit - 1]
+            dependencies = yield read("promote/dependencies_on_chains", batch=batch, limit=limit + 1)
+        for job, chain in dependencies[:limit]:
+            scan.dependencies.setdefault((kind, (job, chain)[own]), []).append((job, chain))
+        if len(dependencies) > limit:
+            last = dependencies[limit - 1]
             unreached = list(keys)[list(keys).index(last[own]) + 1 :]
             scan.unreached |= {(kind, key): keys[key] for key in unreached}
             scan.cut[kind, last[own]] = last[1 - own]
@@ -325,9 +326,9 @@ def _unblock(decided: Counter[str], waiting: dict[str, Row], plan: _Plan) -> Flo
         yield write("promote/unblock", batch=as_json(batch))
 
 
-def _failure_policy(row: Row | None) -> OnBlockerFailure:
+def _failure_policy(row: Row | None) -> OnDependencyFailure:
     """The dependent's policy. A deleted dependent has none; its dependency rows are decided as "run"."""
-    return "run" if row is None else mapping.policy(1, None, row[3]).on_blocker_failure
+    return "run" if row is None else mapping.policy(1, None, row[3]).on_dependency_failure
 
 
 def _list(values: Iterable[str]) -> str:

@@ -99,7 +99,8 @@ def _begun(jobs: Iterable[Job[Any]]) -> Flow[set[str]]:
 
 def _after(holder: str, draft: Draft[Any]) -> Draft[Any]:
     """The draft, to run once the holder has ended, in whatever state."""
-    return structs.replace(draft, after=(holder,), policy=structs.replace(draft.policy, on_blocker_failure="run"))
+    policy = structs.replace(draft.policy, on_dependency_failure="run")
+    return structs.replace(draft, depends_on=(holder,), policy=policy)
 
 
 def _row(id: str, draft: Draft[Any]) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def tick(
     yield BEGIN
     done = Ticked()
     which = {"tasks": as_json(sorted(tasks)), "without": as_json(sorted(without))}
-    found = yield write("schedules/lock_due", **which, most=limit)
+    found = yield write("schedules/lock_due", **which, limit=limit)
     done.locked = len(found)
     due: dict[str, tuple[Definition, Due]] = {}
     for name, text, next_at, moment, is_ahead in found:
@@ -139,7 +139,7 @@ def schedules(name: str | None = None) -> Flow[list[ScheduleInfo]]:
 @read_only
 def ticks(name: str, *, limit: int) -> Flow[list[Tick]]:
     """The latest ticks of a schedule, the latest first."""
-    return [Tick(utc(at), job, note) for at, job, note in (yield read("schedules/ticks", name=name, most=limit))]
+    return [Tick(utc(at), job, note) for at, job, note in (yield read("schedules/ticks", name=name, limit=limit))]
 
 
 def _add_ticks(due: Mapping[str, tuple[Definition, Due]], make_id: Callable[[], str]) -> Flow[list[Draft[Any]]]:
@@ -193,7 +193,8 @@ def _live_chains(names: Sequence[str]) -> Flow[dict[str, list[str]]]:
 
 def _after(draft: Draft[Any], chains: Sequence[str]) -> Draft[Any]:
     """A draft that waits for these chains to end, in whatever state."""
-    return structs.replace(draft, after=tuple(chains), policy=structs.replace(draft.policy, on_blocker_failure="run"))
+    policy = structs.replace(draft.policy, on_dependency_failure="run")
+    return structs.replace(draft, depends_on=tuple(chains), policy=policy)
 
 
 def _row(name: str, definition: Definition, moment: float) -> Flow[dict[str, Any]]:

@@ -23,11 +23,11 @@ COUNT = ("inspect/count_rare", "inspect/count_live", "inspect/count_over")
 
 @bounded(LONG)
 @read_only
-def jobs(which: Filter, *, limit: int, before: str | None = None, scan: int | None = None) -> Flow[Page]:
+def jobs(which: Filter, *, limit: int, cursor: str | None = None, scan: int | None = None) -> Flow[Page]:
     """A page of jobs, newest first by id. With `scan`, at most so many rows of each table are read."""
-    before = which.below(before)
-    floor = yield from _scan_floor(which, before, scan)
-    params = _params(which, floor, before) | {"most": limit + 1}
+    cursor = which.below(cursor)
+    floor = yield from _scan_floor(which, cursor, scan)
+    params = _params(which, floor, cursor) | {"limit": limit + 1}
     found: dict[str, Job[Any]] = {}
     for statement in _statements(JOBS, which, params):
         found |= {row[0]: mapping.job(row) for row in (yield statement)}
@@ -41,20 +41,20 @@ def jobs(which: Filter, *, limit: int, before: str | None = None, scan: int | No
 @read_only
 def count(which: Filter, *, limit: int | None = None, scan: int | None = None) -> Flow[int]:
     """How many jobs, counted no further than `limit`; with `scan`, among the newest so many of each table."""
-    before = which.below(None)
-    params = _params(which, (yield from _scan_floor(which, before, scan)), before)
+    cursor = which.below(None)
+    params = _params(which, (yield from _scan_floor(which, cursor, scan)), cursor)
     total = 0
     for statement in _statements(COUNT, which, params):
-        statement.params["most"] = None if limit is None else max(limit - total, 0)
+        statement.params["limit"] = None if limit is None else max(limit - total, 0)
         ((number,),) = yield statement
         total += int(number)
     return total
 
 
-def _params(which: Filter, floor: str | None, before: str | None) -> dict[str, Any]:
+def _params(which: Filter, floor: str | None, cursor: str | None) -> dict[str, Any]:
     values = structs.asdict(which)
     values["states"] = as_json([str(state) for state in which.states]) if which.states else None
-    return values | {"lowest": floor or which.lowest_id, "before": before}
+    return values | {"lowest": floor or which.lowest_id, "cursor": cursor}
 
 
 def _statements(names: tuple[str, str, str], which: Filter, params: dict[str, Any]) -> list[Query]:
@@ -66,11 +66,11 @@ def _statements(names: tuple[str, str, str], which: Filter, params: dict[str, An
     return [read(name, **params) for name, matches in included if matches]
 
 
-def _scan_floor(which: Filter, before: str | None, scan: int | None) -> Flow[str | None]:
+def _scan_floor(which: Filter, cursor: str | None, scan: int | None) -> Flow[str | None]:
     """The id at which reading `scan` rows of a table ends; the greater of the two tables. None: read every row."""
     if scan is None or which.rare_state is not None:
         return None
-    params = {"lowest": which.lowest_id, "before": before, "scan": scan}
+    params = {"lowest": which.lowest_id, "cursor": cursor, "scan": scan}
     live = (yield read("inspect/scan_floor_live", **params)) if which.includes_live else []
     over = (yield read("inspect/scan_floor_over", **params)) if which.includes_finished else []
     return max((row[0] for row in [*live, *over]), default=None)

@@ -9,9 +9,9 @@ from . import inspect
 
 @bounded(LONG)
 @read_only
-def targets(*, limit: int, after: str | None = None) -> Flow[TargetPage]:
+def targets(*, limit: int, cursor: str | None = None) -> Flow[TargetPage]:
     """A page of targets, by name."""
-    found = yield read("inspect/targets", after=after or "", most=limit + 1)
+    found = yield read("inspect/targets", cursor=cursor or "", limit=limit + 1)
     page = found[:limit]
     holders = yield from inspect.get_many([id for _, id, _ in page if id is not None])
     infos = [TargetInfo(target, holders.get(id), waiting) for target, id, waiting in page]
@@ -23,7 +23,7 @@ def targets(*, limit: int, after: str | None = None) -> Flow[TargetPage]:
 def target(name: str, *, limit: int) -> Flow[TargetView]:
     """One target. A name that no job has is a free target."""
     holders = [row[0] for row in (yield read("inspect/target_holder", target=name))]
-    line = yield read("inspect/target_queue", target=name, most=limit)
+    line = yield read("inspect/target_queue", target=name, limit=limit)
     ids = [row[0] for row in line]
     jobs = yield from inspect.get_many([*holders, *ids])
     holder = jobs.get(holders[0]) if holders else None

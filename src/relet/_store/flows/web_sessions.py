@@ -9,7 +9,7 @@ MAX_PRUNED = 1000
 
 def end(mark: str, seconds: float) -> Flow[None]:
     """Record for `seconds` that a session has ended, and delete records of sessions that have expired anyway."""
-    yield write("web/prune_sessions", most=MAX_PRUNED)
+    yield write("web/prune_sessions", limit=MAX_PRUNED)
     yield write("web/end_session", id=mark, seconds=seconds)
 
 

@@ -39,47 +39,47 @@ end $$;
 -- Columns of fixed width that are never null come first: PostgreSQL finds them without reading earlier columns.
 -- `rank` and `suspect` are plain columns, because a stored generated column costs every claim 3 us a row.
 create table {schema}.jobs (
-    id            uuid primary key,
-    chain         uuid not null,
+    id                uuid primary key,
+    chain             uuid not null,
     -- the order of jobs with equal rank; the id identifies a job
-    seq           bigint not null default nextval('{schema}.job_seq'),
-    created_at    timestamptz not null,
-    run_at        timestamptz not null,
-    attempt       integer not null default 0,
-    max_attempts  integer not null,
-    losses        integer not null default 0,
-    version       integer not null default 0,
-    position      integer not null default 0,
-    waits         integer not null default 0,
-    blockers      integer not null default 0,  -- how many jobs it had to wait for when it was enqueued
-    state         {schema}.job_state not null,
-    priority      smallint not null,
-    rank          smallint not null,  -- minus the priority, so that (rank, seq) sorts in one direction
-    suspect       smallint not null default 0,  -- its losses, at most 2; 2: run it alone
-    holds         boolean not null default false,
-    alone         boolean not null default false,
-    watched       boolean not null default false,
-    windowed      boolean not null default false,
-    queue         text not null,
-    task          text not null,
-    payload       json not null,  -- json, not jsonb: the text is returned unchanged, as SQLite does
-    token         uuid,
-    started_at    timestamptz,
-    expires_at    timestamptz,
-    renewed_at    timestamptz,  -- null: not renewed since the claim
-    stopped_at    timestamptz,
-    lease         double precision,
-    worker        text,
-    wait          text,
-    target        text,
-    key           text,  -- groups jobs, in a queue that is shared or limited by key
-    unique_key    text,
-    request       text,
-    policy        json,  -- null: the default policy
-    progress      json,  -- the handler's last report
-    error         text,
-    awaits        text,  -- the signal that it waits for
-    context       text,  -- context that the producer attached, as JSON
+    seq               bigint not null default nextval('{schema}.job_seq'),
+    created_at        timestamptz not null,
+    run_at            timestamptz not null,
+    attempt           integer not null default 0,
+    max_attempts      integer not null,
+    losses            integer not null default 0,
+    version           integer not null default 0,
+    position          integer not null default 0,
+    waits             integer not null default 0,
+    dependency_count  integer not null default 0,  -- how many jobs it had to wait for when it was enqueued
+    state             {schema}.job_state not null,
+    priority          smallint not null,
+    rank              smallint not null,  -- minus the priority, so that (rank, seq) sorts in one direction
+    suspect           smallint not null default 0,  -- its losses, at most 2; 2: run it alone
+    holds             boolean not null default false,
+    alone             boolean not null default false,
+    watched           boolean not null default false,
+    windowed          boolean not null default false,
+    queue             text not null,
+    task              text not null,
+    payload           json not null,  -- json, not jsonb: the text is returned unchanged, as SQLite does
+    token             uuid,
+    started_at        timestamptz,
+    expires_at        timestamptz,
+    renewed_at        timestamptz,  -- null: not renewed since the claim
+    stopped_at        timestamptz,
+    lease             double precision,
+    worker            text,
+    wait              text,
+    target            text,
+    group_key         text,  -- groups jobs, in a queue that is shared or limited by group
+    unique_key        text,
+    request           text,
+    policy            json,  -- null: the default policy
+    progress          json,  -- the handler's last report
+    error             text,
+    awaits            text,  -- the signal that it waits for
+    context           text,  -- context that the producer attached, as JSON
     constraint jobs_consistent check ({schema}.is_consistent(
         state, attempt, max_attempts, losses, suspect, waits, priority, rank, holds, target, wait, worker, token,
         request, started_at, expires_at, stopped_at))
@@ -93,7 +93,8 @@ create index jobs_claim on {schema}.jobs (queue, suspect, rank, seq) where state
 create index jobs_tasks on {schema}.jobs (queue collate "C", task collate "C", suspect, rank, seq)
     where state = 'queued';
 create index jobs_suspect on {schema}.jobs (queue, suspect) where state = 'queued' and suspect > 0;
-create index jobs_share on {schema}.jobs (queue, suspect, key, rank, seq) where state = 'queued' and key is not null;
+create index jobs_group on {schema}.jobs (queue, suspect, group_key, rank, seq) where state = 'queued'
+    and group_key is not null;
 create index jobs_due on {schema}.jobs (run_at, seq) where wait = 'time';
 create index jobs_line on {schema}.jobs (target, seq) where wait = 'target';
 -- Not by state: the planner must not pick this index for settles.
@@ -125,7 +126,7 @@ create table {schema}.finished (
     renewed_at    timestamptz,
     worker        text,
     target        text,
-    key           text,
+    group_key     text,
     unique_key    text,
     result        json,
     error         text,
@@ -142,17 +143,17 @@ create table {schema}.keys (
 
 create index keys_window on {schema}.keys (until) where until is not null;
 
--- Dependencies between jobs. `state` null: not yet resolved. Result and task are copies: the blocker may be pruned.
-create table {schema}.edges (
-    job       uuid not null,
-    blocker   uuid not null,  -- a chain
-    position  integer not null,
-    state     text check (state in ('succeeded', 'failed', 'cancelled', 'deleted')),
-    result    json,
-    task      text,  -- of the blocker's first job; null until resolved, or if that job was deleted
-    primary key (job, blocker)
+-- Dependencies between jobs. `state` null: not yet resolved. Result and task are copies: that chain may be pruned.
+create table {schema}.dependencies (
+    job         uuid not null,
+    depends_on  uuid not null,  -- a chain
+    position    integer not null,
+    state       text check (state in ('succeeded', 'failed', 'cancelled', 'deleted')),
+    result      json,
+    task        text,  -- of the first job of that chain; null until resolved, or if that job was deleted
+    primary key (job, depends_on)
 );
-create index edges_open on {schema}.edges (blocker, job) where state is null;
+create index dependencies_open on {schema}.dependencies (depends_on, job) where state is null;
 
 -- Attempts that did not succeed; a successful one is recorded by the finished row itself.
 create table {schema}.attempts (
@@ -193,7 +194,7 @@ create table {schema}.signals (
 -- concerns many jobs, those up to this one have been processed.
 create table {schema}.nudges (
     id      bigint generated always as identity primary key,
-    kind    text not null check (kind in ('target', 'after', 'chain', 'signal')),
+    kind    text not null check (kind in ('target', 'job', 'chain', 'signal')),
     key     text not null,
     beyond  uuid
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
@@ -203,30 +204,30 @@ create table {schema}.queues (
     queue        text primary key,
     paused       boolean not null default false,
     max_running  integer check (max_running >= 0),
-    fair         boolean not null default false,  -- keys are served in turn
+    fair         boolean not null default false,  -- groups are served in turn
     rated        boolean not null default false,  -- the queue has rates
-    by_key       boolean not null default false,  -- the key of a job matters: a job without one gets the key ''
-    last_key     text,  -- the key that was served last
+    by_group     boolean not null default false,  -- the group of a job matters: a job without one gets the group ''
+    last_group   text,  -- the group that was served last
     limited      boolean not null generated always as (max_running is not null or fair or rated) stored
 ) with (fillfactor = 50);
 
--- Rates: how many jobs may start within a period. Key '': for the whole queue; '*': for each key separately; else for
--- that key.
+-- Rates: how many jobs may start within a period. Group '': for the whole queue; '*': for each group separately; else
+-- for that group.
 create table {schema}.rates (
-    queue  text not null,
-    key    text not null,
-    rate   integer not null check (rate >= 0),
-    per    double precision not null check (per > 0),
-    primary key (queue, key)
+    queue      text not null,
+    group_key  text not null,
+    rate       integer not null check (rate >= 0),
+    per        double precision not null check (per > 0),
+    primary key (queue, group_key)
 );
 
--- When jobs of queues with a rate were started: one row for each time and key.
+-- When jobs of queues with a rate were started: one row for each time and group.
 create table {schema}.starts (
-    queue   text not null,
-    key     text not null,
-    at      timestamptz not null,
-    number  integer not null,
-    primary key (queue, key, at)
+    queue      text not null,
+    group_key  text not null,
+    at         timestamptz not null,
+    number     integer not null,
+    primary key (queue, group_key, at)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 create index starts_latest on {schema}.starts (queue, at);
 
@@ -356,14 +357,14 @@ insert into {schema}.locks (name) values ('promote'), ('partitions'), ('prune');
 
 -- Views for reading: the jobs of each table, and of both together.
 create view {schema}.live_jobs as
-    select id, state, wait, queue, task, priority, target, key, holds, payload, null::json as result, error, attempt,
-           max_attempts, losses, version, worker, token, expires_at, request, chain, position, false as continued,
-           unique_key, waits, awaits, policy, progress, context, renewed_at, created_at, run_at, started_at,
-           stopped_at as finished_at
+    select id, state, wait, queue, task, priority, target, group_key, holds, payload, null::json as result, error,
+           attempt, max_attempts, losses, version, worker, token, expires_at, request, chain, position,
+           false as continued, unique_key, waits, awaits, policy, progress, context, renewed_at, created_at, run_at,
+           started_at, stopped_at as finished_at
     from {schema}.jobs;
 create view {schema}.over_jobs as
-    select id, state, null::text as wait, queue, task, priority, target, key, false as holds, payload, result, error,
-           attempt, max_attempts, losses, version, worker, token, null::timestamptz as expires_at,
+    select id, state, null::text as wait, queue, task, priority, target, group_key, false as holds, payload, result,
+           error, attempt, max_attempts, losses, version, worker, token, null::timestamptz as expires_at,
            null::text as request, chain, position, continued, unique_key, 0 as waits,
            null::text as awaits, null::json as policy, null::json as progress, context,
            renewed_at, created_at, run_at, started_at, finished_at
@@ -456,7 +457,8 @@ begin
     end if;
     execute format('select exists (select from {schema}.jobs where id >= $1 and id < $2)
         or exists (select from {schema}.%1$I where finished_at >= statement_timestamp() - make_interval(secs => $3))
-        or exists (select from {schema}.edges e join {schema}.%1$I f on f.chain = e.blocker where e.state is null)',
+        or exists (select from {schema}.dependencies d join {schema}.%1$I f on f.chain = d.depends_on
+            where d.state is null)',
         part)
     into needed using low, high, seconds;
     if not needed then
@@ -564,7 +566,7 @@ end $$;
 -- a limit is set, and by an index scan, as a bitmap scan would visit rows that are settled and not yet vacuumed, again
 -- and again.
 create function {schema}.lock_limits(names text[])
-returns table (queue text, max_running integer, fair boolean, rated boolean, last_key text, running bigint)
+returns table (queue text, max_running integer, fair boolean, rated boolean, last_group text, running bigint)
 language plpgsql set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
@@ -573,7 +575,7 @@ begin
         for update;
     return query
     with limits as materialized (
-        select q.queue, q.max_running, q.fair, q.rated, q.last_key from {schema}.queues q
+        select q.queue, q.max_running, q.fair, q.rated, q.last_group from {schema}.queues q
         where q.limited and (q.queue = '*' or q.queue = any(names))
     ),
     running as materialized (
@@ -582,7 +584,7 @@ begin
           and exists (select from limits l where l.max_running is not null)
         group by j.queue
     )
-    select l.queue, l.max_running, l.fair, l.rated, l.last_key,
+    select l.queue, l.max_running, l.fair, l.rated, l.last_group,
            (select coalesce(sum(r.number), 0)::bigint from running r where l.queue in (r.queue, '*'))
     from limits l
     order by l.queue;
@@ -610,15 +612,15 @@ begin
         where j.id = any(ids) and j.token = tokens[width_bucket(j.id, ids)] and j.state = 'running'
         returning j.id, results[width_bucket(j.id, ids)] as result, j.chain, j.created_at, j.run_at, j.attempt,
                   j.max_attempts, j.losses, j.version, j."position", j.priority, j.queue, j.task, j.payload, j.token,
-                  j.started_at, j.renewed_at, j.worker, j.target, j.key, j.unique_key, j.context, j.watched, j.holds
+                  j.started_at, j.renewed_at, j.worker, j.target, j.group_key, j.unique_key, j.context, j.watched,
+                  j.holds
     ),
     kept as (
-        insert into {schema}.finished (
-            id, chain, created_at, run_at, finished_at, attempt, max_attempts, losses, version, "position", priority,
-            state, queue, task, payload, token, started_at, renewed_at, worker, target, key, unique_key, result,
-            context)
+        insert into {schema}.finished ( id, chain, created_at, run_at, finished_at, attempt, max_attempts, losses,
+                                       version, "position", priority, state, queue, task, payload, token, started_at,
+                                       renewed_at, worker, target, group_key, unique_key, result, context)
         select id, chain, created_at, run_at, moment, attempt, max_attempts, losses, version, "position", priority,
-               'succeeded', queue, task, payload, token, started_at, renewed_at, worker, target, key, unique_key,
+               'succeeded', queue, task, payload, token, started_at, renewed_at, worker, target, group_key, unique_key,
                coalesce(result, 'null')::json, context
         from gone
     )
@@ -649,8 +651,8 @@ end $$;
 create function {schema}.enqueue(
     task text, payload json default '{}', queue text default 'default', priority integer default 0,
     run_at timestamptz default null, delay double precision default null, target text default null,
-    unique_key text default null, unique_for double precision default null, after uuid[] default '{}',
-    max_attempts integer default 4, id uuid default null, key text default null
+    unique_key text default null, unique_for double precision default null, depends_on uuid[] default '{}',
+    max_attempts integer default 4, id uuid default null, group_key text default null
 ) returns uuid
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -677,8 +679,8 @@ begin
         raise exception 'relet: payload %', {schema}.payload_problem(enqueue.payload) using errcode = '22023';
     elsif not {schema}.is_printable(enqueue.target) then
         raise exception 'relet: target must be 1 to 512 printable characters' using errcode = '22023';
-    elsif not {schema}.is_printable(enqueue.key) or enqueue.key = '*' then
-        raise exception 'relet: key must be 1 to 512 printable characters, and not *' using errcode = '22023';
+    elsif not {schema}.is_printable(enqueue.group_key) or enqueue.group_key = '*' then
+        raise exception 'relet: group_key must be 1 to 512 printable characters, and not *' using errcode = '22023';
     elsif not {schema}.is_printable(enqueue.unique_key) then
         raise exception 'relet: unique_key must be 1 to 512 printable characters' using errcode = '22023';
     elsif enqueue.unique_for is not null
@@ -696,8 +698,8 @@ begin
     elsif new_id::text !~ '^.{14}7.{4}[89ab]' or new_id < {schema}.first_id('2020-01-01Z')
         or new_id >= {schema}.first_id('2100-01-01Z') then
         raise exception 'relet: id must be a UUIDv7 whose time lies between 2020 and 2100' using errcode = '22023';
-    elsif array_position(enqueue.after, null) is not null then
-        raise exception 'relet: after has a null in it' using errcode = '22023';
+    elsif array_position(enqueue.depends_on, null) is not null then
+        raise exception 'relet: depends_on has a null in it' using errcode = '22023';
     end if;
     if due is null then
         due := statement_timestamp() + make_interval(secs => coalesce(enqueue.delay, 0));
@@ -707,21 +709,21 @@ begin
     if given and exists (select from {schema}.all_jobs j where j.id = new_id) then
         return new_id;
     end if;
-    if enqueue.after <> '{}' then  -- ended jobs must not be pruned before this transaction ends
+    if enqueue.depends_on <> '{}' then  -- ended jobs must not be pruned before this transaction ends
         perform 1 from {schema}.finished f
-        where f.id = any(array(select j.chain from {schema}.all_jobs j where j.id = any(enqueue.after)))
+        where f.id = any(array(select j.chain from {schema}.all_jobs j where j.id = any(enqueue.depends_on)))
         order by f.id for key share;
         perform 1 from {schema}.finished f
-        where f.chain = any(array(select j.chain from {schema}.all_jobs j where j.id = any(enqueue.after)))
+        where f.chain = any(array(select j.chain from {schema}.all_jobs j where j.id = any(enqueue.depends_on)))
           and f."position" > 0
         order by f.id for key share;
     end if;
     select array_agg(c.chain order by c.place), coalesce(sum(c.named), 0) into chains, waits
     from (select j.chain, min(a.place) as place, count(distinct j.id) as named
-          from unnest(enqueue.after) with ordinality a(id, place) join {schema}.all_jobs j on j.id = a.id
+          from unnest(enqueue.depends_on) with ordinality a(id, place) join {schema}.all_jobs j on j.id = a.id
           group by j.chain) c;
-    if waits < (select count(distinct a) from unnest(enqueue.after) a) then
-        raise exception 'relet: after names a job that does not exist' using errcode = '22023';
+    if waits < (select count(distinct a) from unnest(enqueue.depends_on) a) then
+        raise exception 'relet: depends_on names a job that does not exist' using errcode = '22023';
     end if;
     waits := coalesce(array_length(chains, 1), 0);
 
@@ -736,11 +738,12 @@ begin
     end if;
 
     wait := case when waits > 0 then 'jobs' when ahead then 'time' when enqueue.target is not null then 'target' end;
-    insert into {schema}.jobs (id, state, wait, queue, task, priority, rank, target, key, payload, run_at, max_attempts,
-                               unique_key, windowed, chain, waits, blockers, created_at)
+    insert into {schema}.jobs (id, state, wait, queue, task, priority, rank, target, group_key, payload, run_at,
+                               max_attempts, unique_key, windowed, chain, waits, dependency_count, created_at)
     values (new_id, (case when wait is null then 'queued' else 'pending' end)::{schema}.job_state, wait, enqueue.queue,
             enqueue.task, enqueue.priority, -enqueue.priority, enqueue.target,
-            coalesce(enqueue.key, (select '' from {schema}.queues q where q.queue = enqueue.queue and q.by_key)),
+            coalesce(enqueue.group_key, (select '' from {schema}.queues q where q.queue = enqueue.queue
+                and q.by_group)),
             enqueue.payload, due, enqueue.max_attempts, enqueue.unique_key,
             enqueue.unique_for is not null, new_id, waits, waits, statement_timestamp())
     on conflict do nothing;
@@ -752,11 +755,11 @@ begin
         delete from {schema}.keys k where k.job = new_id and k.until is null;
         return new_id;
     end if;
-    insert into {schema}.edges (job, blocker, "position")
+    insert into {schema}.dependencies (job, depends_on, "position")
     select new_id, c.chain, c.place - 1 from unnest(chains) with ordinality c(chain, place);
     if wait in ('target', 'jobs') then
         insert into {schema}.nudges (kind, key)
-        values (case wait when 'target' then 'target' else 'after' end,
+        values (case wait when 'target' then 'target' else 'job' end,
             case wait when 'target' then enqueue.target else new_id::text end);
     end if;
     perform pg_notify({jobs_channel}, '') from {schema}.arming where armed_until > statement_timestamp();

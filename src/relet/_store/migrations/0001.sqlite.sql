@@ -3,46 +3,46 @@
 -- oldest: 1
 
 create table {schema}.jobs (
-    id            text primary key not null,
-    seq           integer not null,  -- the order of jobs with equal rank; the id identifies a job
-    state         text not null check (state in ('pending', 'queued', 'running', 'paused', 'failed')),
-    wait          text check (wait in ('jobs', 'time', 'target')),
-    queue         text not null,
-    task          text not null,
-    priority      integer not null check (priority between -100 and 100),
-    rank          integer not null,  -- minus the priority, so that (rank, seq) sorts in one direction
-    target        text,
-    key           text,  -- groups jobs, in a queue that is shared or limited by key
-    holds         integer not null default 0,
-    payload       text not null check (json_valid(payload)),
-    run_at        real not null,
-    attempt       integer not null default 0,
-    max_attempts  integer not null check (max_attempts >= 1),
-    losses        integer not null default 0 check (losses >= 0),
-    suspect       integer not null default 0,  -- its losses, at most 2; 2: run it alone
-    version       integer not null default 0,
-    policy        text,  -- null: the default policy
-    lease         real,
-    worker        text,
-    token         text,
-    expires_at    real,
-    renewed_at    real,  -- null: not renewed since the claim
-    started_at    real,
-    alone         integer not null default 0,
-    request       text check (request in ('cancel', 'pause')),
-    progress      text,  -- the handler's last report
-    error         text,
-    chain         text not null,
-    position      integer not null default 0,
-    waits         integer not null default 0 check (waits >= 0),
-    blockers      integer not null default 0,  -- how many jobs it had to wait for when it was enqueued
-    awaits        text,  -- the signal that it waits for
-    context       text,  -- context that the producer attached, as JSON
-    watched       integer not null default 0,
-    unique_key    text,
-    windowed      integer not null default 0,
-    created_at    real not null,
-    stopped_at    real,
+    id                text primary key not null,
+    seq               integer not null,  -- the order of jobs with equal rank; the id identifies a job
+    state             text not null check (state in ('pending', 'queued', 'running', 'paused', 'failed')),
+    wait              text check (wait in ('jobs', 'time', 'target')),
+    queue             text not null,
+    task              text not null,
+    priority          integer not null check (priority between -100 and 100),
+    rank              integer not null,  -- minus the priority, so that (rank, seq) sorts in one direction
+    target            text,
+    group_key         text,  -- groups jobs, in a queue that is shared or limited by group
+    holds             integer not null default 0,
+    payload           text not null check (json_valid(payload)),
+    run_at            real not null,
+    attempt           integer not null default 0,
+    max_attempts      integer not null check (max_attempts >= 1),
+    losses            integer not null default 0 check (losses >= 0),
+    suspect           integer not null default 0,  -- its losses, at most 2; 2: run it alone
+    version           integer not null default 0,
+    policy            text,  -- null: the default policy
+    lease             real,
+    worker            text,
+    token             text,
+    expires_at        real,
+    renewed_at        real,  -- null: not renewed since the claim
+    started_at        real,
+    alone             integer not null default 0,
+    request           text check (request in ('cancel', 'pause')),
+    progress          text,  -- the handler's last report
+    error             text,
+    chain             text not null,
+    position          integer not null default 0,
+    waits             integer not null default 0 check (waits >= 0),
+    dependency_count  integer not null default 0,  -- how many jobs it had to wait for when it was enqueued
+    awaits            text,  -- the signal that it waits for
+    context           text,  -- context that the producer attached, as JSON
+    watched           integer not null default 0,
+    unique_key        text,
+    windowed          integer not null default 0,
+    created_at        real not null,
+    stopped_at        real,
     constraint rank_is_of_priority check (rank = -priority),
     constraint suspect_is_of_losses check (suspect = min(losses, 2)),
     constraint running_is_leased check (
@@ -63,8 +63,8 @@ create table {schema}.jobs (
 create index {schema}.jobs_claim on {schema}.jobs (queue, suspect, rank, seq) where state = 'queued';
 create index {schema}.jobs_tasks on {schema}.jobs (queue, task, suspect, rank, seq) where state = 'queued';
 create index {schema}.jobs_suspect on {schema}.jobs (queue, suspect) where state = 'queued' and suspect > 0;
-create index {schema}.jobs_share on {schema}.jobs (queue, suspect, key, rank, seq)
-    where state = 'queued' and key is not null;
+create index {schema}.jobs_group on {schema}.jobs (queue, suspect, group_key, rank, seq)
+    where state = 'queued' and group_key is not null;
 create index {schema}.jobs_due on {schema}.jobs (run_at, seq) where wait = 'time';
 create index {schema}.jobs_line on {schema}.jobs (target, seq) where wait = 'target';
 create index {schema}.jobs_leased on {schema}.jobs (expires_at) where expires_at is not null;
@@ -79,7 +79,7 @@ create table {schema}.finished (
     task          text not null,
     priority      integer not null,
     target        text,
-    key           text,
+    group_key     text,
     payload       text not null,
     result        text,
     error         text,
@@ -113,17 +113,17 @@ create table {schema}.keys (
 
 create index {schema}.keys_window on {schema}.keys (until) where until is not null;
 
--- Dependencies between jobs. `state` null: not yet resolved. Result and task are copies: the blocker may be pruned.
-create table {schema}.edges (
-    job       text not null,
-    blocker   text not null,  -- a chain
-    position  integer not null,
-    state     text check (state in ('succeeded', 'failed', 'cancelled', 'deleted')),
-    result    text,
-    task      text,  -- of the blocker's first job; null until resolved, or if that job was deleted
-    primary key (job, blocker)
+-- Dependencies between jobs. `state` null: not yet resolved. Result and task are copies: that chain may be pruned.
+create table {schema}.dependencies (
+    job         text not null,
+    depends_on  text not null,  -- a chain
+    position    integer not null,
+    state       text check (state in ('succeeded', 'failed', 'cancelled', 'deleted')),
+    result      text,
+    task        text,  -- of the first job of that chain; null until resolved, or if that job was deleted
+    primary key (job, depends_on)
 );
-create index {schema}.edges_open on {schema}.edges (blocker, job) where state is null;
+create index {schema}.dependencies_open on {schema}.dependencies (depends_on, job) where state is null;
 
 -- Attempts that did not succeed; a successful one is recorded by the finished row itself.
 create table {schema}.attempts (
@@ -164,7 +164,7 @@ create table {schema}.signals (
 -- concerns many jobs, those up to this one have been processed.
 create table {schema}.nudges (
     id      integer primary key autoincrement,
-    kind    text not null check (kind in ('target', 'after', 'chain', 'signal')),
+    kind    text not null check (kind in ('target', 'job', 'chain', 'signal')),
     key     text not null,
     beyond  text
 );
@@ -174,30 +174,30 @@ create table {schema}.queues (
     queue        text primary key not null,
     paused       integer not null default 0,
     max_running  integer check (max_running >= 0),
-    fair         integer not null default 0,  -- keys are served in turn
+    fair         integer not null default 0,  -- groups are served in turn
     rated        integer not null default 0,  -- the queue has rates
-    by_key       integer not null default 0,  -- the key of a job matters: a job without one gets the key ''
-    last_key     text,  -- the key that was served last
+    by_group     integer not null default 0,  -- the group of a job matters: a job without one gets the group ''
+    last_group   text,  -- the group that was served last
     limited      integer not null generated always as (max_running is not null or fair or rated) stored
 );
 
--- Rates: how many jobs may start within a period. Key '': for the whole queue; '*': for each key separately; else for
--- that key.
+-- Rates: how many jobs may start within a period. Group '': for the whole queue; '*': for each group separately; else
+-- for that group.
 create table {schema}.rates (
-    queue  text not null,
-    key    text not null,
-    rate   integer not null check (rate >= 0),
-    per    real not null check (per > 0),
-    primary key (queue, key)
+    queue      text not null,
+    group_key  text not null,
+    rate       integer not null check (rate >= 0),
+    per        real not null check (per > 0),
+    primary key (queue, group_key)
 );
 
--- When jobs of queues with a rate were started: one row for each time and key.
+-- When jobs of queues with a rate were started: one row for each time and group.
 create table {schema}.starts (
-    queue   text not null,
-    key     text not null,
-    at      real not null,
-    number  integer not null,
-    primary key (queue, key, at)
+    queue      text not null,
+    group_key  text not null,
+    at         real not null,
+    number     integer not null,
+    primary key (queue, group_key, at)
 );
 create index {schema}.starts_latest on {schema}.starts (queue, at);
 
@@ -319,14 +319,14 @@ insert into {schema}.sequence values (1, 0);
 
 -- Views for reading: the jobs of each table, as SQLite looks up a list of ids only there, and of both together.
 create view {schema}.live_jobs as
-    select id, state, wait, queue, task, priority, target, key, holds, payload, null as result, error, attempt,
+    select id, state, wait, queue, task, priority, target, group_key, holds, payload, null as result, error, attempt,
            max_attempts, losses, version, worker, token, expires_at, request, chain, position, 0 as continued,
            unique_key, waits, awaits, policy, progress, context, renewed_at, created_at, run_at, started_at,
            stopped_at as finished_at
     from {schema}.jobs;
 create view {schema}.over_jobs as
-    select id, state, null as wait, queue, task, priority, target, key, 0 as holds, payload, result, error, attempt,
-           max_attempts, losses, version, worker, token, null as expires_at, null as request, chain, position,
+    select id, state, null as wait, queue, task, priority, target, group_key, 0 as holds, payload, result, error,
+           attempt, max_attempts, losses, version, worker, token, null as expires_at, null as request, chain, position,
            continued, unique_key, 0 as waits, null as awaits, null as policy, null as progress, context, renewed_at,
            created_at, run_at, started_at, finished_at
     from {schema}.finished;

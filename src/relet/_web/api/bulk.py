@@ -14,21 +14,22 @@ def bulk(call: Call, _: None, body: requests.BulkIn) -> responses.BulkOut:
     """Cancel, pause, resume, run now or delete all jobs that match a filter.
 
     At least one filter is required. Without `state`, the action applies to jobs in any state that allows it. With
-    `preview` nothing is changed: `matching` is the number of jobs that would be affected, counted up to `most`. Jobs
+    `preview` nothing is changed: `matching` is the number of jobs that would be affected, counted up to `limit`. Jobs
     whose state no longer allows the action are counted as refused. If `more` is true, repeat the request with `next` as
-    `before`.
+    `cursor`.
     """
     criteria = which(body.filter, "body.filter")
     if not criteria:
         what = "filter by at least one of state, queue, task, target, worker, error or time"
         raise invalid([Fault("body.filter", what)])
     allowed = {**criteria, "state": criteria.get("state") or sorted(VERBS[body.action].sources)}
-    matching = call.client.count(most=body.most + 1, **allowed)  # type: ignore[arg-type]
+    matching = call.client.count(limit=body.limit + 1, **allowed)  # type: ignore[arg-type]
     if body.preview:
-        return responses.BulkOut(min(matching, body.most), 0, 0, matching > body.most, True)
-    limits = {"most": body.most, "seconds": call.limits.bulk_seconds, "before": body.before}
+        return responses.BulkOut(min(matching, body.limit), 0, 0, matching > body.limit, True)
+    limits = {"limit": body.limit, "seconds": call.limits.bulk_seconds, "cursor": body.cursor}
     done = call.client.bulk(body.action, **limits, **criteria)  # type: ignore[arg-type]
-    return responses.BulkOut(min(matching, body.most), done.done, done.refused, done.next is not None, False, done.next)
+    more = done.cursor is not None
+    return responses.BulkOut(min(matching, body.limit), done.done, done.refused, more, False, done.cursor)
 
 
 ENDPOINTS = [bulk]

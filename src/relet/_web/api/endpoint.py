@@ -39,8 +39,8 @@ _PARAMETER = re.compile(r"{(?P<name>\w+)(?P<kind>:path)?}")
 _CHECKS: dict[str, Callable[[str], str]] = {
     "id": parse_id,
     "queue": lambda value: validate.name("a queue", value),
-    "target": lambda value: validate.key("a target", value),
-    "name": lambda value: validate.key("the name of a schedule", value),
+    "target": lambda value: validate.text("a target", value),
+    "name": lambda value: validate.text("the name of a schedule", value),
 }
 
 
@@ -195,7 +195,7 @@ def _client(endpoint: Endpoint, call: Call) -> Client:
     if call.idempotency_key is None or endpoint.method == "GET":
         return call.client
     try:
-        key = validate.key("an idempotency key", call.idempotency_key)
+        key = validate.text("an idempotency key", call.idempotency_key)
     except InvalidInput as error:
         raise invalid([Fault(f"header.{IDEMPOTENCY_KEY}", str(error))]) from None
     request = repr((endpoint.name, sorted(call.path.items()), list(_pairs(call.query)))).encode() + call.body

@@ -30,7 +30,7 @@ _CHANGED = {200: "The job as it is now", **_NO_JOB, **_STATE}
     {
         200: "The job that already existed under this id or unique key",
         201: "The job that was enqueued",
-        409: "The job cannot wait for the jobs in `after`",
+        409: "The job cannot wait for the jobs in `depends_on`",
     },
     body=requests.JobIn,
 )
@@ -52,14 +52,14 @@ def enqueue(call: Call, _: None, body: requests.JobIn) -> Result:
     {
         200: "All of the jobs existed already",
         201: "The jobs, in the order of the request",
-        409: "A job cannot wait for the jobs in its `after`",
+        409: "A job cannot wait for the jobs in its `depends_on`",
     },
     body=requests.BatchIn,
 )
 def enqueue_many(call: Call, _: None, body: requests.BatchIn) -> Result:
     """Enqueue up to 1000 jobs, all or none.
 
-    They may refer to each other in `after`, by ids that you choose.
+    They may refer to each other in `depends_on`, by ids that you choose.
     """
     paths = [f"body.jobs[{number}]" for number in range(len(body.jobs))]
     drafts = [draft_of(call, one, where) for one, where in zip(body.jobs, paths, strict=True)]
@@ -80,23 +80,23 @@ def list_jobs(call: Call, query: requests.JobsQuery, _: None) -> responses.JobPa
     """Find jobs, newest first.
 
     `state` may be repeated. A page reads a limited number of jobs (`scan`): it may be short, or empty, although more
-    jobs match. As long as `next` is not null, pass it as `before` to continue.
+    jobs match. As long as `next` is not null, pass it as `cursor` to continue.
     """
     page = call.client.jobs(
         limit=query.limit,
-        before=None if query.before is UNSET else query.before,
+        cursor=None if query.cursor is UNSET else query.cursor,
         scan=_scan(call, query.scan, call.limits.page_scan),
         **which(query, "query"),
     )
-    return responses.JobPage(responses.jobs_out(page.jobs, call.redact), page.next)
+    return responses.JobPage(responses.jobs_out(page.jobs, call.redact), page.cursor)
 
 
 @at("GET /jobs/count", "read", responses.Counted, {200: "How many there are"}, query=requests.CountQuery)
 def count_jobs(call: Call, query: requests.CountQuery, _: None) -> responses.Counted:
     """Count jobs, up to 10,001."""
     scan = _scan(call, query.scan, call.limits.count_scan)
-    number = call.client.count(most=query.most, scan=scan, **which(query, "query"))
-    return responses.Counted(number, query.most, scan)
+    number = call.client.count(limit=query.limit, scan=scan, **which(query, "query"))
+    return responses.Counted(number, query.limit, scan)
 
 
 @at("GET /jobs/{id}", "read", responses.JobView, {200: "The job and its history", **_NO_JOB})
@@ -105,7 +105,7 @@ def show_job(call: Call, _: None, __: None) -> responses.JobView:
     client, id = call.client, call.path["id"]
     job = existing(call)
     return responses.job_view(
-        job, client.attempts(id), client.blockers(id), client.dependents(id), client.explain(id), call.redact
+        job, client.attempts(id), client.dependencies(id), client.dependents(id), client.explain(id), call.redact
     )
 
 
@@ -248,9 +248,9 @@ def _enqueued(call: Call, drafts: list[Any], paths: list[str]) -> list[Job[Any]]
     except JobNotFound as error:
         gone = set(error.ids)
         faults = [
-            Fault(f"{path}.after", f"there is no job {id}")
+            Fault(f"{path}.depends_on", f"there is no job {id}")
             for draft, path in zip(drafts, paths, strict=True)
-            for id in draft.after
+            for id in draft.depends_on
             if id in gone
         ]
         raise (invalid(faults) if faults else Refusal("not-found", str(error))) from None

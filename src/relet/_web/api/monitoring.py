@@ -54,8 +54,8 @@ def list_failures(call: Call, query: requests.LimitQuery, _: None) -> responses.
 @at("GET /audit", "read", responses.AuditOut, {200: "A page of changes, the latest first"}, query=requests.AuditQuery)
 def list_audit(call: Call, query: requests.AuditQuery, _: None) -> responses.AuditOut:
     """List changes and who made them, the latest first."""
-    page = call.client.audit(limit=query.limit, before=None if query.before is UNSET else query.before)
-    return responses.AuditOut([responses.entry_out(entry, call.redact) for entry in page.entries], page.next)
+    page = call.client.audit(limit=query.limit, cursor=None if query.cursor is UNSET else query.cursor)
+    return responses.AuditOut([responses.entry_out(entry, call.redact) for entry in page.entries], page.cursor)
 
 
 @at("GET /tasks", "read", responses.TasksOut, {200: "The tasks, by name"})

@@ -62,8 +62,8 @@ def limit_all_queues(call: Call, _: None, body: requests.AllLimitsIn) -> QueueIn
 )
 def list_targets(call: Call, query: requests.TargetsQuery, _: None) -> responses.TargetPageOut:
     """List targets that are held or waited for, by name."""
-    page = call.client.targets(limit=query.limit, after=None if query.after is UNSET else query.after)
-    return responses.TargetPageOut([responses.target_info_out(one, call.redact) for one in page.targets], page.next)
+    page = call.client.targets(limit=query.limit, cursor=None if query.cursor is UNSET else query.cursor)
+    return responses.TargetPageOut([responses.target_info_out(one, call.redact) for one in page.targets], page.cursor)
 
 
 @at(

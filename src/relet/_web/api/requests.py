@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ..._core import validate
-from ..._core.job import OnBlockerFailure, OnExpired, OnFailure, State
+from ..._core.job import OnDependencyFailure, OnExpired, OnFailure, State
 from ..._core.schedule import Missed, Overlap
 from ..._core.verbs import BulkVerb
 
@@ -32,8 +32,8 @@ Name = Annotated[str, Meta(pattern="^[A-Za-z0-9_.:/@+-]{1,128}$", min_length=1, 
 Text = Annotated[str, Meta(min_length=1, max_length=512, extra_json_schema={"format": "printable"})]
 Id = Annotated[str, Meta(pattern=ID_PATTERN, description="A UUIDv7, which carries its time")]
 When = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
-Seconds = Annotated[float, Meta(ge=0, le=validate.MOST_SECONDS)]
-Positive = Annotated[float, Meta(ge=0.001, le=validate.MOST_SECONDS)]
+Seconds = Annotated[float, Meta(ge=0, le=validate.MAX_SECONDS)]
+Positive = Annotated[float, Meta(ge=0.001, le=validate.MAX_SECONDS)]
 Limit = Annotated[int, Meta(ge=1, le=MAX_PAGE_SIZE)]
 ErrorText = Annotated[
     Text, Meta(description="A text that the error contains, ignoring case; finds only jobs that are not over")
@@ -69,13 +69,13 @@ class CallIn(Struct, kw_only=True, forbid_unknown_fields=True):
     queue: Name | UnsetType = UNSET
     priority: Annotated[int, Meta(ge=-100, le=100)] | UnsetType = UNSET
     target: Text | None = None
-    key: Text | None = None
+    group: Text | None = None
     max_attempts: Annotated[int, Meta(ge=1, le=10_000)] | UnsetType = UNSET
     backoff: BackoffIn | UnsetType = UNSET
     timeout: Positive | UnsetType | None = UNSET
     on_expired: OnExpired | UnsetType = UNSET
     on_failure: OnFailure | UnsetType = UNSET
-    on_blocker_failure: OnBlockerFailure | UnsetType = UNSET
+    on_dependency_failure: OnDependencyFailure | UnsetType = UNSET
 
 
 class JobIn(CallIn, kw_only=True, forbid_unknown_fields=True):
@@ -86,12 +86,12 @@ class JobIn(CallIn, kw_only=True, forbid_unknown_fields=True):
     unique: Text | None = None
     unique_for: Positive | None = None
     replace: bool | Literal["payload"] = False
-    after: Annotated[list[Id], Meta(max_length=1000)] | None = None
+    depends_on: Annotated[list[Id], Meta(max_length=1000)] | None = None
     id: Id | None = None
 
 
 class BatchIn(Struct, forbid_unknown_fields=True):
-    """Jobs to enqueue, all or none. They may refer to each other's ids in `after`."""
+    """Jobs to enqueue, all or none. They may refer to each other's ids in `depends_on`."""
 
     jobs: Annotated[list[JobIn], Meta(min_length=1, max_length=MAX_BATCH)]
 
@@ -124,21 +124,21 @@ class Filter(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class BulkIn(Struct, kw_only=True, forbid_unknown_fields=True):
-    """An action on all jobs that match a filter, newest first, up to `most` of them."""
+    """An action on all jobs that match a filter, newest first, up to `limit` of them."""
 
     action: BulkVerb
     filter: Filter
-    most: Annotated[int, Meta(ge=1, le=MAX_BULK)] = MAX_BULK
+    limit: Annotated[int, Meta(ge=1, le=MAX_BULK)] = MAX_BULK
     preview: bool = False
-    before: Id | None = None
+    cursor: Id | None = None
 
 
 class RateIn(Struct, kw_only=True, forbid_unknown_fields=True):
-    """At most `rate` jobs start within any `per` seconds; null lifts the limit. For one `key`, or for each ("*")."""
+    """At most `rate` jobs start within any `per` seconds; null lifts the limit. For one `group`, or for each ("*")."""
 
     rate: Limited | None
     per: Positive = 1.0
-    key: Text | None = None
+    group: Text | None = None
 
 
 class LimitsIn(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -167,7 +167,7 @@ class ScheduleIn(CallIn, kw_only=True, forbid_unknown_fields=True):
     """A task to enqueue periodically: by a cron expression of five fields, or `every` number of seconds."""
 
     cron: Annotated[str, Meta(min_length=1, max_length=256, extra_json_schema={"format": "cron"})] | None = None
-    every: Annotated[float, Meta(ge=0.1, le=validate.MOST_SECONDS)] | None = None
+    every: Annotated[float, Meta(ge=0.1, le=validate.MAX_SECONDS)] | None = None
     timezone: Annotated[str, Meta(extra_json_schema={"format": "time-zone"})] = "UTC"
     missed: Missed = "once"
     overlap: Overlap = "allow"
@@ -180,14 +180,14 @@ class JobsQuery(Filter, kw_only=True, forbid_unknown_fields=True):
     """A page of jobs. `scan`: read at most this many jobs; a short page may then be followed by more."""
 
     limit: Limit = 50
-    before: Id | UnsetType = UNSET
+    cursor: Id | UnsetType = UNSET
     scan: Scan | UnsetType = UNSET
 
 
 class CountQuery(Filter, kw_only=True, forbid_unknown_fields=True):
-    """Counts jobs up to `most`, among the newest `scan` live and `scan` finished ones."""
+    """Counts jobs up to `limit`, among the newest `scan` live and `scan` finished ones."""
 
-    most: Annotated[int, Meta(ge=1, le=MAX_COUNTED)] = MAX_COUNTED
+    limit: Annotated[int, Meta(ge=1, le=MAX_COUNTED)] = MAX_COUNTED
     scan: Scan | UnsetType = UNSET
 
 
@@ -208,14 +208,14 @@ class TargetsQuery(Struct, kw_only=True, forbid_unknown_fields=True):
     """A page of targets, sorted by name."""
 
     limit: Limit = 50
-    after: Text | UnsetType = UNSET
+    cursor: Text | UnsetType = UNSET
 
 
 class AuditQuery(Struct, kw_only=True, forbid_unknown_fields=True):
     """A page of the audit trail."""
 
     limit: Limit = 50
-    before: Id | UnsetType = UNSET
+    cursor: Id | UnsetType = UNSET
 
 
 class LimitQuery(Struct, kw_only=True, forbid_unknown_fields=True):

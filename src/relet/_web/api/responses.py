@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from ..._core.job import AttemptRecord, BlockerInfo, Chain, Job, Progress, Request, State, Wait
+from ..._core.job import AttemptRecord, Chain, Dependency, Job, Progress, Request, State, Wait
 from ..._core.redact import HIDDEN, Redact, redacted
 from ..._core.schedule import Missed, Overlap, ScheduleInfo, Tick
 from ..._core.stats import Histogram, StatPoint
@@ -59,7 +59,7 @@ class JobOut(Struct, kw_only=True):
     target: str | None
     holds: bool
     unique: str | None
-    key: str | None
+    group: str | None
     worker: str | None
     expires_at: Moment | None
     renewed_at: Moment | None
@@ -79,7 +79,7 @@ class Attempts(Struct):
     attempts: list[AttemptRecord]
 
 
-class BlockerOut(Struct):
+class DependencyOut(Struct):
     """A chain that a job waits or waited for. `state` is null until the chain has ended."""
 
     chain: str
@@ -89,10 +89,10 @@ class BlockerOut(Struct):
 
 
 class JobView(JobOut, kw_only=True):
-    """A job with its history, blockers and dependents. `explain` says in sentences why it does not run."""
+    """A job with its history, dependencies and dependents. `explain` says in sentences why it does not run."""
 
     attempts: list[AttemptRecord]
-    blockers: list[BlockerOut]
+    dependencies: list[DependencyOut]
     dependents: list[JobOut]
     explain: list[str]
 
@@ -104,17 +104,17 @@ class Jobs(Struct):
 
 
 class JobPage(Struct):
-    """A page of jobs, newest first. Pass `next` as `before` for the next page; null on the last page."""
+    """A page of jobs, newest first. Pass `cursor` for the next page; null on the last page."""
 
     jobs: list[JobOut]
-    next: str | None
+    cursor: str | None
 
 
 class Counted(Struct):
-    """A number of jobs, counted up to `most`, among the newest `scan` live and `scan` finished ones."""
+    """A number of jobs, counted up to `limit`, among the newest `scan` live and `scan` finished ones."""
 
     count: int
-    most: int
+    limit: int
     scan: int
 
 
@@ -140,14 +140,14 @@ class SignalOut(Struct):
 
 
 class BulkOut(Struct):
-    """The result of a bulk action, or its preview. `more`: it stopped early; pass `next` as `before` to continue."""
+    """The result of a bulk action, or its preview. `more`: it stopped early; pass `cursor` as `before` to continue."""
 
     matching: int
     done: int
     refused: int
     more: bool
     preview: bool
-    next: str | None = None
+    cursor: str | None = None
 
 
 class Queues(Struct):
@@ -165,10 +165,10 @@ class TargetInfoOut(Struct):
 
 
 class TargetPageOut(Struct):
-    """A page of targets, by name. Pass `next` as `after` for the next page; null on the last page."""
+    """A page of targets, by name. Pass `cursor` for the next page; null on the last page."""
 
     targets: list[TargetInfoOut]
-    next: str | None
+    cursor: str | None
 
 
 class TargetOut(Struct):
@@ -274,10 +274,10 @@ class AuditEntryOut(Struct):
 
 
 class AuditOut(Struct):
-    """A page of entries, the latest first. Pass `next` as `before` for the next page; null on the last page."""
+    """A page of entries, the latest first. Pass `cursor` for the next page; null on the last page."""
 
     entries: list[AuditEntryOut]
-    next: str | None
+    cursor: str | None
 
 
 class TaskOut(Struct):
@@ -326,17 +326,17 @@ def _job_fields(job: Job[Any], redact: Redact) -> dict[str, Any]:
 def job_view(
     job: Job[Any],
     attempts: list[AttemptRecord],
-    blockers: list[BlockerInfo],
+    dependencies: list[Dependency],
     dependents: list[Job[Any]],
     explain: list[str],
     redact: Redact,
 ) -> JobView:
-    """A job with its attempts, blockers, dependents and explanation as a response."""
-    blockers = redacted(blockers, redact)
+    """A job with its attempts, dependencies, dependents and explanation as a response."""
+    dependencies = redacted(dependencies, redact)
     return JobView(
         **_job_fields(job, redact),
         attempts=redacted(attempts, redact),
-        blockers=[BlockerOut(one.chain, one.state, raw(one.result_json), one.task) for one in blockers],
+        dependencies=[DependencyOut(one.chain, one.state, raw(one.result_json), one.task) for one in dependencies],
         dependents=jobs_out(dependents, redact),
         explain=redacted(explain, redact),
     )

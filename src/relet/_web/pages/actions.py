@@ -101,9 +101,9 @@ def _bulk(view: PageContext, form: Form) -> str:
         if not criteria:
             raise InvalidInput("No job is selected. Select some, or filter the list first.")
         bulk = view.client.bulk(
-            cast(BulkVerb, verb.name), **filters.arguments(criteria), most=MAX_BULK, seconds=LONGEST
+            cast(BulkVerb, verb.name), **filters.arguments(criteria), limit=MAX_BULK, seconds=LONGEST
         )
-        done, refused, rest = bulk.done, bulk.refused, bulk.next is not None
+        done, refused, rest = bulk.done, bulk.refused, bulk.cursor is not None
     left = f" {many(refused, 'job was', 'jobs were')} left alone because of their state." if refused else ""
     again = " More jobs match. Repeat the action for the rest." if rest else ""
     return f"{many(done, 'job')}: {verb.done}.{left}{again}"
@@ -156,13 +156,13 @@ def _limit_queue(view: PageContext, form: Form) -> str:
     if queue is not None:
         wanted["fair"] = bool(_one(form, "fair"))
     rate = _whole("rate", form)
-    if rate is not None or (info and any(one.key is None for one in info.rates)):
+    if rate is not None or (info and any(one.group is None for one in info.rates)):
         wanted |= {"rate": rate, "per": None if rate is None else float(_one(form, "per") or 1)}
     view.client.limit_queue(queue, **wanted)
-    if _one(form, "key"):
-        rate = _whole("key_rate", form)
-        per = None if rate is None else float(_one(form, "key_per") or 1)
-        view.client.limit_queue(queue, rate=rate, per=per, key=_one(form, "key"))
+    if _one(form, "group"):
+        rate = _whole("group_rate", form)
+        per = None if rate is None else float(_one(form, "group_per") or 1)
+        view.client.limit_queue(queue, rate=rate, per=per, group=_one(form, "group"))
     return f"{'All queues together' if queue is None else f'Queue {name}'}: the limits are set."
 
 

@@ -12,10 +12,10 @@ AT_ONCE = 100
 
 def audit(view: PageContext) -> Page:
     """The audit trail, newest first."""
-    before = view.query.get("before") or None
-    page = redacted(view.client.audit(limit=AT_ONCE, before=before), view.redact)
+    cursor = view.query.get("cursor") or None
+    page = redacted(view.client.audit(limit=AT_ONCE, cursor=cursor), view.redact)
     entries = [(one, _detail(one.detail), _about(one.what)) for one in page.entries]
-    return Page("Audit", "audit.html", {"entries": entries, "next": page.next, "before": before})
+    return Page("Audit", "audit.html", {"entries": entries, "next_cursor": page.cursor, "cursor": cursor})
 
 
 def _detail(detail: dict[str, object]) -> str:

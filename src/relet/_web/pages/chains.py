@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from ..._core.job import BlockerInfo, Chain, Job
+from ..._core.job import Chain, Dependency, Job
 from ...errors import InvalidInput, JobNotFound
 from . import graph
 from .context import Page, PageContext, PageNotFound
@@ -46,7 +46,7 @@ class Drawing:
         self.edges: list[graph.Edge] = []
         self.cut = False
         self._known: set[str] = set()
-        self._open: deque[tuple[str, list[BlockerInfo]]] = deque()
+        self._open: deque[tuple[str, list[Dependency]]] = deque()
         self._asked = 0
 
     def add_main(self, chain: Chain) -> None:
@@ -62,7 +62,7 @@ class Drawing:
             if before is not None:
                 self.edges.append(graph.Edge(before, job.id, "chain"))
             before = job.id
-            self._blockers_of(job)
+            self._dependencies_of(job)
 
     def add_dependents(self, chain: Chain) -> None:
         """Add the jobs that wait for the end of the chain."""
@@ -74,14 +74,14 @@ class Drawing:
             self.edges.append(graph.Edge(chain.last.id, job.id, "waits"))
 
     def follow(self) -> None:
-        """Add the blockers of all nodes, recursively, as far as the limits allow."""
+        """Add the dependencies of all nodes, recursively, as far as the limits allow."""
         while self._open:
-            id, blockers = self._open.popleft()
-            for blocker in blockers:
-                if blocker.chain not in self._known and not self._unfold(blocker):
+            id, dependencies = self._open.popleft()
+            for dependency in dependencies:
+                if dependency.chain not in self._known and not self._unfold(dependency):
                     self.cut = True
                     continue
-                self.edges.append(graph.Edge(blocker.chain, id, "waits"))
+                self.edges.append(graph.Edge(dependency.chain, id, "waits"))
 
     def in_words(self) -> list[tuple[str, str, str, str, str]]:
         """The edges as text, for users who cannot see the drawing: name, URL, relation, other name, other URL."""
@@ -99,19 +99,20 @@ class Drawing:
             if one.before in by_id and one.after in by_id
         ]
 
-    def _unfold(self, blocker: BlockerInfo) -> bool:
-        """Add a blocking chain as one node, and queue its blockers. False if the drawing is full."""
+    def _unfold(self, dependency: Dependency) -> bool:
+        """Add the chain of a dependency as one node, and queue its dependencies. False if the drawing is full."""
         if len(self.nodes) >= graph.MAX_NODES:
             return False
-        href = self.view.link(f"/chains/{blocker.chain}")
-        found = self._find_chain(blocker.chain)
+        href = self.view.link(f"/chains/{dependency.chain}")
+        found = self._find_chain(dependency.chain)
         if found is None:
-            self._add(blocker.chain, blocker.task or "gone", blocker.state or "pending", href, "deleted or pruned")
+            task, state = dependency.task or "gone", dependency.state or "pending"
+            self._add(dependency.chain, task, state, href, "deleted or pruned")
             return True
         note = many(len(found), "job") if len(found) > 1 else f"…{found[0].id[-8:]}"
-        self._add(blocker.chain, found[0].task, str(found.state), href, note)
+        self._add(dependency.chain, found[0].task, str(found.state), href, note)
         for job in found.jobs:
-            self._blockers_of(job, blocker.chain)
+            self._dependencies_of(job, dependency.chain)
         return True
 
     def _find_chain(self, chain: str) -> Chain | None:
@@ -124,14 +125,14 @@ class Drawing:
         except JobNotFound:
             return None
 
-    def _blockers_of(self, job: Job[Any], node: str | None = None) -> None:
+    def _dependencies_of(self, job: Job[Any], node: str | None = None) -> None:
         if self._asked >= MAX_CHAINS_READ:
             self.cut = True
             return
         self._asked += 1
-        blockers = self.view.client.blockers(job)
-        if blockers:
-            self._open.append((node or job.id, blockers))
+        dependencies = self.view.client.dependencies(job)
+        if dependencies:
+            self._open.append((node or job.id, dependencies))
 
     def _add(
         self, id: str, name: str, state: str, href: str, note: str, here: bool = False, main: bool = False

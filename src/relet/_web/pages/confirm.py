@@ -158,7 +158,7 @@ def _bulk(view: PageContext) -> Confirmation:
     criteria = filters.from_query(view.query)
     if not criteria:
         raise InvalidInput("No job is selected. Select some, or filter the list first.")
-    total = view.client.count(**filters.arguments(criteria), most=MAX_BULK + 1)
+    total = view.client.count(**filters.arguments(criteria), limit=MAX_BULK + 1)
     sentences = [f"All {filters.in_words(criteria)}: {capped(total)} just now. {verb.note}", LEFT_ALONE]
     if total > MAX_BULK:
         sentences.append(f"Only the first {number(MAX_BULK)} are changed now. Repeat the action for the rest.")
@@ -198,7 +198,7 @@ def _limit_queue(view: PageContext) -> Confirmation:
         f"Sets the limits of {whose}; an empty field lifts a limit. Running jobs continue, even beyond a new limit.",
         f"Now: {', '.join(current) if current else 'no limits'}.",
     ]
-    rate = next((one for one in info.rates if one.key is None), None) if info else None
+    rate = next((one for one in info.rates if one.group is None), None) if info else None
     extra = {"info": info, "rate": rate, "all": queue == "*"}
     title = "Limit all queues together" if queue == "*" else f"Limit queue {queue}"
     return Confirmation(title, sentences, "Set the limits", False, {"queue": [queue]}, "limits", extra)

@@ -1,4 +1,4 @@
-"""The page of one job: its fields, timeline, chain, blockers and dependents."""
+"""The page of one job: its fields, timeline, chain, dependencies and dependents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import timeline
 from .context import Page, PageContext, PageNotFound
 from .formatting import pretty
 
-MAX_LISTED = 100  # blockers or attempts; only the number of the others is displayed
+MAX_LISTED = 100  # dependencies or attempts; only the number of the others is displayed
 
 
 def job(view: PageContext, id: str) -> Page:
@@ -20,7 +20,7 @@ def job(view: PageContext, id: str) -> Page:
     found = get(view, id)
     attempts = view.client.attempts(found)
     chain = view.client.chain(found) if found.position or found.continued else None
-    blockers = view.client.blockers(found)
+    dependencies = view.client.dependencies(found)
     dependents = view.client.dependents(found, limit=MAX_LISTED)
     context: dict[str, Any] = {
         "job": found,
@@ -31,13 +31,13 @@ def job(view: PageContext, id: str) -> Page:
         "drawing": timeline.draw(life(found, attempts, view.now.timestamp())),
         "leased": any(one.outcome in timeline.LEASED for one in attempts),
         "chain": chain,
-        "blockers": blockers[:MAX_LISTED],
-        "blockers_left": max(len(blockers) - MAX_LISTED, 0),
+        "dependencies": dependencies[:MAX_LISTED],
+        "dependencies_left": max(len(dependencies) - MAX_LISTED, 0),
         "payload": pretty(view.redact(found.payload_json)),
         "result": None if found.result_json is None else pretty(view.redact(found.result_json)),
         "carried": None if found.context is None else pretty(view.redact(found.context)),
         "dependents": dependents,
-        "joined": bool(chain or blockers or dependents),
+        "joined": bool(chain or dependencies or dependents),
     }
     return Page(f"{found.task} {found.id[-8:]}", "job.html", context)
 

@@ -25,23 +25,23 @@ def jobs(view: PageContext) -> Page:
         return job(view, view.query["id"].strip())
     criteria = filters.from_query(view.query)
     problem, page, total = "", None, None
-    before = view.query.get("before") or None
+    cursor = view.query.get("cursor") or None
     try:
         arguments = filters.arguments(criteria)
-        page = view.client.jobs(**arguments, limit=AT_ONCE, before=before, scan=SCAN)
+        page = view.client.jobs(**arguments, limit=AT_ONCE, cursor=cursor, scan=SCAN)
     except InvalidInput as error:
         problem = str(error)
     found = page.jobs if page else []
-    if page is not None and criteria and view.may_act and not before and _cheap(criteria):
-        total = view.client.count(**arguments, most=MAX_COUNTED + 1)
+    if page is not None and criteria and view.may_act and not cursor and _cheap(criteria):
+        total = view.client.count(**arguments, limit=MAX_COUNTED + 1)
     queues = view.client.queues()
     context: dict[str, Any] = {
         "criteria": criteria,
         "jobs": found,
-        "next": page.next if page else None,
-        "searched_to": datetime.fromtimestamp(id_time(page.next), UTC) if page and page.next else None,
-        "short": bool(page and page.next and len(found) < AT_ONCE),
-        "before": before,
+        "next_cursor": page.cursor if page else None,
+        "searched_to": datetime.fromtimestamp(id_time(page.cursor), UTC) if page and page.cursor else None,
+        "short": bool(page and page.cursor and len(found) < AT_ONCE),
+        "cursor": cursor,
         "problem": problem,
         "total": total,
         "tabs": _tabs(queues),

@@ -41,7 +41,7 @@ def limits(info: QueueInfo) -> list[str]:
     if info.max_running is not None:
         texts.append(f"at most {number(info.max_running)} run at once")
     for one in info.rates:
-        whose = {None: "", "*": " of each key"}.get(one.key, f" of key {one.key}")
+        whose = {None: "", "*": " of each group"}.get(one.group, f" of group {one.group}")
         texts.append(f"{many(one.rate, 'start')}{whose} in {duration(one.per)}")
     if info.fair:
         texts.append("keys are served in turn")

@@ -12,9 +12,9 @@ def targets(view: PageContext) -> Page:
     """All targets that are held or waited for; with `name` in the URL, the page of that target."""
     if "name" in view.query:
         return target(view, view.query["name"])
-    after = view.query.get("after") or None
-    page = view.client.targets(limit=AT_ONCE, after=after)
-    context = {"targets": page.targets, "next": page.next, "after": after}
+    cursor = view.query.get("cursor") or None
+    page = view.client.targets(limit=AT_ONCE, cursor=cursor)
+    context = {"targets": page.targets, "next_cursor": page.cursor, "cursor": cursor}
     return Page("Targets", "targets.html", context)
 
 

@@ -1,6 +1,6 @@
 -- A page of audit entries, the latest first.
 select id::text, extract(epoch from at)::float8, who, what, subject, detail::text
 from {schema}.audit
-where :before::text is null or seq < (select seq from {schema}.audit where id = :before::text::uuid)
+where :cursor::text is null or seq < (select seq from {schema}.audit where id = :cursor::text::uuid)
 order by seq desc
-limit :most::integer
+limit :limit::integer

@@ -1,6 +1,6 @@
 -- A page of audit entries, the latest first.
 select id, at, who, what, subject, detail
 from {schema}.audit
-where :before is null or seq < (select seq from {schema}.audit where id = :before)
+where :cursor is null or seq < (select seq from {schema}.audit where id = :cursor)
 order by seq desc
-limit :most;
+limit :limit;

@@ -11,7 +11,7 @@ delete from {schema}.steps where job in (select value from json_each(:ids));
 
 delete from {schema}.signals where job in (select value from json_each(:ids));
 
-delete from {schema}.edges where job in (select value from json_each(:ids));
+delete from {schema}.dependencies where job in (select value from json_each(:ids));
 
 delete from {schema}.keys
 where until is null and (key, job) in (

@@ -3,8 +3,8 @@
 update {schema}.keys k
 set job = h.id
 from {schema}.jobs n
-join {schema}.edges e on e.job = n.id and e.state is null
+join {schema}.dependencies d on d.job = n.id and d.state is null
 join {schema}.jobs h on h.unique_key = n.unique_key and not h.windowed and h.state <> 'failed'
-    and (h.id = e.blocker or h.chain = e.blocker and h."position" > 0)
+    and (h.id = d.depends_on or h.chain = d.depends_on and h."position" > 0)
 where n.id = any(array(select json_array_elements_text(:ids::text::json)::uuid))
   and k.key = n.unique_key and k.job = n.id and k.until is null

@@ -3,8 +3,8 @@
 update {schema}.keys as keys
 set job = h.id
 from {schema}.jobs n
-join {schema}.edges e on e.job = n.id and e.state is null
+join {schema}.dependencies d on d.job = n.id and d.state is null
 join {schema}.jobs h on h.unique_key = n.unique_key and not h.windowed and h.state <> 'failed'
-    and (h.id = e.blocker or h.chain = e.blocker and h.position > 0)
+    and (h.id = d.depends_on or h.chain = d.depends_on and h.position > 0)
 where n.id in (select value from json_each(:ids))
   and keys.key = n.unique_key and keys.job = n.id and keys.until is null;

@@ -2,6 +2,6 @@
 -- no worker claims end up first.
 select first.task, count(*), max({now} - first.run_at)
 from (select task, run_at from {schema}.jobs where state = 'queued' and queue = :queue
-      order by suspect, rank, seq limit :most) first
+      order by suspect, rank, seq limit :limit) first
 group by first.task
 order by first.task;

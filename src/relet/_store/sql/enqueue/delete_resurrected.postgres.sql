@@ -6,8 +6,8 @@ with revived as materialized (
 again as materialized (
     select j.id, j.unique_key from {schema}.jobs j where j.id = any(array(select id from revived))
 ),
-unnudged as (delete from {schema}.nudges where kind = 'after' and key = any(array(select id::text from revived))),
-unlinked as (delete from {schema}.edges where job = any(array(select id from revived))),
+unnudged as (delete from {schema}.nudges where kind = 'job' and key = any(array(select id::text from revived))),
+unlinked as (delete from {schema}.dependencies where job = any(array(select id from revived))),
 unkeyed as (
     delete from {schema}.keys
     where key = any(array(select unique_key from again)) and job = any(array(select id from revived)) and until is null

@@ -11,19 +11,19 @@ placed as materialized (
                coalesce(to_timestamp(b.run_at), c.moment + make_interval(secs => coalesce(b.delay, 0))) as due
         from clock c cross join json_to_recordset(:batch::text::json) as b(
             id uuid, task text, queue text, priority smallint, payload text, run_at float8, delay float8, target text,
-            key text, max_attempts integer, policy text, lease float8, unique_key text, windowed boolean,
+            group_key text, max_attempts integer, policy text, lease float8, unique_key text, windowed boolean,
             chain uuid, "position" integer, waits integer, watched boolean, context text)
         offset 0
     ) g
 ),
 added as (
-    insert into {schema}.jobs (id, state, wait, queue, task, priority, rank, target, key, payload, run_at, max_attempts,
-                               policy, lease, unique_key, windowed, chain, "position", waits, blockers, watched,
-                               context, created_at)
+    insert into {schema}.jobs (id, state, wait, queue, task, priority, rank, target, group_key, payload, run_at,
+                               max_attempts, policy, lease, unique_key, windowed, chain, "position", waits,
+                               dependency_count, watched, context, created_at)
     select id, (case when wait is null then 'queued' else 'pending' end)::{schema}.job_state, wait, queue, task,
            priority, -priority, target,
-           case when key is null and queue = any(array(select q.queue from {schema}.queues q where q.by_key))
-                then '' else key end,
+           case when group_key is null and queue = any(array(select q.queue from {schema}.queues q where q.by_group))
+                then '' else group_key end,
            payload::json, due, max_attempts, policy::json, lease, unique_key, windowed, chain, "position", waits, waits,
            watched, context, moment
     from placed

@@ -1,15 +1,15 @@
 -- Insert new rows, and nudges for those that wait for a target. (Materialised: json_each would write out the value
 -- again for each column. After the word insert: by that word Python knows to open a caller's transaction.)
-insert into {schema}.jobs (id, seq, state, wait, queue, task, priority, rank, target, key, payload, run_at,
-                  max_attempts, policy, lease, unique_key, windowed, chain, position, waits, blockers, watched, context,
-                  created_at)
+insert into {schema}.jobs (id, seq, state, wait, queue, task, priority, rank, target, group_key, payload, run_at,
+                           max_attempts, policy, lease, unique_key, windowed, chain, position, waits,
+                           dependency_count, watched, context, created_at)
 with given as materialized (select key, value from json_each(:batch))
 select json_extract(value, '$.id'), (select last from {schema}.sequence) + key + 1,
        case when wait is null then 'queued' else 'pending' end, wait,
        json_extract(value, '$.queue'), json_extract(value, '$.task'), json_extract(value, '$.priority'),
        -json_extract(value, '$.priority'), json_extract(value, '$.target'),
-       case when json_extract(value, '$.queue') in (select queue from {schema}.queues where by_key)
-            then coalesce(json_extract(value, '$.key'), '') else json_extract(value, '$.key') end,
+       case when json_extract(value, '$.queue') in (select queue from {schema}.queues where by_group)
+            then coalesce(json_extract(value, '$.group_key'), '') else json_extract(value, '$.group_key') end,
        json_extract(value, '$.payload'), due,
        json_extract(value, '$.max_attempts'), json_extract(value, '$.policy'), json_extract(value, '$.lease'),
        json_extract(value, '$.unique_key'), json_extract(value, '$.windowed'), json_extract(value, '$.chain'),

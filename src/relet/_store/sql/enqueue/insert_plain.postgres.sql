@@ -1,21 +1,21 @@
 -- Insert new jobs that wait for nothing but their targets, in order, and notify workers if one of them sleeps. Values
 -- that jobs of one task share are sent once, as a kind; each job names the number of its kind.
 with given as materialized (
-    select g.id, g.payload, g.kind, g.key, g.context, g.unique_key, g.target
-    from unnest(:ids::uuid[], :payloads::json[], :kinds::integer[], :keys::text[], :contexts::text[], :uniques::text[],
-                :targets::text[]) as g(id, payload, kind, key, context, unique_key, target)
+    select g.id, g.payload, g.kind, g.group_key, g.context, g.unique_key, g.target
+    from unnest(:ids::uuid[], :payloads::json[], :kinds::integer[], :groups::text[], :contexts::text[],
+                :uniques::text[], :targets::text[]) as g(id, payload, kind, group_key, context, unique_key, target)
 ),
 added as (
-    insert into {schema}.jobs (id, chain, created_at, run_at, max_attempts, priority, rank, state, queue, task, payload,
-                               lease, wait, target, key, policy, context, unique_key, watched)
+    insert into {schema}.jobs (id, chain, created_at, run_at, max_attempts, priority, rank, state, queue, task,
+                               payload, lease, wait, target, group_key, policy, context, unique_key, watched)
     select g.id, g.id, {now}, {now}, (:max_attempts::integer[])[g.kind], (:priorities::smallint[])[g.kind],
            -(:priorities::smallint[])[g.kind],
            (case when g.target is null then 'queued' else 'pending' end)::{schema}.job_state,
            (:queues::text[])[g.kind], (:tasks::text[])[g.kind], g.payload, (:leases::float8[])[g.kind],
            case when g.target is not null then 'target' end, g.target,
-           case when g.key is null
-                 and (:queues::text[])[g.kind] = any(array(select q.queue from {schema}.queues q where q.by_key))
-                then '' else g.key end,
+           case when g.group_key is null
+                 and (:queues::text[])[g.kind] = any(array(select q.queue from {schema}.queues q where q.by_group))
+                then '' else g.group_key end,
            (:policies::text[])[g.kind]::json, g.context, g.unique_key, (:watched::boolean[])[g.kind]
     from given g
 ),

@@ -3,9 +3,9 @@
 with recursive reached(chain) as (
     select json_array_elements_text(:chains::text::json)::uuid
     union
-    select e.blocker
+    select d.depends_on
     from reached r cross join lateral (
-        select e.blocker
+        select d.depends_on
         from (
             select j.id from {schema}.jobs j where j.id = r.chain
             union all
@@ -13,10 +13,10 @@ with recursive reached(chain) as (
             offset 0
         ) j
         cross join lateral (
-            select e.blocker from {schema}.edges e where e.job = j.id and coalesce(e.state, '') = '' offset 0
-        ) e
+            select d.depends_on from {schema}.dependencies d where d.job = j.id and coalesce(d.state, '') = '' offset 0
+        ) d
         offset 0
-    ) e
+    ) d
 )
 select chain::text from reached
 where chain = any(array(select json_array_elements_text(:sought::text::json)::uuid))

@@ -3,8 +3,8 @@
 with recursive reached(chain) as (
     select value from json_each(:chains)
     union
-    select e.blocker
-    from reached r cross join {schema}.jobs j cross join {schema}.edges e
-    where (j.id = r.chain or j.position > 0 and j.chain = r.chain) and e.job = j.id and +e.state is null
+    select d.depends_on
+    from reached r cross join {schema}.jobs j cross join {schema}.dependencies d
+    where (j.id = r.chain or j.position > 0 and j.chain = r.chain) and d.job = j.id and +d.state is null
 )
 select chain from reached where chain in (select value from json_each(:sought));

@@ -1,2 +1,2 @@
 -- How many jobs are over, counted no further than the limit.
-select count(*) from (select 1 from {schema}.finished where {filter} limit coalesce(:most, -1)) as counted;
+select count(*) from (select 1 from {schema}.finished where {filter} limit coalesce(:limit, -1)) as counted;

@@ -6,5 +6,5 @@ select count(*) from (
         select * from {schema}.jobs indexed by {schema}.jobs_leased where expires_at is not null and :state = 'running'
     )
     where {filter}
-    limit coalesce(:most, -1)
+    limit coalesce(:limit, -1)
 ) as counted;

@@ -1,2 +1,2 @@
 -- The chains that a job waits or waited for.
-select blocker, state, result, task from {schema}.edges where job = :id order by position;
+select depends_on, state, result, task from {schema}.dependencies where job = :id order by position;

@@ -5,6 +5,6 @@ from (
     select task, left(split_part(coalesce(error, ''), chr(10), 1), 300) as line, stopped_at, id
     from {schema}.jobs where state = 'failed'
     order by stopped_at desc
-    limit :most::integer
+    limit :limit::integer
 ) latest
 group by task, line

@@ -6,6 +6,6 @@ from (
            stopped_at, id
     from {schema}.jobs where state = 'failed'
     order by stopped_at desc
-    limit :most
+    limit :limit
 )
 group by task, line;

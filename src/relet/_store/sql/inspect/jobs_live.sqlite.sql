@@ -1,4 +1,4 @@
 -- A page of jobs that are not over, newest first by id, which contains the time.
 select {job} from {schema}.live_jobs where {filter}
 order by id desc
-limit :most;
+limit :limit;

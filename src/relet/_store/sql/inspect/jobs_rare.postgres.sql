@@ -2,4 +2,4 @@
 -- an index.
 select {job} from {schema}.live_jobs j where state = :state::text::{schema}.job_state and {filter}
 order by j.id desc
-limit :most::integer
+limit :limit::integer

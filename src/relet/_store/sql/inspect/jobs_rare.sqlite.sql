@@ -7,4 +7,4 @@ where id in (
     select id from {schema}.jobs indexed by {schema}.jobs_leased where expires_at is not null and :state = 'running'
 ) and {filter}
 order by id desc
-limit :most;
+limit :limit;

@@ -2,6 +2,6 @@
 select r.id::text
 from {schema}.reached_live(
     coalesce(:lowest::text, '00000000-0000-0000-0000-000000000000')::uuid,
-    coalesce(:before::text, 'ffffffff-ffff-ffff-ffff-ffffffffffff')::uuid,
+    coalesce(:cursor::text, 'ffffffff-ffff-ffff-ffff-ffffffffffff')::uuid,
     :scan::integer) as r(id)
 where r.id is not null

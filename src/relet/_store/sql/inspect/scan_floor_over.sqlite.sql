@@ -1,5 +1,5 @@
 -- The last of the newest `scan` jobs that are over; no row if there are fewer.
 select id from {schema}.finished
-where id >= coalesce(:lowest, '') and id < coalesce(:before, 'g')
+where id >= coalesce(:lowest, '') and id < coalesce(:cursor, 'g')
 order by id desc
 limit 1 offset :scan - 1;

@@ -7,5 +7,5 @@ where j.expires_at <= {now} and j.state = 'running'
               where p.grace_until <= {now}
                 and p.touched_at between {now} - make_interval(secs => :gap::float8) and {now} + interval '1 second')
 order by j.expires_at
-limit :most::integer
+limit :limit::integer
 for update skip locked

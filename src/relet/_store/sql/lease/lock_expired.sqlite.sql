@@ -6,4 +6,4 @@ where j.expires_at <= {now} and j.state = 'running'
       select 1 from {schema}.pulse p
       where p.grace_until <= {now} and p.touched_at between {now} - :gap and {now} + 1)
 order by j.expires_at
-limit :most;
+limit :limit;

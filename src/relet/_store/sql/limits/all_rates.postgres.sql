@@ -1,2 +1,2 @@
 -- The rates of all queues.
-select queue, key, rate, per from {schema}.rates order by queue, key
+select queue, group_key, rate, per from {schema}.rates order by queue, group_key

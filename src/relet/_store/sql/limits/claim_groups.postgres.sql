@@ -1,39 +1,39 @@
--- Like `claim`, from one queue whose limits are locked: up to a number of jobs of each key, in turn, until there are
--- enough. The key '' stands for jobs without a key.
+-- Like `claim`, from one queue whose limits are locked: up to a number of jobs of each group, in turn, until there are
+-- enough. The group '' stands for jobs without a group.
 with asked as materialized (
-    select s.key, s.want from unnest(:keys::text[], :wants::integer[]) as s(key, want)
+    select s.group_key, s.want from unnest(:groups::text[], :wants::integer[]) as s(group_key, want)
     where not exists (select from {schema}.queues q where q.queue = :queue::text and q.paused)
 ),
-nameless as materialized (  -- jobs enqueued while the queue was changed so that keys matter
+nameless as materialized (  -- jobs enqueued while the queue was changed so that groups matter
     select id from (
-        select id, key from {schema}.jobs
+        select id, group_key from {schema}.jobs
         where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint
         order by rank, seq limit 2000) first
-    where key is null
+    where group_key is null
 ),
-keyless as materialized (  -- read and locked only if jobs without a key are wanted
+ungrouped as materialized (  -- read and locked only if jobs without a group are wanted
     select ctid as tid from {schema}.jobs
     -- (|| '' keeps the planner from the index by task.)
     where state = 'queued' and id = any(array(select id from nameless)) and task || '' = any(:tasks::text[])
     order by rank, seq
-    limit (select want from asked where key = '')
+    limit (select want from asked where group_key = '')
     for update skip locked
 ),
 candidates as materialized (
     select c.tid
     from asked a cross join lateral (
-        select of_key.tid from (
+        select of_group.tid from (
             select ctid as tid from {schema}.jobs
-            where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint and key = a.key
+            where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint and group_key = a.group_key
               and task = any(:tasks::text[])
             order by rank, seq
             limit a.want
             for update skip locked
-        ) of_key
+        ) of_group
         union all
-        select k.tid from keyless k where a.key = ''
+        select k.tid from ungrouped k where a.group_key = ''
     ) c
-    limit :most::integer
+    limit :limit::integer
 )
 update {schema}.jobs j
 set {leased}

@@ -1,2 +1,2 @@
--- Remove the rate of a queue, or of a key in it.
-delete from {schema}.rates where queue = :queue::text and key = :key::text
+-- Remove the rate of a queue, or of a group in it.
+delete from {schema}.rates where queue = :queue::text and group_key = :group::text

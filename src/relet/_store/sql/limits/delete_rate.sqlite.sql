@@ -1,2 +1,2 @@
--- Remove the rate of a queue, or of a key in it.
-delete from {schema}.rates where queue = :queue and key = :key;
+-- Remove the rate of a queue, or of a group in it.
+delete from {schema}.rates where queue = :queue and group_key = :group;

@@ -1,2 +1,2 @@
 -- Lock the rows of the limits that apply, in order, then count the running jobs, including those with expired leases.
-select queue, max_running, fair, rated, last_key, running from {schema}.lock_limits(:queues::text[])
+select queue, max_running, fair, rated, last_group, running from {schema}.lock_limits(:queues::text[])

@@ -1,41 +1,43 @@
--- The keys that have queued jobs, in the order of their turns: those after the last one served, then from the first on
--- up to it. Goes from one key to the next, with one index lookup for each. Jobs without a key have the key '', which
--- comes first. Jobs that were enqueued while the queue was changed so that keys matter have no key at all; they are
--- searched for among the first jobs.
-with recursive ahead(number, key) as (
-    select 1, min(key) from {schema}.jobs
+-- The groups that have queued jobs, in the order of their turns: those after the last one served, then from the first
+-- on up to it. Goes from one group to the next, with one index lookup for each. Jobs without a group have the group '',
+-- which comes first. Jobs that were enqueued while the queue was changed so that groups matter have no group at all;
+-- they are searched for among the first jobs.
+with recursive ahead(number, group_key) as (
+    select 1, min(group_key) from {schema}.jobs
     where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint
-      and key > coalesce(:after::text, '')
+      and group_key > coalesce(:after::text, '')
     union all
     select a.number + 1,
-           (select min(j.key) from {schema}.jobs j
-            where j.state = 'queued' and j.queue = :queue::text and j.suspect = :suspect::smallint and j.key > a.key)
-    from ahead a where a.key is not null and a.number < :most::integer
+           (select min(j.group_key) from {schema}.jobs j
+            where j.state = 'queued' and j.queue = :queue::text and j.suspect = :suspect::smallint
+              and j.group_key > a.group_key)
+    from ahead a where a.group_key is not null and a.number < :limit::integer
 ),
-behind(number, key) as (
-    select 1, min(key) from {schema}.jobs
-    where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint and key > ''
-      and key <= :after::text
+behind(number, group_key) as (
+    select 1, min(group_key) from {schema}.jobs
+    where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint and group_key > ''
+      and group_key <= :after::text
     union all
     select b.number + 1,
-           (select min(j.key) from {schema}.jobs j
-            where j.state = 'queued' and j.queue = :queue::text and j.suspect = :suspect::smallint and j.key > b.key
-              and j.key <= :after::text)
-    from behind b where b.key is not null and b.number < :most::integer
+           (select min(j.group_key) from {schema}.jobs j
+            where j.state = 'queued' and j.queue = :queue::text and j.suspect = :suspect::smallint
+              and j.group_key > b.group_key
+              and j.group_key <= :after::text)
+    from behind b where b.group_key is not null and b.number < :limit::integer
 )
 select * from (
-    select 1 as place, number, key from ahead where key is not null
+    select 1 as part, number, group_key from ahead where group_key is not null
     union all
     select case when :after::text is null then 0 else 2 end, 0, '' where exists (
         select from (
-            select key from {schema}.jobs
+            select group_key from {schema}.jobs
             where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint
             order by rank, seq limit 2000) first
-        where first.key is null)
+        where first.group_key is null)
         or exists (
             select from {schema}.jobs
-            where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint and key = '')
+            where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint and group_key = '')
     union all
-    select 3, number, key from behind where key is not null
-) as keys
-limit :most::integer
+    select 3, number, group_key from behind where group_key is not null
+) as groups
+limit :limit::integer

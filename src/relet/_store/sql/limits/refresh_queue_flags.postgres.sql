@@ -1,5 +1,5 @@
--- Set the flags of a queue, whose row an earlier statement has locked: does it have rates, and do keys matter?
+-- Set the flags of a queue, whose row an earlier statement has locked: does it have rates, and do groups matter?
 update {schema}.queues q
 set rated = exists (select from {schema}.rates r where r.queue = q.queue),
-    by_key = q.fair or exists (select from {schema}.rates r where r.queue = q.queue and r.key <> '')
+    by_group = q.fair or exists (select from {schema}.rates r where r.queue = q.queue and r.group_key <> '')
 where queue = :queue::text

@@ -1,2 +1,2 @@
--- Record the key that was served last, in a queue that serves keys in turn.
-update {schema}.queues set last_key = :key where queue = :queue;
+-- Record the group that was served last, in a queue that serves groups in turn.
+update {schema}.queues set last_group = :group where queue = :queue;

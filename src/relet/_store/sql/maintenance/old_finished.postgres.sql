@@ -3,7 +3,7 @@
 select f.id::text from {schema}.finished f
 where id < {schema}.first_id({now} - make_interval(secs => :seconds::float8))
   and finished_at < {now} - make_interval(secs => :seconds::float8)
-  and not exists (select from {schema}.edges e where e.blocker = f.chain and e.state is null)
+  and not exists (select from {schema}.dependencies d where d.depends_on = f.chain and d.state is null)
 order by f.id
-limit :most::integer
+limit :limit::integer
 for update skip locked

@@ -4,21 +4,23 @@ with chosen as materialized (
 ),
 ended as (
     delete from {schema}.attempts where ctid = any(array(
-        select ctid from {schema}.attempts where job = any(array(select id from chosen)) limit :most::integer))
+        select ctid from {schema}.attempts where job = any(array(select id from chosen)) limit :limit::integer))
     returning 1
 ),
 stepped as (
     delete from {schema}.steps where ctid = any(array(
-        select ctid from {schema}.steps where job = any(array(select id from chosen)) limit :most::integer)) returning 1
+        select ctid from {schema}.steps where job = any(array(select id from chosen))
+            limit :limit::integer)) returning 1
 ),
 told as (
     delete from {schema}.signals where ctid = any(array(
-        select ctid from {schema}.signals where job = any(array(select id from chosen)) limit :most::integer))
+        select ctid from {schema}.signals where job = any(array(select id from chosen)) limit :limit::integer))
     returning 1
 ),
 linked as (
-    delete from {schema}.edges where ctid = any(array(
-        select ctid from {schema}.edges where job = any(array(select id from chosen)) limit :most::integer)) returning 1
+    delete from {schema}.dependencies where ctid = any(array(
+        select ctid from {schema}.dependencies where job = any(array(select id from chosen))
+            limit :limit::integer)) returning 1
 )
 select greatest((select count(*) from ended), (select count(*) from stepped), (select count(*) from told),
-                (select count(*) from linked)) >= :most::integer
+                (select count(*) from linked)) >= :limit::integer

@@ -2,5 +2,5 @@
 -- that.
 delete from {schema}.finished f
 where f.id = any(array(select json_array_elements_text(:ids::text::json)::uuid))
-  and not exists (select from {schema}.edges e where e.blocker = f.chain and e.state is null)
+  and not exists (select from {schema}.dependencies d where d.depends_on = f.chain and d.state is null)
 returning f.id::text

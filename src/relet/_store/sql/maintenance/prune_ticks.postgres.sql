@@ -4,6 +4,6 @@ with old as materialized (
     where tick < {now} - make_interval(secs => :seconds::float8)
       and not exists (select from {schema}.jobs j where j.id = t.job)
       and not exists (select from {schema}.jobs j where j.chain = t.job and j."position" > 0)
-    order by schedule, tick limit :most::integer for update skip locked
+    order by schedule, tick limit :limit::integer for update skip locked
 )
 delete from {schema}.ticks t using old o where t.schedule = o.schedule and t.tick = o.tick returning t.schedule

@@ -4,5 +4,5 @@ delete from {schema}.ticks where rowid in (
     where t.tick < {now} - :seconds
       and not exists (select 1 from {schema}.jobs j where j.id = t.job)
       and not exists (select 1 from {schema}.jobs j where j.chain = t.job and j.position > 0)
-    limit :most)
+    limit :limit)
 returning schedule;

@@ -3,8 +3,8 @@
 with seen as materialized (
     select k.key, k.job from {schema}.keys k
     where k.until is null and k.key > :beyond::text
-    order by k.key limit :most::integer
+    order by k.key limit :limit::integer
 )
 select s.key, s.job::text from seen s where (select true from {schema}.jobs j where j.id = s.job) is null
 union all
-select max(s.key), null from seen s having count(*) = :most::integer
+select max(s.key), null from seen s having count(*) = :limit::integer

@@ -3,8 +3,8 @@
 with seen as (
     select k.key, k.job from {schema}.keys k
     where k.until is null and k.key > :beyond
-    order by k.key limit :most
+    order by k.key limit :limit
 )
 select s.key, s.job from seen s where not exists (select 1 from {schema}.jobs j where j.id = s.job)
 union all
-select last, null from (select max(s.key) as last, count(*) as number from seen s) where number = :most;
+select last, null from (select max(s.key) as last, count(*) as number from seen s) where number = :limit;

@@ -4,12 +4,12 @@ with given as materialized (
     select b.key, coalesce(b.beyond, '00000000-0000-0000-0000-000000000000') as beyond
     from json_to_recordset(:batch::text::json) as b(key uuid, beyond uuid)
 )
-select e.job::text, e.blocker::text
+select d.job::text, d.depends_on::text
 from given g cross join lateral (
-    select e.job, e.blocker from {schema}.edges e
-    where (e.blocker, e.job) > (g.key, g.beyond)
-      and (e.blocker, e.job) <= (g.key, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid) and e.state is null
-    order by e.blocker, e.job
-    limit :most::integer
-) e
-limit :most::integer
+    select d.job, d.depends_on from {schema}.dependencies d
+    where (d.depends_on, d.job) > (g.key, g.beyond)
+      and (d.depends_on, d.job) <= (g.key, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid) and d.state is null
+    order by d.depends_on, d.job
+    limit :limit::integer
+) d
+limit :limit::integer

@@ -2,5 +2,5 @@
 select date_part('epoch', run_at), seq, id::text, target, holds from {schema}.jobs
 where wait = 'time' and run_at <= {now}
 order by run_at, seq
-limit :most::integer
+limit :limit::integer
 for update skip locked

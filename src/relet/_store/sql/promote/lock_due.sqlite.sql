@@ -2,4 +2,4 @@
 select run_at, seq, id, target, holds from {schema}.jobs
 where wait = 'time' and run_at <= {now}
 order by run_at, seq
-limit :most;
+limit :limit;

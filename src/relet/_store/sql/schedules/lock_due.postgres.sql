@@ -7,5 +7,5 @@ where not paused and (next_at <= {now} or moved_at > {now} + interval '1 second'
   and task = any(array(select json_array_elements_text(:tasks::text::json)))
   and definition::text <> all(array(select json_array_elements_text(:without::text::json)))
 order by next_at, name
-limit :most::integer
+limit :limit::integer
 for update skip locked

@@ -4,4 +4,4 @@ select name, definition, next_at, {now}, moved_at > {now} + 1 from {schema}.sche
 where not paused and (next_at <= {now} or moved_at > {now} + 1) and task in (select value from json_each(:tasks))
   and definition not in (select value from json_each(:without))
 order by next_at, name
-limit :most;
+limit :limit;

@@ -12,8 +12,8 @@ before as materialized (
     from {schema}.jobs j where j.id = any(array(select id from given))
 ),
 ended as (
-    insert into {schema}.attempts (
-        job, version, attempt, worker, started_at, renewed_at, expires_at, ended_at, outcome, error)
+    insert into {schema}.attempts ( job, version, attempt, worker, started_at, renewed_at, expires_at, ended_at,
+                                   outcome, error)
     select b.id, b.version, b.attempt, b.worker, b.started_at, b.renewed_at, b.expires_at, {now}, g.outcome, g.error
     from before b join given g on g.id = b.id
     where b.state = 'running'
@@ -36,7 +36,7 @@ nudged as (
     select 'target', b.target from before b join given g on g.id = b.id
     where b.target is not null and (b.holds and not g.holds or g.wait = 'target' and g.state = 'pending')
     union all
-    select 'after', b.id::text from before b join given g on g.id = b.id where g.wait = 'jobs'
+    select 'job', b.id::text from before b join given g on g.id = b.id where g.wait = 'jobs'
     union all
     select 'chain', b.chain::text from before b join given g on g.id = b.id where b.watched and g.state = 'failed'
     union all

@@ -1,7 +1,7 @@
 -- Apply decisions to rows of this transaction that stay in `jobs`. Inserts the attempt that ended, frees the target and
 -- the key where the decision says so, and nudges the promoter about jobs that this may free.
-insert into {schema}.attempts (
-    job, version, attempt, worker, started_at, renewed_at, expires_at, ended_at, outcome, error)
+insert into {schema}.attempts ( job, version, attempt, worker, started_at, renewed_at, expires_at, ended_at, outcome,
+                               error)
 select j.id, j.version, j.attempt, j.worker, j.started_at, j.renewed_at, j.expires_at, {now},
        json_extract(g.value, '$.outcome'), json_extract(g.value, '$.error')
 from json_each(:batch) g cross join {schema}.jobs j
@@ -14,7 +14,7 @@ where j.id = json_extract(g.value, '$.id') and j.target is not null
   and (j.holds and not json_extract(g.value, '$.holds')
        or coalesce(json_extract(g.value, '$.wait'), '') = 'target' and json_extract(g.value, '$.state') = 'pending')
 union all
-select 'after', j.id from json_each(:batch) g cross join {schema}.jobs j
+select 'job', j.id from json_each(:batch) g cross join {schema}.jobs j
 where j.id = json_extract(g.value, '$.id') and json_extract(g.value, '$.wait') = 'jobs'
 union all
 select 'chain', j.chain from json_each(:batch) g cross join {schema}.jobs j

@@ -1,8 +1,8 @@
 -- Move rows of this transaction from `jobs` to `finished`. Like succeed, without its guard.
-insert into {schema}.finished (id, state, queue, task, priority, target, key, payload, result, error, attempt,
-                      max_attempts, losses, version, worker, token, chain, position, continued, unique_key, created_at,
-                      run_at, started_at, renewed_at, context, finished_at)
-select j.id, json_extract(g.value, '$.state'), j.queue, j.task, j.priority, j.target, j.key, j.payload,
+insert into {schema}.finished (id, state, queue, task, priority, target, group_key, payload, result, error, attempt,
+                               max_attempts, losses, version, worker, token, chain, position, continued, unique_key,
+                               created_at, run_at, started_at, renewed_at, context, finished_at)
+select j.id, json_extract(g.value, '$.state'), j.queue, j.task, j.priority, j.target, j.group_key, j.payload,
        json_extract(g.value, '$.result'), coalesce(json_extract(g.value, '$.error'), j.error), j.attempt,
        j.max_attempts, json_extract(g.value, '$.losses'), j.version, j.worker,
        case when json_extract(g.value, '$.keeps_token') then j.token end,
