@@ -205,6 +205,13 @@ OPTIONS: dict[str, Row] = {
     "filter by a queue with NUL": (say("jobs", queue="a\0"), InvalidInput, "queue must be"),
     "filter by a task with a surrogate": (say("count", task="\ud800"), InvalidInput, "task must be"),
     "filter by a target with NUL": (say("count", target="a\0"), InvalidInput, "target must be"),
+    "a filter that there is not": (
+        say("jobs", status="failed"),
+        InvalidInput,
+        "no filter status; there are state",
+    ),
+    "two filters of a count that there are not": (say("count", a=1, b=2), InvalidInput, "there is no filter a, b"),
+    "a filter of bulk that there is not": (say("bulk", "cancel", name="x"), InvalidInput, "there is no filter name"),
     "filter by a number": (say("jobs", queue=5), InvalidInput, "queue must be"),
     "enqueue what is no draft": (say("enqueue", "greet"), InvalidInput, "takes drafts"),
     "enqueue a task": (lambda app: app.client.enqueue(work(app)), InvalidInput, "takes drafts"),  # type: ignore[arg-type]
@@ -233,19 +240,19 @@ OPTIONS: dict[str, Row] = {
 }
 
 IDS: dict[str, Row] = {
-    "no UUID": (say("get", "42"), InvalidInput, "a job id is a UUIDv7 such as"),
-    "empty": (say("get", ""), InvalidInput, "a job id is a UUIDv7"),
-    "version 4": (say("get", UUID4), InvalidInput, "a job id is a UUIDv7"),
+    "no UUID": (say("wait", "42"), InvalidInput, "a job id is a UUIDv7 such as"),
+    "empty": (say("wait", ""), InvalidInput, "a job id is a UUIDv7"),
+    "version 4": (say("wait", UUID4), InvalidInput, "a job id is a UUIDv7"),
     "version 4 as a UUID": (say("cancel", uuid.UUID(UUID4)), InvalidInput, "a job id is a UUIDv7"),
-    "with braces": (say("get", "{" + UUID7 + "}"), InvalidInput, "a job id is a UUIDv7"),
-    "without dashes": (say("get", UUID7.replace("-", "")), InvalidInput, "a job id is a UUIDv7"),
+    "with braces": (say("wait", "{" + UUID7 + "}"), InvalidInput, "a job id is a UUIDv7"),
+    "without dashes": (say("wait", UUID7.replace("-", "")), InvalidInput, "a job id is a UUIDv7"),
     "a number": (say("delete", 5), InvalidInput, "a job id is a UUIDv7"),
     "nothing": (say("explain", None), InvalidInput, "a job id is a UUIDv7"),
-    "from the year 1970": (say("get", make_id(0.0, b"0123456789")), InvalidInput, "not between 2020 and 2100"),
-    "from the year 9000": (say("get", make_id(2.2e11, b"0123456789")), InvalidInput, "not between 2020 and 2100"),
+    "from the year 1970": (say("wait", make_id(0.0, b"0123456789")), InvalidInput, "not between 2020 and 2100"),
+    "from the year 9000": (say("wait", make_id(2.2e11, b"0123456789")), InvalidInput, "not between 2020 and 2100"),
     "chosen, version 4": (use(id=UUID4), InvalidInput, "a job id is a UUIDv7"),
     "to wait for": (use(depends_on=["x"]), InvalidInput, "a job id is a UUIDv7"),
-    "of a page": (say("jobs", cursor="x"), InvalidInput, "a job id is a UUIDv7"),
+    "of a page": (say("jobs", cursor="x"), InvalidInput, "cursor must be the cursor of an earlier page"),
     **{
         verb: (say(verb, "; drop table jobs"), InvalidInput, "a job id is a UUIDv7")
         for verb in ("pause", "resume", "run_now", "complete", "wait", "result", "attempts", "chain", "dependencies")

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -264,3 +265,9 @@ def test_a_job_of_a_paused_or_full_queue_says_so(
 def test_blockers_of_a_plain_job_are_none(app: App, task: PlainTask[..., Any]) -> None:
     assert app.client.dependencies(task.enqueue()) == []
     assert list(app.client.chain(only := task.enqueue())) == [only]
+
+
+@pytest.mark.parametrize("no_id", ["42", "", "{0192f3a0-7c1e-7b3a-9d1f-2f6f5a1c0de1}", 5, None])
+def test_get_of_something_that_is_no_id_returns_none(app: App, no_id: Any) -> None:
+    assert app.client.get(no_id) is None
+    assert asyncio.run(app.aclient.get(no_id)) is None

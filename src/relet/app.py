@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from ._client.async_client import AsyncClient
 from ._client.client import Client
@@ -14,6 +14,7 @@ from ._core.redact import KEYS, redactor
 from ._core.schedule import Definition, Missed, Overlap, define
 from ._store.open import DEFAULT_URL, open_store
 from ._store.store import Store
+from ._tasks.options import Defaults, check_defaults
 from ._tasks.task import ConfiguredTask, TaskRegistry
 from .errors import InvalidInput
 
@@ -28,7 +29,9 @@ class App(TaskRegistry):
     file is a prefix of their names.
     `connections`: the most that one process holds open at a time (PostgreSQL), and as many for the transactions of
     handlers. `payload_limit`: the most bytes of JSON that a payload or result may have. `redact`: keys whose values in
-    payloads and results neither the dashboard nor the command line shows. Nothing is connected before first use.
+    payloads and results neither the dashboard nor the command line shows. `defaults`: options for all tasks that do not
+    set them: `queue`, `max_attempts`, `backoff`, `timeout` and `lease`. The app connects at first use; `with App(...)
+    as app` closes its connections at the end.
     """
 
     def __init__(
@@ -39,8 +42,10 @@ class App(TaskRegistry):
         connections: int = 10,
         payload_limit: int = payload.MAX_BYTES,
         redact: Iterable[str] = KEYS,
+        defaults: Defaults | None = None,
     ) -> None:
-        super().__init__(payload_limit=validate.integer("payload_limit", payload_limit, 64, 64 * 1024 * 1024))
+        limit = validate.integer("payload_limit", payload_limit, 64, 64 * 1024 * 1024)
+        super().__init__(payload_limit=limit, defaults=check_defaults(defaults or {}))
         self._url = url or os.environ.get("RELET_URL") or DEFAULT_URL
         self._schema = validate.schema(schema)
         self._connections = validate.integer("connections", connections, 1, 1000)
@@ -105,9 +110,15 @@ class App(TaskRegistry):
         return open_store(self._url, schema=self._schema, tenant=tenant, connections=self._connections, like=like)
 
     def close(self) -> None:
-        """Let go of all connections. The app may be used again."""
+        """Close all connections. The app may be used again."""
         for store in list(self._stores.values()):
             store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"App({self._stores[None].where!r})"

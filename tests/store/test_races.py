@@ -56,7 +56,7 @@ def test_each_of_20000_jobs_is_claimed_and_settled_exactly_once(
         settled = Counter((id, state) for _, (id, _, state) in race.records("settled"))
         assert claimed == Counter(ids)
         assert settled == Counter((id, State.SUCCEEDED) for id in ids)
-        assert race.store.run(search.count, Filter(states=(State.SUCCEEDED,))) == number
+        assert race.store.run(search.count, Filter(state=(State.SUCCEEDED,))) == number
         assert live(race.store) == 0
         assert race.query("select max(version), max(attempt) from {schema}.finished") == [(1, 1)]
 

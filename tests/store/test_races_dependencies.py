@@ -108,6 +108,6 @@ def check(b: Bench) -> None:
     """What upkeep does when it sees a nudge: after that nobody waits any more, and each has its result."""
     while b.count("nudges"):
         b.run(promote.promote)
-    assert b.run(search.count, Filter(states=(State.PENDING,))) == 0
-    assert b.run(search.count, Filter(states=(State.QUEUED,), queue="dependents")) == ROUNDS
+    assert b.run(search.count, Filter(state=(State.PENDING,))) == 0
+    assert b.run(search.count, Filter(state=(State.QUEUED,), queue="dependents")) == ROUNDS
     assert b.count("dependencies", "state = 'succeeded'") == ROUNDS

@@ -144,7 +144,7 @@ def test_a_hostile_text_in_the_url_is_rendered_as_text(shop: App) -> None:
     for address in (
         f"/jobs?task={attack}",
         f"/jobs?state={attack}",
-        f"/jobs?from={attack}",
+        f"/jobs?created_from={attack}",
         f"/?range={attack}",
         f"/jobs?cursor={attack}",
     ):

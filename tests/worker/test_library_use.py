@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -466,3 +467,74 @@ def test_a_program_that_has_frozen_its_heap_is_left_alone(memory_app: App) -> No
         assert gc.get_freeze_count() > 0
     finally:
         gc.unfreeze()
+
+
+RUN_SYNC = """
+import sys, threading, time
+from relet import App, Worker
+
+with App(sys.argv[1]) as app:
+    @app.task
+    def work(seconds: float) -> str:
+        print("started", flush=True)
+        time.sleep(seconds)
+        return "done"
+
+    work.enqueue(float(sys.argv[2]))
+    Worker(app, poll_interval=0.1, shutdown_timeout=30).run_sync()
+    print("returned", threading.active_count(), app.client.count(state="succeeded"), flush=True)
+time.sleep(float(sys.argv[3]))
+"""
+
+
+def run_sync_program(folder: Path, job: str, after: str) -> subprocess.Popen[str]:
+    """A program that runs a worker with a job of so many seconds, and lives on for so many."""
+    arguments = [f"sqlite:///{folder}/relet.db", job, after]
+    return subprocess.Popen([sys.executable, "-c", RUN_SYNC, *arguments], stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_a_worker_that_plain_code_runs_after_its_jobs(tmp_path: Path, number: signal.Signals) -> None:
+    program = subprocess.Popen(
+        [sys.executable, "-c", RUN_SYNC, f"sqlite:///{tmp_path}/relet.db", "1.0", "60"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert program.stdout is not None
+    assert program.stdout.readline() == "started\n"
+    program.send_signal(number)
+    assert program.stdout.readline() == "returned 1 1\n", "the running job has ended, and no thread is left"
+    program.send_signal(number)
+    assert program.wait(PATIENCE) != 0, "after the worker the signal has its former meaning"
+    program.stdout.close()
+
+
+def test_a_second_signal_releases_the_jobs_of_a_worker_that_plain_code_runs(tmp_path: Path) -> None:
+    program = run_sync_program(tmp_path, "60", "0")
+    assert program.stdout is not None
+    assert program.stdout.readline() == "started\n"
+    program.send_signal(signal.SIGTERM)
+    time.sleep(0.7)  # signals within half a second count as one
+    program.send_signal(signal.SIGTERM)
+    assert program.stdout.readline().startswith("returned"), "it does not wait for the handler"
+    program.kill()
+    program.wait()
+    program.stdout.close()
+
+
+def test_plain_code_runs_a_worker_until_it_is_idle_in_any_thread(memory_app: App) -> None:
+    job = add_greet(memory_app)("Ada")
+    thread = threading.Thread(target=lambda: worker_of(memory_app).run_sync(until_idle=True))
+    thread.start()
+    thread.join(PATIENCE)
+    assert memory_app.client.result(job) == "Hello, Ada"
+
+
+def test_run_sync_is_refused_where_it_would_block_an_event_loop(memory_app: App) -> None:
+    add_greet(memory_app)
+
+    async def main() -> None:
+        worker_of(memory_app).run_sync()
+
+    with pytest.raises(InvalidInput, match=r"await worker\.run"):
+        asyncio.run(main())

@@ -12,12 +12,14 @@ from typing import Any
 
 import msgspec
 
+from .._core.filters import FILTERS, TIME_COMPARISONS
 from .._core.job import State
 from ..errors import InvalidInput
 
 UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw]?)", re.ASCII)
-FILTERS = ("state", "queue", "task", "target", "worker", "error", "since", "until")
+
+TIME_FORMS = "2h, 3d, 2026-11-16, 2026-11-16T09:30Z"
 
 
 def add_app(parser: argparse.ArgumentParser, *, json: bool = True) -> None:
@@ -36,28 +38,25 @@ def add_words(parser: argparse.ArgumentParser, what: str, verbs: Iterable[str]) 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("filters").add_argument
-    add("--state", action="append", choices=[state.value for state in State], help="jobs in this state; repeatable")
-    add("--queue", metavar="NAME", help="jobs of this queue")
-    add("--task", metavar="NAME", help="jobs of this task")
-    add("--target", metavar="NAME", help="jobs of this target")
-    add("--worker", metavar="NAME", help="jobs that this worker runs or ended")
-    add("--error", metavar="TEXT", help="jobs whose error contains this text, in any case; not finished jobs")
-    add("--since", type=past_time, metavar="WHEN", help="created at or after: 2h, 3d, 2026-11-16, 2026-11-16T09:30Z")
-    add("--until", type=past_time, metavar="WHEN", help="created before: the same forms")
+    for name, one in FILTERS.items():
+        flag = f"--{one.flag or name}"
+        if one.comparison == "one_of":
+            add(flag, dest=name, action="append", choices=[state.value for state in State], help=one.help)
+        elif one.comparison in TIME_COMPARISONS:
+            add(flag, dest=name, type=past_time, metavar="WHEN", help=f"{one.help}: {TIME_FORMS}")
+        else:
+            add(flag, dest=name, metavar="TEXT" if one.comparison == "contains" else "NAME", help=one.help)
 
 
 def filters(options: argparse.Namespace) -> dict[str, Any]:
     """The filters on the command line, as keyword arguments of the client."""
-    names = {"since": "created_from", "until": "created_to"}
-    values = {name: getattr(options, name) for name in FILTERS}
-    return {names.get(name, name): value for name, value in values.items() if value is not None}
+    return {name: value for name in FILTERS if (value := getattr(options, name)) is not None}
 
 
 def describe(which: dict[str, Any]) -> str:
     """Format filters for a person: `state failed, queue mail`."""
-    flags = {"created_from": "since", "created_to": "until"}
     values = {name: " or ".join(value) if isinstance(value, list) else value for name, value in which.items()}
-    return ", ".join(f"{flags.get(name, name)} {value}" for name, value in values.items())
+    return ", ".join(f"{FILTERS[name].flag or name} {value}" for name, value in values.items())
 
 
 def past_time(text: str) -> datetime:

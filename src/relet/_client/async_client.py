@@ -16,6 +16,7 @@ from uuid import UUID
 from msgspec import UNSET, UnsetType
 
 from .._core import validate
+from .._core.filters import Which
 from .._core.finding import Finding
 from .._core.job import AttemptRecord, Chain, Dependency, Draft, Job
 from .._core.stats import StatPoint
@@ -34,7 +35,7 @@ from ..errors import JobCancelled, JobFailed
 from .audit import IdempotencyKey
 from .bulk import BulkResult
 from .client import DAY, Client, signal_of
-from .inspection import AnyJob, Inspection, Which, id_of, ids_of
+from .inspection import AnyJob, Inspection, id_of, ids_of
 from .schedules import AsyncSchedules
 from .wait import await_for
 

@@ -16,9 +16,8 @@ from msgspec import UNSET, UnsetType, structs
 
 from .. import events
 from .._core import payload, validate
-from .._core.filters import Filter
+from .._core.filters import FILTERS, Filter, Which, make_filter
 from .._core.finding import Finding
-from .._core.ids import parse_id
 from .._core.job import Draft, Job, State
 from .._core.validate import Seconds
 from .._core.verbs import BULK, VERBS, BulkVerb
@@ -34,7 +33,7 @@ from .._tasks.task import TaskRegistry
 from ..errors import InvalidInput, JobCancelled, JobFailed, JobNotFound, StoreRefused
 from .audit import AuditAction, AuditedStore, IdempotencyKey
 from .bulk import Bulk, BulkResult
-from .inspection import AnyJob, Inspection, Which, filter_of, id_of, ids_of
+from .inspection import AnyJob, Inspection, id_cursor, id_of, ids_of
 from .limits import QueueLimits
 from .schedules import Schedules
 from .wait import wait_for
@@ -261,16 +260,13 @@ class Client(Inspection):
         `cursor` to continue.
         """
         verb = cast(BulkVerb, validate.one_of("verb", verb, tuple(BULK)))
-        where = filter_of(**which)
+        where = make_filter(which)
         if where == Filter():
-            raise InvalidInput(
-                "bulk needs a filter: state, queue, task, target, worker, error, created_from or created_to"
-            )
+            raise InvalidInput(f"bulk needs at least one filter; there are {', '.join(FILTERS)}")
         left = None if limit is None else validate.integer("limit", limit, 0, 2**31 - 1)
-        where = where if where.states else structs.replace(where, states=tuple(sorted(VERBS[verb].sources)))
+        where = where if where.state else structs.replace(where, state=tuple(sorted(VERBS[verb].sources)))
         time_limit = None if seconds is None else validate.seconds("seconds", seconds)
-        start = None if cursor is None else parse_id(cursor)
-        return Bulk(verb, where, which, left, time_limit, on_step).run(self._audited, start)
+        return Bulk(verb, where, which, left, time_limit, on_step).run(self._audited, id_cursor(cursor))
 
     @property
     def schedules(self) -> Schedules:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 from uuid import UUID
 
 from .._core import validate
-from .._core.filters import Filter
+from .._core.filters import Which, make_filter
 from .._core.ids import parse_id
-from .._core.job import AttemptRecord, Chain, Dependency, Job, State
+from .._core.job import AttemptRecord, Chain, Dependency, Job
 from .._core.stats import STEPS, StatPoint
 from .._core.views import AuditPage, FailureGroup, Page, QueueInfo, TargetPage, TargetView
 from .._core.worker import WorkerInfo
@@ -19,29 +19,11 @@ from .._store.store import Store
 from .._store.time_limit import reading_until
 from ..errors import InvalidInput
 
-__all__ = ["MAX_SCANNED", "AnyJob", "AnyState", "Inspection", "Which", "filter_of", "id_of", "reading_until"]
+__all__ = ["MAX_SCANNED", "AnyJob", "Inspection", "id_cursor", "id_of", "ids_of", "reading_until"]
 
 AnyJob = Job[Any] | str | UUID
-AnyState = State | str
 
 MAX_SCANNED = 10_000_000
-
-
-class Which(TypedDict, total=False):
-    """Which jobs; see `_core/filters.py`. A filter that is not passed matches every job.
-
-    `error`: text that the error contains, ignoring case; only of jobs that have not ended. `created_from` and
-    `created_to` compare the time at which a job was stored; the time in its id must be within a day of it.
-    """
-
-    state: AnyState | Sequence[AnyState] | None
-    queue: str | None
-    task: str | None
-    target: str | None
-    worker: str | None
-    error: str | None
-    created_from: datetime | None
-    created_to: datetime | None
 
 
 class Inspection:
@@ -50,8 +32,12 @@ class Inspection:
     _store: Store
 
     def get(self, job: AnyJob, /) -> Job[Any] | None:
-        """A job as it is now; None if it does not exist."""
-        return self._store.run(inspect.get, id_of(job))
+        """A job as it is now. None if it does not exist, which is also true of a text that is no job id."""
+        try:
+            id = id_of(job)
+        except InvalidInput:
+            return None
+        return self._store.run(inspect.get, id)
 
     def jobs(
         self, *, limit: int = 50, cursor: str | None = None, scan: int | None = None, **which: Unpack[Which]
@@ -62,15 +48,14 @@ class Inspection:
         `created_to`. With `scan`, at most so many jobs are read: the page may then be short or empty although more jobs
         match; `page.cursor` continues.
         """
-        where = filter_of(**which)
+        where = make_filter(which)
         limit = validate.integer("limit", limit, 1, 1000)
         scan = None if scan is None else validate.integer("scan", scan, 1, MAX_SCANNED)
-        start = None if cursor is None else parse_id(cursor)
-        return self._store.run(search.jobs, where, limit=limit, cursor=start, scan=scan)
+        return self._store.run(search.jobs, where, limit=limit, cursor=id_cursor(cursor), scan=scan)
 
     def count(self, *, limit: int | None = None, scan: int | None = None, **which: Unpack[Which]) -> int:
         """How many jobs match, counted up to `limit`; with `scan`, among the newest so many. Filters as in `jobs`."""
-        where = filter_of(**which)
+        where = make_filter(which)
         limit = None if limit is None else validate.integer("limit", limit, 0, 2**31 - 1)
         scan = None if scan is None else validate.integer("scan", scan, 1, MAX_SCANNED)
         return self._store.run(search.count, where, limit=limit, scan=scan)
@@ -148,7 +133,7 @@ class Inspection:
     def audit(self, *, limit: int = 50, cursor: str | None = None) -> AuditPage:
         """Changes by clients that act for an operator (`acting_as`), the latest first."""
         limit = validate.integer("limit", limit, 1, 1000)
-        return self._store.run(audit.actions, limit=limit, cursor=None if cursor is None else parse_id(cursor))
+        return self._store.run(audit.actions, limit=limit, cursor=id_cursor(cursor))
 
 
 def id_of(job: AnyJob) -> str:
@@ -156,34 +141,16 @@ def id_of(job: AnyJob) -> str:
     return job.id if isinstance(job, Job) else parse_id(job)
 
 
+def id_cursor(cursor: str | None) -> str | None:
+    """The cursor of a page whose rows are ordered by id, checked."""
+    try:
+        return None if cursor is None else parse_id(cursor)
+    except InvalidInput:
+        raise InvalidInput(f"cursor must be the cursor of an earlier page, not {cursor!r:.80}") from None
+
+
 def ids_of(jobs: Iterable[AnyJob]) -> list[str]:
     """The ids of several jobs, checked."""
     if isinstance(jobs, Job | str | UUID):
         raise InvalidInput("wait_many and results take jobs in a list; wait and result take one")
     return [id_of(job) for job in jobs]
-
-
-def filter_of(
-    state: AnyState | Sequence[AnyState] | None = None,
-    queue: str | None = None,
-    task: str | None = None,
-    target: str | None = None,
-    worker: str | None = None,
-    error: str | None = None,
-    created_from: datetime | None = None,
-    created_to: datetime | None = None,
-) -> Filter:
-    """Which jobs, checked."""
-    if state is not None and not isinstance(state, str | Sequence):
-        raise InvalidInput(f"state must be one of {', '.join(State)}, or some of them, not {state!r}")
-    states = [state] if isinstance(state, str) else list(state or ())
-    return Filter(
-        tuple(State(validate.one_of("state", one, tuple(State))) for one in states),
-        None if queue is None else validate.text("queue", queue),
-        None if task is None else validate.text("task", task),
-        None if target is None else validate.text("target", target),
-        None if worker is None else validate.text("worker", worker),
-        None if error is None else validate.text("error", error),
-        None if created_from is None else validate.timestamp("created_from", created_from),
-        None if created_to is None else validate.timestamp("created_to", created_to),
-    )

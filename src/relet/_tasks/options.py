@@ -39,6 +39,16 @@ class TaskOptions(TypedDict, total=False):
     on_dependency_failure: OnDependencyFailure
 
 
+class Defaults(TypedDict, total=False):
+    """Options for all tasks of an app that do not set them: `App(defaults={"max_attempts": 10})`."""
+
+    queue: str
+    max_attempts: int
+    backoff: Backoff
+    lease: Seconds | None
+    timeout: Seconds | None
+
+
 class Options(TypedDict, total=False):
     """The options of one job: `task.using(target="acct-7", delay=60)`. None is the same as leaving an option out."""
 
@@ -171,6 +181,11 @@ POLICY_OPTIONS = frozenset(field.name for field in structs.fields(Policy))
 def check_task(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a task that were passed, checked."""
     return _checked("@app.task", options, _TASK)
+
+
+def check_defaults(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The defaults of an app, checked."""
+    return _checked("App(defaults=...)", options, {name: _TASK[name] for name in Defaults.__annotations__})
 
 
 def check_job(task: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -261,8 +261,9 @@ class Middleware:
 class TaskRegistry(ABC):
     """The tasks of an app, by name, and the `@app.task` that adds to them; its middlewares and listeners."""
 
-    def __init__(self, *, payload_limit: int = payload.MAX_BYTES) -> None:
+    def __init__(self, *, payload_limit: int = payload.MAX_BYTES, defaults: Mapping[str, Any] | None = None) -> None:
         self.payload_limit = payload_limit
+        self._defaults = dict(defaults or {})
         self._tasks: dict[str, Task[..., Any]] = {}
         self.middlewares: list[Middleware] = []
         self.events = Events()
@@ -331,7 +332,7 @@ class TaskRegistry(ABC):
             here, there = _place(function), _place(taken.__wrapped__)
             raise InvalidInput(f"two tasks are named {name}: {there} and {here}; give one of them another name=")
         kind = _KINDS[inspect.iscoroutinefunction(function), signature.takes_attempt]
-        task = self._tasks[name] = kind(self, function, signature, checked)
+        task = self._tasks[name] = kind(self, function, signature, self._defaults | dict(checked))
         return task
 
 

@@ -37,6 +37,7 @@ from .quarantine import Quarantine
 from .reconnect import MIN_GRACE, ReapGuard
 from .rss import resident_bytes
 from .session import StoreSession, slots_by_queues
+from .signals import stop_on_signals
 from .timers import Timers
 
 log = logging.getLogger("relet.worker")
@@ -151,6 +152,21 @@ class Worker:
                 self._app._store(tenant).leave_loop()
         if self._failure is not None:
             raise self._failure
+
+    def run_sync(self, *, until_idle: bool = False) -> None:
+        """`run` for code without an event loop: returns when the worker has stopped.
+
+        In the main thread SIGTERM and SIGINT stop the worker; a second signal releases the jobs that still run. For
+        several processes, and an exit although a handler does not end, use the command `relet worker`.
+        """
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            pass
+        else:
+            raise InvalidInput("run_sync would block the event loop; in async code write: await worker.run()")
+        with stop_on_signals(self.stop):
+            asyncio.run(self.run(until_idle=until_idle))
 
     async def _wait_for(self, over: asyncio.Event) -> None:
         """Cancelling the task stops the worker at once, but in order."""

@@ -53,7 +53,7 @@ def count(which: Filter, *, limit: int | None = None, scan: int | None = None) -
 
 def _params(which: Filter, floor: str | None, cursor: str | None) -> dict[str, Any]:
     values = structs.asdict(which)
-    values["states"] = as_json([str(state) for state in which.states]) if which.states else None
+    values["state"] = as_json([str(state) for state in which.state]) if which.state else None
     return values | {"lowest": floor or which.lowest_id, "cursor": cursor}
 
 
@@ -61,7 +61,7 @@ def _statements(names: tuple[str, str, str], which: Filter, params: dict[str, An
     """One statement for each table in which the filter can match."""
     rare, live, over = names
     if which.rare_state is not None:
-        return [read(rare, state=str(which.rare_state), **params)]
+        return [read(rare, rare_state=str(which.rare_state), **params)]
     included = [(live, which.includes_live), (over, which.includes_finished)]
     return [read(name, **params) for name, matches in included if matches]
 

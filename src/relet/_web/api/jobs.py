@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from msgspec import UNSET, UnsetType
 
-from ..._client.inspection import Which
+from ..._core.filters import FILTERS, TIME_COMPARISONS, Which
 from ..._core.job import Job
 from ..._core.redact import redacted
 from ...errors import InvalidPayload, JobNotFound
@@ -205,12 +205,10 @@ def _scan(call: Call, requested: int | UnsetType, default: int) -> int:
 
 def which(asked: requests.Filter, where: str) -> Which:
     """A filter as keyword arguments of the client."""
-    criteria: dict[str, Any] = {
-        name: getattr(asked, name) for name in requests.Filter.__struct_fields__ if getattr(asked, name) is not UNSET
-    }
-    for name in ("created_from", "created_to"):
-        if name in criteria:
-            criteria[name] = moment(criteria[name], f"{where}.{name}")
+    criteria: dict[str, Any] = {name: getattr(asked, name) for name in FILTERS if getattr(asked, name) is not UNSET}
+    for name, value in criteria.items():
+        if FILTERS[name].comparison in TIME_COMPARISONS:
+            criteria[name] = moment(value, f"{where}.{name}")
     if not criteria.get("state", True):
         del criteria["state"]
     return cast(Which, criteria)

@@ -6,11 +6,12 @@ validates their syntax, as it validates every other argument.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
 from ..._core import validate
+from ..._core.filters import FILTERS, Comparison
 from ..._core.job import OnDependencyFailure, OnExpired, OnFailure, State
 from ..._core.schedule import Missed, Overlap
 from ..._core.verbs import BulkVerb
@@ -110,17 +111,28 @@ class SignalIn(Struct, kw_only=True, forbid_unknown_fields=True):
     value: Anything = None
 
 
-class Filter(Struct, kw_only=True, forbid_unknown_fields=True):
-    """Selects jobs. A field that is left out does not restrict the selection."""
+_FILTER_TYPES: dict[Comparison, Any] = {
+    "one_of": list[State],
+    "equals": Text,
+    "contains": ErrorText,
+    "from": When,
+    "before": When,
+}
 
-    state: list[State] | UnsetType = UNSET
-    queue: Text | UnsetType = UNSET
-    task: Text | UnsetType = UNSET
-    target: Text | UnsetType = UNSET
-    worker: Text | UnsetType = UNSET
-    error: ErrorText | UnsetType = UNSET
-    created_from: When | UnsetType = UNSET
-    created_to: When | UnsetType = UNSET
+
+def _make_filter() -> Any:
+    """A struct with a field for each filter."""
+    fields = [(name, _FILTER_TYPES[one.comparison] | UnsetType, UNSET) for name, one in FILTERS.items()]
+    about = {"__doc__": "Selects jobs. A field that is left out does not restrict the selection."}
+    return defstruct("Filter", fields, namespace=about, module=__name__, kw_only=True, forbid_unknown_fields=True)
+
+
+if TYPE_CHECKING:
+
+    class Filter(Struct, kw_only=True, forbid_unknown_fields=True): ...
+
+else:
+    Filter = _make_filter()
 
 
 class BulkIn(Struct, kw_only=True, forbid_unknown_fields=True):

@@ -6,27 +6,25 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from ..._core.filters import FILTERS, TIME_COMPARISONS
 from ...errors import InvalidInput
-
-TEXTS = ("queue", "task", "target", "worker", "error")
-MOMENTS = {"from": "created_from", "to": "created_to"}
-FIELDS = ("state", *TEXTS, *MOMENTS)
 
 
 def from_query(query: Mapping[str, str]) -> dict[str, str]:
     """The filters of a URL, as text."""
-    return {name: query[name] for name in FIELDS if query.get(name, "").strip()}
+    return {name: query[name] for name in FILTERS if query.get(name, "").strip()}
 
 
 def arguments(filters: Mapping[str, str]) -> dict[str, Any]:
     """The filters as keyword arguments of the client. Raises InvalidInput for a wrong timestamp."""
-    found: dict[str, Any] = {name: filters[name] for name in TEXTS if name in filters}
-    if "state" in filters:
-        found["state"] = filters["state"].split(",")
-    for name, argument in MOMENTS.items():
-        if name in filters:
-            found[argument] = moment(name, filters[name])
-    return found
+    return {name: _argument(name, text) for name, text in filters.items()}
+
+
+def _argument(name: str, text: str) -> Any:
+    comparison = FILTERS[name].comparison
+    if comparison == "one_of":
+        return text.split(",")
+    return moment(name, text) if comparison in TIME_COMPARISONS else text
 
 
 def moment(name: str, text: str) -> datetime:
@@ -41,16 +39,8 @@ def moment(name: str, text: str) -> datetime:
 def in_words(filters: Mapping[str, str]) -> str:
     """The filters as a phrase: "failed jobs of task charge"."""
     words = f"{filters['state'].replace(',', ' or ')} jobs" if "state" in filters else "jobs"
-    for name, preposition in (
-        ("task", "of task"),
-        ("queue", "in queue"),
-        ("target", "of target"),
-        ("worker", "at worker"),
-        ("error", "with an error that contains"),
-        ("from", "created from"),
-        ("to", "created before"),
-    ):
-        if name in filters:
-            value = f"\u201c{filters[name]}\u201d" if name == "error" else filters[name]
-            words += f" {preposition} {value}"
+    for name, one in FILTERS.items():
+        if name in filters and one.phrase:
+            value = f"\u201c{filters[name]}\u201d" if one.comparison == "contains" else filters[name]
+            words += f" {one.phrase} {value}"
     return words
