@@ -59,7 +59,7 @@ def test_queues_are_listed_paused_and_limited(typed: CommandLine, any_shop: CliS
     limits = ("--max-running", "4", "--rate", "100", "--per", "1m", "--group", "*", "--fair")
     code, printed = typed(shop.folder, "queues", "shop:app", "limit", "billing", *limits)
     assert code == 0
-    assert printed.splitlines()[1].endswith("4 at once, 100 in 60 s of each key, fair")
+    assert printed.splitlines()[1].endswith("4 at once, 100 in 60 s of each group, fair")
     assert typed(shop.folder, "queues", "shop:app", "limit", "billing", "--max-running", "none", "--no-fair")[0] == 0
     (billing, _) = as_json(typed(shop.folder, "queues", "shop:app", "--json")[1])["queues"]
     assert (billing["max_running"], billing["fair"], billing["rates"][0]["rate"]) == (None, False, 100)

@@ -153,7 +153,7 @@ def test_failures_that_differ_in_numbers_only_are_one_group(shop: App) -> None:
 
 def test_who_waits_for_a_job_is_seen(shop: App) -> None:
     first = work(shop)
-    waiting = [work(shop, n, after=[first]) for n in range(3)]
+    waiting = [work(shop, n, depends_on=[first]) for n in range(3)]
     assert {job.id for job in shop.client.dependents(first)} == {job.id for job in waiting}
     assert shop.client.dependents(waiting[0]) == []
     assert len(shop.client.dependents(first, limit=2)) == 2
@@ -390,7 +390,7 @@ def test_what_is_done_in_bulk_is_done_to_all_that_match_and_to_no_other(shop: Ap
 
 
 def test_what_no_longer_allows_it_is_refused_and_the_rest_is_done(shop: App) -> None:
-    late, due = work(shop, delay=60), [work(shop, after=[work(shop)]) for _ in range(2)]
+    late, due = work(shop, delay=60), [work(shop, depends_on=[work(shop)]) for _ in range(2)]
     assert due
     done = shop.client.bulk("run_now", state="pending")
     assert (done.done, done.refused) == (1, 2), "two wait for others, not for their time"
@@ -398,7 +398,7 @@ def test_what_no_longer_allows_it_is_refused_and_the_rest_is_done(shop: App) -> 
 
 
 def test_bulk_wants_to_know_which_jobs(shop: App) -> None:
-    with pytest.raises(InvalidInput, match="bulk needs a filter"):
+    with pytest.raises(InvalidInput, match="bulk needs at least one filter"):
         shop.client.bulk("delete")
     with pytest.raises(InvalidInput, match="verb must be one of"):
         shop.client.bulk("explode", queue="mail")  # type: ignore[arg-type]

@@ -57,7 +57,7 @@ def _jobs(connection: sqlite3.Connection) -> None:
             f"update relet_{table} set target = ? || target || ? where target is not null", (LINK, ATTACK)
         )
         connection.execute(f"update relet_{table} set unique_key = ?", (ATTACK,))
-    connection.execute("update relet_jobs set key = ?", (ATTACK,))
+    connection.execute("update relet_jobs set group_key = ?", (ATTACK,))
 
 
 def _others(connection: sqlite3.Connection) -> None:

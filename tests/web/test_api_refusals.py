@@ -47,7 +47,7 @@ def test_all_faults_are_reported_at_once_with_their_fields(ask: Asking) -> None:
     }  # fmt: skip
     assert found["body.quue"].startswith("is unknown; known fields are task, payload, args, queue, priority,")
     found = faults(ask("GET", "/jobs?limit=0&stat=failed&cursor=x&created_from=yesterday&limit=1", status=422))
-    assert set(found) == {"query.limit", "query.stat", "query.before"}
+    assert set(found) == {"query.limit", "query.stat", "query.cursor"}
     found = faults(ask("GET", "/jobs?created_from=yesterday", status=422))
     assert found == {"query.created_from": "must be a timestamp like 2026-03-01T12:00:00Z, not 'yesterday'"}
 
