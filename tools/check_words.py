@@ -40,7 +40,9 @@ def phrases(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def main() -> int:
-    problems = [f"{path}:{line}: {name}" for path in sorted(ROOT.glob("src/**/*.py")) for line, name in identifiers(path)]
+    problems = [
+        f"{path}:{line}: {name}" for path in sorted(ROOT.glob("src/**/*.py")) for line, name in identifiers(path)
+    ]
     texts = sorted({path for pattern in PROSE for path in ROOT.glob(pattern)})
     problems += [f'{path}:{line}: "{phrase}"' for path in texts for line, phrase in phrases(path)]
     print(*(problem.removeprefix(f"{ROOT}/") for problem in problems), sep="\n")

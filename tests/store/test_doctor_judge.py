@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from relet._core.finding import Finding, Level, duration, listed, size
+from relet._core.finding import Finding, Level
+from relet._core.text import duration, listed, size
 from relet._store.doctor import expected, judge, judge_file, judge_server, judge_tables
 from relet._store.doctor.judge_file import FileLocation, Pages
 from relet._store.doctor.judge_server import Connections, Holder, ServerFacts
@@ -24,7 +25,7 @@ def levels(findings: list[Finding]) -> list[Level]:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.0, "0 ms"), (0.0424, "42 ms"), (3.52, "3.5 s"), (61, "1 min"), (19200, "5 h 20 min"), (273600, "3 d 4 h")],
+    [(0.0, "0 s"), (0.0424, "42 ms"), (3.52, "3.5 s"), (61, "1 min 1 s"), (19200, "5 h 20 min"), (273600, "3 d 4 h")],
 )
 def test_durations_read_well(seconds: float, text: str) -> None:
     assert duration(seconds) == text

@@ -10,6 +10,7 @@ from typing import Any, cast
 from .._client.client import Client
 from .._core.ids import parse_id
 from .._core.job import Job
+from .._core.text import one_line
 from .._core.verbs import VERBS, BulkVerb
 from ..errors import InvalidInput, ReletError, StoreError
 from . import output, progress
@@ -48,7 +49,7 @@ def wait(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
     if options.json:
         output.as_json({"jobs": jobs})
     else:
-        lines = [(job.id, job.task, job.state, job.result_json or output.first_line(job.error)) for job in jobs]
+        lines = [(job.id, job.task, job.state, job.result_json or one_line(job.error)) for job in jobs]
         output.table(("ID", "TASK", "STATE", "RESULT"), lines)
     return 0 if all(job.state == "succeeded" for job in jobs) else 1
 

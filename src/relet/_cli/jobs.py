@@ -9,6 +9,7 @@ from typing import Any
 
 from .._client.client import Client
 from .._core.job import Job
+from .._core.text import one_line
 from ..errors import InvalidInput, JobNotFound
 from . import control, output
 from .arguments import add_app, add_filters, add_words, decode, duration, filters
@@ -130,7 +131,7 @@ def job_facts(job: Job[Any], why: list[str], chain: list[str]) -> list[tuple[str
     return [
         ("id", job.id), ("task", job.task), ("queue", job.queue), ("priority", job.priority or None),
         ("state", output.state(job)), ("why", "; ".join(why)), ("progress", output.progress(job.progress) or None),
-        ("payload", job.payload_json), ("result", job.result_json), ("error", output.first_line(job.error) or None),
+        ("payload", job.payload_json), ("result", job.result_json), ("error", one_line(job.error) or None),
         ("target", job.target), ("group", job.group), ("unique", job.unique),
         ("attempt", f"{job.attempt} of {job.max_attempts}"),
         ("lost workers", job.losses or None), ("created", job.created_at), ("run at", job.run_at),
@@ -207,10 +208,7 @@ def _attempts_table(found: list[Any]) -> None:
     heads = ("ATTEMPT", "WORKER", "STARTED (UTC)", "ENDED (UTC)", "OUTCOME", "ERROR")
     output.table(
         heads,
-        [
-            (one.attempt, one.worker, one.started_at, one.ended_at, one.outcome, output.first_line(one.error))
-            for one in found
-        ],
+        [(one.attempt, one.worker, one.started_at, one.ended_at, one.outcome, one_line(one.error)) for one in found],
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from .._core.job import Job, Progress
+from .._core.text import duration, printable
 
 STYLES: Mapping[str, str] = {
     "running": "cyan", "queued": "blue", "paused": "yellow", "failed": "red", "succeeded": "green", "cancelled": "dim",
@@ -76,14 +77,12 @@ def plain(value: object) -> str:
         return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
     if isinstance(value, float):
         return f"{value:g}"
-    return "".join(
-        letter if letter.isprintable() else "\ufffd" for letter in str(value).replace("\n", " ").replace("\t", " ")
-    )
+    return printable(str(value).replace("\n", " ").replace("\t", " "))
 
 
-def lines(text: str) -> str:
+def lines(value: str) -> str:
     """Format text of several lines, each as `plain` does."""
-    return "\n".join("\t".join(plain(part) for part in line.split("\t")) for line in text.splitlines())
+    return "\n".join("\t".join(plain(part) for part in line.split("\t")) for line in value.splitlines())
 
 
 def on_terminal() -> bool:
@@ -113,22 +112,8 @@ def state(job: Job[Any]) -> str:
 
 
 def seconds(number: float | None) -> str:
-    """Format a duration: `850ms`, `12s`, `4m 05s`, `3h 12m`, `2d 04h`."""
-    if number is None:
-        return ""
-    if number == 0:
-        return "0s"
-    if number < 0:
-        return f"-{seconds(-number)}"
-    if number < 1:
-        return f"{number * 1000:.0f}ms"
-    if number < 60:
-        return f"{number:.1f}s" if number < 10 else f"{number:.0f}s"
-    for unit, below, large, small in ((60, 3600, "m", "s"), (3600, 86400, "h", "m"), (86400, 1e12, "d", "h")):
-        if number < below:
-            part = {60: 1, 3600: 60, 86400: 3600}[unit]
-            return f"{int(number // unit)}{large} {int(number % unit // part):02}{small}"
-    return "for ever"
+    """Format a duration for a table: `850ms`, `12s`, `4m5s`."""
+    return "" if number is None else duration(number, compact=True)
 
 
 def since(moment: datetime | None) -> str:
@@ -139,11 +124,6 @@ def since(moment: datetime | None) -> str:
 def until(moment: datetime | None) -> str:
     """How far ahead a time is; negative if it is past."""
     return "" if moment is None else seconds((moment - datetime.now(UTC)).total_seconds())
-
-
-def first_line(text: str | None) -> str:
-    """The first line of an error, which names it."""
-    return (text or "").strip().partition("\n")[0]
 
 
 def _is_number(cells: Sequence[object]) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..._client.client import Client
 from ..._core.job import Job
+from ..._core.text import one_line
 from ...errors import ReletError
 from ...types import QueueInfo, StatPoint, WorkerInfo
 from .. import output
@@ -125,8 +126,7 @@ def _of_job(client: Client, watched: Watched) -> Detail:
         return Detail(watched, [("job", watched[1]), ("state", "deleted or pruned")])
     tasks = [one.task for one in client.chain(job)]
     lines: list[tuple[object, ...]] = [
-        (one.attempt, one.worker, one.started_at, one.outcome, output.first_line(one.error))
-        for one in client.attempts(job)
+        (one.attempt, one.worker, one.started_at, one.outcome, one_line(one.error)) for one in client.attempts(job)
     ]
     heads = ("ATTEMPT", "WORKER", "STARTED (UTC)", "OUTCOME", "ERROR")
     return Detail(watched, job_facts(job, client.explain(job), tasks), heads, lines)

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..._core.job import AttemptOutcome, State
+from ..._core.text import one_line
 from ..._core.views import by_state, counted_at
 from .. import output
 from ..queues import limits_of
@@ -215,7 +216,7 @@ def _running(snapshot: Snapshot, job: Any) -> Cells:
 
 
 def _failed(snapshot: Snapshot, job: Any) -> Cells:
-    error = Text(output.plain(output.first_line(job.error)), style="red")
+    error = Text(output.plain(one_line(job.error)), style="red")
     return [
         output.plain(job.task), Text(output.plain(job.queue)), short(job.id), output.since(job.finished_at),
         f"{job.attempt}/{job.max_attempts}", error,

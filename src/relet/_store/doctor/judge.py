@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..._core.finding import Finding, duration
+from ..._core.finding import Finding
+from ..._core.text import duration
 
 LEASE = 30.0  # seconds: the default lease of a worker
 

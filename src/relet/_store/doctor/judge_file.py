@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..._core.finding import Finding, listed, size
+from ..._core.finding import Finding
+from ..._core.text import listed, size
 from ..sqlite import FIXED_WAL_RESET, NETWORK
 
 # SQLite checkpoints and restarts the log from 4 MB on: eight times that means that a connection prevents it.

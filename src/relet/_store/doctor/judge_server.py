@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..._core.finding import Finding, duration, plain
+from ..._core.finding import Finding
+from ..._core.text import duration, quotable
 
 OLDEST_SERVER = 140000  # detach partition ... concurrently
 OLD_SECONDS = 300.0  # at a few hundred jobs a second, the dead rows of five minutes begin to slow down claims
@@ -116,21 +117,21 @@ def _is_old(one: Holder) -> bool:
 
 def _describe(one: Holder) -> str:
     since = "" if one.seconds is None else f" for {duration(one.seconds)}"
-    who = f"application {plain(one.application)!r}, role {plain(one.role)}, {one.state or 'state not visible'}"
+    who = f"application {quotable(one.application)!r}, role {quotable(one.role)}, {one.state or 'state not visible'}"
     what = {
         "session": f"the transaction of server process {one.name} ({who}) is open{since}",
-        "prepared": f"prepared transaction {plain(one.name)!r} of role {plain(one.role)} has waited{since}",
-        "slot": f"replication slot {plain(one.name)!r} ({one.state}) keeps rows that its standby may still need",
-        "standby": f"standby {plain(one.application)!r} (hot_standby_feedback) keeps rows that its queries may need",
+        "prepared": f"prepared transaction {quotable(one.name)!r} of role {quotable(one.role)} has waited{since}",
+        "slot": f"replication slot {quotable(one.name)!r} ({one.state}) keeps rows that its standby may still need",
+        "standby": f"standby {quotable(one.application)!r} (hot_standby_feedback) keeps rows that its queries may need",
     }[one.kind]
     return f"{what}: dead rows of the last {one.age:,} transactions cannot be removed, and claims slow down"
 
 
 def _remedy(one: Holder) -> str:
     if one.kind == "prepared":
-        return f"commit or roll it back: rollback prepared '{plain(one.name)}'"
+        return f"commit or roll it back: rollback prepared '{quotable(one.name)}'"
     if one.kind == "slot":
-        return f"start its standby, or, if it no longer exists: select pg_drop_replication_slot('{plain(one.name)}')"
+        return f"start its standby, or, if it no longer exists: select pg_drop_replication_slot('{quotable(one.name)}')"
     if one.kind == "standby":
         return "end the long query on the standby, or set hot_standby_feedback = off there"
     end = f"select pg_terminate_backend({one.name})"

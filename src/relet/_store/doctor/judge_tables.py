@@ -9,7 +9,8 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..._core.finding import Finding, Level, duration, listed, size
+from ..._core.finding import Finding, Level
+from ..._core.text import duration, listed, size
 from .expected import Objects
 
 MANY_DEAD = 10_000  # a claim skips them in about a millisecond: fewer make no noticeable difference

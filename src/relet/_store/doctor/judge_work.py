@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..._core.finding import Finding, duration, listed, plain
+from ..._core.finding import Finding
+from ..._core.text import duration, listed, quotable
 from ..._core.worker import WorkerInfo
 from ..flows.doctor import Waiting
 
@@ -45,10 +46,10 @@ def crew(workers: Sequence[WorkerInfo], now: float) -> list[Finding]:
     findings = []
     lost = sorted((one for one in workers if one.lost), key=lambda one: one.seen_at, reverse=True)
     for one in lost[:MAX_LOST]:
-        silent, host = now - one.seen_at.timestamp(), plain(one.host)
+        silent, host = now - one.seen_at.timestamp(), quotable(one.host)
         text = (
-            f"worker {plain(one.name)} (host {host}, pid {one.pid}) last reported {duration(silent)} ago, and did not "
-            "report that it was stopping; its jobs are reaped and run again"
+            f"worker {quotable(one.name)} (host {host}, pid {one.pid}) last reported {duration(silent)} ago, and did "
+            "not report that it was stopping; its jobs are reaped and run again"
         )
         advice = f"check on {host} whether it runs, and its log; this finding disappears a day after its last report"
         findings.append(Finding("workers", "warning" if silent < LOST_LATELY else "info", text, advice))

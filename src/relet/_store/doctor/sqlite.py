@@ -15,7 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from ..._core.finding import Finding, size
+from ..._core.finding import Finding
+from ..._core.text import size
 from ..._system import SYSTEM
 from .. import sqlite as store_sqlite
 from ..flows import doctor

@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 
 from ..._core import validate
 from ..._core.job import AttemptRecord, Chain, Dependency, Job, State, Wait, maybe_utc, utc
+from ..._core.text import one_line
 from ..._core.views import QueueInfo, RateInfo
 from ...errors import JobNotFound
 from ..query import LONG, Flow, Row, as_json, bounded, pairs, read, read_only
@@ -179,7 +180,7 @@ def _reasons(job: Job[Any]) -> Flow[list[str]]:
             return [f"it runs: worker {job.worker} holds its lease until {_clock(job.expires_at)}{asked}"]
         case State.FAILED, _:
             after = f"after {job.attempt} of {job.max_attempts} attempts"
-            return [f"it has failed {after}: {_first_line(job.error)}; resume or cancel it"]
+            return [f"it has failed {after}: {_reason(job)}; resume or cancel it"]
         case State.PAUSED, _:
             paused = f"it is paused since {_clock(job.finished_at)}; resume or cancel it"
             in_line = f"it keeps its place in line at target {job.target}: no job behind it runs meanwhile"
@@ -191,7 +192,7 @@ def _reasons(job: Job[Any]) -> Flow[list[str]]:
             or_until = "" if is_endless else f", or until {_clock(job.run_at)}"
             return [f"it sleeps until signal {job.awaits!r} comes{or_until}"]
         case _, Wait.TIME:
-            why = f", after attempt {job.attempt} failed: {_first_line(job.error)}" if job.attempt and job.error else ""
+            why = f", after attempt {job.attempt} failed: {_reason(job)}" if job.attempt and job.error else ""
             return [f"its time is ahead: {_clock(job.run_at)}{why}"]
         case _, Wait.JOBS:
             return (yield from _waits_for(job))
@@ -290,5 +291,5 @@ def _clock(moment: datetime | None) -> str:
     return "unknown" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def _first_line(error: str | None) -> str:
-    return (error or "no reason recorded").strip().splitlines()[0][:200]
+def _reason(job: Job[Any]) -> str:
+    return one_line(job.error, 200) or "no reason recorded"

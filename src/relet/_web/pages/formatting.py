@@ -7,6 +7,7 @@ import unicodedata
 from datetime import datetime
 
 from ..._core.redact import without_passwords
+from ..._core.text import duration as format_duration
 
 LINE = 120  # characters of a text in a list
 WHOLE = 64 * 1024  # characters of a text in a block
@@ -105,27 +106,8 @@ def many(value: int, one: str, several: str = "") -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """A duration in its two largest units: 3 min 20 s"""
-    if seconds is None:
-        return "\u2013"
-    if seconds < 0:
-        return f"-{duration(-seconds)}"
-    if seconds < 0.0005:
-        return "0 s"
-    if seconds < 0.9995:
-        return f"{seconds * 1000:.0f} ms" if seconds >= 0.00995 else f"{seconds * 1000:.1f} ms"
-    if seconds < 59.95:
-        return f"{seconds:.1f} s".replace(".0 s", " s")
-    whole_seconds = round(seconds)
-    for size, unit, smaller, name in (
-        (86400, "d", 3600, "h"),
-        (3600, "h", 60, "min"),
-        (60, "min", 1, "s"),
-    ):
-        if whole_seconds >= size:
-            rest = whole_seconds % size // smaller
-            return f"{whole_seconds // size} {unit}" + (f" {rest} {name}" if rest else "")
-    return f"{seconds:.1f} s"
+    """A duration, or a dash."""
+    return "\u2013" if seconds is None else format_duration(seconds)
 
 
 def about(seconds: float) -> str:

@@ -3,7 +3,8 @@ select count(*) from (
     select 1 from (
         select * from {schema}.jobs indexed by {schema}.jobs_failed where state = 'failed' and :rare_state = 'failed'
         union all
-        select * from {schema}.jobs indexed by {schema}.jobs_leased where expires_at is not null and :rare_state = 'running'
+        select * from {schema}.jobs indexed by {schema}.jobs_leased
+        where expires_at is not null and :rare_state = 'running'
     )
     where {filter}
     limit coalesce(:limit, -1)

@@ -4,7 +4,8 @@ select {job} from {schema}.live_jobs
 where id in (
     select id from {schema}.jobs indexed by {schema}.jobs_failed where state = 'failed' and :rare_state = 'failed'
     union all
-    select id from {schema}.jobs indexed by {schema}.jobs_leased where expires_at is not null and :rare_state = 'running'
+    select id from {schema}.jobs indexed by {schema}.jobs_leased
+    where expires_at is not null and :rare_state = 'running'
 ) and {filter}
 order by id desc
 limit :limit;
