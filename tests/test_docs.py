@@ -186,6 +186,12 @@ def test_every_page_is_in_the_navigation() -> None:
     assert sorted(navigation) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
 
 
+def test_the_glossary_names_modules_that_exist() -> None:
+    modules = set(re.findall(r"`((?:_\w+|app\.py)(?:/[\w.]*)*)`", (DOCS / "glossary.md").read_text()))
+    assert len(modules) > 50
+    assert [module for module in sorted(modules) if not (ROOT / "src" / "relet" / module).exists()] == []
+
+
 def reference() -> str:
     return (DOCS / "reference.md").read_text()
 
