@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import tarfile
-import tomllib
 from importlib.metadata import Distribution
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,11 @@ from tools.sbom import sbom
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"\]\(([^)]*)\)|(?:src|href)=[\"']([^\"']*)")
 MEBIBYTE = 1 << 20
+FOLDERS = {"bench", "docs", "src", "tests", "tools"}
+FILES = {
+    *(".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "PKG-INFO", "README.md", "SECURITY.md"),
+    *("constraints.txt", "dev", "mkdocs.yml", "pyproject.toml"),
+}
 
 
 def hatchling(*arguments: str) -> str:
@@ -33,7 +37,8 @@ def hatchling(*arguments: str) -> str:
 @pytest.fixture(scope="module")
 def metadata() -> dict[str, Any]:
     """The metadata that a build would write now."""
-    return json.loads(hatchling("metadata"))
+    document: dict[str, Any] = json.loads(hatchling("metadata"))
+    return document
 
 
 @pytest.fixture(scope="module")
@@ -77,22 +82,16 @@ def test_the_page_on_compatibility_names_the_versions_of_python(metadata: dict[s
 
 def test_the_sdist_holds_what_its_tests_need(sdist: list[tarfile.TarInfo]) -> None:
     names = {member.name for member in sdist}
-    here = [path for folder in ("src", "tests", "tools", "docs", "bench") for path in (ROOT / folder).rglob("*")]
-    files = {str(path.relative_to(ROOT)) for path in here if path.is_file() and "__pycache__" not in path.parts}
-    assert files - names == set()
-    assert {"dev", "constraints.txt", "mkdocs.yml", "pyproject.toml", "README.md", "CHANGELOG.md"} <= names
-    assert all(any(name == test or name.startswith(f"{test}/") for name in names) for test in SDIST_TESTS)
+    paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*")]
+    files = {str(path.relative_to(ROOT)) for path in paths if path.is_file() and "__pycache__" not in path.parts}
+    assert (files | FILES) - names == set()
+    assert [test for test in SDIST_TESTS if not (ROOT / test).exists()] == []
     (dev,) = (member for member in sdist if member.name == "dev")
     assert dev.mode & 0o111
 
 
 def test_the_sdist_holds_nothing_else(sdist: list[tarfile.TarInfo]) -> None:
-    allowed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["sdist"][
-        "include"
-    ]
-    always = {".gitignore", "PKG-INFO", "pyproject.toml"}
-    tops = {member.name.partition("/")[0] for member in sdist}
-    assert tops - always - {path.lstrip("/") for path in allowed} == set()
+    assert {member.name.partition("/")[0] for member in sdist} == FOLDERS | FILES
     assert [member.name for member in sdist if "__pycache__" in member.name or member.size > MEBIBYTE] == []
     assert sum(member.size for member in sdist) < 12 * MEBIBYTE
 

@@ -18,7 +18,7 @@ from .distribution import Environment
 #: The modules that an extra is for. Every extra of the wheel must be listed.
 MODULES = {
     "asyncpg": ["asyncpg"],
-    "binary": ["psycopg_binary"],
+    "binary": ["psycopg", "psycopg_binary"],
     "cli": ["rich"],
     "django": ["django"],
     "otel": ["relet.contrib.opentelemetry"],
@@ -42,13 +42,14 @@ def extras(wheel: Path) -> list[str]:
 def check(wheel: Path, chosen: list[str], folder: Path) -> Environment:
     """A new environment with the wheel and the chosen extras, checked."""
     environment = Environment(folder)
-    environment.install(f"{wheel.resolve()}[{','.join(chosen)}]" if chosen else str(wheel.resolve()))
+    suffix = f"[{','.join(chosen)}]" if chosen else ""
+    environment.install(f"{wheel.resolve()}{suffix}")
     modules = ["relet", *(module for extra in chosen for module in MODULES[extra])]
     environment.output("python", "-c", f"import {', '.join(modules)}")
     expected = f"relet {metadata(wheel)['Version']}\n"
     if (printed := environment.output("relet", "--version")) != expected:
         raise SystemExit(f"relet --version printed {printed!r}, not {expected!r}")
-    print(f"relet{chosen or ''} installs and runs", flush=True)
+    print(f"relet{suffix} installs and runs", flush=True)
     return environment
 
 
