@@ -134,25 +134,28 @@ def install(packages: Path, name: str, version: str, *fields: str) -> None:
 
 
 def test_the_sbom_lists_what_is_installed_with_licences_and_dependencies(tmp_path: Path) -> None:
-    requires = ["needed>=1", 'Extra_One; extra == "web"', 'absent; extra == "cli"', 'windows; os_name == "nt"']
+    requires = ["needed[fast]>=1", 'Extra_One; extra == "web"', 'absent; extra == "cli"', 'windows; os_name == "nt"']
     install(tmp_path, "relet", "1.0", "License-Expression: Apache-2.0", *(f"Requires-Dist: {one}" for one in requires))
-    install(tmp_path, "needed", "1.2", "Classifier: License :: OSI Approved :: MIT License")
+    licence = "Classifier: License :: OSI Approved :: MIT License"
+    install(tmp_path, "needed", "1.2", licence, 'Requires-Dist: speedups; extra == "fast"')
     install(tmp_path, "Extra_One", "3.0", "Requires-Dist: needed")
+    install(tmp_path, "speedups", "0.1", "License: BSD-3-Clause")
 
     document = sbom("relet", ["web"], tmp_path)
 
     assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.6")
     root = document["metadata"]["component"]
     assert (root["purl"], root["licenses"]) == ("pkg:pypi/relet@1.0", [{"expression": "Apache-2.0"}])
-    assert [(one["name"], one["version"]) for one in document["components"]] == [
-        ("Extra_One", "3.0"),
-        ("needed", "1.2"),
+    assert [(one["name"], one["version"], one.get("licenses")) for one in document["components"]] == [
+        ("Extra_One", "3.0", None),
+        ("needed", "1.2", [{"license": {"name": "MIT License"}}]),
+        ("speedups", "0.1", [{"license": {"name": "BSD-3-Clause"}}]),
     ]
-    assert document["components"][1]["licenses"] == [{"license": {"name": "MIT License"}}]
     assert document["dependencies"] == [
         {"ref": "pkg:pypi/extra-one@3.0", "dependsOn": ["pkg:pypi/needed@1.2"]},
-        {"ref": "pkg:pypi/needed@1.2", "dependsOn": []},
+        {"ref": "pkg:pypi/needed@1.2", "dependsOn": ["pkg:pypi/speedups@0.1"]},
         {"ref": "pkg:pypi/relet@1.0", "dependsOn": ["pkg:pypi/extra-one@3.0", "pkg:pypi/needed@1.2"]},
+        {"ref": "pkg:pypi/speedups@0.1", "dependsOn": []},
     ]
 
 

@@ -6,6 +6,7 @@ except the root is a component, so the environment must hold nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
@@ -14,30 +15,25 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
+Installed = dict[NormalizedName, Distribution]
+
 
 def sbom(root: str, extras: list[str], packages: Path) -> dict[str, Any]:
     """The document for `root[extras]`, installed in the site-packages folder `packages`."""
-    installed = {canonicalize_name(found.name): found for found in distributions(path=[str(packages)])}
-    references = {name: _purl(found) for name, found in installed.items()}
+    installed: Installed = {canonicalize_name(found.name): found for found in distributions(path=[str(packages)])}
+    name = canonicalize_name(root)
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "version": 1,
         "metadata": {
             "timestamp": datetime.now(UTC).isoformat(timespec="seconds"),
-            "component": _component(installed[canonicalize_name(root)]),
+            "component": _component(installed[name]),
         },
-        "components": [_component(installed[name]) for name in sorted(installed) if name != root],
+        "components": [_component(installed[other]) for other in sorted(installed) if other != name],
         "dependencies": [
-            {
-                "ref": references[name],
-                "dependsOn": sorted(
-                    references[required]
-                    for required in _required(installed[name], extras if name == root else [])
-                    if required in references
-                ),
-            }
-            for name in sorted(installed)
+            {"ref": _purl(installed[dependent]), "dependsOn": sorted(_purl(installed[one]) for one in required)}
+            for dependent, required in sorted(_dependencies(installed, name, extras).items())
         ],
     }
 
@@ -61,18 +57,39 @@ def _component(found: Distribution) -> dict[str, Any]:
 
 
 def _licences(found: Distribution) -> list[dict[str, Any]]:
-    """An SPDX expression where the metadata has one, else the names of its classifiers."""
+    """An SPDX expression where the metadata has one, else the names of its classifiers, else the older field."""
     if expressions := found.metadata.get_all("License-Expression"):
         return [{"expression": expressions[0]}]
     classifiers = [text for text in found.metadata.get_all("Classifier", []) if text.startswith("License ::")]
-    return [{"license": {"name": text.rpartition(" :: ")[2]}} for text in classifiers]
+    names = [text.rpartition(" :: ")[2] for text in classifiers] or found.metadata.get_all("License", [])
+    # Some put the whole text of the licence into the older field.
+    return [{"license": {"name": name}} for name in names if "\n" not in name]
 
 
-def _required(found: Distribution, extras: list[str]) -> set[NormalizedName]:
-    """Names of the distributions that this one requires here, with these extras."""
-    requirements = [Requirement(text) for text in found.requires or []]
-    return {
-        canonicalize_name(requirement.name)
-        for requirement in requirements
-        if requirement.marker is None or any(requirement.marker.evaluate({"extra": extra}) for extra in ["", *extras])
-    }
+def _dependencies(
+    installed: Installed, root: NormalizedName, extras: Iterable[str]
+) -> dict[NormalizedName, set[NormalizedName]]:
+    """The distributions that each one requires, with the extras that its dependents ask for."""
+    found: dict[NormalizedName, set[NormalizedName]] = {name: set() for name in installed}
+    pending = [(root, frozenset(extras))]
+    visited = set(pending)
+    while pending:
+        name, chosen = pending.pop()
+        for requirement in _requirements(installed[name], chosen):
+            required = canonicalize_name(requirement.name)
+            if required not in installed:
+                continue
+            found[name].add(required)
+            following = (required, frozenset(requirement.extras))
+            if following not in visited:
+                visited.add(following)
+                pending.append(following)
+    return found
+
+
+def _requirements(found: Distribution, extras: Iterable[str]) -> Iterator[Requirement]:
+    """The requirements that hold here with these extras."""
+    for requirement in map(Requirement, found.requires or []):
+        marker = requirement.marker
+        if marker is None or any(marker.evaluate({"extra": extra}) for extra in ["", *extras]):
+            yield requirement
