@@ -13,7 +13,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, parse_qs, quote, urlsplit
@@ -89,6 +89,7 @@ class Endpoints:
         self.client = app.client if tenant is None else app.client.tenant(tenant)
         self.redact = app.redact if redact is None else redactor(redact)
         self._auth = auth
+        self._tasks = app.tasks  # a live view: tasks registered later are in it
         self._ended = EndedSessions(lambda: self.client._store)
         self._threads = DaemonThreadPool("relet-web")
         self._limits, self._live = ConcurrencyLimits(), Live()
@@ -182,12 +183,12 @@ class Endpoints:
         """Perform a confirmed action. The next page displays its result, which travels in a cookie."""
         context = self._request_context(request)
         form = _fields((await request.body()).decode("utf-8", "replace"), MAX_FIELDS)
-        outcome = await self.call(
-            context.principal.role, pages.act, self.page_context(context), request.path_params["action"], form
-        )
+        actor = self.client.acting_as(f"web:{context.principal.name}")
+        page_context = replace(self.page_context(context), client=actor)
+        outcome = await self.call(context.principal.role, pages.act, page_context, request.path_params["action"], form)
         if outcome.again is not None:
-            page, page_context = outcome.again
-            return Response(pages.render(page, page_context), page.status, media_type="text/html")
+            page, context_again = outcome.again
+            return Response(pages.render(page, context_again), page.status, media_type="text/html")
         flash = base64.urlsafe_b64encode(json.dumps([outcome.message[:400], outcome.good]).encode()).decode()
         options: dict[str, Any] = {"path": context.root or "/", "httponly": True, "samesite": "strict"}
         response = RedirectResponse(context.root + outcome.to, 303)
@@ -207,7 +208,7 @@ class Endpoints:
         query = _fields(context.query, MAX_PARAMETERS)
         several = {name: [value[:LONGEST_PARAMETER] for value in values] for name, values in query.items()}
         return PageContext(
-            client=self.client.acting_as(f"web:{context.principal.name}"),
+            client=self.client,
             query={name: values[-1] for name, values in several.items()},
             several=several,
             role=context.principal.role,
@@ -216,7 +217,7 @@ class Endpoints:
             csrf=context.csrf,
             redact=self.redact,
             now=datetime.now(UTC),
-            tasks=self.app.tasks,
+            tasks=self._tasks,
             message=message,
             good=good,
             here=context.path + (f"?{context.query}" if context.query else ""),

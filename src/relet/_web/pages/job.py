@@ -7,6 +7,7 @@ from typing import Any
 from ..._core.ids import parse_id
 from ..._core.job import AttemptRecord, Job, State
 from ..._core.verbs import VERBS, Verb
+from ..._core.views import JobDetails
 from ...errors import InvalidInput, JobNotFound
 from . import timeline
 from .context import Page, PageContext, PageNotFound
@@ -17,27 +18,24 @@ MAX_LISTED = 100  # dependencies or attempts; only the number of the others is d
 
 def job(view: PageContext, id: str) -> Page:
     """The page of one job."""
-    found = get(view, id)
-    attempts = view.client.attempts(found)
-    chain = view.client.chain(found) if found.position or found.continued else None
-    dependencies = view.client.dependencies(found)
-    dependents = view.client.dependents(found, limit=MAX_LISTED)
+    details = describe(view, id)
+    found, attempts, dependencies = details.job, details.attempts, details.dependencies
     context: dict[str, Any] = {
         "job": found,
         "actions": actions(found),
-        "reasons": view.client.explain(found),
+        "reasons": details.explanation,
         "attempts": attempts[-MAX_LISTED:],
         "attempts_left": max(len(attempts) - MAX_LISTED, 0),
         "drawing": timeline.draw(life(found, attempts, view.now.timestamp())),
         "leased": any(one.outcome in timeline.LEASED for one in attempts),
-        "chain": chain,
+        "chain": details.chain,
         "dependencies": dependencies[:MAX_LISTED],
         "dependencies_left": max(len(dependencies) - MAX_LISTED, 0),
         "payload": pretty(view.redact(found.payload_json)),
         "result": None if found.result_json is None else pretty(view.redact(found.result_json)),
         "carried": None if found.context is None else pretty(view.redact(found.context)),
-        "dependents": dependents,
-        "joined": bool(chain or dependencies or dependents),
+        "dependents": details.dependents,
+        "joined": bool(found.position or found.continued or dependencies or details.dependents),
     }
     return Page(f"{found.task} {found.id[-8:]}", "job.html", context)
 
@@ -51,6 +49,14 @@ def get(view: PageContext, id: str) -> Job[Any]:
     if found is None:
         raise PageNotFound(f"There is no job {id}.")
     return found
+
+
+def describe(view: PageContext, id: str) -> JobDetails:
+    """The job of this id with all that its page displays. Raises PageNotFound if there is no such job."""
+    try:
+        return view.client.describe(id)
+    except InvalidInput as error:
+        raise PageNotFound(f"Invalid job id: {error}.") from None
 
 
 def actions(found: Job[Any]) -> list[Verb]:
