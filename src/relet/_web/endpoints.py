@@ -34,13 +34,14 @@ from .auth import Principal, Role, TokenAuth
 from .metrics import content_type, exposition, wants_openmetrics
 from .pages import Page, PageContext
 from .problems import Refusal, refusal_of
-from .security import MAX_FIELDS, path_of, root_of
+from .security import MAX_FIELDS, PATH_SAFE, cookie_path, is_https, path_of, root_of
 from .sse import Live, TooMany
 
 log = logging.getLogger("relet.web")
 
 T = TypeVar("T")
 Parameters = Mapping[str, str]
+Handler = Callable[[Request], Awaitable[Response]]
 
 TIME_LIMIT = 20.0  # seconds that a response may take
 MAX_CONCURRENT = 4  # requests handled at the same time, so that the web leaves database connections to others
@@ -50,7 +51,6 @@ MAX_PARAMETERS = 200
 FORM_TOKEN = secrets.token_urlsafe(
     16
 )  # placeholder in live views that sessions share; random, so that no job can contain it
-PATH_SAFE = "/:@!$&'()*+,;=~"  # characters that need no quoting in a path
 LIMITS = {role: api.Limits(max_scan=limit) for role, limit in MAX_SCANNED.items()}
 CACHE_FOREVER = "private, max-age=31536000, immutable"
 
@@ -79,6 +79,21 @@ class ConcurrencyLimits:
     def of(self, role: Role | None) -> list[asyncio.Semaphore]:
         """The semaphores that a request of this role acquires, in order."""
         return [self._all] if role == "operate" else [self._readers, self._all]
+
+
+def for_role(role: Role, handler: Handler) -> Handler:
+    """A handler for this role only. It reports its time in `Server-Timing`."""
+
+    async def guarded(request: Request) -> Response:
+        principal = request.scope["relet.principal"]
+        if role == "operate" and principal.role != "operate":
+            raise Refusal("forbidden", "This makes changes and needs an operator token.")
+        began = time.perf_counter()
+        response = await handler(request)
+        response.headers["server-timing"] = f"total;dur={1000 * (time.perf_counter() - began):.1f}"
+        return response
+
+    return guarded
 
 
 class Endpoints:
@@ -172,7 +187,7 @@ class Endpoints:
         )
         response = Response(html, page.status, media_type="text/html")
         if message:
-            response.delete_cookie(FLASH_COOKIE, path=context.root or "/")
+            response.delete_cookie(FLASH_COOKIE, path=cookie_path(request.scope))
         return response
 
     def render_main(self, function: Callable[..., Page], context: RequestContext, parameters: Parameters) -> str:
@@ -190,9 +205,9 @@ class Endpoints:
             page, context_again = outcome.again
             return Response(pages.render(page, context_again), page.status, media_type="text/html")
         flash = base64.urlsafe_b64encode(json.dumps([outcome.message[:400], outcome.good]).encode()).decode()
-        options: dict[str, Any] = {"path": context.root or "/", "httponly": True, "samesite": "strict"}
+        options: dict[str, Any] = {"path": cookie_path(request.scope), "httponly": True, "samesite": "strict"}
         response = RedirectResponse(context.root + outcome.to, 303)
-        response.set_cookie(FLASH_COOKIE, flash, 30, **options, secure=request.url.scheme == "https")
+        response.set_cookie(FLASH_COOKIE, flash, 30, **options, secure=is_https(request))
         return response
 
     async def static(self, request: Request) -> Response:

@@ -8,7 +8,7 @@ from ..._core.ids import parse_id
 from ..._core.job import AttemptRecord, Job, State
 from ..._core.verbs import VERBS, Verb
 from ..._core.views import JobDetails
-from ...errors import InvalidInput, JobNotFound
+from ...errors import InvalidInput
 from . import timeline
 from .context import Page, PageContext, PageNotFound
 from .formatting import pretty
@@ -86,10 +86,3 @@ def life(found: Job[Any], attempts: list[AttemptRecord], now: float) -> timeline
     ahead = run_at if runs and found.state in (State.PENDING, State.QUEUED) else None
     ended = found.finished_at.timestamp() if found.finished_at else None
     return timeline.Life(created, due, now, runs, ended, ahead)
-
-
-def missing(error: Exception) -> Page:
-    """The page for a subject that does not exist."""
-    message = f"There is no job {', '.join(error.ids)}." if isinstance(error, JobNotFound) else str(error)
-    advice = "It may have been deleted, or pruned after it finished."
-    return Page("Not found", "problem.html", {"message": message, "advice": advice}, status=404, live=False)
