@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from relet._cli.completion import commands_of
-from relet._cli.main import build
+from tests.commands import Command, all_commands
 from tests.pages import DOCS, SHELL, blocks
 from tests.test_cli import CommandLine, typed  # noqa: F401
 
@@ -46,8 +45,8 @@ def test_all_commands_of_the_page_do_what_they_should(typed: CommandLine, tmp_pa
             known[line["name"]] = printed.strip()
 
 
-@pytest.mark.parametrize("command", commands_of(build()), ids=lambda command: command.name)
-def test_the_page_has_an_example_of_every_command_and_verb(command: object) -> None:
+@pytest.mark.parametrize("command", all_commands(), ids=lambda command: command.name)
+def test_the_page_has_an_example_of_every_command_and_verb(command: Command) -> None:
     text = PAGE.read_text()
-    assert f"relet {command.name}" in text  # type: ignore[attr-defined]
-    assert [verb for verb in command.verbs if not re.search(rf"\b{verb}\b", text)] == []  # type: ignore[attr-defined]
+    assert f"relet {command.name}" in text
+    assert [verb for verb in command.verbs if not re.search(rf"\b{verb}\b", text)] == []

@@ -14,6 +14,8 @@ import pytest
 from relet import App, Job, State
 from relet._core.job import Raised
 from relet._tasks.task import PlainTask
+from relet.errors import InvalidInput, JobNotFound
+from relet.types import JobDetails
 from tests.homes import _any_schema, app, claim, fail, home, promote_all, settle  # noqa: F401
 
 
@@ -271,3 +273,47 @@ def test_blockers_of_a_plain_job_are_none(app: App, task: PlainTask[..., Any]) -
 def test_get_of_something_that_is_no_id_returns_none(app: App, no_id: Any) -> None:
     assert app.client.get(no_id) is None
     assert asyncio.run(app.aclient.get(no_id)) is None
+
+
+# describe
+
+
+def test_a_description_has_all_that_the_single_calls_return(app: App, task: PlainTask[..., Any]) -> None:
+    first, second = task.enqueue(1), task.enqueue(2)
+    for claimed in claim(app, 2):
+        fail(app, claimed)
+    app.client.resume(first)
+    promote_all(app)
+    fail(app, *claim(app))
+    waiting = task.using(depends_on=[first, second]).enqueue(3)
+    app.client.complete(second, continue_with=task.draft(4))
+    for job in (first, second, waiting):
+        details = app.client.describe(job)
+        assert details.job == app.client.get(job)
+        assert details.attempts == app.client.attempts(job)
+        assert details.chain == app.client.chain(job)
+        assert details.dependencies == app.client.dependencies(job)
+        assert details.dependents == app.client.dependents(job)
+        assert details.explanation == app.client.explain(job)
+    assert len(app.client.describe(second).chain) == 2
+    assert [one.id for one in app.client.describe(second).dependents] == [waiting.id]
+    assert [one.chain for one in app.client.describe(waiting).dependencies] == [first.id, second.id]
+    assert len(app.client.describe(first).attempts) == 2
+
+
+def test_a_job_that_does_not_exist_has_no_description(app: App, task: PlainTask[..., Any]) -> None:
+    job = task.enqueue()
+    app.client.delete(job)
+    with pytest.raises(JobNotFound):
+        app.client.describe(job)
+    with pytest.raises(InvalidInput, match="UUIDv7"):
+        app.client.describe("nonsense")
+
+
+async def _described(app: App, job: Job[Any]) -> JobDetails:
+    return await app.aclient.describe(job)
+
+
+def test_the_async_client_describes_a_job_alike(app: App, task: PlainTask[..., Any]) -> None:
+    job = task.enqueue()
+    assert asyncio.run(_described(app, job)) == app.client.describe(job)

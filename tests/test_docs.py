@@ -24,12 +24,12 @@ import pytest
 import relet
 from relet import App, AsyncClient, Attempt, Client, Draft, Job, Worker, events
 from relet._cli import worker
-from relet._cli.completion import commands_of
-from relet._cli.main import build, parse
+from relet._cli.main import parse
 from relet._client.schedules import Schedules
 from relet._tasks.options import Options, TaskOptions
 from relet.errors import AbortReason
 from relet.types import AttemptRecord, Chain, ScheduleInfo, Tick, Transaction
+from tests.commands import all_commands
 from tests.conftest import PG_KINDS, SERVERS
 from tests.djangos import settings_in
 from tests.pages import DOCS, EXPECTATION, PAGES, ROOT, Block, Expectations, blocks, commands, new_module, run_python
@@ -270,14 +270,14 @@ def test_every_reason_to_abort_is_told_of() -> None:
         assert [reason for reason in get_args(AbortReason) if f"`{reason}`" not in text] == []
 
 
-COMMANDS = {command.name: command for command in commands_of(build())}
+COMMANDS = {command.name: command for command in all_commands()}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_reference_has_every_command_with_its_verbs_and_options(name: str) -> None:
     text = re.search(rf"^`relet {name}\b.*?(?=^`relet|\Z)", section("Command line"), re.M | re.S)
     assert text is not None
-    options = [flag.name for flag in COMMANDS[name].flags if flag.name not in ("--help", "--json", "--tenant")]
+    options = [option for option in COMMANDS[name].options if option not in ("--help", "--json", "--tenant")]
     words = [*options, *COMMANDS[name].verbs]
     assert [word for word in words if not re.search(rf"`[^`\n]*{word}\b", text.group())] == []
 

@@ -56,6 +56,7 @@ METHODS = [
     "count",
     "delete",
     "dependents",
+    "describe",
     "doctor",
     "enqueue",
     "enqueue_many",

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
 
-from relet import App
+from relet import App, State
 from relet._store import query
-from relet._store.query import Flow, read, read_only
+from relet._store.flows import inspect
+from relet._store.query import Flow, read, read_only, snapshot
 from relet._store.time_limit import reading_until
-from relet.errors import QueryTimeout
+from relet.errors import JobNotFound, QueryTimeout
 
 SLOW = {
     "postgres": "select 'slow in {schema}', pg_sleep(600)",
@@ -64,3 +65,54 @@ def test_what_comes_after_the_limit_is_not_even_begun(app: App) -> None:
             app.client.queues()
         app.client.pause_queue("mail")  # a write has no time limit
     assert [one.paused for one in app.client.queues()] == [True]
+
+
+@snapshot
+def twice(job_id: str, between: Callable[[], object]) -> Flow[list[State]]:
+    states = []
+    for _ in range(2):
+        job = yield from inspect.get(job_id)
+        if job is None:
+            raise JobNotFound(job_id)
+        states.append(job.state)
+        between()
+    return states
+
+
+def test_all_statements_of_a_snapshot_see_the_same_state(app: App, store_url: str) -> None:
+    if store_url == "sqlite:///:memory:":
+        pytest.skip("in memory, all flows share one connection: a change cannot come between two statements")
+
+    @app.task
+    def work() -> None: ...
+
+    job = work.enqueue()
+    changes = [app.client.pause, app.client.cancel]
+    assert app._store().run(twice, job.id, lambda: changes.pop(0)(job)) == [State.QUEUED, State.QUEUED]
+    assert app._store().run(twice, job.id, lambda: None) == [State.CANCELLED, State.CANCELLED]
+
+
+def test_a_snapshot_that_fails_leaves_no_transaction_open(app: App) -> None:
+    @app.task
+    def work() -> None: ...
+
+    def fail() -> None:
+        raise ValueError("between two statements")
+
+    job = work.enqueue()
+    with pytest.raises(ValueError, match="between two"):
+        app._store().run(twice, job.id, fail)
+    app.client.cancel(job)
+    found = app.client.get(job)
+    assert found is not None
+    assert found.state is State.CANCELLED, "the connection of the failed read still has its snapshot"
+
+
+def test_a_snapshot_has_the_time_limit_of_a_read(app: App) -> None:
+    @snapshot
+    def slow_snapshot() -> Flow[int]:
+        return (yield from slow())
+
+    with reading_until(time.monotonic() + 0.3), pytest.raises(QueryTimeout):
+        app._store().run(slow_snapshot)
+    assert app.client.queues() == []

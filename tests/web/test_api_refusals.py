@@ -5,14 +5,19 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 pytest.importorskip("starlette")
 
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match
+
 from relet import App
-from relet._web.api import ENDPOINTS, Call, answer, find, still_encoded
+from relet._web.api import ENDPOINTS, Call, Endpoint, answer, api_routes, endpoint_of, live_scope
+from relet._web.api.routing import still_encoded
 from relet._web.problems import Refusal
 from relet.errors import SchemaMismatch, StoreBusy
 from tests.homes import Home
@@ -166,13 +171,46 @@ def test_any_name_survives_its_way_through_a_path(ask: Asking, name: str) -> Non
     ask("DELETE", f"/schedules/{path}", status=204)
 
 
+class Found(NamedTuple):
+    endpoint: Endpoint
+    path: dict[str, str]
+
+
+def find(method: str, path: str) -> Found:
+    """The endpoint that the routes find, and the values of its parameters."""
+    scope = {**live_scope(f"/api{path}"), "method": method}
+
+    async def respond(_: Endpoint, __: Request) -> Response:
+        raise AssertionError("nothing is called")
+
+    for route in api_routes(ENDPOINTS, respond):
+        match, more = route.matches(scope)
+        if match is Match.FULL:
+            return Found(endpoint_of({**scope, **more}), more["path_params"])
+    raise Refusal("not-found", path)
+
+
 def test_a_path_that_was_decoded_on_the_way_is_understood_where_that_is_possible() -> None:
-    assert find(ENDPOINTS, "POST", "/queues/a/b/pause").path == {"queue": "a/b"}
-    assert find(ENDPOINTS, "POST", "/queues/a%2Fb/pause/").path == {"queue": "a/b"}
-    assert find(ENDPOINTS, "GET", "/jobs/count").endpoint.name == "count_jobs"
-    assert find(ENDPOINTS, "GET", "/targets/jobs/count").path == {"target": "jobs/count"}
+    assert find("POST", "/queues/a/b/pause").path == {"queue": "a/b"}
+    assert find("POST", "/queues/a%2Fb/pause/").path == {"queue": "a/b"}
+    assert find("GET", "/jobs/count").endpoint.name == "count_jobs"
+    assert find("GET", "/targets/jobs/count").path == {"target": "jobs/count"}
     with pytest.raises(Refusal):
-        find(ENDPOINTS, "GET", "/jobs//attempts")
+        find("GET", "/jobs//attempts")
+
+
+def test_a_path_has_one_meaning_whatever_the_method(ask: Asking) -> None:
+    """`x/ticks` could be read as the name of a schedule, which DELETE would remove."""
+    with pytest.raises(Refusal, match="Use GET") as refused:
+        find("DELETE", "/schedules/x/ticks")
+    assert refused.value.headers == {"Allow": "GET"}
+    assert ask.request("DELETE", "/api/schedules/x/ticks").status_code == 405
+    assert find("DELETE", "/schedules/x%2Fticks").path == {"name": "x/ticks"}
+    assert find("DELETE", "/schedules/a/b/ticks").path == {"name": "a/b/ticks"}, "only one reading has this method"
+    assert find("POST", "/schedules/a/b/pause").path == {"name": "a/b"}
+    with pytest.raises(Refusal) as refused:
+        find("PATCH", "/schedules/a/b/pause")
+    assert refused.value.headers == {"Allow": "DELETE, GET, POST, PUT"}
 
 
 def test_a_path_is_taken_apart_before_it_is_decoded_wherever_the_api_is_mounted() -> None:
@@ -202,7 +240,7 @@ class Broken:
 def queues(app: App, error: Exception) -> Any:
     import msgspec
 
-    endpoint = find(ENDPOINTS, "GET", "/queues").endpoint
+    endpoint = find("GET", "/queues").endpoint
     reply = answer(endpoint, Call(app, Broken(error)))  # type: ignore[arg-type]
     return reply, msgspec.json.decode(reply.body)
 

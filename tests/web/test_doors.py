@@ -103,7 +103,7 @@ def test_a_session_lasts_for_hours_and_not_longer(visitor: Visitor) -> None:
     answer = visitor.ask("POST", "/login", data={"token": OPERATE, "next": "/jobs?state=failed"})
     assert (answer.status_code, answer.headers["location"]) == (303, "/jobs?state=failed")
     cookie = answer.headers["set-cookie"]
-    assert all(word in cookie for word in ("HttpOnly", "SameSite=Strict", "Path=/;"))
+    assert all(word in cookie for word in ("HttpOnly", "SameSite=strict", "Path=/;"))
     assert "Secure" not in cookie
     secure = visitor.ask("POST", "/login", data={"token": OPERATE}, base="https://localhost")
     assert "; Secure" in secure.headers["set-cookie"]
@@ -305,6 +305,13 @@ def test_mounted_elsewhere_everything_stays_below_the_mount_point() -> None:
     assert 'action="/queue/login"' in answer.text
     answer = visitor.ask("POST", "/login", data={"token": OPERATE, "next": "/jobs"})
     assert (answer.headers["location"], "Path=/queue;" in answer.headers["set-cookie"]) == ("/queue/jobs", True)
+
+
+@pytest.mark.parametrize(("root", "path"), [("/日本", "/%E6%97%A5%E6%9C%AC"), ("/a;b", "/a%3Bb")])
+def test_the_path_of_a_cookie_is_quoted(root: str, path: str) -> None:
+    answer = Visitor(root=root).ask("POST", "/login", data={"token": OPERATE})
+    assert answer.status_code == 303
+    assert f"; Path={path};" in answer.headers["set-cookie"]
 
 
 def test_an_open_path_is_open_and_the_others_are_not() -> None:

@@ -13,10 +13,11 @@ import pytest
 
 pytest.importorskip("starlette")
 
+from starlette.routing import Route, Router
+
 from relet import App
 from relet._web import create_app
-from relet._web.api import ENDPOINTS, RESUME_AT_TARGET
-from relet._web.app import Routes
+from relet._web.api import ENDPOINTS, RESUME_AT_TARGET, ApiRoute
 from tests.homes import claim, fail, promote_all
 
 OPERATE, READ = "o" * 32, "r" * 32
@@ -37,8 +38,11 @@ def app(tmp_path: Path) -> Iterator[App]:
 
 def routes(web: Any) -> list[tuple[str, str]]:
     """Every method and path, with sample values for its parameters."""
-    assert isinstance(web.inside, Routes)
-    there = [(method, route.path) for route in web.inside.routes for method in sorted(route.methods or ())]
+    assert isinstance(web.inside, Router)
+    plain = [route for route in web.inside.routes if isinstance(route, Route)]
+    others = [route for route in web.inside.routes if not isinstance(route, Route)]
+    assert all(isinstance(route, ApiRoute) for route in others)
+    there = [(method, route.path) for route in plain for method in sorted(route.methods or ())]
     there += [(one.method, f"/api{one.template}") for one in ENDPOINTS]
     there += [("POST", f"{RESUME_AT_TARGET.template}/")]
     found = [(method, re.sub(r"\{\w+\}", "some", path.replace("{id}", AN_ID))) for method, path in there]

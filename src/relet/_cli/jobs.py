@@ -10,7 +10,7 @@ from typing import Any
 from .._client.client import Client
 from .._core.job import Job
 from .._core.text import one_line
-from ..errors import InvalidInput, JobNotFound
+from ..errors import InvalidInput
 from . import control, output
 from .arguments import add_app, add_filters, add_words, decode, duration, filters
 from .load_app import opened
@@ -110,10 +110,8 @@ def table_of(jobs: list[Job[Any]]) -> None:
 
 def show_job(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
     """Print one job, its attempts and the whole error."""
-    job = client.get(_one(ids, options))
-    if job is None:
-        raise JobNotFound(ids[0])
-    attempts, chain, why = client.attempts(job), client.chain(job), client.explain(job)
+    details = client.describe(_one(ids, options))
+    job, attempts, chain, why = details.job, details.attempts, details.chain, details.explanation
     if options.json:
         output.as_json({"job": job, "attempts": attempts, "chain": list(chain), "explain": why})
         return 0

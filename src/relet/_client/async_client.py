@@ -22,7 +22,7 @@ from .._core.job import AttemptRecord, Chain, Dependency, Draft, Job
 from .._core.stats import StatPoint
 from .._core.validate import Seconds
 from .._core.verbs import BulkVerb
-from .._core.views import AuditPage, FailureGroup, Page, QueueInfo, TargetPage, TargetView
+from .._core.views import AuditPage, FailureGroup, JobDetails, Page, QueueInfo, TargetPage, TargetView
 from .._core.worker import WorkerInfo
 from .._store.flows import control, enqueue
 from .._store.flows.maintenance import Pruned
@@ -188,6 +188,9 @@ class AsyncClient:
     @property
     def schedules(self) -> AsyncSchedules:
         return AsyncSchedules(self._plain.schedules)
+
+    async def describe(self, job: AnyJob, /) -> JobDetails:
+        return await read_in_thread(self._plain.describe, job)
 
     async def explain(self, job: AnyJob, /) -> list[str]:
         return await read_in_thread(self._plain.explain, job)

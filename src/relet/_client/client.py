@@ -58,15 +58,10 @@ class Client(Inspection):
         who: str | None = None,
         key: IdempotencyKey | None = None,
     ) -> None:
+        super().__init__(store, tenant)
         self._tasks = tasks
-        self._store_of = store
-        self._tenant = tenant
         self._actor = who
         self._key = key
-
-    @property
-    def _store(self) -> Store:  # type: ignore[override]
-        return self._store_of(self._tenant)
 
     @property
     def where(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, Unpack
 from uuid import UUID
@@ -12,7 +12,7 @@ from .._core.filters import Which, make_filter
 from .._core.ids import parse_id
 from .._core.job import AttemptRecord, Chain, Dependency, Job
 from .._core.stats import STEPS, StatPoint
-from .._core.views import AuditPage, FailureGroup, Page, QueueInfo, TargetPage, TargetView
+from .._core.views import AuditPage, FailureGroup, JobDetails, Page, QueueInfo, TargetPage, TargetView
 from .._core.worker import WorkerInfo
 from .._store.flows import audit, failures, inspect, search, stats, targets, workers
 from .._store.store import Store
@@ -29,7 +29,13 @@ MAX_SCANNED = 10_000_000
 class Inspection:
     """The part of the client that changes nothing."""
 
-    _store: Store
+    def __init__(self, store: Callable[[str | None], Store], tenant: str | None) -> None:
+        self._store_of = store
+        self._tenant = tenant
+
+    @property
+    def _store(self) -> Store:
+        return self._store_of(self._tenant)
 
     def get(self, job: AnyJob, /) -> Job[Any] | None:
         """A job as it is now. None if it does not exist, which is also true of a text that is no job id."""
@@ -59,6 +65,10 @@ class Inspection:
         limit = None if limit is None else validate.integer("limit", limit, 0, 2**31 - 1)
         scan = None if scan is None else validate.integer("scan", scan, 1, MAX_SCANNED)
         return self._store.run(search.count, where, limit=limit, scan=scan)
+
+    def describe(self, job: AnyJob, /) -> JobDetails:
+        """A job with its attempts, chain, dependencies, dependents and explanation, read in one transaction."""
+        return self._store.run(inspect.describe, id_of(job))
 
     def explain(self, job: AnyJob, /) -> list[str]:
         """Why the job is not running, in sentences."""

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from .job import AttemptRecord, Chain, Dependency, Job
 from .schedule import ScheduleInfo
-from .views import AuditEntry, AuditPage, FailureGroup, Page, TargetInfo, TargetPage, TargetView
+from .views import AuditEntry, AuditPage, FailureGroup, JobDetails, Page, TargetInfo, TargetPage, TargetView
 
 T = TypeVar("T")
 Redact = Callable[[str], str]
@@ -108,6 +108,9 @@ def _redacted(value: Any, redact: Redact) -> Any:
             return replace(value, detail=_detail(value.detail, redact))
         case Page():
             return replace(value, jobs=_redacted(value.jobs, redact))
+        case JobDetails():
+            fields = {name: _redacted(getattr(value, name), redact) for name in value.__struct_fields__}
+            return replace(value, **fields)
         case Chain():
             return Chain(_redacted(value.jobs, redact))
         case AuditPage():

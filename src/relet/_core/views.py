@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from .job import Job, State
+from .job import AttemptRecord, Chain, Dependency, Job, State
 
 
 class Page(Struct, frozen=True):
@@ -16,6 +16,21 @@ class Page(Struct, frozen=True):
 
     jobs: list[Job[Any]]
     cursor: str | None
+
+
+class JobDetails(Struct, frozen=True):
+    """Everything about one job at one moment.
+
+    `dependencies` are the chains that it waits or waited for, `dependents` the first 100 jobs that wait for its chain.
+    `explanation` says in sentences why it is not running.
+    """
+
+    job: Job[Any]
+    attempts: list[AttemptRecord]
+    chain: Chain
+    dependencies: list[Dependency]
+    dependents: list[Job[Any]]
+    explanation: list[str]
 
 
 class RateInfo(Struct, frozen=True):

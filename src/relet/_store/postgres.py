@@ -40,9 +40,12 @@ log = logging.getLogger("relet.store")
 #: A handler's transaction has no time limit.
 BEGIN = "begin isolation level read committed"
 
+#: All statements of a flow that only reads see the state at the first of them.
+BEGIN_SNAPSHOT = "begin isolation level repeatable read read only"
+
 #: Behind a pooler the session does not belong to this process, so its limits are set for each transaction. A process
 #: that is stopped in the middle of a transaction must not keep locks that others wait for.
-BEGIN_BEHIND_POOLER = f"{BEGIN}; set local idle_in_transaction_session_timeout = '3s'"
+BEHIND_POOLER = "; set local idle_in_transaction_session_timeout = '3s'"
 
 MIGRATION_SECONDS = 600.0
 IDLE, INERROR = psycopg.pq.TransactionStatus.IDLE, psycopg.pq.TransactionStatus.INERROR
@@ -95,6 +98,8 @@ class PostgresStore(Store):
             until = time_limit.limit() if traits.read_only else None
             connection = self._own(raw, traits.seconds or STATEMENT_SECONDS, failures, until=until)
             try:
+                if traits.snapshot:
+                    connection.begin(BEGIN_SNAPSHOT)
                 result = drive(make(), connection)
                 connection.commit()
             except psycopg.Error as error:
@@ -405,17 +410,18 @@ class OwnConnection:
         self.was_dead = False  # found out at BEGIN, before any statement was sent
         self.unknown = False  # a COMMIT, or a write that commits by itself, was sent and may have taken effect
 
-    def begin(self) -> None:
+    def begin(self, text: str = BEGIN) -> None:
         """Open a transaction, in one round trip with its settings."""
         if not self._open and self._limits is not None:
             limits = self._limits
             self._begin(
-                allowed(limits.seconds, limits.tries) if limits.until is None else time_limit.left(limits.until)
+                allowed(limits.seconds, limits.tries) if limits.until is None else time_limit.left(limits.until), text
             )
 
-    def _begin(self, seconds: float) -> None:
+    def _begin(self, seconds: float, text: str = BEGIN) -> None:
         assert self._limits is not None  # noqa: S101
-        text = BEGIN if self._limits.session is not None else BEGIN_BEHIND_POOLER
+        if self._limits.session is None:
+            text += BEHIND_POOLER
         if seconds != self._limit:
             text += f"; set local statement_timeout = '{milliseconds(seconds)}'"
             self._limit = seconds

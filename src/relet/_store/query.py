@@ -104,11 +104,13 @@ def pairs(rows: list[Row]) -> dict[str, Any]:
 class Traits(Struct, frozen=True):
     """The properties of a flow that its decorators set.
 
-    `read_only`: it writes nothing, so it needs no write lock. `seconds`: how long each of its statements may take on
-    the server; None: the default. `repeat`: the flow to run in its place once an earlier try may be committed.
+    `read_only`: it writes nothing, so it needs no write lock. `snapshot`: all of its statements see the same state of
+    the database. `seconds`: how long each of its statements may take on the server; None: the default. `repeat`: the
+    flow to run in its place once an earlier try may be committed.
     """
 
     read_only: bool = False
+    snapshot: bool = False
     seconds: float | None = None
     repeat: Callable[..., Any] | None = None
 
@@ -126,6 +128,12 @@ def traits_of(flow: Callable[..., Any]) -> Traits:
 def read_only(flow: F) -> F:
     """Marks a flow that writes nothing."""
     _traits[flow] = structs.replace(traits_of(flow), read_only=True)
+    return flow
+
+
+def snapshot(flow: F) -> F:
+    """Marks a flow that writes nothing, and whose statements must all see the same state of the database."""
+    _traits[flow] = structs.replace(traits_of(flow), read_only=True, snapshot=True)
     return flow
 
 

@@ -81,7 +81,7 @@ class SQLiteStore(Store):
         self._memory = f"file:/relet-{os.getpid()}-{id(self)}?vfs=memdb" if path is None else None
         self._synchronous = synchronous
         self._busy_for = busy_for
-        self._readers = Pool(self._connect, lambda c: True, limit=16)
+        self._readers = Pool(self._connect, lambda c: not c.in_transaction, limit=16)
         self._handler_pool = Pool(
             self._connect_at_once, lambda c: not c.in_transaction, limit=100, timeout=HANDLER_SECONDS
         )
@@ -105,7 +105,9 @@ class SQLiteStore(Store):
         self._notice_fork()
         self.ready()
         run = partial(self._drive, make, SYSTEM.monotonic(), time_limit.limit() if traits.read_only else None)
-        return self._read(run) if traits.read_only and not self._memory else self._write(run)
+        if not traits.read_only or self._memory:
+            return self._write(run)
+        return self._read(partial(_in_snapshot, run) if traits.snapshot else run)
 
     @contextmanager
     def begin(self) -> Iterator[StoreTransaction]:
@@ -539,6 +541,15 @@ def _run_all(
 ) -> None:
     for queued in batch:
         queued.run_in_savepoint(connection, meaning)
+
+
+def _in_snapshot(run: Callable[[sqlite3.Connection], R], connection: sqlite3.Connection) -> R:
+    """Read in one transaction: all statements see the state at the first of them."""
+    try:
+        connection.execute("begin")
+        return run(connection)
+    finally:
+        connection.rollback()
 
 
 class SQLiteAdapter:

@@ -6,25 +6,19 @@ import os
 import secrets
 import sys
 import threading
-import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
-from urllib.parse import unquote
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match, Route, Router
+from starlette.routing import BaseRoute, Match, Route, Router
 
 from ..app import App
 from . import api, pages
 from .auth import Role, TokenAuth, Tokens
-from .endpoints import Endpoints, Parameters
+from .endpoints import Endpoints, Handler, Parameters, for_role
 from .problems import Refusal
-from .security import LOCAL, Receive, Scope, SecurityMiddleware, Send, root_of
-
-Handler = Callable[[Request], Awaitable[Response]]
-LiveView = Callable[..., str]
+from .security import LOCAL, SecurityMiddleware
 
 
 def create_app(
@@ -50,7 +44,8 @@ def create_app(
     endpoints = Endpoints(app, tenant, redact, auth)
     threading.Thread(target=pages.warm_up, name="relet-web-warm-up", daemon=True).start()
     open_paths = ["/health"] if open_health else []
-    return SecurityMiddleware(Routes(endpoints), auth, hosts=hosts, open_paths=open_paths, sessions=endpoints)
+    router = Router(routes_of(endpoints), redirect_slashes=False)
+    return SecurityMiddleware(router, auth, hosts=hosts, open_paths=open_paths, sessions=endpoints)
 
 
 def _auth_from_environment() -> TokenAuth:
@@ -61,87 +56,52 @@ def _auth_from_environment() -> TokenAuth:
     return TokenAuth(operate=operate, read=read)
 
 
-class Routes:
-    """The routing table. Every page and GET endpoint that readers may see is available live as well."""
+class PageRoute(Route):
+    """A page of the dashboard. Those that readers may see can be live as well."""
 
-    def __init__(self, endpoints: Endpoints) -> None:
-        self._endpoints = endpoints
-        self._live_views: list[tuple[Route, LiveView]] = []
-        self.routes = [
-            _route("/health", endpoints.health),
-            _route("/metrics", endpoints.metrics),
-            _route("/live", partial(endpoints.live, self.find)),
-            _route("/static/{name}", endpoints.static),
-            _route("/act/{action}", endpoints.act, "POST", "operate"),
-            *[self._page(endpoints, path, function) for path, function in pages.PAGES],
-        ]
-        self._router = Router(self.routes, redirect_slashes=False)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Route a request that has passed the security checks."""
-        if scope["type"] == "http":
-            path = api.still_encoded(scope["path"], root_of(scope), scope.get("raw_path"))
-            found = _endpoint(path, scope["method"])
-            if found is not None:
-                await self._api(found, scope, receive, send)
-                return
-        try:
-            await self._router({**scope, "app": self}, receive, send)
-        except HTTPException as error:
-            kind, detail = _ROUTING_ERRORS[error.status_code]
-            raise Refusal(kind, detail, headers=error.headers) from None
-
-    def find(self, path: str) -> tuple[LiveView, Parameters]:
-        """The live view of a path, which is percent-encoded as in a URL."""
-        if path.startswith("/api/"):
-            found = api.find(api.ENDPOINTS, "GET", path.removeprefix("/api"))
-            return partial(self._endpoints.api_text, found.endpoint), found.path
-        for route, view in self._live_views:
-            match, scope = route.matches({"type": "http", "method": "GET", "path": unquote(path)})
-            if match is Match.FULL:
-                return view, scope["path_params"]
-        raise Refusal("not-found", f"There is no page at {path[:200]!r}.")
-
-    async def _api(self, found: api.Found, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request({**scope, "path_params": found.path}, receive, send)
-        response = await _guarded(partial(self._endpoints.answer, found.endpoint), found.endpoint.role, request)
-        await response(scope, receive, send)
-
-    def _page(self, endpoints: Endpoints, path: str, function: Callable[..., pages.Page]) -> Route:
+    def __init__(self, path: str, function: Callable[..., pages.Page], endpoints: Endpoints) -> None:
         role: Role = "operate" if path.startswith("/confirm/") else "read"
-        route = _route(path, partial(endpoints.page, function), "GET", role)
-        if role == "read":
-            self._live_views.append((route, partial(endpoints.render_main, function)))
-        return route
+        super().__init__(path, for_role(role, partial(endpoints.page, function)), methods=["GET"])
+        self.live = partial(endpoints.render_main, function) if role == "read" else None
 
 
-_ROUTING_ERRORS = {
-    404: ("not-found", "There is no page or endpoint at this path. /api/openapi.json lists all endpoints."),
-    405: ("method-not-allowed", "This path does not support the method. The Allow header lists those it supports."),
-}
+def routes_of(endpoints: Endpoints) -> list[BaseRoute]:
+    """Every path that is served to authenticated users, in the order in which they are tried.
+
+    `SecurityMiddleware` itself answers `POST /login` and `POST /logout`.
+    """
+
+    def route(path: str, handler: Handler, method: str = "GET", role: Role = "read") -> Route:
+        return Route(path, for_role(role, handler), methods=[method])
+
+    async def respond(endpoint: api.Endpoint, request: Request) -> Response:
+        return await for_role(endpoint.role, partial(endpoints.answer, endpoint))(request)
+
+    dashboard = [PageRoute(path, function, endpoints) for path, function in pages.PAGES]
+    api_routes = api.api_routes(api.ENDPOINTS, respond)
+    return [
+        route("/health", endpoints.health),
+        route("/metrics", endpoints.metrics),
+        route("/live", partial(endpoints.live, partial(live_view, endpoints, [*dashboard, *api_routes]))),
+        route("/static/{name}", endpoints.static),
+        route("/act/{action}", endpoints.act, "POST", "operate"),
+        *dashboard,
+        *api_routes,
+        *api.api_routes([api.RESUME_AT_TARGET], respond, prefix=""),
+    ]
 
 
-def _endpoint(path: str, method: str) -> api.Found | None:
-    if path.startswith("/api/"):
-        return api.find(api.ENDPOINTS, method, path.removeprefix("/api"))
-    if path.startswith("/targets/") and path.endswith("/resume/"):  # see `RESUME_AT_TARGET`
-        return api.find([api.RESUME_AT_TARGET], method, path)
-    return None
-
-
-def _route(path: str, handler: Handler, method: str = "GET", role: Role = "read") -> Route:
-    async def guarded(request: Request) -> Response:
-        return await _guarded(handler, role, request)
-
-    return Route(path, guarded, methods=[method])
-
-
-async def _guarded(handler: Handler, role: Role, request: Request) -> Response:
-    """Check the role, call the handler, and report its time in `Server-Timing`."""
-    principal = request.scope["relet.principal"]
-    if role == "operate" and principal.role != "operate":
-        raise Refusal("forbidden", "This makes changes and needs an operator token.")
-    began = time.perf_counter()
-    response = await handler(request)
-    response.headers["server-timing"] = f"total;dur={1000 * (time.perf_counter() - began):.1f}"
-    return response
+def live_view(
+    endpoints: Endpoints, routes: Iterable[PageRoute | api.ApiRoute], path: str
+) -> tuple[Callable[..., str], Parameters]:
+    """The function that renders the page or the response at a path, and the values of the path's parameters."""
+    scope = api.live_scope(path)
+    for route in routes:
+        match, found = route.matches(scope)
+        if match is not Match.FULL:
+            continue
+        if isinstance(route, api.ApiRoute):
+            return partial(endpoints.api_text, api.endpoint_of({**scope, **found})), found["path_params"]
+        if route.live is not None:
+            return route.live, found["path_params"]
+    raise Refusal("not-found", f"There is no page at {path[:200]!r}.")

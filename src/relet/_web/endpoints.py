@@ -13,7 +13,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, parse_qs, quote, urlsplit
@@ -34,13 +34,14 @@ from .auth import Principal, Role, TokenAuth
 from .metrics import content_type, exposition, wants_openmetrics
 from .pages import Page, PageContext
 from .problems import Refusal, refusal_of
-from .security import MAX_FIELDS, path_of, root_of
+from .security import MAX_FIELDS, PATH_SAFE, cookie_path, is_https, path_of, root_of
 from .sse import Live, TooMany
 
 log = logging.getLogger("relet.web")
 
 T = TypeVar("T")
 Parameters = Mapping[str, str]
+Handler = Callable[[Request], Awaitable[Response]]
 
 TIME_LIMIT = 20.0  # seconds that a response may take
 MAX_CONCURRENT = 4  # requests handled at the same time, so that the web leaves database connections to others
@@ -50,7 +51,6 @@ MAX_PARAMETERS = 200
 FORM_TOKEN = secrets.token_urlsafe(
     16
 )  # placeholder in live views that sessions share; random, so that no job can contain it
-PATH_SAFE = "/:@!$&'()*+,;=~"  # characters that need no quoting in a path
 LIMITS = {role: api.Limits(max_scan=limit) for role, limit in MAX_SCANNED.items()}
 CACHE_FOREVER = "private, max-age=31536000, immutable"
 
@@ -81,6 +81,21 @@ class ConcurrencyLimits:
         return [self._all] if role == "operate" else [self._readers, self._all]
 
 
+def for_role(role: Role, handler: Handler) -> Handler:
+    """A handler for this role only. It reports its time in `Server-Timing`."""
+
+    async def guarded(request: Request) -> Response:
+        principal = request.scope["relet.principal"]
+        if role == "operate" and principal.role != "operate":
+            raise Refusal("forbidden", "This makes changes and needs an operator token.")
+        began = time.perf_counter()
+        response = await handler(request)
+        response.headers["server-timing"] = f"total;dur={1000 * (time.perf_counter() - began):.1f}"
+        return response
+
+    return guarded
+
+
 class Endpoints:
     """The request handlers, with the client, threads and limits that all requests share."""
 
@@ -89,6 +104,7 @@ class Endpoints:
         self.client = app.client if tenant is None else app.client.tenant(tenant)
         self.redact = app.redact if redact is None else redactor(redact)
         self._auth = auth
+        self._tasks = app.tasks  # a live view: tasks registered later are in it
         self._ended = EndedSessions(lambda: self.client._store)
         self._threads = DaemonThreadPool("relet-web")
         self._limits, self._live = ConcurrencyLimits(), Live()
@@ -171,7 +187,7 @@ class Endpoints:
         )
         response = Response(html, page.status, media_type="text/html")
         if message:
-            response.delete_cookie(FLASH_COOKIE, path=context.root or "/")
+            response.delete_cookie(FLASH_COOKIE, path=cookie_path(request.scope))
         return response
 
     def render_main(self, function: Callable[..., Page], context: RequestContext, parameters: Parameters) -> str:
@@ -182,16 +198,16 @@ class Endpoints:
         """Perform a confirmed action. The next page displays its result, which travels in a cookie."""
         context = self._request_context(request)
         form = _fields((await request.body()).decode("utf-8", "replace"), MAX_FIELDS)
-        outcome = await self.call(
-            context.principal.role, pages.act, self.page_context(context), request.path_params["action"], form
-        )
+        actor = self.client.acting_as(f"web:{context.principal.name}")
+        page_context = replace(self.page_context(context), client=actor)
+        outcome = await self.call(context.principal.role, pages.act, page_context, request.path_params["action"], form)
         if outcome.again is not None:
-            page, page_context = outcome.again
-            return Response(pages.render(page, page_context), page.status, media_type="text/html")
+            page, context_again = outcome.again
+            return Response(pages.render(page, context_again), page.status, media_type="text/html")
         flash = base64.urlsafe_b64encode(json.dumps([outcome.message[:400], outcome.good]).encode()).decode()
-        options: dict[str, Any] = {"path": context.root or "/", "httponly": True, "samesite": "strict"}
+        options: dict[str, Any] = {"path": cookie_path(request.scope), "httponly": True, "samesite": "strict"}
         response = RedirectResponse(context.root + outcome.to, 303)
-        response.set_cookie(FLASH_COOKIE, flash, 30, **options, secure=request.url.scheme == "https")
+        response.set_cookie(FLASH_COOKIE, flash, 30, **options, secure=is_https(request))
         return response
 
     async def static(self, request: Request) -> Response:
@@ -207,7 +223,7 @@ class Endpoints:
         query = _fields(context.query, MAX_PARAMETERS)
         several = {name: [value[:LONGEST_PARAMETER] for value in values] for name, values in query.items()}
         return PageContext(
-            client=self.client.acting_as(f"web:{context.principal.name}"),
+            client=self.client,
             query={name: values[-1] for name, values in several.items()},
             several=several,
             role=context.principal.role,
@@ -216,7 +232,7 @@ class Endpoints:
             csrf=context.csrf,
             redact=self.redact,
             now=datetime.now(UTC),
-            tasks=self.app.tasks,
+            tasks=self._tasks,
             message=message,
             good=good,
             here=context.path + (f"?{context.query}" if context.query else ""),

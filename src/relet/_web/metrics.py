@@ -1,4 +1,4 @@
-"""Metrics of the whole store in the formats that Prometheus scrapes. Makes no queries: the caller passes the numbers.
+"""Metrics of the whole store for Prometheus. Makes no queries: the caller passes the numbers.
 
     exposition(client.totals(), client.queues(), client.workers(), version="0.1.0")
 
@@ -9,8 +9,19 @@ statistics that workers store about every five seconds, and continue across rest
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
+from prometheus_client.registry import Collector
 
 from .._core.job import AttemptOutcome
 from .._core.stats import BOUNDS, Histogram, StatPoint
@@ -20,9 +31,7 @@ from .._core.worker import WorkerInfo
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-Kind = Literal["counter", "gauge", "histogram", "info"]
-Labels = Mapping[str, str]
-Sample = tuple[str, Labels, float]  # the suffix of the metric's name, its labels, its value
+LabelsAndValue = tuple[Sequence[str], float]
 
 
 def exposition(
@@ -35,13 +44,9 @@ def exposition(
     openmetrics: bool = False,
 ) -> str:
     """All metrics in the text format 0.0.4 or in OpenMetrics. `version` and `schema` are those of Relet."""
-    page = _Exposition(openmetrics=openmetrics)
-    built = {"version": version} | ({} if schema is None else {"schema": str(schema)})
-    page.add("relet_build", "info", "Which Relet tells this.", [("_info", built, 1)])
-    _jobs(page, queues, _labels(one.queue for one in queues))
-    _attempts(page, totals, _labels(one.queue for one in totals))
-    _workers(page, workers)
-    return page.text()
+    registry = CollectorRegistry()
+    registry.register(StoreCollector(totals, queues, workers, version, schema))
+    return (generate_openmetrics if openmetrics else generate_latest)(registry).decode()
 
 
 def wants_openmetrics(accept: str) -> bool:
@@ -59,124 +64,114 @@ def content_type(*, openmetrics: bool) -> str:
     return OPENMETRICS if openmetrics else TEXT
 
 
-def _jobs(page: _Exposition, queues: Sequence[QueueInfo], names: Mapping[str, str]) -> None:
-    def each(number: str) -> list[Sample]:
+@dataclass(frozen=True, eq=False)  # a registry keeps collectors by identity
+class StoreCollector(Collector):
+    """The numbers of a store as metric families. Families without samples are left out."""
+
+    totals: Sequence[StatPoint]
+    queues: Sequence[QueueInfo]
+    workers: Sequence[WorkerInfo]
+    version: str
+    schema: int | str | None = None
+
+    def collect(self) -> Iterator[Metric]:
+        built = {"version": self.version} | ({} if self.schema is None else {"schema": str(self.schema)})
+        yield InfoMetricFamily("relet_build", "Which Relet tells this.", value=built)
+        families = (*_jobs(self.queues), *_attempts(self.totals), *_workers(self.workers))
+        yield from (family for family in families if family.samples)
+
+
+def _jobs(queues: Sequence[QueueInfo]) -> Iterator[Metric]:
+    names = _labels(one.queue for one in queues)
+
+    def each(number: str) -> list[LabelsAndValue]:
         found = [(one.queue, getattr(one, number)) for one in queues]
-        return [("", {"queue": names[queue]}, value) for queue, value in found if value is not None]
+        return [([names[queue]], value) for queue, value in found if value is not None]
 
-    jobs: list[Sample] = [
-        ("", {"queue": names[one.queue], "state": state}, number)
-        for one in queues
-        for state, number in by_state(one).items()
-    ]
-    page.add("relet_jobs", "gauge", "Jobs that are not over, by state.", jobs)
-    oldest: list[Sample] = [("", {"queue": names[one.queue]}, one.oldest or 0.0) for one in queues]
-    page.add("relet_queue_oldest_seconds", "gauge", "For how long the job that is queued longest has been due.", oldest)
-    counted: list[Sample] = [
-        ("", {"queue": names[one.queue]}, one.counted_at.timestamp()) for one in queues if one.counted_at is not None
-    ]
-    page.add(
-        "relet_queue_counted_timestamp_seconds", "gauge",
-        "When the jobs of the queue were counted, where there are too many to count each time.", counted,
-    )  # fmt: skip
-    page.add("relet_queue_paused", "gauge", "1 while the queue is paused.", each("paused"))
-    page.add(
-        "relet_queue_max_running", "gauge", "How many of its jobs may run at once, where that is limited.",
-        each("max_running"),
-    )  # fmt: skip
+    jobs: list[LabelsAndValue] = []
+    for one in queues:
+        jobs += [([names[one.queue], state], number) for state, number in by_state(one).items()]
+    yield _gauge("relet_jobs", "Jobs that are not over, by state.", ["queue", "state"], jobs)
+    yield _gauge(
+        "relet_queue_oldest_seconds",
+        "For how long the job that is queued longest has been due.",
+        ["queue"],
+        [([names[one.queue]], one.oldest or 0.0) for one in queues],
+    )
+    yield _gauge(
+        "relet_queue_counted_timestamp_seconds",
+        "When the jobs of the queue were counted, where there are too many to count each time.",
+        ["queue"],
+        [([names[one.queue]], one.counted_at.timestamp()) for one in queues if one.counted_at is not None],
+    )
+    yield _gauge("relet_queue_paused", "1 while the queue is paused.", ["queue"], each("paused"))
+    text = "How many of its jobs may run at once, where that is limited."
+    yield _gauge("relet_queue_max_running", text, ["queue"], each("max_running"))
 
 
-def _attempts(page: _Exposition, totals: Sequence[StatPoint], names: Mapping[str, str]) -> None:
-    # Every outcome is exported from the start, with 0: rate() needs a zero before the first increase.
-    ends: list[Sample] = [
-        ("_total", {"queue": names[one.queue], "outcome": outcome}, one.counts.get(outcome, 0))
-        for one in totals
-        for outcome in (*AttemptOutcome, *sorted(one.counts.keys() - set(AttemptOutcome)))
-    ]
-    page.add("relet_attempts", "counter", "Attempts that have ended, by what came of them.", ends)
-    lost: list[Sample] = [("_total", {"queue": names[one.queue]}, one.counts.get("lost", 0)) for one in totals]
-    page.add(
-        "relet_lease_losses", "counter",
-        "Leases that ran out, and whose jobs were reaped: taken from workers that were gone.", lost,
-    )  # fmt: skip
+def _attempts(totals: Sequence[StatPoint]) -> Iterator[Metric]:
+    names = _labels(one.queue for one in totals)
+    ended = CounterMetricFamily(
+        "relet_attempts", "Attempts that have ended, by what came of them.", labels=["queue", "outcome"]
+    )
+    lost = CounterMetricFamily(
+        "relet_lease_losses",
+        "Leases that ran out, and whose jobs were reaped: taken from workers that were gone.",
+        labels=["queue"],
+    )
+    for one in totals:
+        # Every outcome is exported from the start, with 0: rate() needs a zero before the first increase.
+        for outcome in (*AttemptOutcome, *sorted(one.counts.keys() - set(AttemptOutcome))):
+            ended.add_metric([names[one.queue], outcome], one.counts.get(outcome, 0))
+        lost.add_metric([names[one.queue]], one.counts.get("lost", 0))
+    yield from (ended, lost)
     timed = {
         "relet_job_wait_seconds": ("From when a job was due to when its handler started.", "waits"),
         "relet_job_start_seconds": ("From when a job was claimed to when its handler started.", "starts"),
         "relet_job_duration_seconds": ("How long handlers took.", "runs"),
     }
     for name, (text, field) in timed.items():
-        samples = [sample for one in totals for sample in _histogram({"queue": names[one.queue]}, getattr(one, field))]
-        page.add(name, "histogram", text, samples)
+        family = HistogramMetricFamily(name, text, labels=["queue"], unit="seconds")
+        for one in totals:
+            times: Histogram = getattr(one, field)
+            family.add_metric([names[one.queue]], buckets=_buckets(times), sum_value=times.total)
+        yield family
 
 
-def _workers(page: _Exposition, workers: Sequence[WorkerInfo]) -> None:
+def _workers(workers: Sequence[WorkerInfo]) -> Iterator[Metric]:
     names = _labels(one.host for one in workers)
     alive = [one for one in workers if not one.lost]
 
-    def by_host(number: str) -> list[Sample]:
+    def by_host(number: str) -> list[LabelsAndValue]:
         sums: dict[str, float] = dict.fromkeys((names[one.host] for one in alive), 0)
         for one in alive:
             sums[names[one.host]] += getattr(one, number)
-        return [("", {"host": host}, value) for host, value in sums.items()]
+        return [([host], value) for host, value in sums.items()]
 
     counts = dict.fromkeys(("working", "stopping", "lost"), 0)
     for one in workers:
         counts["lost" if one.lost else "stopping" if one.stopping else "working"] += 1
-    states: list[Sample] = [("", {"state": state}, number) for state, number in counts.items()]
-    page.add("relet_workers", "gauge", "Workers; lost are those that were not heard of for a while.", states)
-    page.add("relet_worker_slots", "gauge", "Slots of the workers that are there.", by_host("slots"))
-    page.add("relet_worker_slots_used", "gauge", "Slots in which an attempt runs.", by_host("running"))
+    states: list[LabelsAndValue] = [([state], number) for state, number in counts.items()]
+    yield _gauge("relet_workers", "Workers; lost are those that were not heard of for a while.", ["state"], states)
+    yield _gauge("relet_worker_slots", "Slots of the workers that are there.", ["host"], by_host("slots"))
+    yield _gauge("relet_worker_slots_used", "Slots in which an attempt runs.", ["host"], by_host("running"))
 
 
-def _histogram(labels: Labels, times: Histogram) -> Iterator[Sample]:
+def _gauge(name: str, help: str, labels: Sequence[str], values: Iterable[LabelsAndValue]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, help, labels=labels, unit="seconds" if name.endswith("_seconds") else "")
+    for label_values, value in values:
+        family.add_metric(label_values, value)
+    return family
+
+
+def _buckets(times: Histogram) -> list[tuple[str, float]]:
+    """Cumulative counts by upper bound, as Prometheus has them."""
+    buckets: list[tuple[str, float]] = []
     below = 0
     for bound, count in zip((*BOUNDS, math.inf), times.counts, strict=True):
         below += count
-        yield "_bucket", {**labels, "le": _number(float(bound))}, below
-    yield "_sum", labels, times.total
-    yield "_count", labels, below
-
-
-class _Exposition:
-    """Collects metric families as lines of one of the two formats."""
-
-    def __init__(self, *, openmetrics: bool) -> None:
-        self._openmetrics = openmetrics
-        self._lines: list[str] = []
-
-    def add(self, name: str, kind: Kind, help: str, samples: Iterable[Sample]) -> None:
-        """Append one metric family, unless it has no samples."""
-        found = list(samples)
-        if not found:
-            return
-        # The text format 0.0.4 has no type info, and declares a counter under the name of its samples.
-        family, family_kind = name, kind
-        if not self._openmetrics and kind in ("counter", "info"):
-            family = f"{name}_total" if kind == "counter" else f"{name}_info"
-            family_kind = "counter" if kind == "counter" else "gauge"
-        self._lines += [f"# HELP {family} {help}", f"# TYPE {family} {family_kind}"]
-        if self._openmetrics and name.endswith("_seconds"):
-            self._lines.append(f"# UNIT {family} seconds")
-        self._lines += [f"{name}{suffix}{_written(labels)} {_number(value)}" for suffix, labels, value in found]
-
-    def text(self) -> str:
-        """The complete response body."""
-        return "\n".join([*self._lines, *(["# EOF"] if self._openmetrics else []), ""])
-
-
-def _written(labels: Labels) -> str:
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}" if labels else ""
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
-
-
-def _number(value: float) -> str:
-    """A value as both formats spell it."""
-    if math.isinf(value):
-        return "+Inf" if value > 0 else "-Inf"
-    return str(int(value)) if isinstance(value, int) else repr(value)
+        buckets.append(("+Inf" if math.isinf(bound) else str(float(bound)), below))
+    return buckets
 
 
 def _labels(names: Iterable[str]) -> dict[str, str]:

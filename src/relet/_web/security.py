@@ -16,22 +16,22 @@ import ipaddress
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable
+from typing import Protocol
 from urllib.parse import parse_qs, quote
 
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
 from ..errors import InvalidInput
-from .auth import COOKIE, Principal, TokenAuth
+from .auth import COOKIE, SESSION_FOR, Principal, TokenAuth
 from .pages import STYLE, refused, sign_in
 from .problems import KINDS, Refusal, problem
 
 log = logging.getLogger("relet.web")
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-ASGI = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOCAL = ("localhost", "127.0.0.1", "[::1]")
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -47,6 +47,12 @@ MAX_ADDRESSES = 10_000  # whose failures are kept
 A_MINUTE = 60.0
 
 CLOSE = {"connection": "close"}  # the rest of the request is not read
+PATH_SAFE = "/:@!$&'()*+,;=~"  # characters that need no quoting in a path
+
+ROUTING_ERRORS = {
+    404: ("not-found", "There is no page or endpoint at this path. /api/openapi.json lists all endpoints."),
+    405: ("method-not-allowed", "This path does not support the method. The Allow header lists those it supports."),
+}
 
 HEADERS = {
     "content-security-policy": (
@@ -83,7 +89,7 @@ class SecurityMiddleware:
 
     def __init__(
         self,
-        inside: ASGI,
+        inside: ASGIApp,
         auth: TokenAuth,
         *,
         hosts: Iterable[str] = LOCAL,
@@ -105,39 +111,40 @@ class SecurityMiddleware:
         if scope["type"] != "http":
             await self._other(scope, receive, send)
             return
-        secured = _Secured(scope, send)
-        path, headers = path_of(scope), _headers(scope)
+        secured, request = _Secured(scope, send), Request(scope, receive)
         try:
-            self._check_host(headers)
-            signs_in = path == "/login" and scope["method"] == "POST"
-            _check_size(scope, headers, LARGEST_SIGN_IN if signs_in else LARGEST_BODY)
-            if signs_in:
-                await self._log_in(scope, headers, receive, secured)
-                return
-            principal = await self._principal(scope, headers) if path not in self._open else None
-            if principal is None and path not in self._open:
-                raise Refusal("unauthenticated", "Send a token: Authorization: Bearer <token>.")
-            scope["relet.principal"] = principal  # from here on, the connection counts as authenticated
-            if scope["method"] not in SAFE:
-                _check_origin(headers)
-            # For every method, so that the application never reads an unbounded body.
-            body = await _body(receive, LARGEST_BODY, BODY_WITHIN)
-            if scope["method"] not in SAFE:
-                self._check_form(principal, headers, body)
-            scope["relet.form_token"] = "" if principal is None else self.auth.form_token(principal)
-            if path == "/logout" and scope["method"] == "POST":
-                await self._log_out(scope, principal, secured)
-                return
-            await self.inside(scope, _replay(body, receive), secured)
-        except Refusal as refusal:
-            await self._refuse(scope, headers, refusal, secured)
-        except Exception:
-            number = secrets.token_hex(4)
-            log.exception("Request to %r failed (%s)", path, number)
+            response = await self._pass(request, receive, secured)
+        except Exception as error:
+            refusal = _refusal(request, error)
             if secured.started:
                 raise
-            detail = f"Internal error. The server's log has the details under {number}."
-            await self._refuse(scope, headers, Refusal("internal", detail), secured)
+            response = self._refused(request, refusal)
+        if response is not None:
+            await response(scope, receive, secured)
+
+    async def _pass(self, request: Request, receive: Receive, send: Send) -> Response | None:
+        """Check a request and pass it on. Returns the response to a sign-in or sign-out, which are not passed on."""
+        scope, path = request.scope, path_of(request.scope)
+        self._check_host(request)
+        signs_in = path == "/login" and request.method == "POST"
+        _check_size(request, LARGEST_SIGN_IN if signs_in else LARGEST_BODY)
+        if signs_in:
+            return await self._log_in(request)
+        principal = await self._principal(request) if path not in self._open else None
+        if principal is None and path not in self._open:
+            raise Refusal("unauthenticated", "Send a token: Authorization: Bearer <token>.")
+        scope["relet.principal"] = principal  # from here on, the connection counts as authenticated
+        if request.method not in SAFE:
+            _check_origin(request)
+        # For every method, so that the application never reads an unbounded body.
+        body = await _body(request, LARGEST_BODY, BODY_WITHIN)
+        if request.method not in SAFE:
+            self._check_form(principal, request, body)
+        scope["relet.form_token"] = "" if principal is None else self.auth.form_token(principal)
+        if path == "/logout" and request.method == "POST":
+            return await self._log_out(request, principal)
+        await self.inside({**scope, "app": self}, _replay(body, receive), send)
+        return None
 
     async def _other(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -145,20 +152,20 @@ class SecurityMiddleware:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
 
-    def _check_host(self, headers: Mapping[str, str]) -> None:
-        host = _host(headers.get("host", ""))
+    def _check_host(self, request: Request) -> None:
+        host = _host(request.headers.get("host", ""))
         if not any(allowed in ("*", host) or _is_below(host, allowed) for allowed in self._hosts):
             known = ", ".join(self._hosts)
             detail = f"Host {host!r} is not allowed, only {known}. Add the name with hosts= (--host-name)."
             raise Refusal("misdirected", detail)
 
-    async def _principal(self, scope: Scope, headers: Mapping[str, str]) -> Principal | None:
-        kind, _, token = headers.get("authorization", "").partition(" ")
+    async def _principal(self, request: Request) -> Principal | None:
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
-            return await self._by_token(scope, token.strip())
-        session = _cookies(headers).get(COOKIE)
+            return await self._by_token(request, token.strip())
+        session = _session(request)
         principal = None if session is None else self.auth.by_session(session)
-        return None if principal is None or await self._is_ended(scope, principal) else principal
+        return None if principal is None or await self._is_ended(request.scope, principal) else principal
 
     async def _is_ended(self, scope: Scope, principal: Principal) -> bool:
         """True if the session was signed out.
@@ -170,7 +177,7 @@ class SecurityMiddleware:
             return False
         return await self._sessions.is_ended(principal)
 
-    async def _by_token(self, scope: Scope, token: str) -> Principal | None:
+    async def _by_token(self, request: Request, token: str) -> Principal | None:
         """The owner of a token, or None.
 
         A valid token is accepted however many wrong ones came from its address, because users may share the address.
@@ -179,7 +186,7 @@ class SecurityMiddleware:
         principal = self.auth.by_token(token)
         if principal is not None:
             return principal
-        address = network_of(str((scope.get("client") or ("",))[0]))
+        address = network_of("" if request.client is None else str(request.client.host))
         if self._failures.too_many(address):
             await asyncio.sleep(SLOWED_BY)
             detail = "Invalid token, and too many wrong tokens from this address. Wait a minute and try again."
@@ -187,54 +194,53 @@ class SecurityMiddleware:
         self._failures.add(address, token)
         return None
 
-    def _check_form(self, principal: Principal | None, headers: Mapping[str, str], body: bytes) -> None:
+    def _check_form(self, principal: Principal | None, request: Request, body: bytes) -> None:
         """Require the CSRF token of a session, which browsers attach to foreign requests as well.
 
         A bearer token needs no such proof: a foreign page cannot know it.
         """
         if principal is None or principal.session is None:
             return
-        form_token = headers.get("x-csrf-token") or _form(headers, body).get("csrf", [""])[0]
+        form_token = request.headers.get("x-csrf-token") or _form(request, body).get("csrf", [""])[0]
         if not self.auth.is_form_of(principal, form_token):
             detail = "The form token is missing or belongs to another session. Reload the page and try again."
             raise Refusal("forbidden", detail)
 
-    async def _log_in(self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send) -> None:
-        _check_origin(headers)
-        form = _form(headers, await _body(receive, LARGEST_SIGN_IN, SIGN_IN_WITHIN))
+    async def _log_in(self, request: Request) -> Response:
+        _check_origin(request)
+        form = _form(request, await _body(request, LARGEST_SIGN_IN, SIGN_IN_WITHIN))
         to = form.get("next", ["/"])[0]
         local = to.startswith("/") and not to.startswith(("//", "/\\")) and to.isprintable()
-        scope["relet.next"] = to if local else "/"
-        principal = await self._by_token(scope, form.get("token", [""])[0].strip())
+        request.scope["relet.next"] = to if local else "/"
+        principal = await self._by_token(request, form.get("token", [""])[0].strip())
         if principal is None:
             raise Refusal("unauthenticated", "Invalid token.")
-        await _redirect(send, root_of(scope) + _asked_for(scope), _cookie(scope, self.auth.open_session(principal)))
+        return _redirect(request, _asked_for(request.scope), self.auth.open_session(principal), int(SESSION_FOR))
 
-    async def _log_out(self, scope: Scope, principal: Principal | None, send: Send) -> None:
+    async def _log_out(self, request: Request, principal: Principal | None) -> Response:
         """Sign the session out in the database before the response, so that a copied cookie is worthless afterwards."""
         if self._sessions is not None and principal is not None and principal.session is not None:
             await self._sessions.end(principal)
-        await _redirect(send, root_of(scope) + "/", _cookie(scope, "", 0))
+        return _redirect(request, "/", "", 0)
 
-    async def _refuse(self, scope: Scope, headers: Mapping[str, str], refusal: Refusal, send: Send) -> None:
+    def _refused(self, request: Request, refusal: Refusal) -> Response:
         who = {"www-authenticate": 'Bearer realm="relet"'} if refusal.kind == "unauthenticated" else {}
-        if "text/html" in headers.get("accept", "") and not path_of(scope).startswith("/api/"):
-            await self._show(scope, refusal, who, send)
-            return
-        instance = (root_of(scope) + path_of(scope))[:500]
+        path = path_of(request.scope)
+        if "text/html" in request.headers.get("accept", "") and not path.startswith("/api/"):
+            return self._refused_page(request, refusal, who)
+        instance = (root_of(request.scope) + path)[:500]
         reply = problem(refusal.kind, refusal.detail, instance=instance, headers={**who, **refusal.headers})
-        await _answer(send, reply.status, reply.body, reply.media_type, reply.headers)
+        return Response(reply.body, reply.status, reply.headers, reply.media_type)
 
-    async def _show(self, scope: Scope, refusal: Refusal, who: Mapping[str, str], send: Send) -> None:
-        """Send a refusal as a page: the sign-in form, or a page with the reason."""
-        kind, root = KINDS[refusal.kind], root_of(scope)
-        if who:
-            failed = refusal.detail if scope["method"] == "POST" else ""
-            page, more = sign_in(root, _asked_for(scope), failed), {"content-security-policy": LOGIN_POLICY}
-        else:
-            page, more = refused(root, kind.title, refusal.detail, status=kind.status), {}
-        all_headers = {**who, **more, **refusal.headers}
-        await _answer(send, kind.status, page.encode(), "text/html; charset=utf-8", all_headers)
+    def _refused_page(self, request: Request, refusal: Refusal, who: dict[str, str]) -> Response:
+        """A refusal as a page: the sign-in form, or a page with the reason."""
+        kind, root = KINDS[refusal.kind], root_of(request.scope)
+        headers = {**who, **refusal.headers}
+        if not who:
+            return HTMLResponse(refused(root, kind.title, refusal.detail, status=kind.status), kind.status, headers)
+        failed = refusal.detail if request.method == "POST" else ""
+        page = sign_in(root, _asked_for(request.scope), failed)
+        return HTMLResponse(page, kind.status, {"content-security-policy": LOGIN_POLICY, **headers})
 
 
 class Failures:
@@ -277,8 +283,21 @@ def network_of(address: str) -> str:
     return address if known.version == 4 else str(ipaddress.ip_network((int(known), 64), strict=False))
 
 
-def _check_size(scope: Scope, headers: Mapping[str, str], limit: int) -> None:
-    if len(scope.get("query_string", b"")) > LONGEST_QUERY:
+def _refusal(request: Request, error: Exception) -> Refusal:
+    """The refusal that reports an error. Its cause goes to the log unless the requester may know it."""
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, HTTPException) and error.status_code in ROUTING_ERRORS:
+        kind, detail = ROUTING_ERRORS[error.status_code]
+        return Refusal(kind, detail, headers=error.headers)
+    number = secrets.token_hex(4)
+    log.exception("Request to %r failed (%s)", path_of(request.scope), number)
+    return Refusal("internal", f"Internal error. The server's log has the details under {number}.")
+
+
+def _check_size(request: Request, limit: int) -> None:
+    headers = request.headers
+    if len(request.scope.get("query_string", b"")) > LONGEST_QUERY:
         raise Refusal("too-large", f"The query string is longer than {LONGEST_QUERY} bytes.")
     length = headers.get("content-length", "0")
     if not length.isdecimal() or int(length[:12]) > limit:
@@ -287,33 +306,29 @@ def _check_size(scope: Scope, headers: Mapping[str, str], limit: int) -> None:
         raise Refusal("unsupported-media-type", "Send the request body uncompressed.")
 
 
-def _check_origin(headers: Mapping[str, str]) -> None:
+def _check_origin(request: Request) -> None:
+    headers = request.headers
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     ours = origin is None or origin.partition("://")[2] == headers.get("host")
     if not ours or site not in (None, "same-origin", "none"):
         raise Refusal("forbidden", "Cross-origin request. Only this server's own pages may make changes.")
 
 
-async def _body(receive: Receive, limit: int, seconds: float) -> bytes:
+async def _body(request: Request, limit: int, seconds: float) -> bytes:
+    """The body, of limited size and within a limited time, which `Request.body` does not limit."""
+    parts, size = [], 0
     try:
         async with asyncio.timeout(seconds):
-            return await _whole(receive, limit)
+            async for part in request.stream():
+                parts.append(part)
+                size += len(part)
+                if size > limit:
+                    raise _too_large(limit)
     except TimeoutError:
         detail = f"The request body did not arrive within {seconds:g} s."
         raise Refusal("malformed", detail, headers=CLOSE) from None
-
-
-async def _whole(receive: Receive, limit: int) -> bytes:
-    parts, size, more = [], 0, True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Refusal("malformed", "The client disconnected before the request body was complete.")
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > limit:
-            raise _too_large(limit)
-        more = message.get("more_body", False)
+    except ClientDisconnect:
+        raise Refusal("malformed", "The client disconnected before the request body was complete.") from None
     return b"".join(parts)
 
 
@@ -346,28 +361,38 @@ class _Secured:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.started = True
-            sent = [pair for pair in message.get("headers", ()) if self._http1 or pair[0].lower() != b"connection"]
-            names = {name.lower() for name, _ in sent}
-            more = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in names]
-            message = {**message, "headers": [*sent, *more]}
+            message.setdefault("headers", [])
+            headers = MutableHeaders(scope=message)
+            if not self._http1:
+                del headers["connection"]
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
         await self._send(message)
 
 
-async def _answer(send: Send, status: int, body: bytes, media_type: str, headers: Mapping[str, str]) -> None:
-    all_headers = {"content-type": media_type, "content-length": str(len(body)), **headers}
-    listed = [(name.encode(), value.encode("latin-1", "replace")) for name, value in all_headers.items()]
-    await send({"type": "http.response.start", "status": status, "headers": listed})
-    await send({"type": "http.response.body", "body": body})
+def _redirect(request: Request, to: str, session: str, seconds: int) -> Response:
+    """A redirect that sets the cookie of the session, or with 0 seconds removes it."""
+    response = RedirectResponse(root_of(request.scope) + to, 303)
+    response.set_cookie(
+        COOKIE,
+        session,
+        max_age=seconds,
+        path=cookie_path(request.scope),
+        httponly=True,
+        samesite="strict",
+        secure=is_https(request),
+    )
+    return response
 
 
-async def _redirect(send: Send, to: str, cookie: str) -> None:
-    location = quote(to, safe="/?&=%+:,;@!$'()*~.-_")
-    await _answer(send, 303, b"", "text/plain", {"location": location, "set-cookie": cookie})
+def cookie_path(scope: Scope) -> str:
+    """The path of our cookies, quoted as browsers compare it. A semicolon would end it."""
+    return quote(root_of(scope), safe=PATH_SAFE.replace(";", "")) or "/"
 
 
-def _cookie(scope: Scope, value: str, seconds: int = 12 * 3600) -> str:
-    secure = "; Secure" if scope.get("scheme") == "https" else ""
-    return f"{COOKIE}={value}; Path={root_of(scope) or '/'}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
+def is_https(request: Request) -> bool:
+    """True if browsers may send our cookies over HTTPS only. Unlike `Request.url`, this parses no Host header."""
+    return request.scope.get("scheme") == "https"
 
 
 def _asked_for(scope: Scope) -> str:
@@ -379,22 +404,22 @@ def _asked_for(scope: Scope) -> str:
     return "/" if path in ("/login", "/logout") else path + (f"?{query}" if query else "")
 
 
-def _headers(scope: Scope) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name, value in ((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]):
-        # HTTP/2 may split cookies into several headers. Of any other repeated header, the last one counts.
-        found[name] = f"{found[name]}; {value}" if name == "cookie" and name in found else value
-    return found
+def _session(request: Request) -> str | None:
+    """The first session cookie; `Request.cookies` has the last one of each name.
+
+    Browsers send the cookie with the longest path first, so ours precedes one of another app at "/".
+    """
+    for header in request.headers.getlist("cookie"):  # HTTP/2 may split cookies into several headers
+        for pair in header.split(";"):
+            name, _, value = pair.strip().partition("=")
+            if name == COOKIE:
+                return value
+    return None
 
 
-def _cookies(headers: Mapping[str, str]) -> dict[str, str]:
-    """The first cookie of each name. Browsers send the longest path first, so ours precedes another app's "/"."""
-    pairs = (part.strip().partition("=") for part in reversed(headers.get("cookie", "").split(";")))
-    return {name: value for name, _, value in pairs}
-
-
-def _form(headers: Mapping[str, str], body: bytes) -> dict[str, list[str]]:
-    if headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
+def _form(request: Request, body: bytes) -> dict[str, list[str]]:
+    """The fields of a form; `Request.form` does not limit their number, and needs another package."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
         return {}
     try:
         return parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MAX_FIELDS)

@@ -11,13 +11,14 @@ from msgspec import Struct, structs
 from ..._core import validate
 from ..._core.job import AttemptRecord, Chain, Dependency, Job, State, Wait, maybe_utc, utc
 from ..._core.text import one_line
-from ..._core.views import QueueInfo, RateInfo
+from ..._core.views import JobDetails, QueueInfo, RateInfo
 from ...errors import JobNotFound
-from ..query import LONG, Flow, Row, as_json, bounded, pairs, read, read_only
+from ..query import LONG, Flow, Row, as_json, bounded, pairs, read, read_only, snapshot
 from . import limits, workers
 from . import mapping as rows
 
 MAX_COUNTED = 5000  # live jobs counted in one read of the queues: a few milliseconds
+DESCRIBED = 100  # dependents in the description of a job
 SAMPLES_FOR = 600.0  # seconds after which a sample is too old to use
 
 
@@ -45,11 +46,14 @@ def get_many(job_ids: Sequence[str]) -> Flow[dict[str, Job[Any]]]:
 @read_only
 def attempts(job_id: str) -> Flow[list[AttemptRecord]]:
     """All attempts of a job in order, including one that runs."""
-    found = yield read("inspect/attempts", id=job_id)
-    records = [_attempt(job_id, row) for row in found]
-    if not records and not (yield read("inspect/get", ids=as_json([job_id]))):
-        raise JobNotFound(job_id)
+    records = yield from _attempts_of(job_id)
+    if not records:
+        yield from _existing(job_id)
     return records
+
+
+def _attempts_of(job_id: str) -> Flow[list[AttemptRecord]]:
+    return [_attempt(job_id, row) for row in (yield read("inspect/attempts", id=job_id))]
 
 
 @read_only
@@ -101,10 +105,27 @@ def dependents(job_id: str, *, limit: int) -> Flow[list[Job[Any]]]:
     chains = yield from chains_of([job_id])
     if not chains:
         raise JobNotFound(job_id)
-    found = yield read(
-        "promote/dependencies_on_chains", batch=as_json([{"key": chains[job_id], "beyond": None}]), limit=limit
+    return (yield from _dependents_of(chains[job_id], limit))
+
+
+def _dependents_of(chain: str, limit: int) -> Flow[list[Job[Any]]]:
+    edges = yield read("promote/dependencies_on_chains", batch=as_json([{"key": chain, "beyond": None}]), limit=limit)
+    return list((yield from get_many([job for job, _ in edges])).values()) if edges else []
+
+
+@snapshot
+def describe(job_id: str) -> Flow[JobDetails]:
+    """A job with its attempts, chain, dependencies, dependents and explanation, all of the same moment."""
+    job = yield from _existing(job_id)
+    is_alone = not job.position and not job.continued
+    return JobDetails(
+        job=job,
+        attempts=(yield from _attempts_of(job_id)),
+        chain=Chain((job,)) if is_alone else (yield from chain(job_id)),
+        dependencies=(yield from dependencies(job_id)),
+        dependents=(yield from _dependents_of(job.chain, DESCRIBED)),
+        explanation=(yield from _reasons(job)),
     )
-    return list((yield from get_many([job for job, _ in found])).values())
 
 
 @bounded(LONG)
@@ -165,16 +186,20 @@ def paused_queues() -> Flow[set[str]]:
 @read_only
 def explain(job_id: str) -> Flow[list[str]]:
     """Why a job is not running, in sentences; the most direct reason first."""
-    found = yield read("inspect/get", ids=as_json([job_id]))
-    if not found:
+    return (yield from _reasons((yield from _existing(job_id))))
+
+
+def _existing(job_id: str) -> Flow[Job[Any]]:
+    job = yield from get(job_id)
+    if job is None:
         raise JobNotFound(job_id)
-    job = rows.job(found[0])
-    reasons = [f"it is {job.state}"] if job.state.over else (yield from _reasons(job))
-    return reasons
+    return job
 
 
 def _reasons(job: Job[Any]) -> Flow[list[str]]:
     match job.state, job.wait:
+        case State.SUCCEEDED | State.CANCELLED, _:
+            return [f"it is {job.state}"]
         case State.RUNNING, _:
             asked = f"; asked to {job.request}" if job.request else ""
             return [f"it runs: worker {job.worker} holds its lease until {_clock(job.expires_at)}{asked}"]

@@ -1,6 +1,6 @@
-"""The HTTP API, independent of the server: the table of endpoints, and `answer`, which calls one of them.
+"""The HTTP API: the table of endpoints, their routes, and `answer`, which calls one of them.
 
-`find(ENDPOINTS, method, raw_path)` finds the endpoint. The server checks authentication, roles and request sizes.
+The rest of the web checks authentication, roles and request sizes.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from ..openapi import openapi
 from . import bulk, chains, jobs, monitoring, queues, schedules
 from .endpoint import Call, Endpoint, Limits, answer, at
 from .responses import Reply
-from .routing import Found, find, still_encoded
+from .routing import ApiRoute, api_routes, endpoint_of, live_scope
 
 __all__ = [
     "ENDPOINTS",
     "RESUME_AT_TARGET",
+    "ApiRoute",
     "Call",
     "Endpoint",
-    "Found",
     "Limits",
     "Reply",
     "answer",
-    "find",
-    "still_encoded",
+    "api_routes",
+    "endpoint_of",
+    "live_scope",
 ]
 
 

@@ -96,7 +96,7 @@ Handler = Callable[[Call, Any, Any], object]
 class Endpoint:
     """One operation of the API. `path` is in Starlette's style and relative to the API.
 
-    Parameters that may contain a slash are marked `:path`; `find` separates them from the rest of the path.
+    Parameters that may contain a slash are marked `:path`; `ApiRoute` separates them from the rest of the path.
     `statuses` maps the statuses specific to this endpoint, of success and of failure, to their meaning.
     """
 

@@ -102,11 +102,7 @@ def count_jobs(call: Call, query: requests.CountQuery, _: None) -> responses.Cou
 @at("GET /jobs/{id}", "read", responses.JobView, {200: "The job and its history", **_NO_JOB})
 def show_job(call: Call, _: None, __: None) -> responses.JobView:
     """Show one job: its attempts, what it waits for, what waits for it, and why it does not run."""
-    client, id = call.client, call.path["id"]
-    job = existing(call)
-    return responses.job_view(
-        job, client.attempts(id), client.dependencies(id), client.dependents(id), client.explain(id), call.redact
-    )
+    return responses.job_view(call.client.describe(call.path["id"]), call.redact)
 
 
 @at("GET /jobs/{id}/attempts", "read", responses.Attempts, {200: "Its attempts, in order", **_NO_JOB})

@@ -14,11 +14,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from ..._core.job import AttemptRecord, Chain, Dependency, Job, Progress, Request, State, Wait
+from ..._core.job import AttemptRecord, Chain, Job, Progress, Request, State, Wait
 from ..._core.redact import HIDDEN, Redact, redacted
 from ..._core.schedule import Missed, Overlap, ScheduleInfo, Tick
 from ..._core.stats import Histogram, StatPoint
-from ..._core.views import AuditEntry, FailureGroup, QueueInfo, TargetInfo, TargetView
+from ..._core.views import AuditEntry, FailureGroup, JobDetails, QueueInfo, TargetInfo, TargetView
 from ..._core.worker import WorkerInfo
 
 Moment = Annotated[datetime, Meta(tz=True)]
@@ -324,21 +324,17 @@ def _job_fields(job: Job[Any], redact: Redact) -> dict[str, Any]:
 
 
 def job_view(
-    job: Job[Any],
-    attempts: list[AttemptRecord],
-    dependencies: list[Dependency],
-    dependents: list[Job[Any]],
-    explain: list[str],
+    details: JobDetails,
     redact: Redact,
 ) -> JobView:
     """A job with its attempts, dependencies, dependents and explanation as a response."""
-    dependencies = redacted(dependencies, redact)
+    dependencies = redacted(details.dependencies, redact)
     return JobView(
-        **_job_fields(job, redact),
-        attempts=redacted(attempts, redact),
+        **_job_fields(details.job, redact),
+        attempts=redacted(details.attempts, redact),
         dependencies=[DependencyOut(one.chain, one.state, raw(one.result_json), one.task) for one in dependencies],
-        dependents=jobs_out(dependents, redact),
-        explain=redacted(explain, redact),
+        dependents=jobs_out(details.dependents, redact),
+        explain=redacted(details.explanation, redact),
     )
 
 

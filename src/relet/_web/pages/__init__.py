@@ -7,21 +7,19 @@ function and turns its errors into error pages. `act` performs a confirmed actio
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from ...errors import InvalidInput, JobNotFound, ScheduleNotFound
 from .actions import ACTIONS, Outcome, act
 from .audit import audit
 from .chains import chain
 from .confirm import CONFIRMATIONS, confirm
-from .context import Page, PageContext, PageNotFound
+from .context import Page, PageContext
 from .failures import failures
-from .job import job, missing
+from .job import job
 from .jobs import jobs
 from .login import STYLE, refused, sign_in
 from .overview import overview
 from .queues import queues
-from .render import STATIC, fingerprint, render, warm_up
+from .render import STATIC, answer, fingerprint, problem, render, warm_up
 from .schedules import schedule, schedules
 from .targets import target, targets
 from .workers import workers
@@ -41,22 +39,6 @@ PAGES: list[tuple[str, Callable[..., Page]]] = [
     ("/audit", audit),
     ("/confirm/{action}", confirm),
 ]
-
-
-def answer(function: Callable[..., Page], view: PageContext, **parameters: Any) -> Page:
-    """Call a page function. Errors become a page with status 404 (not found) or 400 (invalid input)."""
-    try:
-        return function(view, **parameters)
-    except (PageNotFound, JobNotFound, ScheduleNotFound) as error:
-        return missing(error)
-    except InvalidInput as error:
-        return problem("Invalid request", str(error), status=400)
-
-
-def problem(title: str, message: str, *, status: int) -> Page:
-    """A page that shows an error message."""
-    return Page(title, "problem.html", {"message": message, "advice": ""}, status=status, live=False)
-
 
 __all__ = [
     "ACTIONS",

@@ -7,7 +7,8 @@ from typing import Any
 from ..._core.ids import parse_id
 from ..._core.job import AttemptRecord, Job, State
 from ..._core.verbs import VERBS, Verb
-from ...errors import InvalidInput, JobNotFound
+from ..._core.views import JobDetails
+from ...errors import InvalidInput
 from . import timeline
 from .context import Page, PageContext, PageNotFound
 from .formatting import pretty
@@ -17,27 +18,24 @@ MAX_LISTED = 100  # dependencies or attempts; only the number of the others is d
 
 def job(view: PageContext, id: str) -> Page:
     """The page of one job."""
-    found = get(view, id)
-    attempts = view.client.attempts(found)
-    chain = view.client.chain(found) if found.position or found.continued else None
-    dependencies = view.client.dependencies(found)
-    dependents = view.client.dependents(found, limit=MAX_LISTED)
+    details = describe(view, id)
+    found, attempts, dependencies = details.job, details.attempts, details.dependencies
     context: dict[str, Any] = {
         "job": found,
         "actions": actions(found),
-        "reasons": view.client.explain(found),
+        "reasons": details.explanation,
         "attempts": attempts[-MAX_LISTED:],
         "attempts_left": max(len(attempts) - MAX_LISTED, 0),
         "drawing": timeline.draw(life(found, attempts, view.now.timestamp())),
         "leased": any(one.outcome in timeline.LEASED for one in attempts),
-        "chain": chain,
+        "chain": details.chain,
         "dependencies": dependencies[:MAX_LISTED],
         "dependencies_left": max(len(dependencies) - MAX_LISTED, 0),
         "payload": pretty(view.redact(found.payload_json)),
         "result": None if found.result_json is None else pretty(view.redact(found.result_json)),
         "carried": None if found.context is None else pretty(view.redact(found.context)),
-        "dependents": dependents,
-        "joined": bool(chain or dependencies or dependents),
+        "dependents": details.dependents,
+        "joined": bool(found.position or found.continued or dependencies or details.dependents),
     }
     return Page(f"{found.task} {found.id[-8:]}", "job.html", context)
 
@@ -51,6 +49,14 @@ def get(view: PageContext, id: str) -> Job[Any]:
     if found is None:
         raise PageNotFound(f"There is no job {id}.")
     return found
+
+
+def describe(view: PageContext, id: str) -> JobDetails:
+    """The job of this id with all that its page displays. Raises PageNotFound if there is no such job."""
+    try:
+        return view.client.describe(id)
+    except InvalidInput as error:
+        raise PageNotFound(f"Invalid job id: {error}.") from None
 
 
 def actions(found: Job[Any]) -> list[Verb]:
@@ -80,10 +86,3 @@ def life(found: Job[Any], attempts: list[AttemptRecord], now: float) -> timeline
     ahead = run_at if runs and found.state in (State.PENDING, State.QUEUED) else None
     ended = found.finished_at.timestamp() if found.finished_at else None
     return timeline.Life(created, due, now, runs, ended, ahead)
-
-
-def missing(error: Exception) -> Page:
-    """The page for a subject that does not exist."""
-    message = f"There is no job {', '.join(error.ids)}." if isinstance(error, JobNotFound) else str(error)
-    advice = "It may have been deleted, or pruned after it finished."
-    return Page("Not found", "problem.html", {"message": message, "advice": advice}, status=404, live=False)

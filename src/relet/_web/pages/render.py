@@ -1,8 +1,9 @@
-"""Renders pages to HTML. Everything is escaped except the markup of our own drawings."""
+"""Calls page functions and renders their pages to HTML. Everything is escaped except the markup of our own drawings."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from ...errors import InvalidInput, JobNotFound, ScheduleNotFound
 from . import formatting
-from .context import Page, PageContext
+from .context import Page, PageContext, PageNotFound
 
 FOLDER = Path(__file__).parent.parent
 STATIC = FOLDER / "static"
@@ -27,6 +29,24 @@ NAVIGATION = (
     ("/failures", "Failures", "f"),
     ("/audit", "Audit", "a"),
 )
+
+
+def answer(function: Callable[..., Page], view: PageContext, **parameters: Any) -> Page:
+    """Call a page function. Errors become a page with status 404 (not found) or 400 (invalid input)."""
+    try:
+        return function(view, **parameters)
+    except (PageNotFound, JobNotFound, ScheduleNotFound) as error:
+        message = f"There is no job {', '.join(error.ids)}." if isinstance(error, JobNotFound) else str(error)
+        return problem(
+            "Not found", message, status=404, advice="It may have been deleted, or pruned after it finished."
+        )
+    except InvalidInput as error:
+        return problem("Invalid request", str(error), status=400)
+
+
+def problem(title: str, message: str, *, status: int, advice: str = "") -> Page:
+    """A page that shows an error message."""
+    return Page(title, "problem.html", {"message": message, "advice": advice}, status=status, live=False)
 
 
 def render(page: Page, view: PageContext, *, only_main: bool = False) -> str:
