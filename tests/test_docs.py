@@ -34,7 +34,7 @@ from tests.conftest import PG_KINDS, SERVERS
 from tests.djangos import settings_in
 from tests.pages import DOCS, EXPECTATION, PAGES, ROOT, Block, Expectations, blocks, commands, new_module, run_python
 
-STORES = ["sqlite", *PG_KINDS[:1]]
+STORES = ["sqlite", *PG_KINDS]
 
 FENCED = re.compile(r"^```.*?^```$", re.M | re.S)
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?P<target>[^)\s]+)\)")

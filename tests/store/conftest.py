@@ -22,12 +22,12 @@ def b(home: Home) -> Iterator[Bench]:  # noqa: F811
 
 @pytest.fixture
 def pg(pg_home: Home) -> Iterator[Bench]:  # noqa: F811
-    """A bench on an empty PostgreSQL, every server there is."""
+    """A bench on an empty PostgreSQL."""
     with bench(pg_home.url, pg_home.schema) as made:
         yield made
 
 
-@pytest.fixture(scope="module", params=["memory", PG_KINDS[0]])
+@pytest.fixture(scope="module", params=["memory", *PG_KINDS])
 def _one_of_two(request: pytest.FixtureRequest) -> Iterator[Home]:
     if request.param == "memory":
         yield Home("memory", "sqlite:///:memory:", "relet")

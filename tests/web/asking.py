@@ -15,7 +15,7 @@ from tests.homes import Home, shared_schema
 OPERATE, READ = "o" * 32, "r" * 32
 
 
-@pytest.fixture(scope="module", params=["memory", PG_KINDS[0]])
+@pytest.fixture(scope="module", params=["memory", *PG_KINDS])
 def _schema(request: pytest.FixtureRequest) -> Iterator[Home]:
     if request.param == "memory":
         yield Home("memory", "sqlite:///:memory:", "relet")

@@ -54,7 +54,7 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
         case.headers["Idempotency-Key"] = new_id()
 
 
-@pytest.fixture(scope="module", params=["sqlite", PG_KINDS[0]])
+@pytest.fixture(scope="module", params=["sqlite", *PG_KINDS])
 def app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     if request.param == "sqlite":
         yield from filled(App(f"sqlite:///{tmp_path_factory.mktemp('api')}/jobs.db"))

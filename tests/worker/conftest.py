@@ -21,7 +21,7 @@ def memory_app() -> Iterator[App]:
     app.close()
 
 
-@pytest.fixture(scope="module", params=["sqlite", PG_KINDS[0]])
+@pytest.fixture(scope="module", params=["sqlite", *PG_KINDS])
 def _one_of_two(request: pytest.FixtureRequest) -> Iterator[Home]:
     if request.param == "sqlite":
         yield Home("sqlite", "", "relet")
