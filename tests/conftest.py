@@ -13,7 +13,16 @@ import pytest
 from tests import servers
 from tests.servers import PrivateServer, Server, Servers
 
-pytest_plugins = ["tests.plugin.selection"]
+pytest_plugins = [
+    "tests.plugin.selection",
+    "tests.homes",
+    "tests.plugin.apps",
+    "tests.plugin.command_line",
+    "tests.shops",
+    "tests.web.asking",
+    "tests.worker.processes",
+    "tests.worker.programs",
+]
 
 SERVERS = pytest.StashKey[Servers]()
 SKIP = [pytest.param("pg", marks=pytest.mark.skip(reason=servers.HOW_TO_GET_ONE))]

@@ -1,7 +1,5 @@
 """What a program can say to its jobs, on every store: enqueue, look, steer, tenants, prune."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import asyncio
@@ -16,7 +14,7 @@ from relet import App, Draft, InvalidInput, Job, JobNotFound, KeyTaken, ReletErr
 from relet._core.ids import make_id
 from relet._tasks.task import PlainTask
 from relet.errors import InvalidPayload, InvalidTransition
-from tests.homes import Home, _any_schema, app, claim, fail, home, ids, inventory, promote_all, succeed  # noqa: F401
+from tests.homes import claim, fail, ids, inventory, promote_all, succeed
 
 AWKWARD: dict[str, Any] = {
     "unicode": "žluťoučký kůň 日本 🐎 \u2028",

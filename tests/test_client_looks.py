@@ -1,7 +1,5 @@
 """What a program can ask of its jobs: pages of them, how many, and why one is not running."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import asyncio
@@ -14,7 +12,7 @@ import pytest
 from relet import App, Job, State
 from relet._core.job import Raised
 from relet._tasks.task import PlainTask
-from tests.homes import _any_schema, app, claim, fail, home, promote_all, settle  # noqa: F401
+from tests.homes import claim, fail, promote_all, settle
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Many jobs in one call: all or none, and in bounded memory."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import asyncio
@@ -14,8 +12,7 @@ import pytest
 from relet import App, Draft, InvalidInput, JobNotFound, State, new_id
 from relet._tasks.task import PlainTask
 from tests.conftest import PG_KINDS
-from tests.homes import Home, _any_schema, app, home, inventory  # noqa: F401
-from tests.test_client_wait import task  # noqa: F401
+from tests.homes import Home, inventory
 
 MANY = 100_000
 

@@ -1,7 +1,5 @@
 """Waiting for many chains at once: one look for all of them."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import asyncio
@@ -15,8 +13,8 @@ from relet._core.job import Succeeded
 from relet._store.flows import settle
 from relet._store.store import Store
 from relet._tasks.task import PlainTask
-from tests.homes import _any_schema, app, claim, fail, home, ids, succeed  # noqa: F401
-from tests.test_client_wait import Later, meanwhile, task  # noqa: F401
+from tests.homes import claim, fail, ids, succeed
+from tests.plugin.apps import Later
 from tests.worker.working import until
 
 

@@ -1,7 +1,5 @@
 """What can be seen of a store beside its jobs: workers, targets, failures, statistics; and bulk, and who did what."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import uuid
@@ -19,7 +17,7 @@ from relet._store.flows.stats import Count
 from relet._store.query import traits_of
 from relet._tasks.task import new_id
 from tests.clocks import at
-from tests.homes import Home, _any_schema, app, home  # noqa: F401
+from tests.homes import Home
 from tests.worker.working import over, run_sql, take, until, working
 
 T0 = datetime(2026, 3, 1, 12, 0, tzinfo=UTC).timestamp()

@@ -327,13 +327,6 @@ class Shop:
         self.app.close()
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Iterator[Shop]:
-    """A shop on SQLite."""
-    with a_shop(tmp_path, f"sqlite:///{tmp_path / 'relet.db'}") as made:
-        yield made
-
-
 @contextmanager
 def a_shop(place: Path, url: str, schema: str = "relet") -> Iterator[Shop]:
     """A shop anywhere, with its schema made."""

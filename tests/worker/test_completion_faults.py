@@ -3,8 +3,6 @@
 Each transfer happens exactly once, and the attempt that crashed has counted.
 """
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import dataclasses
@@ -25,7 +23,7 @@ import pytest
 from relet import App, Attempt, Job, State
 from tests.worker import teller
 from tests.worker.completing import FENCED, ON_POSTGRES, WAYS, Begin, Stage, Tx
-from tests.worker.processes import PATIENCE, Theatre, theatre  # noqa: F401
+from tests.worker.processes import PATIENCE, Theatre
 from tests.worker.proxy import COMPLETE, Trap, proxy_to
 from tests.worker.working import over, until, working
 

@@ -1,7 +1,5 @@
 """A worker that starts: it waits for a database that is away, and is refused by one that will not have it."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import os
@@ -16,10 +14,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.plugin.command_line import CommandLine, command_line
 from tests.servers import PrivateServer, Server
 from tests.store.proxy import proxy_to, refusing
-from tests.test_cli import CommandLine, command_line, typed  # noqa: F401
-from tests.worker.programs import APP, Shop, a_shop, fragile_server, fragile_shop, pg_server  # noqa: F401
+from tests.worker.programs import APP, Shop, a_shop
 
 WAITS = "Cannot reach the database, waiting for it"
 WORKERS = [("worker",), ("worker", "--processes", "2"), ("worker", "--until-idle")]
