@@ -27,6 +27,7 @@ pytest_plugins = [
 SERVERS = pytest.StashKey[Servers]()
 SKIP = [pytest.param("pg", marks=pytest.mark.skip(reason=servers.HOW_TO_GET_ONE))]
 SQLITE_KINDS = ["memory", "sqlite"]
+SQLITE_FILE = pytest.param("sqlite", marks=pytest.mark.other_store)
 
 
 def _first_and_others(names: list[str]) -> list[Any]:

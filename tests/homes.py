@@ -26,7 +26,7 @@ from relet._store.flows.claim_scope import Scope
 from relet._store.postgres import PostgresStore
 from relet._store.sqlite import SQLiteStore
 from relet._store.store import Store
-from tests.conftest import PG_KINDS, SERVERS, SQLITE_KINDS
+from tests.conftest import PG_KINDS, SERVERS, SQLITE_FILE, SQLITE_KINDS
 from tests.schemas import SharedSchema, schemas_of
 
 
@@ -65,7 +65,7 @@ def pg_home(pg_schema: Home) -> Iterator[Home]:
     pg_schema.empty()
 
 
-@pytest.fixture(scope="module", params=[*SQLITE_KINDS, *PG_KINDS])
+@pytest.fixture(scope="module", params=["memory", SQLITE_FILE, *PG_KINDS])
 def _any_schema(request: pytest.FixtureRequest) -> Iterator[Home]:
     if request.param in SQLITE_KINDS:
         yield Home(request.param, "", "relet")

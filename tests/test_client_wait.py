@@ -19,6 +19,8 @@ from relet._tasks.task import PlainTask
 from tests.homes import Home, claim, fail, succeed
 from tests.plugin.apps import Later
 
+pytestmark = pytest.mark.every_store
+
 SOON = 3.0  # generous: it takes milliseconds
 
 

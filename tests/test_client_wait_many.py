@@ -108,6 +108,7 @@ def test_the_async_client_waits_for_many(app: App, task: PlainTask[..., Any], me
     asyncio.run(both())
 
 
+@pytest.mark.long("memory")
 def test_ten_thousand_are_waited_for_at_once(
     app: App, task: PlainTask[..., Any], meanwhile: Later, looks: list[int]
 ) -> None:

@@ -13,6 +13,8 @@ from relet._core.job import Raised, Snoozed
 from relet._store.flows import completion
 from tests.homes import Home, claim, promote_all, settle, succeed
 
+pytestmark = pytest.mark.every_store
+
 WITH_AFTER = {"unique": "k", "replace": True, "depends_on": ["0192f3a0-7c1e-7b3a-9d1f-2f6f5a1c0de1"]}
 
 

@@ -1,8 +1,12 @@
 """The fast suite and `--all`.
 
-The fast suite runs the strongest test of each guarantee. It leaves out tests marked `long`, and runs a test on the
-first PostgreSQL server only, unless the test is marked `every_server`. `--all` runs everything. A test that the command
-line names by its id (`file.py::test`) always runs.
+The fast suite runs the strongest test of each guarantee. It leaves out:
+
+- tests marked `long`; `long("sqlite")` leaves out only the cases with that parameter;
+- repetitions on a further PostgreSQL server, unless the test is marked `every_server`;
+- repetitions on a SQLite file of what runs in memory or on PostgreSQL, unless the test is marked `every_store`.
+
+`--all` runs everything. A test that the command line names by its id (`file.py::test`) always runs.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import pytest
 
 LONG = "long cases"
 OTHER_SERVER = "repetitions on other PostgreSQL servers"
+OTHER_STORE = "repetitions on a SQLite file"
 LEFT_OUT = pytest.StashKey[Counter[str]]()
 
 
@@ -24,9 +29,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "long: takes too long for the fast suite; runs with --all")
+    config.addinivalue_line("markers", "long(*parameters): takes too long for the fast suite; runs with --all")
     config.addinivalue_line("markers", "every_server: the server's version matters; runs on all of them each time")
     config.addinivalue_line("markers", "other_server: of a parameter that repeats a test on another server")
+    config.addinivalue_line("markers", "every_store: how SQLite keeps a file matters; runs on a file each time")
+    config.addinivalue_line("markers", "other_store: of a parameter that repeats a test on a SQLite file")
     config.stash[LEFT_OUT] = Counter()
 
 
@@ -48,11 +55,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _reason(item: pytest.Item) -> str | None:
-    if item.get_closest_marker("long") is not None:
+    if any(_is_meant(mark, item) for mark in item.iter_markers("long")):
         return LONG
     if item.get_closest_marker("other_server") is not None and item.get_closest_marker("every_server") is None:
         return OTHER_SERVER
+    if item.get_closest_marker("other_store") is not None and item.get_closest_marker("every_store") is None:
+        return OTHER_STORE
     return None
+
+
+def _is_meant(mark: pytest.Mark, item: pytest.Item) -> bool:
+    """Whether a mark names a parameter of this case, or none at all."""
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return not mark.args or any(value in mark.args for value in parameters)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

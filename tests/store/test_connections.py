@@ -27,6 +27,8 @@ from relet._threads import DaemonThreadPool
 from relet.errors import StoreBusy
 from tests.homes import Home
 
+pytestmark = pytest.mark.every_store
+
 
 def with_task(app: App) -> Any:
     @app.task

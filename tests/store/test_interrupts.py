@@ -17,6 +17,8 @@ from relet._store.sqlite import SQLiteStore
 from tests.homes import Home
 from tests.store.test_connections import refuse_threads
 
+pytestmark = pytest.mark.every_store
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -21,6 +21,8 @@ from tests.homes import inventory
 from tests.servers import local_names
 from tests.store.interleave import Background
 
+pytestmark = pytest.mark.every_server
+
 
 @pytest.fixture
 def app(store_url: str, schema: str) -> Iterator[App]:

@@ -22,6 +22,8 @@ from relet._store.query import Query, Row
 from relet.errors import StoreError
 from tests.store.interleave import Background, Bench, draft, half
 
+pytestmark = pytest.mark.every_store
+
 # The fence.
 
 

@@ -25,6 +25,8 @@ from relet.errors import RowRejected, StoreBusy
 from tests.homes import Home
 from tests.store.interleave import Background, Bench, bench, draft, half, token
 
+pytestmark = pytest.mark.every_store
+
 # Two who do the same at once.
 
 

@@ -110,6 +110,7 @@ def config(*, coverage: bool) -> schemathesis.Config:
     )
 
 
+@pytest.mark.long("sqlite")
 @pytest.mark.timeout(300)
 def test_schemathesis_finds_nothing(app: App) -> None:
     web = create_app(app, operate={"schemathesis": TOKEN}, hosts=["testserver"])

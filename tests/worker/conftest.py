@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from relet import App
-from tests.conftest import PG_KINDS
+from tests.conftest import PG_KINDS, SQLITE_FILE
 from tests.homes import Home, shared_schema
 from tests.worker.completing import Stage, stage_at
 from tests.worker.programs import Shop, a_shop
@@ -22,7 +22,7 @@ def memory_app() -> Iterator[App]:
     app.close()
 
 
-@pytest.fixture(scope="module", params=["sqlite", *PG_KINDS])
+@pytest.fixture(scope="module", params=[SQLITE_FILE, *PG_KINDS])
 def _one_of_two(request: pytest.FixtureRequest) -> Iterator[Home]:
     if request.param == "sqlite":
         yield Home("sqlite", "", "relet")

@@ -77,6 +77,7 @@ def bank(theatre: Theatre) -> Bank:
 # At random
 
 
+@pytest.mark.long("sqlite")
 def test_a_thousand_transfers_happen_once_each_while_workers_are_killed_all_the_time(
     theatre: Theatre, bank: Bank
 ) -> None:

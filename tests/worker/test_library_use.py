@@ -231,6 +231,7 @@ def test_a_loop_that_is_closed_under_a_worker_does_not_keep_it_from_stopping(mem
     assert memory_app.client.count(state="running") == 0
 
 
+@pytest.mark.long("memory")
 def test_a_stop_at_any_moment_leaves_nothing_behind(app: App) -> None:
     enqueue = add_greet(app)
     app.client.migrate()

@@ -87,6 +87,7 @@ def refusal(typed: CommandLine, place: Path, command: str, *options: str) -> str
     return said
 
 
+@pytest.mark.long(*WORKERS[1:])
 @pytest.mark.parametrize("arguments", WORKERS, ids=" ".join)
 def test_a_worker_that_the_database_refuses_says_so_and_exits(
     typed: CommandLine, pg_server: Server, tmp_path: Path, schema: str, arguments: tuple[str, ...]
@@ -122,7 +123,9 @@ def not_writable(place: Path, *, folder: bool) -> Iterator[str]:
         inside.chmod(0o755)
 
 
-FOLDERS = pytest.mark.parametrize("folder", [True, False], ids=["file", "file and folder"])
+FOLDERS = pytest.mark.parametrize(
+    "folder", [pytest.param(True, id="file"), pytest.param(False, id="file and folder", marks=pytest.mark.long)]
+)
 
 
 @FOLDERS

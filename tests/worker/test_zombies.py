@@ -14,6 +14,8 @@ from relet import Job, State
 from tests.worker import victim
 from tests.worker.processes import LEASE, PATIENCE, Theatre, WorkerProcess, wait_until
 
+pytestmark = pytest.mark.every_store
+
 LONG = 3 * LEASE
 ANY_STORE = pytest.mark.parametrize("theatre", ["sqlite"], indirect=True)  # the store has no part in it
 
