@@ -93,7 +93,7 @@ def test_whoever_is_unknown_or_deleted_meanwhile_is_named(
 def test_one_job_is_no_list(app: App, task: PlainTask[..., Any], one: str) -> None:
     job = task.enqueue()
     with pytest.raises(InvalidInput, match="take jobs in a list"):
-        app.client.results(job if one == "job" else job.id)  # type: ignore[call-overload]
+        app.client.results(job if one == "job" else job.id)
 
 
 def test_the_async_client_waits_for_many(app: App, task: PlainTask[..., Any], meanwhile: Later) -> None:
