@@ -222,7 +222,7 @@ def test_a_commit_whose_answer_is_lost_has_completed_the_job(stage: Stage, caplo
                 await tx.write("a")
                 await tx.succeed("done")
                 words = b"commit" if attempt.job.task.endswith("transaction") else b"COMMIT"
-                traps.append(proxy.lose_answer(words, depends_on=COMPLETE))
+                traps.append(proxy.lose_answer(words, after=COMPLETE))
             return "never reached"
 
         for way in WAYS:

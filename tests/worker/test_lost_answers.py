@@ -101,7 +101,7 @@ def test_a_settle_whose_answer_is_lost_is_recognised_when_it_is_repeated(
 def test_a_commit_whose_answer_is_lost_counts_once(
     pg_theatre: Theatre, proxy: Proxy, worker: WorkerProcess, task: Any, outcomes: list[str], attempt: int
 ) -> None:
-    trap = proxy.lose_answer(COMMIT, depends_on=MINE)
+    trap = proxy.lose_answer(COMMIT, after=MINE)
     (job,) = pg_theatre.enqueue(task.draft("settled"))
     trap.wait()
     last = pg_theatre.wait(job)
