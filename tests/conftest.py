@@ -13,11 +13,30 @@ import pytest
 from tests import servers
 from tests.servers import PrivateServer, Server, Servers
 
+pytest_plugins = [
+    "tests.plugin.selection",
+    "tests.homes",
+    "tests.plugin.apps",
+    "tests.plugin.command_line",
+    "tests.shops",
+    "tests.web.asking",
+    "tests.worker.processes",
+    "tests.worker.programs",
+]
+
 SERVERS = pytest.StashKey[Servers]()
 SKIP = [pytest.param("pg", marks=pytest.mark.skip(reason=servers.HOW_TO_GET_ONE))]
 SQLITE_KINDS = ["memory", "sqlite"]
-PG_KINDS = servers.names() or SKIP
-LOCAL_PG_KINDS = servers.local_names() or SKIP
+SQLITE_FILE = pytest.param("sqlite", marks=pytest.mark.other_store)
+
+
+def _first_and_others(names: list[str]) -> list[Any]:
+    """Parameters: the first server, and the others for `--all` and for tests marked `every_server`."""
+    return [*names[:1], *(pytest.param(name, marks=pytest.mark.other_server) for name in names[1:])] or SKIP
+
+
+PG_KINDS = _first_and_others(servers.names())
+LOCAL_PG_KINDS = _first_and_others(servers.local_names())
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -70,7 +89,7 @@ def sqlite_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture(params=PG_KINDS)
 def pg_url(request: pytest.FixtureRequest, schema: str) -> Iterator[str]:
-    """PostgreSQL only, every server there is."""
+    """PostgreSQL only."""
     yield from _pg_url(request, schema)
 
 

@@ -26,7 +26,7 @@ from relet._store.flows.claim_scope import Scope
 from relet._store.postgres import PostgresStore
 from relet._store.sqlite import SQLiteStore
 from relet._store.store import Store
-from tests.conftest import PG_KINDS, SERVERS, SQLITE_KINDS
+from tests.conftest import PG_KINDS, SERVERS, SQLITE_FILE, SQLITE_KINDS
 from tests.schemas import SharedSchema, schemas_of
 
 
@@ -52,7 +52,7 @@ class Home:
         self.shared.empty()
 
 
-@pytest.fixture(scope="module", params=PG_KINDS[:1])  # tests/store has them all
+@pytest.fixture(scope="module", params=PG_KINDS)
 def pg_schema(request: pytest.FixtureRequest) -> Iterator[Home]:
     """A schema of PostgreSQL, for the tests of a module one after another."""
     yield from shared_schema(request)
@@ -60,12 +60,12 @@ def pg_schema(request: pytest.FixtureRequest) -> Iterator[Home]:
 
 @pytest.fixture
 def pg_home(pg_schema: Home) -> Iterator[Home]:
-    """PostgreSQL, every server there is."""
+    """PostgreSQL: the first server, and with `--all` every other."""
     yield pg_schema
     pg_schema.empty()
 
 
-@pytest.fixture(scope="module", params=[*SQLITE_KINDS, *PG_KINDS[:1]])
+@pytest.fixture(scope="module", params=["memory", SQLITE_FILE, *PG_KINDS])
 def _any_schema(request: pytest.FixtureRequest) -> Iterator[Home]:
     if request.param in SQLITE_KINDS:
         yield Home(request.param, "", "relet")

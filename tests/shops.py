@@ -87,7 +87,7 @@ def still_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CliShop]:
         assert [str(job.state) for job in made.client.jobs().jobs] == ["queued"], "something was done"
 
 
-@pytest.fixture(scope="module", params=["sqlite", *LOCAL_PG_KINDS[:1]])
+@pytest.fixture(scope="module", params=["sqlite", *LOCAL_PG_KINDS])
 def _schema_of_shops(request: pytest.FixtureRequest) -> Iterator[Home | None]:
     if request.param == "sqlite":
         yield None

@@ -3,14 +3,12 @@
 One table for each family. Every entry is given to every kind of store, and no table of it may change.
 """
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import asyncio
 import math
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -21,7 +19,7 @@ from relet import App, Backoff, InvalidInput, ReletError
 from relet._core.ids import make_id
 from relet._tasks.task import PlainTask
 from relet.errors import InvalidArguments, InvalidPayload, InvalidTransition, UnknownTask
-from tests.homes import _any_schema, app, claim, fail, home, inventory  # noqa: F401
+from tests.homes import inventory
 
 UUID4 = "3f2b8f0e-7a51-4a3c-9a55-0d6a9a2f5f10"
 UUID7 = "0192f3a0-7c1e-7b3a-9d1f-2f6f5a1c0de1"
@@ -293,27 +291,6 @@ FAMILIES = {
     "id": IDS,
     "transition": TRANSITIONS,
 }
-
-
-@pytest.fixture
-def furnished(app: App) -> Iterator[App]:
-    """An app with a job in each state that can be had without a clock."""
-
-    @app.task
-    def work(value: Any = None) -> Any:
-        return value
-
-    @app.task
-    def strict(number: int) -> None: ...
-
-    failed, *_ = jobs = app.client.enqueue_many([work.draft(n) for n in range(5)])
-    (claimed,) = claim(app)
-    assert claimed.id == failed.id
-    fail(app, claimed)
-    app.client.pause(jobs[1])
-    app.client.complete(jobs[2])
-    app.client.cancel(jobs[3])
-    return app
 
 
 @pytest.mark.parametrize("family", FAMILIES)

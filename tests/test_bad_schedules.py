@@ -1,7 +1,5 @@
 """Bad limits, signals and schedules, and what they get: a clear error of the right type, before anything is stored."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import math
@@ -11,8 +9,7 @@ import pytest
 
 from relet import App, InvalidInput, JobNotFound
 from relet.errors import InvalidArguments, InvalidPayload, ScheduleNotFound
-from tests.homes import _any_schema, app, home  # noqa: F401
-from tests.test_bad_input import UUID4, UUID7, Bad, Odd, Row, check, furnished, say, use, work  # noqa: F401
+from tests.test_bad_input import UUID4, UUID7, Bad, Odd, Row, check, say, use, work
 
 ALLOWED = r"1 to 512 printable characters"
 GIVE_BOTH = "pass rate and per"

@@ -1,7 +1,5 @@
 """Stores that are unreachable or refuse writes: a clear error in time, no job lost, and no password in the output."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import logging
@@ -19,7 +17,7 @@ import pytest
 from relet import App, InvalidInput, ReletError, StoreUnavailable
 from relet._store import store as store_module
 from relet.errors import StoreError, StoreRefused
-from tests.homes import Home, inventory, pg_home, pg_schema  # noqa: F401
+from tests.homes import Home, inventory
 from tests.store.proxy import refusing
 
 CANARY = "c4n4ry"

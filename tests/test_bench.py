@@ -202,6 +202,7 @@ def test_the_pages_show_the_latest_run() -> None:
         assert summary.BETWEEN.findall(page.read_text()) == [shown]
 
 
+@pytest.mark.long
 def test_a_command_measures_and_writes_what_it_found(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,11 +222,13 @@ def test_a_command_measures_and_writes_what_it_found(
     assert left == []
 
 
+@pytest.mark.long
 def test_the_limits_of_enqueue_write_the_rows_that_they_count(lab: Lab) -> None:
     assert enqueue.copy(lab)["bulk"]["rate"] > 0  # type: ignore[call-overload]
     assert enqueue.insert(lab)["single"]["rate"] > 0  # type: ignore[call-overload]
 
 
+@pytest.mark.long
 def test_jobs_on_sqlite_are_enqueued_and_drained(lab: Lab) -> None:
     found = cells.drain(lab, SQLITE, 100)
     assert found["jobs"] == 110
@@ -271,6 +274,7 @@ def relet_bench(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, **env}, check=False)
 
 
+@pytest.mark.long("sqlite", "memory")
 def test_relet_bench_measures_a_store_and_leaves_nothing_behind(store_url: str, tmp_path: Path) -> None:
     done = relet_bench(store_url, "--jobs", "100", "--json")
     assert done.returncode == 0, done.stderr

@@ -1,7 +1,5 @@
 """`relet enqueue`: arguments from flags, JSON and files; options; and error messages."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import json
@@ -10,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from relet import new_id
-from tests.shops import CliShop, _schema_of_shops, any_shop, shop, still_shop  # noqa: F401
-from tests.test_cli import CommandLine, typed  # noqa: F401
+from tests.plugin.command_line import CommandLine
+from tests.shops import CliShop
 
 
 def test_a_job_is_enqueued_and_its_id_printed(typed: CommandLine, any_shop: CliShop) -> None:

@@ -1,7 +1,5 @@
 """Text from jobs is printed as text: nothing in it reaches a terminal as a command, or rich as markup."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import json
@@ -12,9 +10,9 @@ import pytest
 from relet._core.job import Progress
 from relet._store.flows import lease
 from tests.homes import claim, fail, promote_all
+from tests.plugin.command_line import CommandLine
 from tests.ptys import OnTerminal
-from tests.shops import CliShop, a_cli_shop, shop  # noqa: F401
-from tests.test_cli import CommandLine, typed  # noqa: F401
+from tests.shops import CliShop, a_cli_shop
 
 #: Clears the screen, sets the title, writes backwards, returns the carriage, in C1 as well; and markup of rich.
 EVIL = "\x1b[2J\x1b]0;owned\x07\u202eback\x9b31mred\r over \x08\x7f [bold red]loud[/] [/nosuch] \u2028"

@@ -1,7 +1,5 @@
 """`relet jobs` and `relet schedules`: what they print, for people and for programs."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import json
@@ -17,7 +15,7 @@ from relet import App
 from relet._core.job import Progress
 from relet._store.flows import lease
 from tests.homes import claim, fail
-from tests.test_cli import CommandLine, typed  # noqa: F401
+from tests.plugin.command_line import CommandLine
 
 SHOP = """
 from relet import App

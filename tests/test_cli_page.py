@@ -1,7 +1,5 @@
 """The commands of the guide to the command line, typed one after another as they stand there."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import re
@@ -12,7 +10,7 @@ import pytest
 
 from tests.commands import Command, all_commands
 from tests.pages import DOCS, SHELL, blocks
-from tests.test_cli import CommandLine, typed  # noqa: F401
+from tests.plugin.command_line import CommandLine
 
 PAGE = DOCS / "guides" / "cli.md"
 LINE = re.compile(

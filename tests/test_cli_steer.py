@@ -1,7 +1,5 @@
 """`relet jobs APP cancel ...`: to jobs that are named, to all of a filter, and stopped in the middle."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import json
@@ -14,9 +12,9 @@ import pytest
 
 from relet import new_id
 from tests.homes import claim
+from tests.plugin.command_line import CommandLine
 from tests.ptys import OnTerminal
-from tests.shops import CliShop, _schema_of_shops, any_shop, shop, still_shop  # noqa: F401
-from tests.test_cli import CommandLine, typed  # noqa: F401
+from tests.shops import CliShop
 
 
 def test_jobs_that_are_named_are_steered(typed: CommandLine, any_shop: CliShop) -> None:

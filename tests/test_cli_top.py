@@ -1,7 +1,5 @@
 """`relet top`, on a real terminal of this machine; and what its keys and its page mean, without one."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import io
@@ -18,9 +16,9 @@ from relet._cli.top.screen import frame, share
 from relet._cli.top.state import TABLES, TopState
 from relet._cli.top.terminal import keys_of
 from tests.homes import claim
+from tests.plugin.command_line import CommandLine
 from tests.ptys import ALTERNATE, CURSOR_VISIBLE, ORDINARY, OnTerminal
-from tests.shops import CliShop, _schema_of_shops, any_shop, shop  # noqa: F401
-from tests.test_cli import CommandLine, typed  # noqa: F401
+from tests.shops import CliShop
 from tests.worker.programs import until
 
 

@@ -1,7 +1,5 @@
 """Queues, workers, targets, failures, statistics and the audit trail, as the command line shows and changes them."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import json
@@ -25,9 +23,9 @@ from relet._store.flows.stats import Count
 from relet._tasks.task import new_id
 from tests.clocks import at
 from tests.homes import claim, promote_all
+from tests.plugin.command_line import CommandLine
 from tests.ptys import OnTerminal
-from tests.shops import CliShop, _schema_of_shops, any_shop, shop, still_shop  # noqa: F401
-from tests.test_cli import CommandLine, typed  # noqa: F401
+from tests.shops import CliShop
 
 
 def as_json(printed: str) -> Any:

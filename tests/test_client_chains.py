@@ -1,7 +1,5 @@
 """Chains: what they look like, and what is said to a whole one."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import asyncio
@@ -15,7 +13,7 @@ from relet._store.flows import lease
 from relet._tasks.task import PlainTask
 from relet.errors import HasDependents, InvalidPayload, InvalidTransition
 from relet.types import Chain
-from tests.homes import _any_schema, app, claim, fail, home, ids, inventory, promote_all, succeed  # noqa: F401
+from tests.homes import claim, fail, ids, inventory, promote_all, succeed
 from tests.schemas import EMPTIED
 
 

@@ -1,7 +1,5 @@
 """What a program can ask of its jobs: pages of them, how many, and why one is not running."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import asyncio
@@ -16,7 +14,7 @@ from relet._core.job import Raised
 from relet._tasks.task import PlainTask
 from relet.errors import InvalidInput, JobNotFound
 from relet.types import JobDetails
-from tests.homes import _any_schema, app, claim, fail, home, promote_all, settle  # noqa: F401
+from tests.homes import claim, fail, promote_all, settle
 
 
 @pytest.fixture

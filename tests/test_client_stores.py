@@ -1,7 +1,5 @@
 """What a program can say to a store as a whole: its queues, its tenants, and what it may forget."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import asyncio
@@ -13,7 +11,7 @@ import psycopg
 from relet import App
 from relet._core.job import Succeeded
 from relet._store.flows import settle
-from tests.homes import Home, _any_schema, app, claim, fail, home, ids, inventory  # noqa: F401
+from tests.homes import Home, claim, fail, ids, inventory
 from tests.test_client import echo
 
 # queues

@@ -1,15 +1,11 @@
 """Waiting for a job's chain: woken by whoever ends it, and by polling where nobody says a word."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import asyncio
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +16,10 @@ from relet._store.notify import SchemaNotifier
 from relet._store.postgres_pool import PostgresPool
 from relet._store.sqlite import SQLiteStore
 from relet._tasks.task import PlainTask
-from tests.homes import Home, _any_schema, app, claim, fail, home, succeed  # noqa: F401
+from tests.homes import Home, claim, fail, succeed
+from tests.plugin.apps import Later
+
+pytestmark = pytest.mark.every_store
 
 SOON = 3.0  # generous: it takes milliseconds
 
@@ -28,32 +27,6 @@ SOON = 3.0  # generous: it takes milliseconds
 @dataclass
 class Receipt:
     number: int
-
-
-@pytest.fixture
-def task(app: App) -> PlainTask[..., Any]:
-    @app.task
-    def work(value: Any = None) -> Any:
-        return value
-
-    return work
-
-
-Later = Callable[..., None]
-
-
-@pytest.fixture
-def meanwhile(app: App) -> Iterator[Later]:
-    """Do something a little later, while the test waits. All of it is done before the app is closed."""
-    timers: list[threading.Timer] = []
-
-    def later(action: Callable[[], Any], after: float = 0.2) -> None:
-        timers.append(threading.Timer(after, action))
-        timers[-1].start()
-
-    yield later
-    for timer in timers:
-        timer.join(30)
 
 
 def test_the_result_of_a_job_that_is_over_comes_at_once(app: App, task: PlainTask[..., Any]) -> None:

@@ -1,7 +1,5 @@
 """Waiting for many chains at once: one look for all of them."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import asyncio
@@ -15,8 +13,8 @@ from relet._core.job import Succeeded
 from relet._store.flows import settle
 from relet._store.store import Store
 from relet._tasks.task import PlainTask
-from tests.homes import _any_schema, app, claim, fail, home, ids, succeed  # noqa: F401
-from tests.test_client_wait import Later, meanwhile, task  # noqa: F401
+from tests.homes import claim, fail, ids, succeed
+from tests.plugin.apps import Later
 from tests.worker.working import until
 
 
@@ -95,7 +93,7 @@ def test_whoever_is_unknown_or_deleted_meanwhile_is_named(
 def test_one_job_is_no_list(app: App, task: PlainTask[..., Any], one: str) -> None:
     job = task.enqueue()
     with pytest.raises(InvalidInput, match="take jobs in a list"):
-        app.client.results(job if one == "job" else job.id)  # type: ignore[call-overload]
+        app.client.results(job if one == "job" else job.id)
 
 
 def test_the_async_client_waits_for_many(app: App, task: PlainTask[..., Any], meanwhile: Later) -> None:
@@ -110,6 +108,7 @@ def test_the_async_client_waits_for_many(app: App, task: PlainTask[..., Any], me
     asyncio.run(both())
 
 
+@pytest.mark.long("memory")
 def test_ten_thousand_are_waited_for_at_once(
     app: App, task: PlainTask[..., Any], meanwhile: Later, looks: list[int]
 ) -> None:

@@ -34,7 +34,7 @@ from tests.conftest import PG_KINDS, SERVERS
 from tests.djangos import settings_in
 from tests.pages import DOCS, EXPECTATION, PAGES, ROOT, Block, Expectations, blocks, commands, new_module, run_python
 
-STORES = ["sqlite", *PG_KINDS[:1]]
+STORES = ["sqlite", *PG_KINDS]
 
 FENCED = re.compile(r"^```.*?^```$", re.M | re.S)
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?P<target>[^)\s]+)\)")
@@ -70,8 +70,18 @@ def with_roles_of_its_own(code: str, roles: dict[str, str]) -> str:
     return code
 
 
-@pytest.mark.parametrize("store", STORES)
-@each_page
+def pages_and_stores() -> Iterator[Any]:
+    """Each page on each store. The fast suite runs on PostgreSQL only pages with code for it alone."""
+    for page in PAGES:
+        on_postgres = any(block.needs == "postgres" for block in blocks(page))
+        for store in STORES:
+            name, marks = (store, []) if isinstance(store, str) else (store.values[0], list(store.marks))
+            if name != "sqlite" and not on_postgres:
+                marks.append(pytest.mark.long)
+            yield pytest.param(page, name, marks=marks, id=f"{page_id(page)}-{name}")
+
+
+@pytest.mark.parametrize(("page", "store"), list(pages_and_stores()))
 def test_the_code_of_a_page_runs_as_written(
     page: Path, store: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

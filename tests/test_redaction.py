@@ -1,7 +1,5 @@
 """What is hidden of jobs is hidden everywhere: in the dashboard, in its API, and by every command."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import asyncio
@@ -15,8 +13,8 @@ from relet._core.job import Progress
 from relet._core.redact import HIDDEN, redacted, redactor
 from relet._store.flows import lease
 from tests.homes import claim, fail, promote_all
+from tests.plugin.command_line import CommandLine
 from tests.shops import CliShop, a_cli_shop
-from tests.test_cli import CommandLine, typed  # noqa: F401
 
 SECRET = "hunter2"
 URL = f"postgresql://ada:{SECRET}@db/shop"

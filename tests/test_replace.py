@@ -1,7 +1,5 @@
 """`replace`: of what is enqueued under one unique key, the newest wins while the job waits."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import threading
@@ -13,7 +11,9 @@ import pytest
 from relet import App, InvalidInput, KeyTaken, State
 from relet._core.job import Raised, Snoozed
 from relet._store.flows import completion
-from tests.homes import Home, _any_schema, app, claim, home, promote_all, settle, succeed  # noqa: F401
+from tests.homes import Home, claim, promote_all, settle, succeed
+
+pytestmark = pytest.mark.every_store
 
 WITH_AFTER = {"unique": "k", "replace": True, "depends_on": ["0192f3a0-7c1e-7b3a-9d1f-2f6f5a1c0de1"]}
 

@@ -15,6 +15,8 @@ import pytest
 from tests.schemas import Schemas
 from tests.servers import PrivateServer, Server, local_names
 
+pytestmark = pytest.mark.every_server
+
 
 def test_every_server_answers(pg_servers: list[Server]) -> None:
     for server in pg_servers:

@@ -1,7 +1,5 @@
 """What can be seen of a store beside its jobs: workers, targets, failures, statistics; and bulk, and who did what."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import uuid
@@ -18,8 +16,9 @@ from relet._store.flows import inspect, stats, worker_reports
 from relet._store.flows.stats import Count
 from relet._store.query import traits_of
 from relet._tasks.task import new_id
+from relet.errors import InvalidTransition, JobNotFound
 from tests.clocks import at
-from tests.homes import Home, _any_schema, app, home  # noqa: F401
+from tests.homes import Home
 from tests.worker.working import over, run_sql, take, until, working
 
 T0 = datetime(2026, 3, 1, 12, 0, tzinfo=UTC).timestamp()
@@ -447,10 +446,10 @@ def test_a_schema_that_is_made_in_somebodys_name_begins_with_a_note_of_it(app: A
 def test_what_was_refused_is_not_noted(shop: App) -> None:
     ada = shop.client.acting_as("ada")
     job = work(shop)
-    with pytest.raises(Exception, match="resume"):
+    with pytest.raises(InvalidTransition, match="resume"):
         ada.resume(job)
     for verb in (ada.cancel, ada.delete):
-        with pytest.raises(Exception, match="no such job"):
+        with pytest.raises(JobNotFound, match="no such job"):
             verb(str(uuid.UUID(job.id[:-4] + "0000")))
     assert ada.audit().entries == []
 

@@ -53,7 +53,7 @@ class Unexplained:
 def small_and_quick() -> Iterator[None]:
     """Bulk takes two jobs at a time; a try that failed is repeated at once."""
     at_once, pause = bulk.AT_ONCE, retry.backoff
-    bulk.AT_ONCE, retry.backoff = 2, lambda failures, longest=1.0: 0.0  # type: ignore[assignment]
+    bulk.AT_ONCE, retry.backoff = 2, lambda failures, longest=1.0: 0.0
     try:
         yield
     finally:

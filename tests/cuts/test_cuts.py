@@ -14,7 +14,7 @@ import pytest
 from tests.cuts.run import check
 from tests.cuts.stages import PostgresStage, SQLiteStage, postgres_stage
 from tests.cuts.verbs import VERBS
-from tests.homes import Home, pg_schema  # noqa: F401  (a fixture)
+from tests.homes import Home
 
 SEED = 9
 
@@ -27,7 +27,7 @@ def sqlite_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SQLiteSta
 
 
 @pytest.fixture(scope="module")
-def pg_stage(pg_schema: Home) -> Iterator[PostgresStage]:  # noqa: F811
+def pg_stage(pg_schema: Home) -> Iterator[PostgresStage]:
     with postgres_stage(pg_schema.url, pg_schema.schema) as stage:
         yield stage
     pg_schema.empty()

@@ -7,27 +7,27 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import PG_KINDS, SQLITE_KINDS
-from tests.homes import Home, _any_schema, home, pg_home, pg_schema, shared_schema  # noqa: F401  (the fixtures of every kind of store)
+from tests.homes import Home, shared_schema
 from tests.store.interleave import Bench, bench
 from tests.store.subjects import Subject, subjects_of
 from tests.store.world import World
 
 
 @pytest.fixture
-def b(home: Home) -> Iterator[Bench]:  # noqa: F811
+def b(home: Home) -> Iterator[Bench]:
     """A bench on an empty store of every kind."""
     with bench(home.url, home.schema) as made:
         yield made
 
 
 @pytest.fixture
-def pg(pg_home: Home) -> Iterator[Bench]:  # noqa: F811
-    """A bench on an empty PostgreSQL, every server there is."""
+def pg(pg_home: Home) -> Iterator[Bench]:
+    """A bench on an empty PostgreSQL."""
     with bench(pg_home.url, pg_home.schema) as made:
         yield made
 
 
-@pytest.fixture(scope="module", params=["memory", PG_KINDS[0]])
+@pytest.fixture(scope="module", params=["memory", *PG_KINDS])
 def _one_of_two(request: pytest.FixtureRequest) -> Iterator[Home]:
     if request.param == "memory":
         yield Home("memory", "sqlite:///:memory:", "relet")

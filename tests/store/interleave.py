@@ -62,7 +62,7 @@ def connect(url: str, schema: str) -> Store:
         store = SQLiteStore(None if url == MEMORY else url.removeprefix("sqlite:///"))
     else:
         store = PostgresStore(url, schema=schema)
-    store.migrate()  # type: ignore[attr-defined]
+    store.migrate()
     return store
 
 

@@ -1,7 +1,5 @@
 """Enqueue in the caller's transaction on PostgreSQL: there when the caller commits, and no trace of it otherwise."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import asyncio
@@ -23,7 +21,7 @@ from relet._core.ids import make_id
 from relet._tasks.task import PlainTask
 from relet.errors import InvalidTransition, SchemaMismatch
 from tests.clocks import at
-from tests.homes import Home, claim, inventory, pg_app, pg_home, pg_schema  # noqa: F401
+from tests.homes import Home, claim, inventory
 from tests.store.transactions import OWN, POSTGRES_WAYS, Way, alchemy_url
 from tests.test_client import AWKWARD
 

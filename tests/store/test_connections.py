@@ -1,7 +1,5 @@
 """Connections: shared by threads, not used after a fork, on any event loop, and no obstacle to an exit."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import asyncio
@@ -27,7 +25,9 @@ from relet._store.pool import MAX_IDLE, IdleAsyncConnections, Pool, _sweeper
 from relet._store.postgres import PostgresStore
 from relet._threads import DaemonThreadPool
 from relet.errors import StoreBusy
-from tests.homes import Home, _any_schema, app, home, pg_home, pg_schema  # noqa: F401
+from tests.homes import Home
+
+pytestmark = pytest.mark.every_store
 
 
 def with_task(app: App) -> Any:

@@ -24,6 +24,8 @@ from tests.schemas import EMPTIED
 from tests.store.bouncers import bouncing, needs_bouncer
 from tests.store.patients import bad, found, make_app, the
 
+pytestmark = pytest.mark.every_server
+
 ALL_CHECKS = {
     "connection", "pooler", "server", "writable", "durability", "clock", "connections", "notifications",
     "old_transactions", "schema", "indexes", "autovacuum", "dead_rows", "bloat", "partitions", "privileges",

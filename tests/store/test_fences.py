@@ -13,6 +13,8 @@ from relet._store.flows import control, enqueue, inspect, lease
 from relet._store.flows.claim_scope import Claim, Scope
 from tests.store.world import LATER, World, half
 
+pytestmark = pytest.mark.every_store
+
 ENDS: dict[str, Outcome] = {
     "succeed": Succeeded('"done"'),
     "retry": Raised("boom"),

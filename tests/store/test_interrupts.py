@@ -1,7 +1,5 @@
 """An interrupt at any point of a write leaves a usable store, and is raised only in the thread it was meant for."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import random
@@ -16,8 +14,10 @@ import pytest
 from relet import App
 from relet._store.pool import Pool
 from relet._store.sqlite import SQLiteStore
-from tests.homes import Home, _any_schema, home, pg_home, pg_schema  # noqa: F401
+from tests.homes import Home
 from tests.store.test_connections import refuse_threads
+
+pytestmark = pytest.mark.every_store
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,7 +1,5 @@
 """Lost connections, to the server and to a proxy: no job is stored twice, no acknowledged job is lost."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import threading
@@ -19,7 +17,7 @@ from relet import App, Job, State
 from relet._core.filters import Filter
 from relet._store.flows import search
 from relet.errors import StoreError
-from tests.homes import Home, claim, inventory, pg_home, pg_schema, promote_all, succeed  # noqa: F401
+from tests.homes import Home, claim, inventory, promote_all, succeed
 from tests.servers import PrivateServer
 from tests.store.proxy import Proxy, proxy_to
 

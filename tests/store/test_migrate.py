@@ -21,6 +21,8 @@ from tests.homes import inventory
 from tests.servers import local_names
 from tests.store.interleave import Background
 
+pytestmark = pytest.mark.every_server
+
 
 @pytest.fixture
 def app(store_url: str, schema: str) -> Iterator[App]:
@@ -92,7 +94,7 @@ def test_postgres_without_a_schema_says_what_to_do(pg_url: str, schema: str) -> 
         with pytest.raises(
             SchemaMismatch, match=rf"schema {schema} of .* holds no Relet schema yet: run app.client.migrate"
         ):
-            use()  # type: ignore[operator]
+            use()
     app.client.migrate()
     app.lookup("work").enqueue()
     assert app.client.count() == 1, "the app that was refused goes on"
@@ -117,7 +119,7 @@ def test_a_newer_schema_is_refused(app: App, store_url: str, schema: str) -> Non
         with pytest.raises(
             SchemaMismatch, match=f"is at version {newest + 1}, this release knows {newest}: upgrade relet"
         ):
-            use()  # type: ignore[operator]
+            use()
     assert inventory(app._store())["jobs"] == 0
 
 
@@ -156,7 +158,7 @@ def test_what_any_migration_asks_of_a_release_counts(app: App) -> None:
         by = rf"by relet 9.9.9, for releases that know {newest + 1}"
         why = rf"version {newest + 2} \({by}\), this release knows {newest}: upgrade relet"
         with pytest.raises(SchemaMismatch, match=why):
-            use()  # type: ignore[operator]
+            use()
 
 
 def test_an_older_schema_is_refused_until_it_is_migrated(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +175,7 @@ def test_an_older_schema_is_refused_until_it_is_migrated(app: App, monkeypatch: 
         with pytest.raises(
             SchemaMismatch, match=f"is at version {newest}, this release needs {newest + 1}: run app.client.migrate"
         ):
-            use()  # type: ignore[operator]
+            use()
     assert app.client.migrate() == [newest + 1]
     assert "more" in inventory(app._store())
     assert app.client.count() == 1

@@ -15,11 +15,9 @@ import pytest
 from relet import App, Job
 from relet._store.postgres import PostgresStore
 from relet.errors import StoreError
-from tests.conftest import PG_KINDS
 from tests.faults import fail_with
 from tests.store.proxy import Proxy, proxy_to
 
-ONE_SERVER = pytest.mark.parametrize("pg_url", PG_KINDS[:1], indirect=True)  # these take seconds
 BOUNDS = "statement_timeout", "idle_in_transaction_session_timeout"
 UNTIL_ANOTHER_HOST = 8.0  # seconds, from when a host vanished
 
@@ -75,7 +73,6 @@ def calls_of_all_kinds(app: App, job: Job[Any]) -> list[Callable[[], object]]:
     ]
 
 
-@ONE_SERVER
 def test_a_vanished_host_costs_at_most_8_s(pg_url: str, proxy: Proxy, schema: str) -> None:
     app = app_at(two_hosts(proxy, pg_url), schema)
     jobs = warm_up(app)
@@ -87,7 +84,6 @@ def test_a_vanished_host_costs_at_most_8_s(pg_url: str, proxy: Proxy, schema: st
     app.close()
 
 
-@ONE_SERVER
 def test_calls_recover_from_connections_that_hang(pg_url: str, proxy: Proxy, schema: str) -> None:
     app = app_at(proxy.url, schema)
     jobs = warm_up(app)
@@ -97,7 +93,6 @@ def test_calls_recover_from_connections_that_hang(pg_url: str, proxy: Proxy, sch
     app.close()
 
 
-@ONE_SERVER
 def test_a_listener_recovers_from_connections_that_hang(pg_url: str, proxy: Proxy, schema: str) -> None:
     app, other = app_at(proxy.url, schema), app_at(pg_url, schema)
     job = app.tasks["work"].enqueue("one")

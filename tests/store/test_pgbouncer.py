@@ -1,7 +1,5 @@
 """Through PgBouncer in transaction mode: no statement may rely on the session of the previous one."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import time
@@ -20,7 +18,7 @@ from relet._core.job import Draft
 from relet._store.flows import enqueue, inspect
 from relet._store.postgres import PostgresStore
 from relet._store.query import as_json, read
-from tests.homes import Home, claim, pg_home, pg_schema, promote_all, succeed  # noqa: F401
+from tests.homes import Home, claim, promote_all, succeed
 from tests.store.bouncers import bouncing, needs_bouncer
 
 pytestmark = needs_bouncer

@@ -21,6 +21,8 @@ from relet._store.postgres import PostgresStore
 from tests.homes import Home
 from tests.store.interleave import Background, Bench, draft
 
+pytestmark = pytest.mark.every_store
+
 WEEK = 7 * 86400.0
 MONTH_AGO = 30 * 86400.0
 

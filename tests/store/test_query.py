@@ -127,7 +127,7 @@ def test_a_statement_has_a_twin_with_the_same_parameters(name: str) -> None:
 def test_every_parameter_is_a_plain_word(name: str) -> None:
     """The tokenizer knows letters and underscores: a digit in a name would be cut off in silence."""
     stem, dialect, _ = name.split(".")
-    text = " ".join(split(source(stem, dialect)))  # type: ignore[arg-type]
+    text = " ".join(split(source(stem, dialect)))
     bare = re.sub(r"'(?:[^']|'')*'|\"[^\"]*\"|::", " ", text)
     for found in re.findall(r":(\w+)", bare):
         assert re.fullmatch("[a-z_]+", found), found
@@ -149,13 +149,13 @@ def test_sqlite_texts_hold_no_casts_of_postgres(name: str) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_says_what_it_is_for(name: str) -> None:
     stem, dialect, _ = name.split(".")
-    assert source(stem, dialect).startswith("-- ")  # type: ignore[arg-type]
+    assert source(stem, dialect).startswith("-- ")
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_returning_lists_its_columns(name: str) -> None:
     stem, dialect, _ = name.split(".")
-    assert not re.search(r"returning\s+\*", source(stem, dialect), re.I)  # type: ignore[arg-type]
+    assert not re.search(r"returning\s+\*", source(stem, dialect), re.I)
 
 
 def test_every_file_is_used_and_every_use_has_its_file() -> None:
@@ -169,11 +169,11 @@ def test_every_file_is_used_and_every_use_has_its_file() -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_the_time_is_the_databases_unless_the_store_has_a_clock(name: str) -> None:
     stem, dialect, _ = name.split(".")
-    assert ":now" not in source(stem, dialect), "flows do not know the time"  # type: ignore[arg-type]
-    assert "now" not in {word for text in texts(stem, dialect, "named", "s") for word in text.names}  # type: ignore[arg-type]
+    assert ":now" not in source(stem, dialect), "flows do not know the time"
+    assert "now" not in {word for text in texts(stem, dialect, "named", "s") for word in text.names}
     whole = with_fragments(source(stem, dialect), dialect)  # type: ignore[arg-type]
     timed = any(word in whole for word in ("{now}", "{given}"))
-    names = {word for text in texts(stem, dialect, "named", "s", True) for word in text.names}  # type: ignore[arg-type]
+    names = {word for text in texts(stem, dialect, "named", "s", True) for word in text.names}
     assert ("now" in names) == timed
 
 
@@ -197,4 +197,4 @@ def test_a_clock_is_read_for_each_statement() -> None:
 
 
 def _parameters(name: str, dialect: str) -> set[str]:
-    return {word for text in texts(name, dialect, "named", "s") for word in text.names}  # type: ignore[arg-type]
+    return {word for text in texts(name, dialect, "named", "s") for word in text.names}

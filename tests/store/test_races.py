@@ -24,9 +24,9 @@ from tests.store.race_worker import Caller, Racer, draft
 LOST = "update {schema}.jobs set losses = 1, suspect = 1 where id in (select id from {schema}.jobs order by seq"
 
 
-@pytest.fixture(params=["sqlite", PG_KINDS[0]])
+@pytest.fixture(params=["sqlite", *PG_KINDS])
 def race_url(request: pytest.FixtureRequest, tmp_path: Path, schema: str) -> Iterator[str]:
-    """Stores that several processes can share; of the servers the newest. The first race below is run on all."""
+    """Stores that several processes can share."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'race.db'}"
     else:

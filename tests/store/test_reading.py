@@ -15,6 +15,8 @@ from relet._store.query import Flow, read, read_only, snapshot
 from relet._store.time_limit import reading_until
 from relet.errors import JobNotFound, QueryTimeout
 
+pytestmark = pytest.mark.every_server
+
 SLOW = {
     "postgres": "select 'slow in {schema}', pg_sleep(600)",
     "sqlite": "with recursive n(i) as (select 1 union all select i + 1 from n where i < 1e12) select count(*) from n;",

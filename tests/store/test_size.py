@@ -121,7 +121,7 @@ def one_step(b: Bench, limit: int) -> promote.Promotion:
 
     done = b.run(watched)  # type: ignore[arg-type]
     assert all(number <= limit + 1 for number in sent)
-    return done  # type: ignore[return-value]
+    return done
 
 
 def test_a_chain_that_ends_costs_what_waits_for_it_and_no_more(b: Bench) -> None:

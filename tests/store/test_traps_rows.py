@@ -21,9 +21,11 @@ from relet._store.flows.stats import Count
 from relet._store.postgres import PostgresStore
 from relet._store.retry import RetryFor
 from relet._store.runner import drive
-from relet.errors import StoreBusy
+from relet.errors import RowRejected, StoreBusy
 from tests.homes import Home
 from tests.store.interleave import Background, Bench, bench, draft, half, token
+
+pytestmark = pytest.mark.every_store
 
 # Two who do the same at once.
 
@@ -141,7 +143,7 @@ def test_a_batch_with_a_row_that_the_database_refuses_changes_nothing_and_its_pa
     pg.enqueue(*(draft() for _ in range(3)))
     one, bad, two = pg.claim()
     outcomes = [(one.lease, Succeeded("1")), (bad.lease, Succeeded("{not json")), (two.lease, Raised("x"))]
-    with pytest.raises(Exception, match="json"):
+    with pytest.raises(RowRejected, match="json"):
         pg.settle(*outcomes)
     assert {pg.state(job.id) for job in (one, bad, two)} == {State.RUNNING}
     assert pg.settle(outcomes[0]) + pg.settle(outcomes[2]) == [State.SUCCEEDED, State.PENDING]

@@ -15,8 +15,8 @@ from tests.homes import Home, shared_schema
 OPERATE, READ = "o" * 32, "r" * 32
 
 
-@pytest.fixture(scope="module", params=["memory", PG_KINDS[0]])
-def _schema(request: pytest.FixtureRequest) -> Iterator[Home]:
+@pytest.fixture(scope="module", params=["memory", *PG_KINDS])
+def _api_schema(request: pytest.FixtureRequest) -> Iterator[Home]:
     if request.param == "memory":
         yield Home("memory", "sqlite:///:memory:", "relet")
     else:
@@ -24,17 +24,17 @@ def _schema(request: pytest.FixtureRequest) -> Iterator[Home]:
 
 
 @pytest.fixture
-def home(_schema: Home) -> Iterator[Home]:
+def api_home(_api_schema: Home) -> Iterator[Home]:
     """One store of each kind. The tests of the store cover all of them."""
-    yield _schema
-    if _schema.is_postgres:
-        _schema.empty()
+    yield _api_schema
+    if _api_schema.is_postgres:
+        _api_schema.empty()
 
 
 @pytest.fixture
-def shop(home: Home) -> Iterator[App]:
+def api_app(api_home: Home) -> Iterator[App]:
     """An app in an empty store."""
-    app = home.app()
+    app = api_home.app()
 
     @app.task(queue="billing", max_attempts=2)
     def charge(account: str, cents: int, tags: tuple[str, ...] = ()) -> int:
@@ -83,12 +83,12 @@ class Asking:
 
 
 @pytest.fixture
-def ask(shop: App) -> Iterator[Asking]:
+def ask(api_app: App) -> Iterator[Asking]:
     """A client with an operator token."""
     from relet._web import create_app
 
     with asyncio.Runner() as runner:
-        yield Asking(runner, create_app(shop, operate={"ann": OPERATE}, read={"ben": READ}))
+        yield Asking(runner, create_app(api_app, operate={"ann": OPERATE}, read={"ben": READ}))
 
 
 def charge(app: App, cents: int = 500, **options: Any) -> Job[Any]:

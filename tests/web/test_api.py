@@ -1,7 +1,5 @@
 """The HTTP API from the point of view of its clients."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import json
@@ -15,7 +13,7 @@ pytest.importorskip("starlette")
 from relet import App, new_id
 from relet._core.stats import BOUNDS
 from tests.homes import claim, fail, promote_all, succeed
-from tests.web.asking import READ, Asking, _schema, ask, charge, home, shop  # noqa: F401
+from tests.web.asking import READ, Asking, charge
 
 UNKNOWN_JOB = "0192f3a0-7c1e-7b3a-9d1f-2f6f5a1c0de1"
 
@@ -23,7 +21,7 @@ UNKNOWN_JOB = "0192f3a0-7c1e-7b3a-9d1f-2f6f5a1c0de1"
 # Enqueue
 
 
-def test_a_job_is_enqueued_with_all_its_options_and_found_under_its_location(ask: Asking, shop: App) -> None:
+def test_a_job_is_enqueued_with_all_its_options_and_found_under_its_location(ask: Asking, api_app: App) -> None:
     id = new_id()
     run_at = datetime.now(UTC).replace(microsecond=0) + timedelta(days=1)
     options = {
@@ -38,7 +36,7 @@ def test_a_job_is_enqueued_with_all_its_options_and_found_under_its_location(ask
     assert datetime.fromisoformat(job["run_at"]) == run_at
     assert (job["state"], job["wait"], job["existing"]) == ("pending", "time", False)
     assert job["payload"] == {"account": "acct-7", "cents": 500}
-    stored = shop.client.get(id)
+    stored = api_app.client.get(id)
     assert stored is not None
     assert (stored.queue, json.loads(stored.payload_json)) == ("a/b", job["payload"])
 
@@ -71,22 +69,22 @@ def test_many_jobs_are_enqueued_in_order_and_may_wait_for_each_other(ask: Asking
     assert [one["id"] for one in ask("GET", f"/jobs/{first}")["dependents"]] == [jobs[1]["id"]]
 
 
-def test_of_many_jobs_all_or_none_are_enqueued(ask: Asking, shop: App) -> None:
+def test_of_many_jobs_all_or_none_are_enqueued(ask: Asking, api_app: App) -> None:
     batch = [{"task": "total", "args": [1]}, {"task": "total", "args": ["x"]}]
     problem = ask("POST", "/jobs/batch", {"jobs": batch}, status=422)
     assert problem["errors"][0]["where"] == "body.jobs[1].payload.numbers[0]"
     batch = [{"task": "total", "args": [1]}, {"task": "total", "depends_on": [UNKNOWN_JOB]}]
     problem = ask("POST", "/jobs/batch", {"jobs": batch}, status=422)
     assert problem["errors"] == [{"where": "body.jobs[1].depends_on", "what": f"there is no job {UNKNOWN_JOB}"}]
-    assert shop.client.count() == 0
+    assert api_app.client.count() == 0
 
 
 # Find and show
 
 
-def test_jobs_are_found_by_filters_page_by_page_and_counted(ask: Asking, shop: App) -> None:
-    jobs = [charge(shop, n, queue="q/1" if n % 2 else "q/2") for n in range(5)]
-    shop.client.cancel(jobs[0])
+def test_jobs_are_found_by_filters_page_by_page_and_counted(ask: Asking, api_app: App) -> None:
+    jobs = [charge(api_app, n, queue="q/1" if n % 2 else "q/2") for n in range(5)]
+    api_app.client.cancel(jobs[0])
     page = ask("GET", "/jobs?limit=2")
     rest = ask("GET", f"/jobs?cursor={page['cursor']}")
     assert [job["id"] for job in page["jobs"] + rest["jobs"]] == sorted((job.id for job in jobs), reverse=True)
@@ -99,14 +97,14 @@ def test_jobs_are_found_by_filters_page_by_page_and_counted(ask: Asking, shop: A
     assert ask("GET", "/jobs/count?limit=3")["count"] == 3
 
 
-def test_a_job_shows_its_attempts_its_lease_and_why_it_does_not_run(ask: Asking, shop: App) -> None:
-    job = charge(shop)
-    (claimed,) = claim(shop, queue="billing")
+def test_a_job_shows_its_attempts_its_lease_and_why_it_does_not_run(ask: Asking, api_app: App) -> None:
+    job = charge(api_app)
+    (claimed,) = claim(api_app, queue="billing")
     running = ask("GET", f"/jobs/{job.id}")
     assert (running["worker"], running["attempts"][0]["outcome"]) == ("w1", "running")
     assert datetime.fromisoformat(running["expires_at"]) > datetime.now(UTC)
     assert "worker w1 holds its lease" in running["explain"][0]
-    fail(shop, claimed, "ValueError: no")
+    fail(api_app, claimed, "ValueError: no")
     assert [one["error"] for one in ask("GET", f"/jobs/{job.id}/attempts")["attempts"]] == ["ValueError: no"]
     assert "resume or cancel it" in ask("GET", f"/jobs/{job.id}/explain")["reasons"][0]
     (group,) = ask("GET", "/failures")["failures"]
@@ -114,13 +112,13 @@ def test_a_job_shows_its_attempts_its_lease_and_why_it_does_not_run(ask: Asking,
     assert ask("GET", f"/jobs?error={group['search']}")["jobs"][0]["id"] == job.id
 
 
-def test_numbers_of_any_size_arrive_as_they_are_stored(ask: Asking, shop: App) -> None:
-    job = charge(shop, 2**63 - 1)
+def test_numbers_of_any_size_arrive_as_they_are_stored(ask: Asking, api_app: App) -> None:
+    job = charge(api_app, 2**63 - 1)
     assert f'"cents":{2**63 - 1}' in ask.request("GET", f"/api/jobs/{job.id}").text.replace(" ", "")
 
 
-def test_what_is_to_be_hidden_is_hidden_everywhere(ask: Asking, shop: App) -> None:
-    job = shop.tasks["total"].enqueue(1, password="hunter2", plain="seen")
+def test_what_is_to_be_hidden_is_hidden_everywhere(ask: Asking, api_app: App) -> None:
+    job = api_app.tasks["total"].enqueue(1, password="hunter2", plain="seen")
     for path in (f"/jobs/{job.id}", "/jobs", f"/jobs/{job.id}/chain"):
         text = ask.request("GET", f"/api{path}").text
         assert "hunter2" not in text
@@ -130,8 +128,8 @@ def test_what_is_to_be_hidden_is_hidden_everywhere(ask: Asking, shop: App) -> No
 # Steer
 
 
-def test_a_job_is_paused_resumed_hastened_cancelled_and_deleted(ask: Asking, shop: App) -> None:
-    job = charge(shop, delay=3600)
+def test_a_job_is_paused_resumed_hastened_cancelled_and_deleted(ask: Asking, api_app: App) -> None:
+    job = charge(api_app, delay=3600)
     assert ask("POST", f"/jobs/{job.id}/pause")["state"] == "paused"
     assert ask("POST", f"/jobs/{job.id}/resume")["state"] == "pending"
     assert ask("POST", f"/jobs/{job.id}/run-now")["state"] in ("pending", "queued")
@@ -145,8 +143,8 @@ def test_a_job_is_paused_resumed_hastened_cancelled_and_deleted(ask: Asking, sho
     assert entries == [("web:ann", what, job.id) for what in ("delete", "cancel", "run_now", "resume", "pause")]
 
 
-def test_a_job_is_completed_from_outside_and_its_chain_goes_on(ask: Asking, shop: App) -> None:
-    job = charge(shop)
+def test_a_job_is_completed_from_outside_and_its_chain_goes_on(ask: Asking, api_app: App) -> None:
+    job = charge(api_app)
     going_on = {"result": 5, "continue_with": {"task": "total", "args": [1]}}
     assert ask("POST", f"/jobs/{job.id}/complete", going_on)["state"] == "succeeded"
     chain = ask("GET", f"/chains/{job.id}")
@@ -155,11 +153,11 @@ def test_a_job_is_completed_from_outside_and_its_chain_goes_on(ask: Asking, shop
     chain = ask("GET", f"/jobs/{job.id}/chain")
     assert (chain["state"], chain["result"]) == ("succeeded", 7)
     ask("DELETE", f"/chains/{job.id}", status=204)
-    assert shop.client.count() == 0
+    assert api_app.client.count() == 0
 
 
-def test_a_result_that_does_not_fit_its_task_is_refused_with_its_path(ask: Asking, shop: App) -> None:
-    job = charge(shop)
+def test_a_result_that_does_not_fit_its_task_is_refused_with_its_path(ask: Asking, api_app: App) -> None:
+    job = charge(api_app)
     problem = ask("POST", f"/jobs/{job.id}/complete", {"result": "five"}, status=422)
     assert problem["errors"][0]["where"] == "body.result"
     problem = ask("POST", f"/jobs/{job.id}/complete", {"result": [2**70]}, status=422)
@@ -168,17 +166,17 @@ def test_a_result_that_does_not_fit_its_task_is_refused_with_its_path(ask: Askin
     ]
 
 
-def test_what_others_wait_for_is_deleted_only_with_them(ask: Asking, shop: App) -> None:
-    job = charge(shop)
-    waits = charge(shop, depends_on=[job])
+def test_what_others_wait_for_is_deleted_only_with_them(ask: Asking, api_app: App) -> None:
+    job = charge(api_app)
+    waits = charge(api_app, depends_on=[job])
     problem = ask("DELETE", f"/jobs/{job.id}?chain=true", status=409)
     assert waits.id in problem["detail"]
     ask("DELETE", f"/jobs/{job.id}?chain=true&dependents=true", status=204)
-    assert shop.client.count() == 0
+    assert api_app.client.count() == 0
 
 
-def test_a_signal_is_sent_once(ask: Asking, shop: App) -> None:
-    job = charge(shop)
+def test_a_signal_is_sent_once(ask: Asking, api_app: App) -> None:
+    job = charge(api_app)
     assert ask("POST", f"/jobs/{job.id}/signal", {"name": "paid", "value": {"by": "card"}}) == {"told": True}
     assert ask("POST", f"/jobs/{job.id}/signal", {"name": "paid", "value": 1}) == {"told": False}
     ask("POST", f"/jobs/{UNKNOWN_JOB}/signal", {"name": "paid"}, status=404)
@@ -187,32 +185,32 @@ def test_a_signal_is_sent_once(ask: Asking, shop: App) -> None:
 # Bulk
 
 
-def test_a_preview_counts_and_touches_nothing_and_then_it_is_done(ask: Asking, shop: App) -> None:
+def test_a_preview_counts_and_touches_nothing_and_then_it_is_done(ask: Asking, api_app: App) -> None:
     for n in range(5):
-        charge(shop, n, queue="busy")
-    charge(shop, queue="other")
+        charge(api_app, n, queue="busy")
+    charge(api_app, queue="other")
     wanted = {"action": "cancel", "filter": {"queue": "busy"}}
     preview = ask("POST", "/jobs/bulk", {**wanted, "preview": True})
     assert preview == {"matching": 5, "done": 0, "refused": 0, "more": False, "preview": True, "cursor": None}
-    assert shop.client.count(state="cancelled") == 0
+    assert api_app.client.count(state="cancelled") == 0
     some = ask("POST", "/jobs/bulk", {**wanted, "limit": 2})
     assert (some["done"], some["more"]) == (2, True)
     rest = ask("POST", "/jobs/bulk", wanted)
     assert (rest["done"], rest["refused"], rest["more"]) == (3, 0, False)
-    assert [job.queue for job in shop.client.jobs(state="queued").jobs] == ["other"]
+    assert [job.queue for job in api_app.client.jobs(state="queued").jobs] == ["other"]
 
 
-def test_bulk_without_any_filter_is_refused(ask: Asking, shop: App) -> None:
-    charge(shop)
+def test_bulk_without_any_filter_is_refused(ask: Asking, api_app: App) -> None:
+    charge(api_app)
     problem = ask("POST", "/jobs/bulk", {"action": "delete", "filter": {}}, status=422)
     assert problem["errors"][0]["where"] == "body.filter"
-    assert shop.client.count() == 1
+    assert api_app.client.count() == 1
 
 
 # Queues, targets, schedules
 
 
-def test_a_queue_is_paused_resumed_and_limited(ask: Asking, shop: App) -> None:
+def test_a_queue_is_paused_resumed_and_limited(ask: Asking, api_app: App) -> None:
     assert ask("POST", "/queues/a%2Fb/pause")["paused"] is True
     assert [(one["queue"], one["paused"]) for one in ask("GET", "/queues")["queues"]] == [("a/b", True)]
     assert ask("POST", "/queues/a%2Fb/resume")["paused"] is False
@@ -225,11 +223,11 @@ def test_a_queue_is_paused_resumed_and_limited(ask: Asking, shop: App) -> None:
     ask("PATCH", "/queues/a/limits", {}, status=422)
 
 
-def test_a_target_shows_its_line_and_its_holder_is_resumed_where_it_belongs(ask: Asking, shop: App) -> None:
-    first, second = charge(shop, target="acct/7 ä"), charge(shop, target="acct/7 ä")
-    promote_all(shop)
-    (claimed,) = claim(shop, queue="billing")
-    fail(shop, claimed)
+def test_a_target_shows_its_line_and_its_holder_is_resumed_where_it_belongs(ask: Asking, api_app: App) -> None:
+    first, second = charge(api_app, target="acct/7 ä"), charge(api_app, target="acct/7 ä")
+    promote_all(api_app)
+    (claimed,) = claim(api_app, queue="billing")
+    fail(api_app, claimed)
     (info,) = ask("GET", "/targets")["targets"]
     assert (info["target"], info["holder"]["id"], info["waiting"]) == ("acct/7 ä", first.id, 1)
     path = "/targets/acct%2F7%20%C3%A4"
@@ -237,12 +235,12 @@ def test_a_target_shows_its_line_and_its_holder_is_resumed_where_it_belongs(ask:
     assert (seen["holder"]["state"], [job["id"] for job in seen["line"]]) == ("failed", [second.id])
     ask("POST", f"/targets/acct-8/jobs/{first.id}/resume", status=404)
     assert ask("POST", f"{path}/jobs/{first.id}/resume")["state"] in ("pending", "queued")
-    shop.client.pause(first)
+    api_app.client.pause(first)
     outside = ask.request("POST", f"{path}/jobs/{first.id}/resume/")
     assert (outside.status_code, outside.json()["id"]) == (200, first.id)
 
 
-def test_a_schedule_is_put_read_run_paused_and_removed(ask: Asking, shop: App) -> None:
+def test_a_schedule_is_put_read_run_paused_and_removed(ask: Asking, api_app: App) -> None:
     body = {"task": "charge", "args": ["acct-7", 5], "cron": "0 3 * * *", "timezone": "Europe/Berlin"}
     made = ask("PUT", "/schedules/night%2Fly", body, status=201)
     assert (made["cron"], made["timezone"], made["payload"]["cents"]) == ("0 3 * * *", "Europe/Berlin", 5)
@@ -278,10 +276,10 @@ def test_an_invalid_schedule_is_refused_with_its_field(ask: Asking, changed: dic
 # What else there is to see
 
 
-def test_workers_statistics_and_totals_are_listed(ask: Asking, shop: App) -> None:
-    job = charge(shop)
-    (claimed,) = claim(shop, queue="billing")
-    succeed(shop, claimed, "500")
+def test_workers_statistics_and_totals_are_listed(ask: Asking, api_app: App) -> None:
+    job = charge(api_app)
+    (claimed,) = claim(api_app, queue="billing")
+    succeed(api_app, claimed, "500")
     assert ask("GET", f"/jobs/{job.id}")["result"] == 500
     assert ask("GET", "/workers") == {"workers": []}
     for path in ("/stats", "/stats?since=2026-01-01T00:00:00Z&step=3600&queue=billing", "/totals"):
@@ -312,12 +310,12 @@ def test_the_document_describes_every_endpoint_and_every_answer(ask: Asking) -> 
     assert document["components"]["schemas"]["JobIn"]["properties"]["task"]["enum"] == ["charge", "total"]
 
 
-def test_who_may_only_read_sees_everything_and_changes_nothing(ask: Asking, shop: App) -> None:
-    job = charge(shop)
+def test_who_may_only_read_sees_everything_and_changes_nothing(ask: Asking, api_app: App) -> None:
+    job = charge(api_app)
     reading = {"headers": {"authorization": f"Bearer {READ}"}}
     assert ask("GET", f"/jobs/{job.id}", **reading)["id"] == job.id
     ask("POST", f"/jobs/{job.id}/cancel", status=403, **reading)
     ask("DELETE", f"/jobs/{job.id}", status=403, **reading)
-    stored = shop.client.get(job)
+    stored = api_app.client.get(job)
     assert stored is not None
     assert stored.state == "queued"

@@ -1,7 +1,5 @@
 """Requests that the API refuses: every response says what is wrong, where, and what to do; none is a 500."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import logging
@@ -21,11 +19,11 @@ from relet._web.api.routing import still_encoded
 from relet._web.problems import Refusal
 from relet.errors import SchemaMismatch, StoreBusy
 from tests.homes import Home
-from tests.web.asking import READ, Asking, ask, charge, shop  # noqa: F401
+from tests.web.asking import READ, Asking, charge
 
 
 @pytest.fixture
-def home() -> Home:
+def api_home() -> Home:
     """No store is asked for any of this."""
     return Home("memory", "sqlite:///:memory:", "relet")
 
@@ -70,12 +68,12 @@ def test_all_faults_are_reported_at_once_with_their_fields(ask: Asking) -> None:
     ],
 )
 def test_a_payload_is_checked_by_the_annotations_of_its_task(
-    ask: Asking, shop: App, payload: dict[str, Any], where: str, what: str
+    ask: Asking, api_app: App, payload: dict[str, Any], where: str, what: str
 ) -> None:
     found = faults(ask("POST", "/jobs", {"task": "charge", "payload": payload}, status=422))
     assert list(found) == [where]
     assert what in found[where]
-    assert shop.client.count() == 0
+    assert api_app.client.count() == 0
 
 
 def test_a_task_that_the_app_does_not_know_is_refused_with_those_that_are_near(ask: Asking) -> None:
@@ -116,8 +114,8 @@ def test_a_body_that_does_not_say_that_it_is_json_is_refused(ask: Asking, sent: 
         ask("POST", "/jobs", status=201, content=b'{"task": "total"}', headers={"content-type": good})
 
 
-def test_where_nothing_is_to_be_sent_nothing_is_taken(ask: Asking, shop: App) -> None:
-    job = charge(shop)
+def test_where_nothing_is_to_be_sent_nothing_is_taken(ask: Asking, api_app: App) -> None:
+    job = charge(api_app)
     ask("POST", f"/jobs/{job.id}/cancel", {"chain": True}, status=422)
     ask("POST", f"/jobs/{job.id}/cancel", {})
 

@@ -54,7 +54,7 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
         case.headers["Idempotency-Key"] = new_id()
 
 
-@pytest.fixture(scope="module", params=["sqlite", PG_KINDS[0]])
+@pytest.fixture(scope="module", params=["sqlite", *PG_KINDS])
 def app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     if request.param == "sqlite":
         yield from filled(App(f"sqlite:///{tmp_path_factory.mktemp('api')}/jobs.db"))
@@ -110,6 +110,7 @@ def config(*, coverage: bool) -> schemathesis.Config:
     )
 
 
+@pytest.mark.long("sqlite")
 @pytest.mark.timeout(300)
 def test_schemathesis_finds_nothing(app: App) -> None:
     web = create_app(app, operate={"schemathesis": TOKEN}, hosts=["testserver"])

@@ -1,7 +1,5 @@
 """The header Idempotency-Key: a request that is repeated with it has one effect and one answer."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 from typing import Any
@@ -10,7 +8,7 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from tests.web.asking import OPERATE, READ, Asking, _schema, ask, charge, home, shop  # noqa: F401
+from tests.web.asking import Asking
 
 CHARGE = {"task": "charge", "payload": {"account": "acct-7", "cents": 500}}
 

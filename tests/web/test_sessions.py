@@ -1,7 +1,5 @@
 """Signing out ends a session on the server: for every process, and after a restart."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import asyncio
@@ -19,7 +17,7 @@ from relet._web import create_app, sse
 from relet._web.auth import Principal, TokenAuth
 from relet.errors import StoreUnavailable
 from tests.clocks import at
-from tests.homes import Home, _any_schema, app, home  # noqa: F401
+from tests.homes import Home
 
 TOKEN = "o" * 32
 PAGE = {"accept": "text/html"}

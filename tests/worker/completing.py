@@ -32,7 +32,7 @@ AT_ONCE = Backoff(base=0.001, max=0.001)
 WAYS = ("transaction", "atransaction", "own", "aown")
 FENCED = ("transaction", "atransaction")
 
-ON_POSTGRES = pytest.mark.parametrize("_one_of_two", PG_KINDS[:1], indirect=True)
+ON_POSTGRES = pytest.mark.parametrize("_one_of_two", PG_KINDS, indirect=True)
 
 
 class Undo(Exception):

@@ -9,19 +9,20 @@ from pathlib import Path
 import pytest
 
 from relet import App
-from tests.conftest import PG_KINDS
-from tests.homes import Home, _any_schema, app, home, pg_app, pg_home, pg_schema, shared_schema  # noqa: F401
+from tests.conftest import PG_KINDS, SQLITE_FILE
+from tests.homes import Home, shared_schema
 from tests.worker.completing import Stage, stage_at
+from tests.worker.programs import Shop, a_shop
 
 
 @pytest.fixture
 def memory_app() -> Iterator[App]:
-    app = App("sqlite:///:memory:")  # noqa: F811
+    app = App("sqlite:///:memory:")
     yield app
     app.close()
 
 
-@pytest.fixture(scope="module", params=["sqlite", PG_KINDS[0]])
+@pytest.fixture(scope="module", params=[SQLITE_FILE, *PG_KINDS])
 def _one_of_two(request: pytest.FixtureRequest) -> Iterator[Home]:
     if request.param == "sqlite":
         yield Home("sqlite", "", "relet")
@@ -42,7 +43,7 @@ def two_homes(_one_of_two: Home, tmp_path: Path) -> Iterator[Home]:
 @pytest.fixture
 def two_apps(two_homes: Home) -> Iterator[App]:
     """An app in each of `two_homes`."""
-    app = two_homes.app()  # noqa: F811
+    app = two_homes.app()
     yield app
     app.close()
 
@@ -51,4 +52,11 @@ def two_apps(two_homes: Home) -> Iterator[App]:
 def stage(two_homes: Home, two_apps: App) -> Iterator[Stage]:
     """For handlers that complete their jobs in transactions, in each of `two_homes`."""
     with stage_at(two_homes, two_apps) as made:
+        yield made
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Shop]:
+    """A shop of worker programs on SQLite."""
+    with a_shop(tmp_path, f"sqlite:///{tmp_path / 'relet.db'}") as made:
         yield made

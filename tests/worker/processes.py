@@ -176,7 +176,7 @@ def processes_with(mark: bytes) -> list[int]:
     return found
 
 
-@pytest.fixture(params=["sqlite", *PG_KINDS[:1]])
+@pytest.fixture(params=["sqlite", *PG_KINDS])
 def theatre(request: pytest.FixtureRequest, tmp_path: Path, schema: str) -> Iterator[Theatre]:
     """A SQLite file, and a PostgreSQL."""
     if request.param == "sqlite":
@@ -185,7 +185,7 @@ def theatre(request: pytest.FixtureRequest, tmp_path: Path, schema: str) -> Iter
         yield from _play_on_postgres(request, tmp_path, schema)
 
 
-@pytest.fixture(params=PG_KINDS[:1])
+@pytest.fixture(params=PG_KINDS)
 def pg_theatre(request: pytest.FixtureRequest, tmp_path: Path, schema: str) -> Iterator[Theatre]:
     """A PostgreSQL."""
     yield from _play_on_postgres(request, tmp_path, schema)

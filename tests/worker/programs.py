@@ -327,13 +327,6 @@ class Shop:
         self.app.close()
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Iterator[Shop]:
-    """A shop on SQLite."""
-    with a_shop(tmp_path, f"sqlite:///{tmp_path / 'relet.db'}") as made:
-        yield made
-
-
 @contextmanager
 def a_shop(place: Path, url: str, schema: str = "relet") -> Iterator[Shop]:
     """A shop anywhere, with its schema made."""
@@ -345,7 +338,7 @@ def a_shop(place: Path, url: str, schema: str = "relet") -> Iterator[Shop]:
         shop.close()
 
 
-@pytest.fixture(scope="module", params=LOCAL_PG_KINDS[:1])
+@pytest.fixture(scope="module", params=LOCAL_PG_KINDS)
 def fragile_server(request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
     """One PostgreSQL that the tests of a module may stop and kill, one after another."""
     with request.config.stash[SERVERS].private(request.param) as server:
@@ -360,7 +353,7 @@ def fragile_shop(fragile_server: PrivateServer, tmp_path: Path, schema: str) -> 
         yield stack.enter_context(a_shop(tmp_path, fragile_server.dsn, schema))
 
 
-@pytest.fixture(params=LOCAL_PG_KINDS[:1])
+@pytest.fixture(params=LOCAL_PG_KINDS)
 def pg_server(request: pytest.FixtureRequest) -> Server:
     """A PostgreSQL that others use as well."""
     return request.config.stash[SERVERS].get(request.param)

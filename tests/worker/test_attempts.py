@@ -18,6 +18,8 @@ from tests.conftest import PG_KINDS
 from tests.homes import Home
 from tests.worker.working import error_of, over, state, working
 
+pytestmark = pytest.mark.every_store
+
 AT_ONCE = Backoff(base=0.001, max=0.001)
 
 Body = Callable[[Attempt], Any]

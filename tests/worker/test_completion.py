@@ -20,6 +20,8 @@ from tests.homes import claim
 from tests.worker.completing import FENCED, WAYS, Begin, Stage, Undo
 from tests.worker.working import state, until
 
+pytestmark = pytest.mark.every_store
+
 ROLLED_BACK = "completion rolled back"
 
 

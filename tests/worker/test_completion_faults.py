@@ -3,8 +3,6 @@
 Each transfer happens exactly once, and the attempt that crashed has counted.
 """
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import dataclasses
@@ -25,7 +23,7 @@ import pytest
 from relet import App, Attempt, Job, State
 from tests.worker import teller
 from tests.worker.completing import FENCED, ON_POSTGRES, WAYS, Begin, Stage, Tx
-from tests.worker.processes import PATIENCE, Theatre, theatre  # noqa: F401
+from tests.worker.processes import PATIENCE, Theatre
 from tests.worker.proxy import COMPLETE, Trap, proxy_to
 from tests.worker.working import over, until, working
 
@@ -79,6 +77,7 @@ def bank(theatre: Theatre) -> Bank:
 # At random
 
 
+@pytest.mark.long("sqlite")
 def test_a_thousand_transfers_happen_once_each_while_workers_are_killed_all_the_time(
     theatre: Theatre, bank: Bank
 ) -> None:
@@ -223,7 +222,7 @@ def test_a_commit_whose_answer_is_lost_has_completed_the_job(stage: Stage, caplo
                 await tx.write("a")
                 await tx.succeed("done")
                 words = b"commit" if attempt.job.task.endswith("transaction") else b"COMMIT"
-                traps.append(proxy.lose_answer(words, depends_on=COMPLETE))
+                traps.append(proxy.lose_answer(words, after=COMPLETE))
             return "never reached"
 
         for way in WAYS:

@@ -3,7 +3,6 @@ was acknowledged is lost or run twice."""
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
@@ -24,7 +23,6 @@ from tests.worker.programs import Program, Shop, a_shop, until
 LEASE = 6.0
 FIRST_ACK_WITHIN = 5.0  # seconds of the promotion
 PATIENCE = 60.0
-LONG = pytest.mark.skipif("RELET_LONG" not in os.environ, reason="takes a minute: ./dev failover")
 
 
 @dataclass
@@ -42,7 +40,7 @@ class Pair:
         return time.monotonic()
 
 
-@pytest.fixture(params=LOCAL_PG_KINDS[:1])
+@pytest.fixture(params=LOCAL_PG_KINDS)
 def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
     servers = request.config.stash[SERVERS]
     with servers.private(request.param) as primary, primary.standby() as standby:
@@ -135,7 +133,7 @@ def test_a_failover_under_load_loses_nothing_and_runs_nothing_twice(pair: Pair) 
     fail_over(pair, pair.primary.crash)
 
 
-@pytest.mark.parametrize("seconds", [5.5, pytest.param(15.0, marks=LONG)])
+@pytest.mark.parametrize("seconds", [5.5, pytest.param(15.0, marks=pytest.mark.long)])
 def test_a_standby_that_hangs_before_a_failover_loses_nothing(pair: Pair, seconds: float) -> None:
     """Its primary has commits then that nobody else has. None of them may have been acknowledged."""
 

@@ -1,7 +1,5 @@
 """A worker is killed at each stage of an attempt: what must run again does, what was settled does not."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import signal
@@ -11,7 +9,7 @@ import pytest
 
 from relet import Job, State
 from tests.worker import victim
-from tests.worker.processes import Theatre, WorkerProcess, lives, theatre, wait_until  # noqa: F401
+from tests.worker.processes import Theatre, WorkerProcess, lives, wait_until
 
 ANY_STORE = pytest.mark.parametrize("theatre", ["sqlite"], indirect=True)  # the store has no part in it
 

@@ -1,7 +1,5 @@
 """A worker inside a program of one's own: `await Worker(app).run()`."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import asyncio
@@ -23,9 +21,8 @@ from relet._core.job import Outcome
 from relet._worker import maintenance
 from relet._worker.execution import Execution
 from relet.errors import SchemaMismatch
-from tests.homes import _any_schema, app, home  # noqa: F401
 from tests.servers import Server
-from tests.worker.programs import PATIENCE, pg_server, until  # noqa: F401
+from tests.worker.programs import PATIENCE, until
 from tests.worker.working import working
 
 
@@ -234,6 +231,7 @@ def test_a_loop_that_is_closed_under_a_worker_does_not_keep_it_from_stopping(mem
     assert memory_app.client.count(state="running") == 0
 
 
+@pytest.mark.long("memory")
 def test_a_stop_at_any_moment_leaves_nothing_behind(app: App) -> None:
     enqueue = add_greet(app)
     app.client.migrate()

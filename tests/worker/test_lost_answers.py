@@ -1,7 +1,5 @@
 """The connection is cut when PostgreSQL has committed and cannot say so: nothing is lost, nothing runs twice."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -11,7 +9,7 @@ import pytest
 
 from relet import Job, State
 from tests.worker import victim
-from tests.worker.processes import Theatre, WorkerProcess, pg_theatre  # noqa: F401
+from tests.worker.processes import Theatre, WorkerProcess
 from tests.worker.proxy import CLAIM, COMMIT, MINE, RENEW, SUCCEED, Proxy, proxy_to
 
 LEASE = 6.0  # so that a beat comes every 2 s
@@ -103,7 +101,7 @@ def test_a_settle_whose_answer_is_lost_is_recognised_when_it_is_repeated(
 def test_a_commit_whose_answer_is_lost_counts_once(
     pg_theatre: Theatre, proxy: Proxy, worker: WorkerProcess, task: Any, outcomes: list[str], attempt: int
 ) -> None:
-    trap = proxy.lose_answer(COMMIT, depends_on=MINE)
+    trap = proxy.lose_answer(COMMIT, after=MINE)
     (job,) = pg_theatre.enqueue(task.draft("settled"))
     trap.wait()
     last = pg_theatre.wait(job)

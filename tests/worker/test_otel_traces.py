@@ -18,6 +18,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from relet import App, Attempt, Backoff, Draft, Fail, Retry, Snooze
 from relet.contrib.opentelemetry import instrument, uninstrument
 from relet.contrib.opentelemetry.attributes import server
+from relet.errors import JobNotFound
 from relet.logs import JobContext
 from tests.homes import Home
 from tests.worker.tracing import Watched, id_of, parent_of, trace_of, watching
@@ -363,7 +364,7 @@ def test_aborted_attempts_say_why(memory_app: App, watched: Watched, kind: str) 
 def test_an_enqueue_that_fails_is_a_failed_span(memory_app: App, watched: Watched) -> None:
     work = define(memory_app, "thread", lambda attempt: None)
     unknown = work.draft().id
-    with pytest.raises(Exception, match="no such job"):
+    with pytest.raises(JobNotFound, match="no such job"):
         work.using(depends_on=[unknown]).enqueue()
     span = watched.one("enqueue default")
     assert span.status.status_code is StatusCode.ERROR

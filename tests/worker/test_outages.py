@@ -1,7 +1,5 @@
 """R3 and R4: workers survive the database, and an outage makes no job run twice."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import time
@@ -11,7 +9,7 @@ import pytest
 
 from tests.servers import PrivateServer, Server
 from tests.store.proxy import proxy_to
-from tests.worker.programs import Program, Shop, a_shop, cpu_seconds, fragile_server, fragile_shop, pg_server  # noqa: F401
+from tests.worker.programs import Program, Shop, a_shop, cpu_seconds
 
 JOBS = 300
 LEASE = 1.0

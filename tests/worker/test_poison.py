@@ -1,7 +1,5 @@
 """A job that kills its worker: it ends failed, and takes nobody with it."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 from typing import Any
@@ -12,7 +10,7 @@ from relet import Job, State
 from relet._core.job import DEFAULT_POLICY
 from tests.conftest import PG_KINDS
 from tests.worker import victim
-from tests.worker.processes import PATIENCE, Theatre, theatre, wait_until  # noqa: F401
+from tests.worker.processes import PATIENCE, Theatre, wait_until
 
 INNOCENT = 500
 ATTEMPTS = DEFAULT_POLICY.max_attempts

@@ -1,7 +1,5 @@
 """Schedules with real workers: one job for each tick, however many look at the clock; changes are followed."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import threading
@@ -18,7 +16,7 @@ from relet._worker import Worker
 from relet._worker.maintenance import Maintenance
 from tests.homes import Home
 from tests.worker import victim
-from tests.worker.processes import Theatre, theatre, wait_until  # noqa: F401
+from tests.worker.processes import Theatre, wait_until
 from tests.worker.working import connect, over, prefix, until, working
 
 EVERY = 0.2

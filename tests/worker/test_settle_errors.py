@@ -1,7 +1,5 @@
 """What a settle may meet: a success stays a success, whatever is wrong with the database, until the lease is lost."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import resource
@@ -17,7 +15,7 @@ from tests.faults import failing, failures
 from tests.homes import Home
 from tests.servers import Server
 from tests.store.proxy import proxy_to
-from tests.worker.programs import Shop, a_shop, pg_server, shop, until  # noqa: F401
+from tests.worker.programs import Shop, a_shop, until
 from tests.worker.working import working
 
 WITHIN = 15.0  # seconds: an outcome is settled, though connections hang

@@ -20,6 +20,8 @@ from relet._worker.meter import _Histogram
 from tests.homes import Home, beat
 from tests.worker.working import connect, never_reap, over, run_sql, state, until, until_state, working
 
+pytestmark = pytest.mark.every_store
+
 REFUSING = {
     True: (
         "create function {t}refuse() returns trigger language plpgsql as "

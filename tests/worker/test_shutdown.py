@@ -1,7 +1,5 @@
 """P2: a signal drains, a second gives everything back, a third exits. Exit never hangs."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import random
@@ -18,7 +16,7 @@ import pytest
 from relet._store.flows import lease
 from tests import homes
 from tests.servers import PrivateServer, Server
-from tests.worker.programs import PATIENCE, Shop, a_shop, fragile_server, fragile_shop, gone, pg_server, shop  # noqa: F401
+from tests.worker.programs import PATIENCE, Shop, a_shop, gone
 
 LEASE = "2"
 BOTH = (signal.SIGTERM, signal.SIGINT)

@@ -1,7 +1,5 @@
 """Durable steps: what was done is done, whatever becomes of the attempt, and every attempt sees the same of it."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import asyncio
@@ -26,7 +24,7 @@ from relet.errors import StoreUnavailable
 from tests.clocks import at
 from tests.homes import beat, claim, inventory, settle, succeed
 from tests.worker import victim
-from tests.worker.processes import Theatre, theatre, wait_until  # noqa: F401
+from tests.worker.processes import Theatre, wait_until
 from tests.worker.working import error_of, state, take, until, working
 
 SOON = Backoff(base=0.001, max=0.001)

@@ -1,7 +1,5 @@
 """`--processes N`: worker processes under a supervisor that replaces them, and stops them together."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import os
@@ -9,7 +7,7 @@ import signal
 
 import pytest
 
-from tests.worker.programs import Program, Shop, gone, lives, shop, until  # noqa: F401
+from tests.worker.programs import Program, Shop, gone, lives, until
 
 SOON = 8.0
 

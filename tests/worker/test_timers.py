@@ -15,6 +15,8 @@ from relet._system import SYSTEM
 from relet._worker.timers import Timers
 from tests.worker.working import until
 
+pytestmark = pytest.mark.every_store
+
 
 @pytest.fixture
 def timers() -> Iterator[Timers]:

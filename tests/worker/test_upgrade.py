@@ -151,6 +151,7 @@ def until(what: Callable[[], bool], seconds: float = PATIENCE) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.long("sqlite")
 def test_two_releases_work_side_by_side_while_the_store_is_migrated(upgrade: Upgrade, tmp_path: Path) -> None:
     old, new = upgrade.old, upgrade.new
     new.add_migration(oldest=NEWEST)
@@ -189,6 +190,7 @@ def test_two_releases_work_side_by_side_while_the_store_is_migrated(upgrade: Upg
     assert "is up to date" in new.run("migrate")
 
 
+@pytest.mark.long("sqlite")
 def test_a_release_that_a_migration_does_not_work_with_is_refused(upgrade: Upgrade) -> None:
     old, new = upgrade.old, upgrade.new
     new.add_migration(oldest=NEWEST + 1)

@@ -1,7 +1,5 @@
 """A worker that starts: it waits for a database that is away, and is refused by one that will not have it."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import os
@@ -16,10 +14,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.plugin.command_line import CommandLine, command_line
 from tests.servers import PrivateServer, Server
 from tests.store.proxy import proxy_to, refusing
-from tests.test_cli import CommandLine, command_line, typed  # noqa: F401
-from tests.worker.programs import APP, Shop, a_shop, fragile_server, fragile_shop, pg_server  # noqa: F401
+from tests.worker.programs import APP, Shop, a_shop
 
 WAITS = "Cannot reach the database, waiting for it"
 WORKERS = [("worker",), ("worker", "--processes", "2"), ("worker", "--until-idle")]
@@ -89,6 +87,7 @@ def refusal(typed: CommandLine, place: Path, command: str, *options: str) -> str
     return said
 
 
+@pytest.mark.long(*WORKERS[1:])
 @pytest.mark.parametrize("arguments", WORKERS, ids=" ".join)
 def test_a_worker_that_the_database_refuses_says_so_and_exits(
     typed: CommandLine, pg_server: Server, tmp_path: Path, schema: str, arguments: tuple[str, ...]
@@ -124,7 +123,9 @@ def not_writable(place: Path, *, folder: bool) -> Iterator[str]:
         inside.chmod(0o755)
 
 
-FOLDERS = pytest.mark.parametrize("folder", [True, False], ids=["file", "file and folder"])
+FOLDERS = pytest.mark.parametrize(
+    "folder", [pytest.param(True, id="file"), pytest.param(False, id="file and folder", marks=pytest.mark.long)]
+)
 
 
 @FOLDERS

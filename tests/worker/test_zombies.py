@@ -1,7 +1,5 @@
 """Workers that were thought dead and come back, event loops that are blocked, handlers that do not listen."""
 
-# ruff: noqa: F811 (fixtures are imported, and asked for by their names)
-
 from __future__ import annotations
 
 import signal
@@ -14,7 +12,9 @@ import pytest
 
 from relet import Job, State
 from tests.worker import victim
-from tests.worker.processes import LEASE, PATIENCE, Theatre, WorkerProcess, theatre, wait_until  # noqa: F401
+from tests.worker.processes import LEASE, PATIENCE, Theatre, WorkerProcess, wait_until
+
+pytestmark = pytest.mark.every_store
 
 LONG = 3 * LEASE
 ANY_STORE = pytest.mark.parametrize("theatre", ["sqlite"], indirect=True)  # the store has no part in it

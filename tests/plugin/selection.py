@@ -1,0 +1,100 @@
+"""The fast suite and `--all`.
+
+The fast suite runs the strongest test of each guarantee. It leaves out:
+
+- tests marked `long`; `long("sqlite")` leaves out only the cases with that parameter;
+- repetitions on a further PostgreSQL server, unless the test is marked `every_server`;
+- repetitions on a SQLite file of what runs in memory or on PostgreSQL, unless the test is marked `every_store`.
+
+`--all` runs everything. A test that the command line names by its id (`file.py::test`) always runs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+LONG = "long cases"
+OTHER_SERVER = "repetitions on other PostgreSQL servers"
+OTHER_STORE = "repetitions on a SQLite file"
+LEFT_OUT = pytest.StashKey[Counter[str]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--all", action="store_true", help="also run long cases, and every test on every PostgreSQL server"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "long(*parameters): takes too long for the fast suite; runs with --all")
+    config.addinivalue_line("markers", "every_server: the server's version matters; runs on all of them each time")
+    config.addinivalue_line("markers", "other_server: of a parameter that repeats a test on another server")
+    config.addinivalue_line("markers", "every_store: how SQLite keeps a file matters; runs on a file each time")
+    config.addinivalue_line("markers", "other_store: of a parameter that repeats a test on a SQLite file")
+    config.stash[LEFT_OUT] = Counter()
+
+
+@pytest.hookimpl(trylast=True)  # after -k and -m have chosen
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--all") or any("::" in argument for argument in config.args):
+        return
+    kept, left_out = [], []
+    for item in items:
+        reason = _reason(item)
+        if reason is None:
+            kept.append(item)
+        else:
+            left_out.append(item)
+            config.stash[LEFT_OUT][reason] += 1
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = kept
+
+
+def _reason(item: pytest.Item) -> str | None:
+    if any(_is_meant(mark, item) for mark in item.iter_markers("long")):
+        return LONG
+    if item.get_closest_marker("other_server") is not None and item.get_closest_marker("every_server") is None:
+        return OTHER_SERVER
+    if item.get_closest_marker("other_store") is not None and item.get_closest_marker("every_store") is None:
+        return OTHER_STORE
+    return None
+
+
+def _is_meant(mark: pytest.Mark, item: pytest.Item) -> bool:
+    """Whether a mark names a parameter of this case, or none at all."""
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return not mark.args or any(value in mark.args for value in parameters)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):  # a worker of xdist
+        left_out: Counter[str] = session.config.stash[LEFT_OUT]
+        session.config.workeroutput["left_out"] = dict(left_out)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Every worker of xdist collects the same tests, so the count of any one is the count of the run."""
+    node.config.stash[LEFT_OUT] = Counter(getattr(node, "workeroutput", {}).get("left_out", {}))
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    skipped = Counter(_skip_reason(report) for report in terminalreporter.stats.get("skipped", []))
+    left_out = config.stash[LEFT_OUT]
+    if not skipped and not left_out:
+        return
+    terminalreporter.section("not run")
+    for reason, count in (*skipped.most_common(), *left_out.most_common()):
+        terminalreporter.write_line(f"{count:5}  {reason}")
+    if left_out:
+        terminalreporter.write_line("./dev test --all runs long cases, every server and every interpreter")
+
+
+def _skip_reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """The text of a skip; `longrepr` is a file, a line and that text."""
+    text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return text.removeprefix("Skipped: ")
