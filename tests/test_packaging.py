@@ -71,7 +71,7 @@ def test_the_version_of_the_metadata_is_that_of_the_package(metadata: dict[str, 
 
 
 def test_the_install_check_knows_every_extra(metadata: dict[str, Any]) -> None:
-    assert set(metadata["optional-dependencies"]) - {"dev"} == set(MODULES)
+    assert set(metadata["optional-dependencies"]) - {"dev", "docs"} == set(MODULES)
 
 
 def test_the_page_on_compatibility_names_the_versions_of_python(metadata: dict[str, Any]) -> None:

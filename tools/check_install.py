@@ -26,7 +26,7 @@ MODULES = {
     "sqlalchemy": ["sqlalchemy", "greenlet"],
     "web": ["relet.web"],
 }
-DEVELOPMENT = "dev"  # ./dev setup installs it
+DEVELOPMENT = {"dev", "docs"}
 
 
 def metadata(wheel: Path) -> Message:
@@ -36,7 +36,7 @@ def metadata(wheel: Path) -> Message:
 
 
 def extras(wheel: Path) -> list[str]:
-    return sorted(set(metadata(wheel).get_all("Provides-Extra", [])) - {DEVELOPMENT})
+    return sorted(set(metadata(wheel).get_all("Provides-Extra", [])) - DEVELOPMENT)
 
 
 def check(wheel: Path, chosen: list[str], folder: Path) -> Environment:
