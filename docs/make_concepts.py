@@ -21,23 +21,23 @@ ORDER = list(State)
 LEFT_OUT = {"cancel", "complete", "delete"}
 
 NOTES = {
-    "enqueue": "queued if nothing holds it up",
+    "enqueue": "queued if it need not wait",
     "promote": "from a nudge or by the clock",
-    "claim": "attempt and version count up; new token, new expiry",
-    "renew": "new expiry; the answer carries a request to cancel or pause",
+    "claim": "attempt and version increase by one; new token, new expiry",
+    "renew": "new expiry; the reply carries a request to cancel or pause",
     "succeed": "the only exit that no request changes",
-    "replace": "it will be called with what was enqueued last under its unique key",
+    "replace": "it takes the arguments that were enqueued last under its unique key",
     "retry": "attempts remain; run_at is now + backoff",
     "snooze": "the attempt is given back",
     "fail": "attempts spent, or a fatal error",
     "release": "the attempt is given back",
     "reap": "the lease has expired; counts as a lost attempt",
-    "cancel": "a running job is asked",
-    "pause": "a running job is asked; one in line at its target keeps its place",
-    "resume": "attempts start anew",
+    "cancel": "for a running job a request to its owner",
+    "pause": "for a running job a request to its owner; a job in line at its target keeps its position",
+    "resume": "attempts start again at zero",
     "run_now": "only a job that waits for its time",
     "complete": "from outside; a running owner loses its lease",
-    "delete": "the row is gone; a running owner loses its lease",
+    "delete": "the row is deleted; a running owner loses its lease",
 }
 
 

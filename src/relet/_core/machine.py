@@ -35,10 +35,12 @@ class Transition(NamedTuple):
 
     sources: frozenset[State]
     targets: frozenset[State]
-    who: Literal["anyone", "upkeep", "worker", "owner"]
+    who: Literal["anyone", "maintenance", "worker", "owner"]
 
 
-def _verb(sources: set[State], targets: set[State], who: Literal["anyone", "upkeep", "worker", "owner"]) -> Transition:
+def _verb(
+    sources: set[State], targets: set[State], who: Literal["anyone", "maintenance", "worker", "owner"]
+) -> Transition:
     return Transition(frozenset(sources), frozenset(targets), who)
 
 
@@ -48,7 +50,7 @@ _ASKED = {CANCELLED, PAUSED}
 TRANSITIONS: dict[str, Transition] = {
     # verb: from, to, who may say it
     "enqueue": _verb(set(), {QUEUED, PENDING}, "anyone"),
-    "promote": _verb({PENDING}, {QUEUED}, "upkeep"),
+    "promote": _verb({PENDING}, {QUEUED}, "maintenance"),
     "claim": _verb({QUEUED}, {RUNNING}, "worker"),
     "renew": _verb({RUNNING}, {RUNNING}, "owner"),
     "succeed": _verb({RUNNING}, {SUCCEEDED}, "owner"),
