@@ -1,4 +1,4 @@
-"""What an examination of a store comes to, and figures as people read them."""
+"""The findings of `doctor`, and readable durations, sizes and names."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _SIZES = ("bytes", "KB", "MB", "GB", "TB")
 
 
 class Finding(Struct, frozen=True):
-    """One thing that `doctor` looked at: what was seen, and what to do about it.
+    """The result of one check of `doctor`. `advice`: what to do about it; None: nothing.
 
-    `ok`: as it should be. `info`: worth knowing, nothing to be done now. `warning`: costs something, or will. `error`:
-    jobs do not run, or may be lost, until it is mended. `advice` is None where there is nothing to do.
+    `ok`: as it should be. `info`: worth knowing, no action needed. `warning`: it has a cost, now or later. `error`:
+    jobs do not run, or may be lost, until it is fixed.
     """
 
     check: str
@@ -25,7 +25,7 @@ class Finding(Struct, frozen=True):
 
 
 def duration(seconds: float) -> str:
-    """A length of time in the two largest units that matter: `42 ms`, `3.5 s`, `12 min`, `5 h 20 min`, `3 d 4 h`."""
+    """A duration in its one or two largest units: `42 ms`, `3.5 s`, `12 min`, `5 h 20 min`, `3 d 4 h`."""
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 60:
@@ -48,11 +48,11 @@ def size(number: float) -> str:
 
 
 def plain(text: str) -> str:
-    """A name that somebody else chose: nothing in it that a terminal obeys, or that ends a quotation."""
+    """A name from outside, made safe: no control characters for a terminal, nothing that ends a quotation."""
     return "".join(c if c.isprintable() and c not in "'\\" else "?" for c in text[:64])
 
 
 def listed(names: list[str], limit: int = 5) -> str:
-    """Names in a row, cut where there are too many to read."""
+    """The first `limit` names, and how many more there are."""
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
     return ", ".join(names[:limit]) + more
