@@ -133,7 +133,7 @@ def test_version_and_help(typed: CommandLine, folder: Path) -> None:
     assert code == 0
     options = ("--queue", "--concurrency", "--processes", "--tenant", "--max-jobs", "--log-format", "exit codes")
     assert [word for word in options if word not in printed] == []
-    assert "--leash" not in printed
+    assert "--supervisor-pipe" not in printed
 
 
 @pytest.mark.parametrize("command", ["jobs", "migrate", "prune"])

@@ -41,8 +41,8 @@ def job(seq: int, rank: int = 0, queue: str = "q") -> Claimed:
     )
 
 
-def jobs(*places: int | tuple[int, int]) -> list[Claimed]:
-    return [job(place) if isinstance(place, int) else job(place[1], place[0]) for place in places]
+def jobs(*positions: int | tuple[int, int]) -> list[Claimed]:
+    return [job(position) if isinstance(position, int) else job(position[1], position[0]) for position in positions]
 
 
 def covers(scope: Scope, rank: int, seq: int) -> bool:
@@ -53,13 +53,13 @@ def covers(scope: Scope, rank: int, seq: int) -> bool:
     )
 
 
-def slow_cursor(*places: int | tuple[int, int], now: float = 100.0) -> ClaimCursor:
+def slow_cursor(*positions: int | tuple[int, int], now: float = 100.0) -> ClaimCursor:
     """One that has claimed these jobs in a slow look through everything, at this time."""
     cursor = ClaimCursor()
     cursor.scope("q", 10, now - 1000)
-    cursor.seen(["q"], [], QUICK, now - 1000)
+    cursor.record_claim(["q"], [], QUICK, now - 1000)
     cursor.scope("q", 10, now)
-    cursor.seen(["q"], jobs(*places), SLUGGISH + PER_JOB * len(places), now)
+    cursor.record_claim(["q"], jobs(*positions), SLUGGISH + PER_JOB * len(positions), now)
     return cursor
 
 
@@ -71,15 +71,15 @@ def test_as_long_as_it_is_quick_everything_is_looked_through() -> None:
     cursor = ClaimCursor()
     for n in range(1, 100):
         assert cursor.scope("q", 10, float(n)).ranges == EVERYTHING
-        cursor.seen(["q"], jobs(n), QUICK, float(n))
+        cursor.record_claim(["q"], jobs(n), QUICK, float(n))
 
 
 def test_a_claim_of_many_jobs_may_take_longer() -> None:
     cursor = ClaimCursor()
     cursor.scope("q", 10, 0.0)
-    cursor.seen(["q"], [], QUICK, 0.0)
+    cursor.record_claim(["q"], [], QUICK, 0.0)
     cursor.scope("q", 500, 1.0)
-    cursor.seen(["q"], jobs(*range(1, 501)), QUICK + SLOW + PER_JOB * 500 - 0.0001, 1.0)
+    cursor.record_claim(["q"], jobs(*range(1, 501)), QUICK + SLOW + PER_JOB * 500 - 0.0001, 1.0)
     assert cursor.scope("q", 500, 1.0 + LAG).ranges == EVERYTHING
 
 
@@ -87,7 +87,7 @@ def test_a_server_that_is_slow_at_everything_is_not_taken_for_bloat() -> None:
     cursor = ClaimCursor()
     for n in range(1, 20):
         cursor.scope("q", 10, float(n))
-        cursor.seen(["q"], jobs(n), 0.25, float(n))
+        cursor.record_claim(["q"], jobs(n), 0.25, float(n))
         assert cursor.scope("q", 10, n + 0.5).ranges == EVERYTHING
 
 
@@ -97,7 +97,7 @@ def test_when_it_is_slow_the_next_starts_behind_what_was_consumed() -> None:
     assert scope.ranges == EVERYTHING, "not yet: what was inserted before may still be committed after"
     scope = cursor.scope("q", 10, 100.0 + LAG + 0.0)
     if scope.ranges == EVERYTHING:  # a rescan may be due at the very moment
-        cursor.seen(["q"], [], SLUGGISH, 100.0 + LAG)
+        cursor.record_claim(["q"], [], SLUGGISH, 100.0 + LAG)
         scope = cursor.scope("q", 10, 100.0 + LAG + 0.1)
     assert not covers(scope, 0, 3)
     assert covers(scope, 0, 4)
@@ -106,7 +106,7 @@ def test_when_it_is_slow_the_next_starts_behind_what_was_consumed() -> None:
 def test_the_mark_lags_behind_what_was_consumed() -> None:
     cursor = slow_cursor(1, 2, 3, now=100.0)
     cursor.scope("q", 10, 101.5)
-    cursor.seen(["q"], jobs(10), SLUGGISH, 101.5)
+    cursor.record_claim(["q"], jobs(10), SLUGGISH, 101.5)
     scope = cursor.scope("q", 10, 101.6)
     assert not covers(scope, 0, 3)
     assert covers(scope, 0, 4), "10 was taken a moment ago: 4 to 9 may be committed still"
@@ -117,7 +117,7 @@ def test_the_mark_lags_behind_what_was_consumed() -> None:
 def test_each_priority_has_its_own_mark() -> None:
     cursor = slow_cursor((-5, 70), (0, 30), now=100.0)
     cursor.scope("q", 10, 101.1)
-    cursor.seen(["q"], [], SLUGGISH, 101.1)
+    cursor.record_claim(["q"], [], SLUGGISH, 101.1)
     scope = cursor.scope("q", 10, 101.2)
     assert scope.ranges != EVERYTHING
     assert not covers(scope, -5, 70)
@@ -131,7 +131,7 @@ def test_each_priority_has_its_own_mark() -> None:
 def test_the_ranges_are_in_order_and_do_not_overlap() -> None:
     cursor = slow_cursor((-100, 5), (-1, 9), (0, 1), (100, 3), now=100.0)
     cursor.scope("q", 10, 101.1)
-    cursor.seen(["q"], [], SLUGGISH, 101.1)
+    cursor.record_claim(["q"], [], SLUGGISH, 101.1)
     ranges = cursor.scope("q", 10, 101.2).ranges
     assert ranges[0][:2] == EVERYTHING[0][:2]
     assert ranges[-1][2:] == EVERYTHING[0][2:]
@@ -145,9 +145,9 @@ def test_the_ranges_are_in_order_and_do_not_overlap() -> None:
 def test_a_mark_never_goes_back() -> None:
     cursor = slow_cursor(50, now=100.0)
     cursor.scope("q", 10, 101.1)
-    cursor.seen(["q"], jobs(7), SLUGGISH, 101.1)  # came late, or came back
+    cursor.record_claim(["q"], jobs(7), SLUGGISH, 101.1)  # came late, or came back
     cursor.scope("q", 10, 103.0)
-    cursor.seen(["q"], [], SLUGGISH, 103.0)
+    cursor.record_claim(["q"], [], SLUGGISH, 103.0)
     scope = cursor.scope("q", 10, 103.1)
     assert not covers(scope, 0, 50)
     assert covers(scope, 0, 51)
@@ -162,9 +162,9 @@ def test_everything_is_looked_through_again_within_a_second_or_so() -> None:
         if cursor.scope("q", 10, now).ranges == EVERYTHING:
             assert now - last <= HIDDEN_FOR + 0.051
             last = now
-            cursor.seen(["q"], [], SLUGGISH, now)
+            cursor.record_claim(["q"], [], SLUGGISH, now)
         else:
-            cursor.seen(["q"], jobs(3), QUICK, now)
+            cursor.record_claim(["q"], jobs(3), QUICK, now)
     assert now - last <= HIDDEN_FOR + 0.051
 
 
@@ -178,11 +178,11 @@ def test_looking_through_everything_leaves_time_for_quick_claims(cost: float, sh
             now += cost
             spent += cost
             rescans += 1
-            cursor.seen(["q"], jobs(next(ahead)), cost, now)
+            cursor.record_claim(["q"], jobs(next(ahead)), cost, now)
         else:
             now += 0.01
             quick += 1
-            cursor.seen(["q"], jobs(next(ahead)), QUICK, now)
+            cursor.record_claim(["q"], jobs(next(ahead)), QUICK, now)
     assert rescans > 5
     assert quick > 5 * rescans, "a claim does not walk over everything each time"
     assert spent / 300.0 <= share + 0.02
@@ -204,33 +204,33 @@ STEPS = st.lists(
 def test_no_job_is_hidden_for_more_than_a_second_whatever_happened_before(steps: list[Any]) -> None:
     """By the cursor: the time that a look through everything takes is not its doing."""
     cursor, now, begun, answered = ClaimCursor(), 0.0, -100.0, -100.0
-    for pause, elapsed, away, places, back in steps:
-        until_whole_look = cursor.hides_for(now)
+    for pause, elapsed, away, positions, back in steps:
+        until_full_scan = cursor.next_full_scan_in(now)
         now += pause
         scope = cursor.scope("q", 10, now)
         if scope.ranges == EVERYTHING:
             if not away:
                 begun, answered = now, now + elapsed
         else:
-            assert pause < until_whole_look <= HIDDEN_FOR, "a worker that sleeps until then looks through everything"
+            assert pause < until_full_scan <= HIDDEN_FOR, "a worker that sleeps until then looks through everything"
             assert now - answered < HIDDEN_FOR
             assert now - begun < HIDDEN_FOR or answered - begun > HIDDEN_FOR / 2
         if back:
-            cursor.look_again(now + elapsed / 2)
+            cursor.job_requeued(now + elapsed / 2)
         now += elapsed
-        cursor.seen(["q"], jobs(*places), None if away else elapsed, now)
+        cursor.record_claim(["q"], jobs(*positions), None if away else elapsed, now)
 
 
 def test_a_job_that_went_back_to_its_place_is_looked_for_at_once() -> None:
     cursor = slow_cursor(1, 2, 3, now=100.0)
     assert cursor.scope("q", 10, 101.5).ranges == EVERYTHING
-    cursor.seen(["q"], [], SLUGGISH, 101.5 + SLUGGISH)
+    cursor.record_claim(["q"], [], SLUGGISH, 101.5 + SLUGGISH)
     assert cursor.scope("q", 10, 101.6).ranges != EVERYTHING
-    assert cursor.look_again(101.65), "it may have been passed over"
-    cursor.seen(["q"], [], QUICK, 101.7)
-    assert cursor.hides_for(101.7) <= 0
+    assert cursor.job_requeued(101.65), "it may have been passed over"
+    cursor.record_claim(["q"], [], QUICK, 101.7)
+    assert cursor.next_full_scan_in(101.7) <= 0
     assert cursor.scope("q", 10, 101.7).ranges == EVERYTHING
-    cursor.seen(["q"], [], SLUGGISH, 101.7 + SLUGGISH)
+    cursor.record_claim(["q"], [], SLUGGISH, 101.7 + SLUGGISH)
     assert cursor.scope("q", 10, 101.8).ranges != EVERYTHING, "and no more than once"
 
 
@@ -238,39 +238,39 @@ def test_jobs_that_keep_going_back_do_not_make_every_claim_look_through_everythi
     cursor = slow_cursor(1, 2, 3, now=100.0)
     now, whole, narrow = 101.0, 0.0, 0.0
     while now < 110.0:
-        cursor.look_again(now)
+        cursor.job_requeued(now)
         cost = 0.3 if cursor.scope("q", 10, now).ranges == EVERYTHING else 0.01
         whole, narrow = (whole + cost, narrow) if cost == 0.3 else (whole, narrow + cost)
         now += cost
-        cursor.seen(["q"], [], cost, now)
+        cursor.record_claim(["q"], [], cost, now)
     assert whole <= narrow + 0.6
 
 
 def test_while_nothing_is_hidden_there_is_nothing_to_look_through_again() -> None:
     cursor = ClaimCursor()
-    assert cursor.hides_for(0.0) == math.inf
+    assert cursor.next_full_scan_in(0.0) == math.inf
     cursor.scope("q", 10, 0.0)
-    cursor.seen(["q"], jobs(1), QUICK, 0.0)
-    assert cursor.hides_for(5.0) == math.inf
-    assert not cursor.look_again(5.0)
+    cursor.record_claim(["q"], jobs(1), QUICK, 0.0)
+    assert cursor.next_full_scan_in(5.0) == math.inf
+    assert not cursor.job_requeued(5.0)
 
 
 def test_where_one_came_back_the_next_look_goes_through_everything_again() -> None:
     cursor = slow_cursor(1, 2, 3, now=100.0)
     assert cursor.scope("q", 1, 102.0).ranges == EVERYTHING
-    cursor.seen(["q"], jobs(2), 0.5, 102.5)
+    cursor.record_claim(["q"], jobs(2), 0.5, 102.5)
     assert cursor.scope("q", 1, 102.5).ranges == EVERYTHING, "others may have come back with it"
-    cursor.seen(["q"], jobs(9), 0.5, 103.0)
+    cursor.record_claim(["q"], jobs(9), 0.5, 103.0)
     assert cursor.scope("q", 1, 103.0).ranges != EVERYTHING
 
 
 def test_a_claim_that_was_held_up_says_nothing_of_how_long_it_takes_to_look() -> None:
     cursor = slow_cursor(1, 2, 3, now=100.0)
     cursor.scope("q", 1, 102.0)
-    cursor.seen(["q"], [], QUICK, 102.0)
+    cursor.record_claim(["q"], [], QUICK, 102.0)
     for elapsed in (60.0, None, None):
         assert cursor.scope("q", 1, 103.0).ranges == EVERYTHING
-        cursor.seen(["q"], [], elapsed, 103.0)
+        cursor.record_claim(["q"], [], elapsed, 103.0)
     assert cursor.scope("q", 1, 103.0).ranges == EVERYTHING
 
 
@@ -278,27 +278,27 @@ def test_once_everything_is_quick_again_the_mark_is_not_used() -> None:
     cursor = slow_cursor(1, 2, 3, now=100.0)
     now = 102.0
     assert cursor.scope("q", 10, now).ranges == EVERYTHING
-    cursor.seen(["q"], [], QUICK, now)
+    cursor.record_claim(["q"], [], QUICK, now)
     for step in range(1, 20):
         assert cursor.scope("q", 10, now + step * 0.1).ranges == EVERYTHING
-        cursor.seen(["q"], [], QUICK, now + step * 0.1)
+        cursor.record_claim(["q"], [], QUICK, now + step * 0.1)
 
 
 def test_a_narrow_claim_that_is_slow_does_not_decide_anything() -> None:
     """Only a look through everything tells whether one is needed."""
     cursor = slow_cursor(1, 2, 3, now=100.0)
     cursor.scope("q", 10, 101.1)
-    cursor.seen(["q"], jobs(4), SLUGGISH, 101.1)
+    cursor.record_claim(["q"], jobs(4), SLUGGISH, 101.1)
     narrow = cursor.scope("q", 10, 101.2)
     assert narrow.ranges != EVERYTHING
-    cursor.seen(["q"], [], 5.0, 101.3)
+    cursor.record_claim(["q"], [], 5.0, 101.3)
     assert cursor.scope("q", 10, 101.4).ranges != EVERYTHING
 
 
 def test_queues_know_nothing_of_each_other() -> None:
     cursor = slow_cursor(1, 2, 3, now=100.0)
     cursor.scope("q", 10, 101.1)
-    cursor.seen(["q"], [], SLUGGISH, 101.1)
+    cursor.record_claim(["q"], [], SLUGGISH, 101.1)
     assert cursor.scope("other", 10, 101.2) == Scope("other", 10, EVERYTHING)
     assert cursor.scope("q", 10, 101.2).ranges != EVERYTHING
 
@@ -313,5 +313,5 @@ def test_what_waits_to_be_old_enough_does_not_grow_with_the_jobs_claimed() -> No
     for n in range(1000):
         now = n * 0.01
         cursor.scope("q", 100, now)
-        cursor.seen(["q"], jobs(*range(n * 100 + 1, n * 100 + 101)), QUICK, now)
+        cursor.record_claim(["q"], jobs(*range(n * 100 + 1, n * 100 + 101)), QUICK, now)
     assert len(cursor._queues["q"].recent) <= LAG / 0.01 + 2

@@ -203,7 +203,7 @@ class Program:
     @property
     def children(self) -> list[int]:
         """The processes that a supervisor has started, in order."""
-        return [int(pid) for pid in re.findall(r"worker process \d+ is (\d+)", self.log)]
+        return [int(pid) for pid in re.findall(r"Started worker process \d+ \(pid (\d+)\)", self.log)]
 
     def says(self, text: str, times: int = 1) -> Program:
         """Wait until its log has said so."""

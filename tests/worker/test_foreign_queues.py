@@ -19,7 +19,7 @@ def test_jobs_of_unknown_tasks_are_passed_by_without_walking_over_them(two_homes
     other.client.enqueue_many([unknown.draft(number) for number in range(3000)])
     with working(app) as worker:
         (producer,) = worker._sessions[0].producers
-        producer._cursor._usual = -1.0  # so that every look counts as slow
+        producer._cursor._fastest = -1.0  # so that every claim counts as slow
         first = known.enqueue()
         until_state(app, first, State.SUCCEEDED)
         until(lambda: producer._foreign == {"default"})

@@ -112,7 +112,7 @@ def test_a_hiccup_of_the_store_does_not_hide_what_comes_back_to_its_place(pg_hom
                 with writes_held_up(pg_home, app):
                     until(lambda: producer.is_claiming)
                     time.sleep(0.05)  # it has decided by now where to look
-                    if producer.is_claiming and producer._cursor._queues["default"].whole:
+                    if producer.is_claiming and producer._cursor._queues["default"].is_full_scan:
                         time.sleep(seconds)
                         return
             pytest.fail("no claim looked through everything")

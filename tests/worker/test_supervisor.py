@@ -42,11 +42,11 @@ def test_a_process_that_dies_is_replaced_and_later_if_it_dies_again(shop: Shop) 
     shop.started(*jobs)
     lost = next(line[1] for line in shop.notes("start") if int(line[-1]) == program.children[0])
     os.kill(program.children[0], signal.SIGKILL)
-    program.says("ended with -9; the next starts in 0.5 s")
+    program.says("exited with code -9; starting another in 0.5 s")
     shop.noted("start", lost, times=2)
     assert runners(shop) == set(program.children)
     os.kill(program.children[2], signal.SIGKILL)
-    program.says("ended with -9; the next starts in 1 s")
+    program.says("exited with code -9; starting another in 1 s")
     shop.noted("start", lost, times=3)
     assert len(program.children) == 4
     shop.go()
@@ -58,13 +58,13 @@ def test_a_process_that_waits_to_be_replaced_does_not_hold_up_the_exit(shop: Sho
     program = pair(shop)
     for child in program.children:
         os.kill(child, signal.SIGKILL)
-    program.says("the next starts in", times=2)
+    program.says("starting another in", times=2)
     assert program.send(signal.SIGTERM).code(SOON) == 0
 
 
 def test_a_signal_that_comes_before_the_processes_are_ready_stops_them(shop: Shop) -> None:
     program = shop.run("worker", "shop:app", "--processes", "2")
-    program.says("worker process 2 is")
+    program.says("Started worker process 2 ")
     assert program.send(signal.SIGTERM).code(SOON) == 0
     gone(*program.children)
 
@@ -116,7 +116,7 @@ def test_a_process_that_has_done_its_share_is_replaced_and_nothing_is_lost(shop:
     options = ("--max-jobs", "20", "--processes", "2", "-c", "4", "--poll-interval", "0.1")
     program = shop.run("worker", "shop:app", *options)
     shop.over("succeeded")
-    program.says("the next starts in 0 s")
+    program.says("starting another in 0 s")
     assert len(runners(shop)) > 2
     assert sorted(line[1] for line in shop.notes("start")) == sorted(job.id for job in jobs)
     assert program.send(signal.SIGTERM).code(SOON) == 0
@@ -126,7 +126,7 @@ def test_a_process_that_has_grown_too_large_is_replaced_and_nothing_is_lost(shop
     program = shop.run("worker", "shop:app", "--max-rss", "200", "--poll-interval", "0.1")
     job = shop.one("hoard", 200)
     shop.started(job)
-    program.says("max_rss is reached").says("the next starts in 0 s")
+    program.says("max_rss is reached").says("starting another in 0 s")
     after = shop.one("quick")
     shop.over("succeeded")
     first, second = shop.notes("start", job.id), shop.notes("start", after.id)

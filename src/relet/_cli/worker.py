@@ -14,7 +14,7 @@ from typing import Any
 from .. import logs
 from .._worker import Worker
 from .._worker.signals import AT_ONCE, SignalPipe
-from .._worker.supervisor import DONE_ITS_SHARE, Supervisor
+from .._worker.supervisor import REACHED_LIMIT, Supervisor
 from ..app import App
 from ..errors import InvalidInput, StoreBusy, StoreUnavailable
 from .load_app import load_app
@@ -80,7 +80,7 @@ def add_to(commands: Any) -> None:
     add("--log-format", default="text", choices=("text", "json"), help="readable lines, or one JSON object a line "
         "(default text)")  # fmt: skip
     add(
-        "--leash", type=int, help=argparse.SUPPRESS
+        "--supervisor-pipe", type=int, help=argparse.SUPPRESS
     )  # a file descriptor of the supervisor: it closes when the supervisor exits
     parser.set_defaults(run=run)
 
@@ -90,11 +90,11 @@ def run(options: argparse.Namespace) -> int:
     logs.configure(options.log_level, as_json=options.log_format == "json")
     # Before the import of the user's modules, which may be slow. The supervisor has counted the signals that it
     # forwards: only a service manager that signals all processes makes two of one.
-    signals = SignalPipe(at_once=AT_ONCE / 2) if options.leash is not None else None
+    signals = SignalPipe(at_once=AT_ONCE / 2) if options.supervisor_pipe is not None else None
     app = load_app(options.app)
     worker = make_worker(app, options)
     recycled = options.max_jobs is not None or options.max_rss is not None
-    if options.leash is None and (options.processes != 1 or recycled):
+    if options.supervisor_pipe is None and (options.processes != 1 or recycled):
         if not 1 <= options.processes <= 1000:
             raise InvalidInput(f"--processes must be from 1 to 1000, not {options.processes}")
         if options.until_idle:
@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
                 app._store(tenant).reach()  # report a permanent error once, not in every child
         app.close()
         return Supervisor(options.processes).run()
-    return run_here(worker, signals or SignalPipe(), options.leash, until_idle=options.until_idle)
+    return run_here(worker, signals or SignalPipe(), options.supervisor_pipe, until_idle=options.until_idle)
 
 
 def make_worker(app: App, options: argparse.Namespace) -> Worker:
@@ -124,11 +124,11 @@ def make_worker(app: App, options: argparse.Namespace) -> Worker:
     )
 
 
-def run_here(worker: Worker, signals: SignalPipe, leash: int | None, *, until_idle: bool) -> int:
+def run_here(worker: Worker, signals: SignalPipe, pipe: int | None, *, until_idle: bool) -> int:
     """Run a worker in this process until it ends or signals stop it."""
     threading.Thread(target=_handle_signals, args=(signals, worker), name="relet-signals", daemon=True).start()
-    if leash is not None:
-        threading.Thread(target=_watch_supervisor, args=(leash, worker), name="relet-leash", daemon=True).start()
+    if pipe is not None:
+        threading.Thread(target=_watch_supervisor, args=(pipe, worker), name="relet-supervisor", daemon=True).start()
     # If a handler blocks the event loop, this thread ends the process.
     threading.Thread(target=_exit_if_blocked, args=(worker,), name="relet-exit", daemon=True).start()
     asyncio.new_event_loop().run_until_complete(worker.run(until_idle=until_idle))
@@ -141,7 +141,7 @@ def code_of(worker: Worker) -> int:
     """The exit code of a worker that has ended."""
     if worker.left_behind:
         return LEFT_BEHIND
-    return DONE_ITS_SHARE if worker.reached_limit else 0
+    return REACHED_LIMIT if worker.reached_limit else 0
 
 
 def _handle_signals(signals: SignalPipe, worker: Worker) -> None:
@@ -158,8 +158,8 @@ def _handle_signals(signals: SignalPipe, worker: Worker) -> None:
             worker.stop()
 
 
-def _watch_supervisor(leash: int, worker: Worker) -> None:
-    os.read(leash, 1)
+def _watch_supervisor(pipe: int, worker: Worker) -> None:
+    os.read(pipe, 1)
     log.warning("The supervisor exited: stopping")
     worker.stop()
 

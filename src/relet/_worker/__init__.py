@@ -1,4 +1,4 @@
-"""The worker. `_worker.py` puts the parts together and says what they are."""
+"""The worker. `worker.py` connects its parts and names them."""
 
 from .worker import Worker
 

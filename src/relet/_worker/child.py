@@ -1,7 +1,8 @@
 """A child process that runs handlers (`process=True`), one at a time.
 
-It speaks to its worker in lines of JSON over two pipes. When the worker dies its pipe ends, and the child kills itself
-and everything that its handlers have started. An abort is raised in the handler by a signal to its thread.
+Worker and child exchange lines of JSON over two pipes. When the worker dies, the system closes its ends of the pipes,
+and the child kills itself and every process that its handlers have started. To abort a handler, the child sends a
+signal to its main thread, where the signal handler raises `Aborted`.
 """
 
 from __future__ import annotations
@@ -36,34 +37,34 @@ MAIN = "__relet_main__"
 
 
 class Setup(msgspec.Struct):
-    """The first line that a child reads."""
+    """The first line that the child reads."""
 
     path: list[str]  # sys.path
-    main: str | None  # the file of a program whose own module has tasks
+    main: str | None  # the file of the program, if that may define tasks itself
     log_level: str
     log_json: bool
 
 
-class Order(msgspec.Struct, omit_defaults=True):
-    """What a worker says to its child: one of these."""
+class Command(msgspec.Struct, omit_defaults=True):
+    """A line from the worker: run a job, take over a new deadline, or abort the handler."""
 
-    module: str | None = None  # run a job: where its task is found
+    module: str | None = None  # run a job: the module that defines its task
     job: Claimed | None = None
     tenant: str | None = None
     worker: str = ""
-    token: str | None = None  # whom the following concerns
-    context: str | None = None  # that the handler is to run in, where somebody follows it
-    deadline: float | None = None  # the lease was renewed
-    abort: str | None = None
+    token: str | None = None  # of the lease that a deadline or an abort concerns
+    context: str | None = None  # the trace context for the handler, if the app is instrumented
+    deadline: float | None = None  # of the lease, or, after a renewal, its new one
+    abort: str | None = None  # the reason
 
 
-class Answer(msgspec.Struct, omit_defaults=True):
-    """What a child says: that the handler begins, how far it is, or what the attempt came to."""
+class Reply(msgspec.Struct, omit_defaults=True):
+    """A line from the child: the handler begins, its progress, or the outcome of the attempt."""
 
     begun: bool = False
-    completing: bool = False  # the handler completes the job in a transaction of its own
+    completing: bool = False  # the handler is about to complete the job in its transaction
     progress: Progress | None = None
-    kind: str | None = None
+    kind: str | None = None  # a key of KINDS, with the outcome
     outcome: msgspec.Raw = msgspec.Raw()
 
 
@@ -71,90 +72,91 @@ KINDS: Mapping[str, type[Outcome]] = {kind.__name__: kind for kind in (Succeeded
 
 
 class Child:
-    """The child's side."""
+    """The child's end of the pipes. Its main thread runs handlers; another thread reads commands."""
 
-    def __init__(self, orders: IO[bytes], answers: IO[bytes]) -> None:
-        self._orders = orders
-        self._answers = answers
+    def __init__(self, commands: IO[bytes], replies: IO[bytes]) -> None:
+        self._commands = commands
+        self._replies = replies
         self._lock = threading.Lock()
-        self._jobs: queue.SimpleQueue[Order] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Command] = queue.SimpleQueue()
         self._attempt: Attempt | None = None
-        self._renewed: tuple[str, float] | None = None  # token and deadline of what is not begun yet
+        self._renewed: tuple[str, float] | None = None  # token and deadline of a job that has not begun
 
     def work(self) -> None:
-        """One job after another, in the main thread: signals are delivered there."""
-        signal.signal(signal.SIGUSR1, self._raise)
-        SYSTEM.thread("orders", self._listen).start()
+        """Run one job after another, in the main thread, because Python delivers signals there."""
+        signal.signal(signal.SIGUSR1, self._raise_aborted)
+        SYSTEM.thread("commands", self._read_commands).start()
         while True:
-            order = self._jobs.get()
-            outcome = self._run(order)
-            self._say(Answer(kind=type(outcome).__name__, outcome=msgspec.Raw(msgspec.json.encode(outcome))))
+            command = self._jobs.get()
+            outcome = self._run(command)
+            self._send(Reply(kind=type(outcome).__name__, outcome=msgspec.Raw(msgspec.json.encode(outcome))))
 
-    def _run(self, order: Order) -> Outcome:
-        job = order.job
-        assert job is not None and order.module is not None  # noqa: S101, PT018
-        attempt = Attempt(job, order.deadline or 0.0, tenant=order.tenant, worker=order.worker)
-        attempt._report = lambda said: self._say(Answer(progress=said))
+    def _run(self, command: Command) -> Outcome:
+        job = command.job
+        assert job is not None and command.module is not None  # noqa: S101, PT018
+        attempt = Attempt(job, command.deadline or 0.0, tenant=command.tenant, worker=command.worker)
+        attempt._report = lambda progress: self._send(Reply(progress=progress))
         try:
-            task = find_task(order.module, job.task)
-            store = _store_of(task, order.tenant)
-            AttemptRuntime(store, task, attempt, lambda: self._say(Answer(completing=True)))
+            task = find_task(command.module, job.task)
+            store = _store_of(task, command.tenant)
+            AttemptRuntime(store, task, attempt, lambda: self._send(Reply(completing=True)))
             self._attempt = attempt
             if self._renewed is not None and self._renewed[0] == job.token:
                 attempt.deadline = max(attempt.deadline, self._renewed[1])
-            self._say(Answer(begun=True))
+            self._send(Reply(begun=True))
             try:
                 if task.is_async:
-                    return asyncio.run(_on_own_loop(task, attempt, store, order.context))
-                return call_plain(task, attempt, task.app.middlewares, order.context)
+                    return asyncio.run(_run_async(task, attempt, store, command.context))
+                return call_plain(task, attempt, task.app.middlewares, command.context)
             finally:
                 self._attempt = None
-        except Aborted as late:  # the signal came between the handler's end and ours
+        except Aborted as late:  # the signal came after the handler had ended
             return Released(f"aborted: {late.reason}")
         except Exception as error:
             return Raised(f"the process could not run {job.task}: {type(error).__name__}: {error}")
 
-    def _listen(self) -> None:
-        """Read orders while the handler runs. The end of the pipe is the end of the worker."""
-        decoder = msgspec.json.Decoder(Order)
-        for line in self._orders:
-            order = decoder.decode(line)
+    def _read_commands(self) -> None:
+        """Read commands, also while a handler runs. When the worker has died, the pipe ends: kill the process group."""
+        decoder = msgspec.json.Decoder(Command)
+        for line in self._commands:
+            command = decoder.decode(line)
             attempt = self._attempt
-            if order.job is not None:
-                self._jobs.put(order)
-            elif attempt is None or attempt.job.token != order.token:
-                if order.deadline is not None and order.token is not None:
-                    self._renewed = order.token, order.deadline  # its module is being imported, or it has ended
-            elif order.deadline is not None:
-                attempt.deadline = order.deadline
-            elif order.abort is not None:
-                attempt.aborted = order.abort  # type: ignore[assignment]
+            if command.job is not None:
+                self._jobs.put(command)
+            elif attempt is None or attempt.job.token != command.token:
+                if command.deadline is not None and command.token is not None:
+                    self._renewed = command.token, command.deadline  # the job has not begun, or it has ended
+            elif command.deadline is not None:
+                attempt.deadline = command.deadline
+            elif command.abort is not None:
+                attempt.aborted = command.abort  # type: ignore[assignment]
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
         os.killpg(0, signal.SIGKILL)
 
-    def _raise(self, number: int, frame: object) -> None:
+    def _raise_aborted(self, number: int, frame: object) -> None:
         if self._attempt is not None and self._attempt.aborted is not None:
             raise Aborted(self._attempt.aborted)
 
-    def _say(self, answer: Answer) -> None:
-        line = msgspec.json.encode(answer) + b"\n"
+    def _send(self, reply: Reply) -> None:
+        line = msgspec.json.encode(reply) + b"\n"
         with self._lock:
-            self._answers.write(line)
-            self._answers.flush()
+            self._replies.write(line)
+            self._replies.flush()
 
 
-def _die_with(leash: int) -> None:
-    """Have the kernel kill this process and all of its group when the worker, who has the other end, is gone.
+def _kill_with_worker(worker_pipe: int) -> None:
+    """Have the kernel kill this process group when the worker dies, which has the other end of the pipe.
 
-    A handler that holds Python's lock cannot prevent that. Elsewhere than on Linux the thread that listens must do.
+    This works even if a handler never releases the GIL. Only Linux can do it. On other systems the thread that reads
+    commands kills the group.
     """
     if hasattr(fcntl, "F_SETSIG"):
-        fcntl.fcntl(leash, fcntl.F_SETOWN, -os.getpgrp())
-        fcntl.fcntl(leash, fcntl.F_SETSIG, signal.SIGKILL)
-        fcntl.fcntl(leash, fcntl.F_SETFL, fcntl.fcntl(leash, fcntl.F_GETFL) | os.O_ASYNC)
+        fcntl.fcntl(worker_pipe, fcntl.F_SETOWN, -os.getpgrp())
+        fcntl.fcntl(worker_pipe, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(worker_pipe, fcntl.F_SETFL, fcntl.fcntl(worker_pipe, fcntl.F_GETFL) | os.O_ASYNC)
 
 
-async def _on_own_loop(task: Task[..., Any], attempt: Attempt, store: Store, within: str | None) -> Outcome:
+async def _run_async(task: Task[..., Any], attempt: Attempt, store: Store, within: str | None) -> Outcome:
     try:
         return await call_async(task, attempt, task.app.middlewares, within)
     finally:
@@ -168,9 +170,9 @@ def _store_of(task: Task[..., Any], tenant: str | None) -> Store:
 
 
 def find_task(module: str, name: str) -> Task[..., Any]:
-    """The task of that name, by way of the module in which its function is."""
-    there = _main_module() if module == "__main__" else importlib.import_module(module)
-    for value in vars(there).values():
+    """Import the module that defines a task's function, and find the task in it or in its app."""
+    imported = _main_module() if module == "__main__" else importlib.import_module(module)
+    for value in vars(imported).values():
         if isinstance(value, TaskRegistry) and name in value.tasks:
             return value.tasks[name]
         if isinstance(value, Task) and value.app.tasks.get(name) is not None:
@@ -181,22 +183,22 @@ def find_task(module: str, name: str) -> Task[..., Any]:
 
 
 def _main_module() -> ModuleType:
-    """The program's own file, under another name, so that it does not run as a program."""
+    """Import the file of the program under another name, so that its `__main__` block does not run."""
     if MAIN not in sys.modules:
         module = sys.modules[MAIN] = ModuleType(MAIN)
         module.__dict__.update(runpy.run_path(sys.argv[0], run_name=MAIN))
     return sys.modules[MAIN]
 
 
-def main(read_orders: int, write_answers: int, leash: int) -> None:
-    """What a child does with the pipes that it was given."""
-    for number in (read_orders, write_answers, leash):
-        os.set_inheritable(number, False)  # not for what the handlers start
-    _die_with(leash)
-    orders, answers = os.fdopen(read_orders, "rb"), os.fdopen(write_answers, "wb")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the worker to deal with
-    setup = msgspec.json.decode(orders.readline(), type=Setup)
+def main(read_commands: int, write_replies: int, worker_pipe: int) -> None:
+    """Run the child on these file descriptors, which it has inherited from the worker."""
+    for number in (read_commands, write_replies, worker_pipe):
+        os.set_inheritable(number, False)  # programs that handlers start must not keep them open
+    _kill_with_worker(worker_pipe)
+    commands, replies = os.fdopen(read_commands, "rb"), os.fdopen(write_replies, "wb")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the worker handles Ctrl-C
+    setup = msgspec.json.decode(commands.readline(), type=Setup)
     sys.path[:] = setup.path
     logs.configure(setup.log_level, as_json=setup.log_json)
     sys.argv[:] = [setup.main or sys.argv[0]]
-    Child(orders, answers).work()
+    Child(commands, replies).work()

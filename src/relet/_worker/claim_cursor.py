@@ -1,15 +1,16 @@
-"""The claim cursor: where a worker starts to look, so that it need not walk over what has long been consumed.
+"""The claim cursor: the position in a queue at which a worker's next claim starts.
 
-A snapshot held open anywhere in the server keeps the index entries of finished jobs alive, and a claim that starts at
-the head of its queue walks over all of them. So each worker remembers how far it has consumed a queue at each rank, and
-starts there. Only when it helps: as long as looking through everything is quick, everything is looked through. The mark
-lags behind, because transactions commit out of order.
+An old snapshot that is open anywhere in the server keeps the index entries of finished jobs alive. A claim that scans a
+queue from its head reads all of them. So each worker remembers, for each queue and rank, up to which `seq` it has
+claimed all jobs. This is the mark, and a claim starts there. The worker uses marks only while full scans, from the
+head, are slow. A mark lags one second behind the latest claim, because transactions commit out of order.
 
-What came late, or came back, stands behind the mark. It is hidden for a second at most: then everything is looked
-through all the same, whatever earlier looks have cost. That bounds what the cursor can save. With a look through
-everything that takes c seconds, a worker spends c of every second on it; from half a second on, it rests for as long as
-the look took, a second at most, which is half of the time at c = 1 and c / (1 + c) beyond. The claims in between stay
-quick. When a job of this worker goes back to its place, the next look follows after that rest.
+A job that was committed late, or that went back to its queue, may be before the mark. Claims from the mark miss it, but
+for at most a second: then the worker makes a full scan, whatever earlier ones have cost. This limits how much time the
+cursor can save. If a full scan takes c seconds, the worker spends c of every second on it. From half a second on, the
+worker waits after a full scan for as long as the scan took, but at most a second: it spends half of its time on full
+scans at c = 1, and c / (1 + c) beyond. The claims in between stay quick. When a job of this worker goes back to its
+queue, the next full scan begins right after that wait.
 """
 
 from __future__ import annotations
@@ -23,87 +24,88 @@ from msgspec import Struct, field
 from .._core.job import Claimed
 from .._store.flows.claim_scope import EVERYTHING, Scope
 
-SLOW = 0.006  # seconds beyond what a claim costs anyway
-PER_JOB = 0.00003
+SLOW = 0.006  # a full scan is slow if it takes this many seconds longer than the fastest claim
+PER_JOB = 0.00003  # seconds more for each job that it claims
 LAG = 1.0
 HIDDEN_FOR = 1.0  # at most
 
 
 class _Queue(Struct):
-    marks: dict[int, int] = field(default_factory=dict)  # rank -> seq up to which all is consumed
-    recent: deque[tuple[float, int, int]] = field(default_factory=deque)  # (when, rank, seq) not yet old enough
-    doubtful: bool = False  # the last look through everything was slow; it may have waited for a lock
-    slow: bool = False  # two of them were, one after the other
-    begun: float = -math.inf  # when the last look through everything began
-    rested: float = -math.inf  # from when on the next one may follow, if there is reason to
-    due: float = -math.inf  # from when on it must
-    whole: bool = True  # the claim under way looks through everything
-    sent: float = -math.inf  # when the claim under way began
+    marks: dict[int, int] = field(default_factory=dict)  # rank -> seq up to which all jobs are claimed
+    recent: deque[tuple[float, int, int]] = field(default_factory=deque)  # (when, rank, seq) not old enough for a mark
+    last_was_slow: bool = False  # the last full scan was slow; it may have waited for a lock
+    slow: bool = False  # the last two full scans were slow, so claims start at the marks
+    scan_began: float = -math.inf  # when the last full scan began
+    may_scan_at: float = -math.inf  # the next full scan may begin then, if a job went back to its queue
+    must_scan_at: float = -math.inf  # it must begin then in any case
+    is_full_scan: bool = True  # the claim under way is a full scan
+    sent_at: float = -math.inf  # when the claim under way began
 
 
 class ClaimCursor:
-    """What one worker remembers of the queues that it claims from. Times are monotonic and given."""
+    """The marks of one worker, by queue. Callers pass the time, from the monotonic clock."""
 
     def __init__(self) -> None:
         self._queues: dict[str, _Queue] = {}
-        self._usual = 1.0  # the least that a claim has cost
-        self._came_back = -math.inf  # when a job was last known to go back to its place
+        self._fastest = 1.0  # seconds that the fastest claim took
+        self._requeued_at = -math.inf  # when a job of this worker last went back to its queue
 
     def forget(self, queue: str) -> None:
-        """Nothing is queued there."""
         self._queues.pop(queue, None)
 
     def scope(self, queue: str, want: int, now: float, *, by_task: bool = False) -> Scope:
-        """Where to look for jobs of a queue."""
+        """The parts of the queue that the claim about to be sent scans."""
         memory = self._queues.setdefault(queue, _Queue())
         while memory.recent and memory.recent[0][0] <= now - LAG:
             _, rank, seq = memory.recent.popleft()
             memory.marks[rank] = max(seq, memory.marks.get(rank, 0))
-        memory.sent = now
-        memory.whole = not memory.slow or not memory.marks or now >= self._next_whole_look(memory)
-        return Scope(queue, want, EVERYTHING if memory.whole else _ranges(memory.marks), by_task)
+        memory.sent_at = now
+        memory.is_full_scan = not memory.slow or not memory.marks or now >= self._next_full_scan(memory)
+        return Scope(queue, want, EVERYTHING if memory.is_full_scan else _ranges(memory.marks), by_task)
 
-    def seen(self, queues: Sequence[str], jobs: Sequence[Claimed], elapsed: float | None, now: float) -> bool:
-        """What a claim from these queues brought, and how long it took; None if that says nothing, as the store was
-        away. True if it took long."""
-        places: dict[str, list[tuple[int, int]]] = {queue: [] for queue in queues}
+    def record_claim(self, queues: Sequence[str], jobs: Sequence[Claimed], elapsed: float | None, now: float) -> bool:
+        """Record the jobs that a claim from these queues returned. True if its last full scan of one was slow.
+
+        `elapsed`: seconds that the claim took; None if it was retried after an error, so that they mean nothing.
+        """
+        positions: dict[str, list[tuple[int, int]]] = {queue: [] for queue in queues}
         for job in jobs:
-            places[job.queue].append(job.rank_and_seq)
-        for queue, found in places.items():
-            self._seen_in(queue, found, elapsed, now)
-        return any(self._queues[queue].doubtful for queue in queues)
+            positions[job.queue].append(job.rank_and_seq)
+        for queue, claimed in positions.items():
+            self._record(queue, claimed, elapsed, now)
+        return any(self._queues[queue].last_was_slow for queue in queues)
 
-    def _seen_in(self, queue: str, places: list[tuple[int, int]], elapsed: float | None, now: float) -> None:
+    def _record(self, queue: str, positions: list[tuple[int, int]], elapsed: float | None, now: float) -> None:
         memory = self._queues[queue]
-        came_back = bool(memory.marks) and any(seq <= memory.marks.get(rank, 0) for rank, seq in places)
-        furthest = dict(sorted(places))  # of each rank the last
+        was_hidden = bool(memory.marks) and any(seq <= memory.marks.get(rank, 0) for rank, seq in positions)
+        furthest = dict(sorted(positions))  # the last seq of each rank
         memory.recent.extend((now, rank, seq) for rank, seq in furthest.items())
-        if memory.whole and elapsed is not None:
-            self._usual = min(self._usual, elapsed)
-            doubtful, memory.doubtful = memory.doubtful, elapsed > self._usual + SLOW + PER_JOB * len(places)
-            memory.slow = doubtful and memory.doubtful
-            memory.begun = memory.sent
-            memory.rested = now + min(now - memory.begun, HIDDEN_FOR)
-            memory.due = max(memory.begun + HIDDEN_FOR, memory.rested)
-            if came_back:
-                memory.rested = memory.due = now  # where one was, there may be others
+        if memory.is_full_scan and elapsed is not None:
+            self._fastest = min(self._fastest, elapsed)
+            is_slow = elapsed > self._fastest + SLOW + PER_JOB * len(positions)
+            memory.slow, memory.last_was_slow = memory.last_was_slow and is_slow, is_slow
+            memory.scan_began = memory.sent_at
+            memory.may_scan_at = now + min(now - memory.scan_began, HIDDEN_FOR)
+            memory.must_scan_at = max(memory.scan_began + HIDDEN_FOR, memory.may_scan_at)
+            if was_hidden:
+                memory.may_scan_at = memory.must_scan_at = now  # there may be more before the mark
 
-    def look_again(self, now: float) -> bool:
-        """A job has gone back to its place. True if the next claim might have passed it over. From any thread."""
-        self._came_back = now
+    def job_requeued(self, now: float) -> bool:
+        """A job of this worker went back to its queue. True if the next claim might miss it. From any thread."""
+        self._requeued_at = now
         return any(memory.slow for memory in list(self._queues.values()))
 
-    def hides_for(self, now: float) -> float:
-        """In how many seconds there is something to look through again; infinity if nothing is hidden."""
+    def next_full_scan_in(self, now: float) -> float:
+        """Seconds until the next full scan; infinity while every claim is one."""
         hiding = [memory for memory in self._queues.values() if memory.slow and (memory.marks or memory.recent)]
-        return min((self._next_whole_look(memory) for memory in hiding), default=math.inf) - now
+        return min((self._next_full_scan(memory) for memory in hiding), default=math.inf) - now
 
-    def _next_whole_look(self, memory: _Queue) -> float:
-        return memory.rested if self._came_back >= memory.begun else memory.due
+    def _next_full_scan(self, memory: _Queue) -> float:
+        return memory.may_scan_at if self._requeued_at >= memory.scan_began else memory.must_scan_at
 
 
 def _ranges(marks: dict[int, int]) -> tuple[tuple[int, int, int, int], ...]:
-    """All of a queue but what lies, at each rank, before its mark."""
+    """The whole queue, without what is before the mark of each rank."""
     (low_rank, low_seq, end_rank, end_seq), ranges = EVERYTHING[0], []
     for rank, seq in sorted(marks.items()):
         ranges.append((low_rank, low_seq, rank, 0))

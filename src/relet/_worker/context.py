@@ -1,4 +1,4 @@
-"""What the parts of a worker share at one store."""
+"""The context that the parts of a worker share at one store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Queues = Sequence[str] | Mapping[str, int | None]
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """The options of `Worker`, checked."""
+    """The options of `Worker`, after validation."""
 
     lease: float
     poll_interval: float
@@ -32,10 +32,11 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 class WorkerContext(Struct, frozen=True, kw_only=True):
-    """Who the worker is, what it works with, and the machine it runs on.
+    """Identity, settings and services of a worker.
 
-    `store` has connections that handlers cannot use up, `heartbeat_store` some that nothing else can, and
-    `handler_store` is the app's, for what handlers do with their attempts. `system` is the seam for simulated time.
+    The three stores are the same database with separate connections. The threads of the worker use `store`, so that
+    handlers cannot take their connections. Only the heartbeat uses `heartbeat_store`. Handlers use `handler_store`,
+    the store of the app, through their attempts. A simulation replaces `system`.
     """
 
     worker: str

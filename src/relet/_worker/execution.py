@@ -16,50 +16,50 @@ from .timers import Timer
 
 ROLLED_BACK = "completion rolled back"
 
-#: The job is no longer this worker's: there is nothing to settle.
+#: Reasons of an abort after which the worker no longer has the lease, so that there is nothing to settle.
 LOST = frozenset({"lease_lost", "completed", "deleted"})
 
 
 class Slots(Protocol):
-    """What an execution needs of the slots that it belongs to (`slots.Slots`)."""
+    """The methods of `slots.Slots` that an execution needs."""
 
     on_requeued: Callable[[], None]
 
     def ended(self, execution: Execution, outcome: Outcome) -> Execution | None:
-        """Settle, free the slot, and return the execution that runs in it next. The caller starts it."""
+        """Settle the job, free its slot, and return the execution that runs there next. The caller starts it."""
 
     def settle(self, execution: Execution, outcome: Outcome) -> None:
-        """Settle without waiting for the handler, which keeps its slot."""
+        """Settle the job without waiting for its handler, which keeps its slot."""
 
     def release(self, which: Callable[[Execution], bool]) -> None:
-        """Release those that wait for a slot and match."""
+        """Release the executions that wait for a slot and match."""
 
 
 class Execution(Struct, eq=False):
-    """A job, its lease, and the attempt that its handler may see. Times are monotonic."""
+    """A job, its lease, and its attempt, which the handler may take. Times are of the monotonic clock."""
 
     job: Claimed
     task: Task[..., Any]
     slots: Slots
     lease: Lease
     attempt: Attempt
-    lease_seconds: float  # that a renewal lasts
+    lease_seconds: float  # how long the lease lasts after a renewal
     claimed_at: float  # when the claim was sent
     tenant: str | None = None
-    started_at: float = 0.0  # 0: waits for a slot
+    started_at: float = 0.0  # 0 while it waits for a slot
     stopped_at: float = 0.0  # when the handler freed its slot
     has_ended: bool = False  # the handler has freed its slot
-    is_settling: bool = False  # an outcome is on its way to the store
-    interrupt: Callable[[Execution], None] | None = None  # makes the handler notice that it was aborted
-    on_renewed: Callable[[], None] | None = None  # tells a handler in another process its new deadline
-    timers: Sequence[Timer] = ()  # timeout, and the end of the lease where the task aborts then
+    is_settling: bool = False  # the settler has its outcome
+    interrupt: Callable[[Execution], None] | None = None  # interrupts the handler after an abort
+    on_renewed: Callable[[], None] | None = None  # sends the new deadline to a child process
+    timers: Sequence[Timer] = ()  # of its timeout, and of the end of its lease if its task is to be aborted then
 
     @property
     def log_fields(self) -> dict[str, Any]:
         return job_facts(self.attempt)
 
     def event_fields(self, worker: str, state: State | None) -> dict[str, Any]:
-        """What every event about an attempt has."""
+        """The fields that all events of an attempt have."""
         job = self.job
         return {
             "job_id": job.id, "state": state, "task": job.task, "queue": job.queue, "tenant": self.tenant,
@@ -67,7 +67,7 @@ class Execution(Struct, eq=False):
         }  # fmt: skip
 
     def abort(self, reason: AbortReason) -> bool:
-        """Tell the handler that it is over. The first reason stays, unless the job is lost altogether."""
+        """Abort the attempt. The first reason stays, unless a later one is that the lease is lost."""
         before = self.attempt.aborted
         if self.has_ended or (before is not None and (before in LOST or reason not in LOST)):
             return False
@@ -79,11 +79,11 @@ class Execution(Struct, eq=False):
 
     @property
     def may_have_open_completion(self) -> bool:
-        """Whether the handler may have a transaction open in which it completes the job. Settling must not wait."""
+        """Whether the handler may be completing the job in an open transaction, which the settler must not wait for."""
         return not self.has_ended or self.attempt._completion.is_unconfirmed
 
     def final_outcome(self, outcome: Outcome) -> Outcome | None:
-        """What to settle: what the handler came to, unless it was aborted before. None: the job is lost."""
+        """The outcome to settle: the handler's, unless the attempt was aborted. None: the lease is lost."""
         match self.attempt.aborted:
             case None if isinstance(outcome, Succeeded) and self.attempt._completion.is_unconfirmed:
                 return Raised(ROLLED_BACK)  # unless it turns out that the handler's transaction was committed

@@ -1,4 +1,4 @@
-"""Where attempts run: `async def` on the event loop, `def` in threads. (In processes: `processes.py`.)"""
+"""Executors: `async def` handlers run on the event loop, `def` handlers in threads. `processes.py` has a third."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .._threads import DaemonThreadPool
 from .execution import Execution
 from .invoke import call_async, call_plain
 
-Begin = Callable[[Execution, object], bool]  # starts a run, unless it belongs to the one who asks: then True
+#: `Worker._begin`: starts an execution. Returns True if it is for the executor that calls, which then runs it itself.
+Begin = Callable[[Execution, object], bool]
 
-
-AT_A_TIME = 0.0005  # seconds that handlers that never wait may keep the event loop from all others
+YIELD_AFTER = 0.0005  # seconds after which a task that runs one job after another yields to the event loop
 
 
 class OnLoop:
-    """Coroutines on the worker's event loop. A task runs the jobs of a slot one after another.
+    """Runs coroutines on the worker's event loop. An asyncio task runs the jobs of a slot one after another.
 
-    A job gets a new task if the one before was aborted or cancelled, or left the context changed: the next handler
-    sees nothing of what this one did to its task.
+    A job gets a new task if the job before it was aborted or cancelled, or has changed context variables. So no handler
+    sees what an earlier one did to its task.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, begin: Begin, middlewares: Sequence[Middleware]) -> None:
@@ -37,25 +37,28 @@ class OnLoop:
         self._middlewares = middlewares
         self._tasks: dict[Execution, asyncio.Task[None]] = {}
         self._arriving: deque[Execution] = deque()
-        self._told = False  # the loop has been told of those that arrive
+        self._is_scheduled = False  # the event loop will call `_start_arrived`
 
     def start(self, run: Execution) -> None:
-        """From any thread. Telling the loop gives up Python's lock, so one call does for all that arrive until then."""
+        """Start an execution, from any thread.
+
+        `call_soon_threadsafe` releases the GIL, so one call serves all executions that arrive before the loop makes it.
+        """
         if threading.get_ident() == self._thread:
             self._start(run)
             return
         self._arriving.append(run)
-        if not self._told:
-            self._told = True
+        if not self._is_scheduled:
+            self._is_scheduled = True
             try:
                 self._loop.call_soon_threadsafe(self._start_arrived)
             except RuntimeError:  # the loop is closed
-                self._told = False
+                self._is_scheduled = False
                 self._arriving.remove(run)
                 raise
 
     def _start_arrived(self) -> None:
-        self._told = False  # before they are taken: one that arrives later tells again
+        self._is_scheduled = False  # first: an execution that arrives from here on schedules another call
         while self._arriving:
             self._start(self._arriving.popleft())
 
@@ -67,14 +70,14 @@ class OnLoop:
         cancel, middlewares = self._cancel, self._middlewares
         since = SYSTEM.monotonic()
         while True:
-            # Not before: a task that is cancelled before its first step would never get here.
+            # Set here, not in `_start`: asyncio never runs a task that was cancelled before its first step.
             run.interrupt = cancel
             if run.attempt.aborted is not None:
                 cancel(run)
             outcome = await call_async(run.task, run.attempt, middlewares)
-            # (A task group of the handler's may have left a mark of its own on the task: that alone says nothing.)
+            # `cancelling()` alone is no proof: a task group of the handler may have increased it.
             if run.attempt.aborted is None and run.attempt._cancelled and task.cancelling():
-                run.attempt.aborted = "shutdown"  # not by us: the event loop is being taken down
+                run.attempt.aborted = "shutdown"  # the worker did not cancel it: the event loop is closing
             del tasks[run]
             following = run.slots.ended(run, outcome)
             if following is None or not self._begin(following, self):
@@ -84,12 +87,12 @@ class OnLoop:
                 return
             run = following
             tasks[run] = task
-            if run.started_at - since > AT_A_TIME:
+            if run.started_at - since > YIELD_AFTER:
                 await asyncio.sleep(0)
                 since = SYSTEM.monotonic()
 
     def _cancel(self, run: Execution) -> None:
-        """Have CancelledError raised in the handler."""
+        """Raise CancelledError in the handler, from any thread."""
 
         def cancel() -> None:
             task = self._tasks.get(run)
@@ -100,22 +103,25 @@ class OnLoop:
 
 
 def _is_same(context: contextvars.Context) -> bool:
-    """Whether the current context is as this one."""
+    """Whether the current context has the same values as this one."""
     try:
         return contextvars.copy_context() == context
-    except Exception:  # values are compared, and may refuse that
+    except Exception:  # the comparison of two values may raise anything
         return False
 
 
 class Threaded(ABC):
-    """One daemon thread for each run, which goes on with the next: the standard executors would hold up exit."""
+    """Runs each execution in a daemon thread, which then runs the next one of the slot.
+
+    Not in the executors of the standard library, because a program cannot exit while their threads run.
+    """
 
     def __init__(self, name: str, begin: Begin) -> None:
         self._threads = DaemonThreadPool(name)
         self._begin = begin
 
     def start(self, run: Execution) -> None:
-        """From any thread."""
+        """Start an execution, from any thread."""
         self._threads.submit(lambda: self._work(run))
 
     def _work(self, run: Execution) -> None:
@@ -128,11 +134,11 @@ class Threaded(ABC):
 
     @abstractmethod
     def _call(self, run: Execution) -> Outcome:
-        """Have the handler run, and return what it came to; never raises."""
+        """Run the handler, and return the outcome. Must not raise."""
 
 
 class InThreads(Threaded):
-    """Plain functions. Aborts reach them by `check()`."""
+    """Runs plain functions. They notice an abort when they call `attempt.check()`."""
 
     def __init__(self, begin: Begin, middlewares: Sequence[Middleware]) -> None:
         super().__init__("relet-slot", begin)

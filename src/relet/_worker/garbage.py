@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def frozen_heap() -> Iterator[None]:
-    """Leave what the program has made so far out of collections: modules, classes, functions.
+    """Exclude the objects that exist now, such as modules, classes and functions, from garbage collection.
 
-    A busy worker makes and drops thousands of objects a second, so the collector runs often, and every full run would
-    walk over all of that again. A program that has frozen its heap itself is left alone.
+    A busy worker creates and drops thousands of objects a second, so the collector runs often, and each full collection
+    would visit all of them. Does nothing if the program has called `gc.freeze()` itself.
     """
     if gc.get_freeze_count():
         yield

@@ -1,7 +1,7 @@
 """The heartbeat: one statement renews all leases of a worker at a store, and returns requests to cancel or pause.
 
-Its thread has its own connection, so that no handler can hold it up, and beats every third of the shortest lease. In
-between, notifications wake it, and it looks whether they concern its jobs, without writing anything.
+Its thread has its own connection, so that no handler can delay it. It renews at every third of the shortest lease. In
+between, a notification wakes it: then it reads the requests for its jobs, and writes nothing.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class Heartbeat:
 
     def __init__(self, context: WorkerContext, store: ReconnectingStore) -> None:
         self._leases, self._events, self._worker = context.leases, context.events, context.worker
-        self._lease = context.settings.lease  # of jobs whose task has none
+        self._lease = context.settings.lease  # seconds, for jobs whose task sets none
         self._system, self._now = context.system, context.system.monotonic
         self.loop = Loop(context.system, "heartbeat", self.step)
         self._store = store.stopped_by(self.loop.stopping)
-        self._interval = self._lease / BEATS_PER_LEASE  # that the thread waits by at this moment
+        self._interval = self._lease / BEATS_PER_LEASE  # between two renewals, as of the last step
         self._sent = self._now()
         self._warn_after = 0.0
         self._subscriptions = ExitStack()
@@ -51,12 +51,12 @@ class Heartbeat:
         self._leases.on_add = self._beat_sooner
 
     def stop(self) -> None:
-        """Renew no more: the leases that are left expire."""
+        """Stop renewing, so that the remaining leases expire."""
         self.loop.stop()
         self._subscriptions.close()
 
     def step(self) -> float:
-        """Renew if it is time to; else look for requests, if a notification came."""
+        """Renew if that is due; else read requests, if a notification came."""
         shortest = min([one.lease_seconds for one in self._leases.executions()], default=self._lease)
         self._interval = min(shortest, self._lease) / BEATS_PER_LEASE
         left = self._sent + self._interval - self._now()
@@ -70,7 +70,7 @@ class Heartbeat:
         return left
 
     def beat(self) -> None:
-        """Renew every lease, and learn what became of it."""
+        """Renew all leases, and act on what the store reports about each: renewed, requested, locked, lost."""
         executions = [one for one in self._leases.executions() if one.attempt.aborted != "timeout"]
         in_flight = set(self._leases.claims_in_flight)
         self._sent = sent = self._now()
@@ -92,14 +92,14 @@ class Heartbeat:
         self._release_paused(executions)
 
     def check_requests(self) -> None:
-        """Look for requests to cancel or pause, without renewing anything."""
+        """Read requests to cancel or pause, without renewing."""
         executions = [one for one in self._leases.executions() if not one.is_settling]
         if executions:
             self._apply(self._store.run(flows.pending_requests, [one.lease for one in executions]))
             self._release_paused(executions)
 
     def _apply(self, renewal: Renewal) -> None:
-        """Abort what people asked to cancel or pause, and what is no longer ours."""
+        """Abort the attempts that a client wants to cancel or pause, and those whose leases are lost."""
         for lease, request in [*renewal.renewed.items(), *renewal.locked.items()]:
             execution = self._leases.get(lease)
             if request is not None and execution is not None and execution.abort(_REASONS[request]):
@@ -113,7 +113,7 @@ class Heartbeat:
         """Abort handlers whose leases are lost, with the reason that the state of their jobs shows."""
         settled = self._store.run(settle.find_settled, [one.lease for one in executions])
         for execution in executions:
-            if execution.lease in settled:  # by its handler, which may go on: it has no lease to lose any more
+            if execution.lease in settled:  # by its handler, which may go on: a settled job has no lease to lose
                 execution.attempt.deadline = math.inf
         lost = [one for one in executions if one.lease not in settled]
         jobs = self._store.run(inspect.get_many, [one.job.id for one in lost])
@@ -125,20 +125,23 @@ class Heartbeat:
             elif job.state is State.SUCCEEDED and job.version == execution.job.version:
                 reason = "completed"
             if execution.is_settling:
-                continue  # it was settled meanwhile, which is why it no longer runs
+                continue  # the settler has its outcome, which is why the row is no longer running
             what = (execution.task.name, execution.job.id, reason)
             log.warning("%s %s: no longer ours (%s)", *what, extra=execution.log_fields)
             self._leases.lose(execution, reason)
 
     def _extend_locked(self, renewal: Renewal, sent: float) -> None:
-        """A job that its handler has completed in an open transaction cannot be renewed, nor can it be reaped."""
+        """Extend the deadlines of jobs that their handlers have completed in open transactions.
+
+        Their rows are locked, so that no worker can renew them, and none can reap them.
+        """
         for lease in renewal.locked:
             execution = self._leases.get(lease)
             if execution is not None and execution.attempt._completion.is_unconfirmed:
                 execution.attempt.deadline = sent + execution.lease_seconds
 
     def _release_orphans(self, leases: Sequence[Lease], in_flight: set[str]) -> None:
-        """Release running jobs that the store ascribes to this worker, and that no reply to a claim has brought."""
+        """Release jobs that the store has leased to this worker, but whose claim was never answered."""
         in_flight |= self._leases.claims_in_flight
         orphans = [one for one in leases if one.token not in in_flight and self._leases.is_orphan(one)]
         if orphans:
@@ -147,7 +150,7 @@ class Heartbeat:
             self._store.run(settle.settle, outcomes, self._system.random)
 
     def _release_paused(self, executions: Sequence[Execution]) -> None:
-        """Release what was claimed ahead from queues that are paused now."""
+        """Release jobs that wait for a slot, if their queues are paused now."""
         slots: set[Slots] = {one.slots for one in executions if not one.started_at}
         if slots:
             paused = self._store.run(inspect.paused_queues)
@@ -155,7 +158,7 @@ class Heartbeat:
                 each.release(lambda execution: execution.job.queue in paused)
 
     def _warn_of_unsettled(self, executions: Sequence[Execution]) -> None:
-        """Warn of outcomes that are not stored while renewals are: a connection hangs, or a lock is held."""
+        """Warn if renewals succeed but outcomes are not stored: a connection hangs, or another program has a lock."""
         now = self._now()
         unsettled = [now - one.stopped_at for one in executions if one.is_settling and one.stopped_at]
         waits = [seconds for seconds in unsettled if seconds > self._lease]
@@ -165,6 +168,6 @@ class Heartbeat:
             log.warning(text, len(waits), max(waits), extra={"worker": self._worker})
 
     def _beat_sooner(self, executions: Sequence[Execution]) -> None:
-        """Wake for a lease that is shorter than all others."""
+        """Wake the thread if a new lease is shorter than all others."""
         if min(map(_LEASE_SECONDS, executions)) / BEATS_PER_LEASE < self._interval:
             self.loop.wake()

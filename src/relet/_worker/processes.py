@@ -1,7 +1,8 @@
-"""Attempts in processes (`process=True`): a crash, or a handler that never ends, takes nothing with it but itself.
+"""Attempts in child processes (`process=True`): the worker survives a handler that crashes or never ends.
 
-A child lives for as long as it behaves: one handler at a time, at most one child for each slot. It has a session of its
-own, so that it can be killed together with everything that its handlers have started.
+A child runs one handler at a time, and there is at most one child for each slot. It is used again until a handler in it
+was aborted. Each child leads its own session, so that the worker can kill it together with every process that its
+handlers have started.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .._core.job import Outcome, Raised
 from .._system import SYSTEM
 from .._tasks.task import Task
 from ..errors import InvalidInput
-from .child import KINDS, Answer, Order, Setup
+from .child import KINDS, Command, Reply, Setup
 from .execution import Execution
 from .executors import Begin, Threaded
 
@@ -36,7 +37,7 @@ KILL_AFTER = 1.0  # seconds that an aborted handler has to end by itself
 
 
 class InProcesses(Threaded):
-    """Children, idle and at work, and the threads that wait for them."""
+    """The child processes, idle and busy. A thread waits for each busy one."""
 
     def __init__(self, begin: Begin, began: Callable[[Execution], None]) -> None:
         super().__init__("relet-child", begin)
@@ -46,7 +47,7 @@ class InProcesses(Threaded):
         self._closed = False
 
     def close(self) -> None:
-        """Kill the children that have nothing to do; those at work are killed by whoever aborts them."""
+        """Kill the idle children. Busy ones are killed when their handlers are aborted."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -87,17 +88,17 @@ class InProcesses(Threaded):
 
 
 class ChildProcess:
-    """The worker's side of one child."""
+    """The worker's end of the pipes to one child."""
 
     def __init__(self, began: Callable[[Execution], None]) -> None:
-        self._began = began  # to be told when a handler begins: starting a child takes a while
-        read_orders, self._orders = os.pipe()
-        self._answers, write_answers = os.pipe()
-        os.set_blocking(self._orders, False)
+        self._began = began  # called when a handler begins: the start of a child takes a while
+        read_commands, self._commands = os.pipe()
+        self._replies, write_replies = os.pipe()
+        os.set_blocking(self._commands, False)
         self._lock = threading.Lock()
         self._killer: threading.Timer | None = None
-        self._spoilt = False  # it was aborted, and may have left something behind
-        pipes = (read_orders, write_answers, leash())
+        self._was_aborted = False  # its handler was aborted, and may have left threads or files behind
+        pipes = (read_commands, write_replies, worker_pipe())
         try:
             self._process = subprocess.Popen(  # noqa: S603
                 [sys.executable, "-c", f"from relet._worker.child import main; main{pipes}"],
@@ -106,114 +107,114 @@ class ChildProcess:
                 start_new_session=True,
             )
         finally:
-            os.close(read_orders)
-            os.close(write_answers)
-        self._order(Setup(sys.path, _main_file(), *logs.configured()))
+            os.close(read_commands)
+            os.close(write_replies)
+        self._send(Setup(sys.path, _main_file(), *logs.configured()))
 
     @property
     def is_usable(self) -> bool:
         """Whether another handler may run in it."""
-        return not self._spoilt and self._process.poll() is None
+        return not self._was_aborted and self._process.poll() is None
 
     def run(self, run: Execution, context: str | None) -> Outcome:
-        """Have it run a job; returns what that came to, even if it comes to the child's death."""
+        """Have the child run a job, and return the outcome. If the child dies, the attempt has failed."""
         attempt, token = run.attempt, run.job.token
-        order = Order(
+        command = Command(
             module=run.task.__module__, job=run.job, tenant=attempt.tenant, worker=attempt.worker, context=context,
             deadline=attempt.deadline,
         )  # fmt: skip
-        self._order(order)
-        run.on_renewed = lambda: self._mention(Order(token=token, deadline=attempt.deadline))
+        self._send(command)
+        run.on_renewed = lambda: self._send_unless_busy(Command(token=token, deadline=attempt.deadline))
         run.interrupt = self._abort
         if attempt.aborted is not None:
             self._abort(run)
         try:
-            decoder = msgspec.json.Decoder(Answer)
+            decoder = msgspec.json.Decoder(Reply)
             for line in self._lines():
-                answer = decoder.decode(line)
-                if answer.begun:
+                reply = decoder.decode(line)
+                if reply.begun:
                     self._began(run)
-                if answer.completing:
+                if reply.completing:
                     attempt._completion = Completion(attempt._completion.result or "")
-                if answer.progress is not None:
-                    attempt._report(answer.progress)
-                if answer.kind is not None:
-                    return msgspec.json.decode(answer.outcome, type=KINDS[answer.kind])
+                if reply.progress is not None:
+                    attempt._report(reply.progress)
+                if reply.kind is not None:
+                    return msgspec.json.decode(reply.outcome, type=KINDS[reply.kind])
         finally:
             run.on_renewed = run.interrupt = None
         self.kill()
         return Raised(f"worker lost: its process {_cause(self._process.wait())}")
 
     def kill(self) -> None:
-        """Kill it, with all that it has started and that has not run away from it."""
+        """Kill the child and the rest of its process group."""
         self._kill_group()
         if self._killer is not None:
             self._killer.cancel()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(5.0)
         with self._lock:
-            for pipe in (self._orders, self._answers):
+            for pipe in (self._commands, self._replies):
                 if pipe >= 0:
                     os.close(pipe)
-            self._orders = self._answers = -1
+            self._commands = self._replies = -1
 
     def _lines(self) -> Iterator[bytes]:
-        """What it says until it is gone. Not until the pipe ends: something that it started may hold that open."""
+        """The lines that the child writes until it exits. A process that it has forked may keep the pipe open."""
         read = select.poll()
-        read.register(self._answers, select.POLLIN)
-        said = b""
+        read.register(self._replies, select.POLLIN)
+        incomplete = b""
         while True:
             if read.poll(1000):
-                chunk = os.read(self._answers, 65536)
+                chunk = os.read(self._replies, 65536)
                 if not chunk:
                     return
-                *lines, said = (said + chunk).split(b"\n")
+                *lines, incomplete = (incomplete + chunk).split(b"\n")
                 yield from lines
             elif self._process.poll() is not None:
                 return
 
     def _abort(self, run: Execution) -> None:
-        """Ask it to stop; kill it if it does not."""
-        self._spoilt = True
+        """Have `Aborted` raised in the handler; kill the child if the handler does not end soon."""
+        self._was_aborted = True
         if self._killer is None:
             self._killer = SYSTEM.timer(KILL_AFTER, self._kill_group)
             self._killer.start()
-        self._mention(Order(token=run.job.token, abort=run.attempt.aborted))
+        self._send_unless_busy(Command(token=run.job.token, abort=run.attempt.aborted))
 
     def _kill_group(self) -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
-    def _order(self, message: msgspec.Struct) -> None:
-        """Something that it must hear. A child that is gone hears nothing, which shows where its answer is awaited."""
+    def _send(self, message: msgspec.Struct) -> None:
+        """Write a line, and wait until all of it is written. If the child has died, `_lines` notices."""
         left = memoryview(msgspec.json.encode(message) + b"\n")
         write = select.poll()
         with self._lock, suppress(BrokenPipeError):
-            write.register(self._orders, select.POLLOUT)
+            write.register(self._commands, select.POLLOUT)
             while left and self._process.poll() is None:
                 if write.poll(1000):
                     with suppress(BlockingIOError):
-                        left = left[os.write(self._orders, left) :]
+                        left = left[os.write(self._commands, left) :]
 
-    def _mention(self, message: msgspec.Struct) -> None:
-        """Something that it may miss: whoever says it, the heartbeat among others, must not wait for the child."""
+    def _send_unless_busy(self, message: msgspec.Struct) -> None:
+        """Write a line, or drop it if the pipe is full or in use: the heartbeat must not wait for a child."""
         if self._lock.acquire(blocking=False):
             try:
-                with suppress(OSError):  # a line as short as this goes whole, or not at all
-                    os.write(self._orders, msgspec.json.encode(message) + b"\n")
+                with suppress(OSError):  # a line this short is written whole, or not at all
+                    os.write(self._commands, msgspec.json.encode(message) + b"\n")
             finally:
                 self._lock.release()
 
 
 @cache
-def leash() -> int:
-    """The end of a pipe that children hold. The other is ours alone, and ends with us, however we end."""
-    held, _ = os.pipe()
-    return held
+def worker_pipe() -> int:
+    """The read end of a pipe, for all children. Only this process has the write end, so the pipe ends when it dies."""
+    read_end, _ = os.pipe()
+    return read_end
 
 
 def check_importable(task: Task[..., Any]) -> None:
-    """Refuse a task that a child process could not find."""
+    """Raise InvalidInput for a task that a child process could not import."""
     if task.process and "<locals>" in task.__qualname__:
         raise InvalidInput(
             f"task {task.name} has process=True, but {task.__qualname__} is made inside a function, where another "
@@ -222,7 +223,7 @@ def check_importable(task: Task[..., Any]) -> None:
 
 
 def _main_file() -> str | None:
-    """The program's own file, if tasks may be defined in it."""
+    """The file of the program, if it was started as one (`python shop.py`): tasks may be defined in it."""
     main = sys.modules.get("__main__")
     spec = getattr(main, "__spec__", None)
     return None if spec is not None else getattr(main, "__file__", None)

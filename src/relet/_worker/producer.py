@@ -146,7 +146,7 @@ class Producer:
         is_early = self.loop.was_woken and self._store.store.skips_locked
         pause = FIRST_PAUSE if found.jobs or is_early else self._pause
         self._pause = min(pause * 2, self._context.settings.poll_interval)
-        waits = [pause, self._cursor.hides_for(self._now())]
+        waits = [pause, self._cursor.next_full_scan_in(self._now())]
         if found.again_in is not None:
             waits.append(found.again_in)
         if self.slots.waiting:
@@ -181,7 +181,7 @@ class Producer:
             leases.claims_in_flight.discard(token)
         end = self._now()
         elapsed = end - begin if failures == self._store.failures else None
-        is_slow = self._cursor.seen(queues, found.jobs, elapsed, end)
+        is_slow = self._cursor.record_claim(queues, found.jobs, elapsed, end)
         if executions:
             self._take(executions)
         if (is_slow or self._foreign) and end >= self._tasks_at:
@@ -238,8 +238,8 @@ class Producer:
             self.slots.release_all()
 
     def _rescan(self) -> None:
-        """A job went back to its place in the queue, which the cursor may have passed."""
-        if self._cursor.look_again(self._now()):
+        """A job went back to its position in the queue, which the cursor may have passed."""
+        if self._cursor.job_requeued(self._now()):
             self.loop.wake()
 
     # Quarantine
