@@ -28,7 +28,7 @@ from .libpq import array_text
 from .notify import channel
 from .postgres_pool import PostgresPool, milliseconds
 from .query import LONG, Clock, Flow, Notify, Query, Row, Traits, texts, values
-from .retry import HANDLER_SECONDS, RETRY_SECONDS, RetryFor, StaleConnection, Transient, aretry, retry
+from .retry import DEFAULT_RETRY, HANDLER_SECONDS, RETRY_SECONDS, StaleConnection, Transient, aretry, retry
 from .runner import drive
 from .store import ENDED, SWALLOWED, AsyncStoreTransaction, Store, StoreTransaction, call_in_thread
 from .urls import hide
@@ -138,7 +138,7 @@ class PostgresStore(Store):
         """A transaction on a pooled connection."""
         self.ready()
         with ExitStack() as stack:
-            raw = retry(RetryFor(RETRY_SECONDS), lambda *_: self._begun(stack))
+            raw = retry(DEFAULT_RETRY, lambda *_: self._begun(stack))
             with self._guarded(raw) as check:
                 yield StoreTransaction(raw, OwnConnection(raw, self.quoted, clock=self.clock), check)
                 check()
@@ -220,7 +220,7 @@ class PostgresStore(Store):
     def drop_old(self, seconds: float, stop: Callable[[], bool] = lambda: False) -> list[str]:
         """Drop partitions whose jobs all ended this many seconds ago or earlier."""
         self.ready()
-        return retry(RetryFor(RETRY_SECONDS), lambda *_: self._drop_old_once(seconds, stop))
+        return retry(DEFAULT_RETRY, lambda *_: self._drop_old_once(seconds, stop))
 
     def close(self) -> None:
         """Close all idle connections."""

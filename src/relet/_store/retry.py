@@ -51,6 +51,9 @@ class RetryFor:
         return True
 
 
+DEFAULT_RETRY = RetryFor(RETRY_SECONDS)
+
+
 def backoff(failures: int, longest: float = 1.0) -> float:
     """Seconds to wait after this many failures in a row: full jitter below a bound that doubles."""
     return SYSTEM.random() * min(0.01 * float(2 ** min(failures, 20)), longest)

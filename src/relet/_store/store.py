@@ -18,7 +18,7 @@ from .interrupts import leave
 from .migrate import Applied, outcome
 from .notify import SchemaNotifier
 from .query import Clock, Flow, Notify, Query, Traits, traits_of
-from .retry import RETRY_SECONDS, RetryFor, RetryPolicy, retry
+from .retry import DEFAULT_RETRY, RetryPolicy, retry
 from .runner import AsyncConnection, Connection, adrive, drive
 
 P = ParamSpec("P")
@@ -81,7 +81,7 @@ class Store(ABC):
 
     def run(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a flow until it is committed. It is passed as a function and arguments, so that it can be repeated."""
-        return self.run_with(RetryFor(RETRY_SECONDS), flow, *args, **kwargs)
+        return self.run_with(DEFAULT_RETRY, flow, *args, **kwargs)
 
     def run_with(self, policy: RetryPolicy, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a flow until it is committed, or until the policy gives up."""
@@ -181,14 +181,14 @@ class Store(ABC):
 
     def migrate(self) -> list[int]:
         """Bring the schema up to date. Several processes may do so at once. Returns the versions applied."""
-        return retry(RetryFor(RETRY_SECONDS), lambda *_: self._migrate())
+        return retry(DEFAULT_RETRY, lambda *_: self._migrate())
 
     @abstractmethod
     def _migrate(self) -> list[int]: ...
 
     def applied(self) -> Applied:
         """Which migrations have been applied to the schema."""
-        return retry(RetryFor(RETRY_SECONDS), lambda *_: self._applied())
+        return retry(DEFAULT_RETRY, lambda *_: self._applied())
 
     @abstractmethod
     def _applied(self) -> Applied: ...
