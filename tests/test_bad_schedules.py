@@ -111,12 +111,12 @@ SCHEDULES: dict[str, Row] = {
     "a draft with a time": (
         lambda a: a.client.schedules.put("s", work(a).using(delay=5).draft(), every=5),
         InvalidInput,
-        "its draft has no delay",
+        "its draft cannot have delay",
     ),
     "a draft with a key": (
         lambda a: a.client.schedules.put("s", work(a).using(unique="k").draft(), every=5),
         InvalidInput,
-        "its draft has no unique",
+        "its draft cannot have unique",
     ),
     "get of no name": (scheduled("get", ""), InvalidInput, "the name of a schedule"),
     "ticks of none": (scheduled("ticks", "s", limit=0), InvalidInput, "limit must be a whole number"),

@@ -1,1 +1,1 @@
-"""Pure: no I/O, no clock, no randomness. Whatever these need arrives as an argument."""
+"""Pure: no I/O, no clock, no randomness. Callers pass the time and random numbers as arguments."""

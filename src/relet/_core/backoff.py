@@ -1,4 +1,4 @@
-"""How long to wait before the next attempt, from the policy, the attempt and one random number."""
+"""Backoff: the delay between a failed attempt and the next one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..errors import InvalidInput
 
 
 class Backoff(Struct, frozen=True):
-    """Exponential: `base * factor ** n`, at most `max`, all of it random unless `jitter` is off."""
+    """Exponential backoff: `base * factor ** n` seconds, at most `max`. With `jitter`, a random part of that."""
 
     base: float = 0.5
     max: float = 30.0
@@ -22,7 +22,7 @@ class Backoff(Struct, frozen=True):
                 raise InvalidInput(f"backoff {name} must be a number from {low:g} to {high:g}, not {value!r}")
 
     def delay(self, failures: int, random: float) -> float:
-        """Seconds to wait after the given number of failures (1, 2, ...); `random` is from 0 to 1."""
-        # The exponent is bounded so that a job with a million attempts does not overflow a float.
+        """Seconds to wait after the first, second, ... failure. `random` is from 0 to 1."""
+        # Without a bound, the exponent of a job with thousands of attempts would overflow a float.
         ceiling = min(self.base * self.factor ** min(max(failures - 1, 0), 64), self.max)
         return ceiling * random if self.jitter else ceiling

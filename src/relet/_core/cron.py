@@ -1,7 +1,7 @@
 """When a schedule is due: the arithmetic of cron expressions and of fixed intervals.
 
-A moment is seconds since 1970. A tick is a moment at which the schedule is due. The wall clock is that of the zone
-that the caller gives; what happens when it is put forward or back is what Debian's cron documents (see `Cron`).
+A moment is seconds since 1970. A tick is a moment at which the schedule is due. A wall time is a datetime without a
+time zone, as a clock in the caller's zone shows it. Clock changes are treated as Debian's cron documents (see `Cron`).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ NO_TIME = timedelta(0)
 
 
 class Ticks(NamedTuple):
-    """Some ticks, oldest first, and whether there are more before the end that was asked for."""
+    """Some ticks of an interval, oldest first. `more`: the interval has further ticks."""
 
     moments: list[float]
     more: bool
 
 
 class Schedule(ABC):
-    """What `Cron` and `Every` have in common."""
+    """The base of `Cron` and `Every`."""
 
     __slots__ = ()
 
@@ -38,13 +38,16 @@ class Schedule(ABC):
 
     @abstractmethod
     def previous(self, until: float, zone: tzinfo) -> float | None:
-        """The last tick at or before a moment, None if there was none. As quick after ten years as after a minute."""
+        """The last tick at or before a moment; None if there was none.
+
+        The cost does not depend on the number of ticks.
+        """
 
     def between(self, after: float, until: float, zone: tzinfo, limit: int) -> Ticks:
-        """The ticks after one moment, up to and including another: the `limit` oldest of them.
+        """The oldest ticks after `after`, up to and including `until`; at most `limit`.
 
-        Whoever wants them all goes on from the last one given while there are more; whoever wants the latest only
-        asks for `previous(until)` and compares it with `after`.
+        To get all of them, call again with the last tick as `after` while there are more. To get the latest only, call
+        `previous(until)` and compare it with `after`.
         """
         moments: list[float] = []
         tick = self.next(after, zone)
@@ -58,7 +61,7 @@ class Schedule(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Every(Schedule):
-    """A tick every so many seconds, the first of them that many after the start."""
+    """A fixed interval. The first tick is one interval after `start`."""
 
     seconds: float
     start: float
@@ -75,13 +78,13 @@ class Every(Schedule):
         return self._tick(count) if count else None
 
     def _tick(self, number: int) -> float:
-        # Multiplied, not added up, so that the millionth tick is as exact as the first.
+        # Multiplying avoids the rounding errors of a sum, so the millionth tick is as exact as the first.
         return float(self.start + number * self.seconds)
 
     def _count(self, until: float) -> int:
-        """How many ticks there are up to and including a moment."""
+        """The number of ticks up to and including a moment."""
         count = max(math.floor((until - self.start) / self.seconds), 0)
-        # The division may be off by a rounding; the ticks themselves decide.
+        # The division may round to the wrong side, so compare the ticks themselves.
         while count and self._tick(count) > until:
             count -= 1
         while self._tick(count + 1) <= until:
@@ -93,14 +96,14 @@ class Every(Schedule):
 class Cron(Schedule):
     """A cron expression: minute, hour, day of month, month, day of week.
 
-    Fields take lists, ranges, steps and names; days also `L` (last), `LW` (last from Monday to Friday), `fri#2` (second
-    Friday) and `5L` (last Friday). If neither field for days starts with `*`, a day that fits either of them will do,
-    otherwise it must fit both. The words `@hourly`, `@daily` and so on stand for what they say.
+    Fields take lists, ranges, steps and names. The day fields also take `L` (last day), `LW` (last day from Monday to
+    Friday), `fri#2` (second Friday) and `5L` (last Friday). A day must match both day fields; if neither of them starts
+    with `*`, it need only match one. `@hourly`, `@daily` and the like are accepted.
 
-    When the zone puts its clock forward or back, a schedule whose minute or hour starts with `*` is due whenever the
-    wall clock shows a time that fits: not at times left out, and twice at times that come twice. Any other is due once
-    for each time that fits: when a time that comes twice is shown first, and for times left out as soon as the clock
-    has been put forward (several of them are one tick).
+    When the zone puts its clock forward, some wall times are skipped; when it puts the clock back, some are repeated.
+    A schedule whose minute or hour starts with `*` follows the wall clock: it has no tick at a skipped time, and two
+    at a repeated one. Any other schedule has one tick for each matching time: the first of a repeated time, and for
+    skipped times the moment after the change (one tick for all of them).
     """
 
     text: str
@@ -112,7 +115,7 @@ class Cron(Schedule):
 
     @classmethod
     def parse(cls, text: str) -> Cron:
-        """Read an expression; whatever is wrong with it is refused with `InvalidInput`."""
+        """Parse an expression, or raise InvalidInput."""
         return cls(*read(text))
 
     def __str__(self) -> str:
@@ -124,15 +127,15 @@ class Cron(Schedule):
         wall = here.replace(second=0, tzinfo=None, fold=0) + MINUTE
         tick = self._first(wall, after, zone)
         if self.wild and here.fold == 0 and (put_back := _put_back(here, zone)) > NO_TIME:
-            # This hour comes again, and what has passed of it may fit before anything that lies ahead on the wall.
+            # This hour will be repeated. A wall time that has passed may come again before any later one matches.
             tick = min(tick, self._first((wall - put_back).replace(second=0), after, zone))
         return tick
 
     def previous(self, until: float, zone: tzinfo) -> float:
         """The last tick at or before a moment."""
-        # next(t) is at or before `until` for exactly the t before the tick that is sought. So: back in strides that
-        # double until there is a tick, then halve what is left. That is two calls of `next` for each doubling of the
-        # distance, about forty for a leap day, and nothing depends on how many ticks there were in between.
+        # next(t) <= until holds exactly for every t before the tick we search. So step back by strides that double
+        # until next() finds a tick, then bisect. That takes two calls of next() for each doubling of the distance,
+        # about forty for a leap day, however many ticks lie between.
         stride = 60.0
         while (tick := self.next(until - stride, zone)) > until:
             stride *= 2
@@ -144,12 +147,12 @@ class Cron(Schedule):
                 tick = later
             else:
                 end = middle
-        while (later := self.next(tick, zone)) <= until:  # one at most, unless a zone's offset changed by seconds
+        while (later := self.next(tick, zone)) <= until:  # at most once, unless the zone's offset changed by seconds
             tick = later
         return tick
 
     def _first(self, wall: datetime, after: float, zone: tzinfo) -> float:
-        """The first tick after a moment, of those at or after a time on the wall."""
+        """The first tick after the moment `after` whose wall time is `wall` or later."""
         while True:
             wall = self._fit(wall)
             for tick in self._moments(wall, zone):
@@ -158,7 +161,7 @@ class Cron(Schedule):
             wall += MINUTE
 
     def _moments(self, wall: datetime, zone: tzinfo) -> tuple[float, ...]:
-        """The ticks that a time on the wall stands for: two if it comes twice, none if it is left out, as may be."""
+        """The ticks of a matching wall time: two if it is repeated, none if it is skipped (see `Cron`)."""
         put_back = _put_back(wall, zone)
         if put_back > NO_TIME and self.wild:
             return _moment(wall, zone), _moment(wall.replace(fold=1), zone)
@@ -170,7 +173,7 @@ class Cron(Schedule):
         return (_moment(wall, zone),)
 
     def _fit(self, wall: datetime) -> datetime:
-        """The first time at or after the one given that fits all fields, leaving aside whether the zone has it."""
+        """The first wall time at or after `wall` that matches all fields. The zone may skip it."""
         year, month, day = wall.year, wall.month, wall.day
         if self.months >> month & 1 and self._days(year, month) >> day & 1:
             if self.hours >> wall.hour & 1 and (minute := lowest_from(self.minutes, wall.minute)) is not None:
@@ -195,7 +198,7 @@ class Cron(Schedule):
 
 
 def _put_back(wall: datetime, zone: tzinfo) -> timedelta:
-    """By how much the clock is put back over this time: above zero if it comes twice, below if it is left out."""
+    """By how much the clock is put back at this wall time: positive if it is repeated, negative if it is skipped."""
     early, late = wall.replace(tzinfo=zone, fold=0).utcoffset(), wall.replace(tzinfo=zone, fold=1).utcoffset()
     return NO_TIME if early is None or late is None else early - late
 

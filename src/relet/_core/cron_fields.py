@@ -1,4 +1,4 @@
-"""Reading the text of a cron expression into sets of bits, which are quick to search."""
+"""Parses cron expressions into bit sets, which are quick to search."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from ..errors import InvalidInput
 
-LONGEST = 500
-WORDS = {
+MAX_LENGTH = 500
+SHORTCUTS = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
     "@midnight": "0 0 * * *",
@@ -19,25 +19,25 @@ WORDS = {
     "@annually": "0 0 1 1 *",
 }
 
-# Each field becomes a set of bits. A day of the month uses two more of them for `L` and `LW`; a weekday w uses bit w
-# for all of them, w + 8 * n for the nth of a month, w + 8 * 6 for the last.
+# Each field becomes a bit set. Days of the month have two more bits, for `L` and `LW`. A weekday w has bit w for every
+# one in the month, w + 8 * n for the nth, and w + 8 * 6 for the last.
 LAST_DAY, LAST_WORKDAY = 32, 33
 LAST_OF_MONTH = 6
 
 
 class Fields(NamedTuple):
-    """An expression as it was written, and what it means."""
+    """A cron expression and its fields as bit sets."""
 
     text: str
     minutes: int
     hours: int
     months: int
-    days: tuple[tuple[int, ...], ...]  # those that fit, by the weekday of the month's first, by its length - 28
+    days: tuple[tuple[int, ...], ...]  # matching days, by weekday of the 1st, then by length of the month - 28
     wild: bool  # whether the minute or the hour starts with *
 
 
 class _Field(Struct, frozen=True):
-    """One of the five: what it is called, the numbers and names it takes, and how to say so."""
+    """One of the five fields: its name, and the numbers and names that it accepts. `also` ends its error message."""
 
     name: str
     low: int
@@ -61,7 +61,7 @@ class _Field(Struct, frozen=True):
             if item.endswith("l") and item != "l":
                 return 1 << self._number(item[:-1], item) % 7 + 8 * LAST_OF_MONTH
             bits = self._range(item)
-            return bits & 0x7F | bits >> 7  # 7 is Sunday, and so is 0
+            return bits & 0x7F | bits >> 7  # 7 and 0 are both Sunday
         return self._range(item)
 
     def _range(self, item: str) -> int:
@@ -74,7 +74,7 @@ class _Field(Struct, frozen=True):
             last = self._number(high, item) if dash else self.high if slash else first
         if last < first:
             hint = "; Sunday at its end is 7" if high == "sun" else ""
-            raise _Wrong(f"{self.name} range {span} runs backwards{hint}")
+            raise _FieldError(f"{self.name} range {span} runs backwards{hint}")
         return sum(1 << n for n in range(first, last + 1, self._count(step, 10**6, "the step") if slash else 1))
 
     def _number(self, text: str, item: str) -> int:
@@ -83,16 +83,16 @@ class _Field(Struct, frozen=True):
         if text.isdigit() and self.low <= int(text) <= self.high:
             return int(text)
         where = f" (in {item})" if item != text else ""
-        raise _Wrong(f"{self.name} must be {self.low} to {self.high}{self.also}, not {text or 'nothing'}{where}")
+        raise _FieldError(f"{self.name} must be {self.low} to {self.high}{self.also}, not {text or 'nothing'}{where}")
 
     def _count(self, text: str, maximum: int, what: str) -> int:
         if text.isdigit() and 1 <= int(text) <= maximum:
             return int(text)
-        raise _Wrong(f"{self.name}: {what} must be 1 to {maximum}, not {text or 'nothing'}")
+        raise _FieldError(f"{self.name}: {what} must be 1 to {maximum}, not {text or 'nothing'}")
 
 
-class _Wrong(Exception):
-    """What is wrong with a field; the expression goes before it."""
+class _FieldError(Exception):
+    """An error in a field. `read` adds the expression to its message."""
 
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -107,14 +107,14 @@ FIELDS = (
 
 
 def read(text: object) -> Fields:
-    """Read an expression; whatever is wrong with it is refused."""
-    shown = " ".join(text.split()) if isinstance(text, str) else ""
-    if not (0 < len(shown) <= LONGEST and shown.isascii() and shown.isprintable()):
-        raise InvalidInput(f"a cron expression must be 1 to {LONGEST} ASCII characters, not {repr(text)[:80]}")
+    """Parse an expression, or raise InvalidInput."""
+    expression = " ".join(text.split()) if isinstance(text, str) else ""
+    if not (0 < len(expression) <= MAX_LENGTH and expression.isascii() and expression.isprintable()):
+        raise InvalidInput(f"a cron expression must be 1 to {MAX_LENGTH} ASCII characters, not {repr(text)[:80]}")
     try:
-        return _fields(shown)
-    except _Wrong as wrong:
-        raise InvalidInput(f'cron "{shown}": {wrong}') from None
+        return _fields(expression)
+    except _FieldError as error:
+        raise InvalidInput(f'cron "{expression}": {error}') from None
 
 
 def _fields(text: str) -> Fields:
@@ -122,25 +122,26 @@ def _fields(text: str) -> Fields:
     minutes, hours, dom, months, dow = (field.bits(part) for field, part in zip(FIELDS, parts, strict=True))
     either = not (parts[2].startswith("*") or parts[4].startswith("*"))
     days = tuple(tuple(_days(dom, dow, either, first, length) for length in range(28, 32)) for first in range(7))
-    if not _ever(months, days):
-        raise _Wrong(f"there is no such day: day of month {parts[2]}, month {parts[3]}, day of week {parts[4]}")
+    if not _matches_any_day(months, days):
+        raise _FieldError(f"there is no such day: day of month {parts[2]}, month {parts[3]}, day of week {parts[4]}")
     wild = parts[0].startswith("*") or parts[1].startswith("*")
     return Fields(text, minutes, hours, months, days, wild)
 
 
 def _split(text: str) -> list[str]:
-    if text.startswith("@") and text not in WORDS:
-        raise _Wrong(f"there is no such word, only {', '.join(WORDS)}")
-    parts = WORDS.get(text, text).split()
+    if text.startswith("@") and text not in SHORTCUTS:
+        raise _FieldError(f"unknown shortcut; use one of {', '.join(SHORTCUTS)}")
+    parts = SHORTCUTS.get(text, text).split()
     if len(parts) == 6:
-        raise _Wrong("it has six fields, there must be five: minute is the first, there is none for seconds")
+        raise _FieldError("it has six fields, there must be five: minute is the first, there is none for seconds")
     if len(parts) != 5:
-        raise _Wrong(f"there must be five fields: minute, hour, day of month, month, day of week; not {len(parts)}")
+        fields = "minute, hour, day of month, month, day of week"
+        raise _FieldError(f"there must be five fields: {fields}; not {len(parts)}")
     return parts
 
 
 def _days(dom: int, dow: int, either: bool, first: int, length: int) -> int:
-    """The days that fit, as bits, of a month of this length whose first day is this weekday (Monday is 0)."""
+    """The matching days, as bits, of a month with this length whose 1st is this weekday (Monday is 0)."""
     by_date = dom & (2 << length) - 2
     by_weekday = 0
     if dom >> LAST_DAY & 1:
@@ -154,20 +155,20 @@ def _days(dom: int, dow: int, either: bool, first: int, length: int) -> int:
     return by_date | by_weekday if either else by_date & by_weekday
 
 
-def _ever(months: int, days: tuple[tuple[int, ...], ...]) -> bool:
-    """Whether there is such a day: each month of each length starts on each weekday in some year."""
+def _matches_any_day(months: int, days: tuple[tuple[int, ...], ...]) -> bool:
+    """Whether any day matches. Each month, in each of its lengths, starts on every weekday in some year."""
     from calendar import monthrange
 
     lengths = [(28, 29) if month == 2 else monthrange(2000, month)[1:] for month in range(1, 13) if months >> month & 1]
     return any(starts[length - 28] for starts in days for each in lengths for length in each)
 
 
-def lowest_from(bits: int, least: int) -> int | None:
-    """The lowest bit that is set, from the one given on."""
-    rest = bits >> least
-    return least + lowest(rest) if rest else None
+def lowest_from(bits: int, minimum: int) -> int | None:
+    """The number of the lowest bit that is set, `minimum` or above; None if there is none."""
+    rest = bits >> minimum
+    return minimum + lowest(rest) if rest else None
 
 
 def lowest(bits: int) -> int:
-    """The lowest bit that is set."""
+    """The number of the lowest bit that is set."""
     return (bits & -bits).bit_length() - 1

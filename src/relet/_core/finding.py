@@ -10,10 +10,10 @@ Level = Literal["ok", "info", "warning", "error"]
 
 
 class Finding(Struct, frozen=True):
-    """One thing that `doctor` looked at: what was seen, and what to do about it.
+    """The result of one check of `doctor`. `advice`: what to do about it; None: nothing.
 
-    `ok`: as it should be. `info`: worth knowing, nothing to be done now. `warning`: costs something, or will. `error`:
-    jobs do not run, or may be lost, until it is mended. `advice` is None where there is nothing to do.
+    `ok`: as it should be. `info`: worth knowing, no action needed. `warning`: it has a cost, now or later. `error`:
+    jobs do not run, or may be lost, until it is fixed.
     """
 
     check: str

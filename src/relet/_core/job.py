@@ -1,6 +1,6 @@
-"""The nouns: what a job is before it is stored, while it lives, and what an attempt can come to.
+"""The data types: drafts, jobs, chains, leases, attempts and their outcomes.
 
-Those that are made by the thousand are msgspec's structs, which cost a tenth of a frozen dataclass.
+Most are msgspec structs, which take a tenth of the time of a frozen dataclass to create.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Replace = bool | Literal["payload"]
 
 
 class State(StrEnum):
-    """Where a job is in its life. The verbs between states are in `machine.py`."""
+    """The state of a job. `machine.py` has the verbs that lead from one to another."""
 
     PENDING = "pending"
     QUEUED = "queued"
@@ -38,12 +38,12 @@ class State(StrEnum):
 
     @property
     def over(self) -> bool:
-        """Nothing more can happen to the job."""
+        """Whether the job is finished: it never leaves this state."""
         return self in (State.SUCCEEDED, State.CANCELLED)
 
 
 class AttemptOutcome(StrEnum):
-    """How an attempt ended, as history and statistics call it."""
+    """How an attempt ended, in the history and in statistics."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -56,20 +56,20 @@ class AttemptOutcome(StrEnum):
 
     @property
     def is_common(self) -> bool:
-        """Whether tables and charts have a column for it even if there was none."""
+        """Whether tables and charts have a column for it even if its count is 0."""
         return self in (self.SUCCEEDED, self.FAILED, self.RETRIED, self.LOST)
 
 
 class Wait(StrEnum):
-    """What a pending job waits for. It waits for one thing at a time, in this order."""
+    """What a pending job waits for: one condition at a time, in this order."""
 
-    JOBS = "jobs"  # other chains must succeed first
-    TIME = "time"  # its run_at is ahead
-    TARGET = "target"  # others stand before it in its target's line
+    JOBS = "jobs"  # the chains that it depends on
+    TIME = "time"  # its run_at
+    TARGET = "target"  # earlier jobs of its target
 
 
 class Policy(Struct, frozen=True):
-    """What a task decided and others must apply: stored with the job, so that any worker can."""
+    """The policy of a task. It is stored with each job, so that processes without the task's code can apply it."""
 
     max_attempts: int = 4
     backoff: Backoff = field(default_factory=Backoff)
@@ -84,7 +84,7 @@ DEFAULT_POLICY = Policy()
 
 
 class Draft(Struct, Generic[R_co], frozen=True, rename={"payload_json": "payload"}):
-    """A job not yet enqueued, checked and ready to be stored. Tasks make them: `task.draft(...)`."""
+    """A job that is checked, but not yet stored. `task.draft(...)` creates it."""
 
     id: str
     task: str
@@ -92,7 +92,7 @@ class Draft(Struct, Generic[R_co], frozen=True, rename={"payload_json": "payload
     queue: str = "default"
     priority: int = 0
     run_at: float | None = None  # seconds since 1970; None: now
-    delay: float | None = None  # seconds from now, by the store's clock
+    delay: float | None = None  # seconds from the enqueue, by the store's clock
     target: str | None = None
     group: str | None = None
     unique: str | None = None
@@ -100,8 +100,8 @@ class Draft(Struct, Generic[R_co], frozen=True, rename={"payload_json": "payload
     replace: Replace = False
     depends_on: tuple[str, ...] = ()
     policy: Policy = DEFAULT_POLICY
-    context: str | None = None  # what it carries along for those who observe it, as JSON text
-    fresh: bool = True  # the id was made for this draft, so no job can have it yet
+    context: str | None = None  # trace context, as JSON text
+    fresh: bool = True  # the id is new, so no stored job can have it
 
     @property
     def payload(self) -> Any:
@@ -137,13 +137,13 @@ class Job(Struct, Generic[R_co], frozen=True, rename={"payload_json": "payload",
     request: Request | None = None
     result_json: str | None = None
     error: str | None = None
-    continued: bool = False  # succeeded, and another job went on with the chain
-    progress: Progress | None = None  # of the attempt that runs, as its handler said it last
+    continued: bool = False  # succeeded, and another job continues the chain
+    progress: Progress | None = None  # the last report of the running handler
     group: str | None = None
-    awaits: str | None = None  # the signal that it sleeps for
-    context: str | None = None  # what its producer gave it to carry along, as JSON text
+    awaits: str | None = None  # the signal that its handler waits for
+    context: str | None = None  # trace context from the producer, as JSON text
     renewed_at: datetime | None = None  # when its lease was last renewed; None: not since the claim
-    existing: bool = False  # enqueue found it instead of making it
+    existing: bool = False  # enqueue returned a job that was stored before
 
     @property
     def payload(self) -> Any:
@@ -152,8 +152,10 @@ class Job(Struct, Generic[R_co], frozen=True, rename={"payload_json": "payload",
 
     @property
     def result(self) -> Any:
-        """What the handler returned, as plain JSON values; None if the job has not succeeded. `client.result` waits
-        for it, and converts it by the annotation of the task."""
+        """What the handler returned, as plain JSON values; None if the job has not succeeded.
+
+        `client.result` waits for it, and converts it to the task's return annotation.
+        """
         return None if self.result_json is None else json.decode(self.result_json)
 
     def __repr__(self) -> str:
@@ -163,18 +165,18 @@ class Job(Struct, Generic[R_co], frozen=True, rename={"payload_json": "payload",
 
 @dataclass(frozen=True, slots=True)
 class Chain(Sequence[Job[Any]]):
-    """A job and those that went on with it, in order: a sequence of what the store knew at one moment."""
+    """A job and its continuations, in order, as the store knew them at one moment."""
 
     jobs: tuple[Job[Any], ...]
 
     @property
     def id(self) -> str:
-        """The id of its first job, which may have been deleted or pruned since."""
+        """The id of its first job, which may no longer be stored."""
         return self.jobs[0].chain
 
     @property
     def last(self) -> Job[Any]:
-        """The job that it has come to."""
+        """Its latest job."""
         return self.jobs[-1]
 
     @property
@@ -184,13 +186,14 @@ class Chain(Sequence[Job[Any]]):
 
     @property
     def result_json(self) -> str | None:
-        """The result of its last job; None unless that one has succeeded."""
-        ended = self.state is State.SUCCEEDED and not self.last.continued  # else the last one is gone
+        """The result of its last job as JSON text; None unless that job has succeeded."""
+        # If the last stored job was continued, the job with the result is no longer stored.
+        ended = self.state is State.SUCCEEDED and not self.last.continued
         return self.last.result_json if ended else None
 
     @property
     def result(self) -> Any:
-        """The same as plain JSON values."""
+        """The result of its last job as plain JSON values; None unless that job has succeeded."""
         return None if self.result_json is None else json.decode(self.result_json)
 
     @overload
@@ -208,7 +211,7 @@ class Chain(Sequence[Job[Any]]):
 
 
 class Progress(Struct, frozen=True, omit_defaults=True):
-    """How far a handler says that it has come."""
+    """The progress that a handler reports: `done` of `total`, and a note."""
 
     done: float
     total: float | None = None
@@ -216,16 +219,16 @@ class Progress(Struct, frozen=True, omit_defaults=True):
 
 
 class Lease(NamedTuple):
-    """What an owner shows with every write."""
+    """The right to run a job. The store rejects a worker's write unless its id and token match the row."""
 
     id: str
     token: str
 
 
 class Claimed(Struct, frozen=True, gc=False):
-    """A job as its new owner receives it, lease included.
+    """A job and its lease, as a claim returns them to the worker.
 
-    It refers to nothing that could refer back, so the garbage collector need not look at the thousands there may be.
+    `gc=False`: it cannot be part of a reference cycle, so the garbage collector need not track thousands of them.
     """
 
     id: str
@@ -241,7 +244,7 @@ class Claimed(Struct, frozen=True, gc=False):
     policy: Policy
     chain: str
     position: int
-    rank_and_seq: tuple[int, int]  # where it stood in its queue; moves the claim cursor
+    rank_and_seq: tuple[int, int]  # its position in the queue; advances the claim cursor
     created_at: float
     run_at: float
     expires_at: float
@@ -256,12 +259,11 @@ class Claimed(Struct, frozen=True, gc=False):
 
     @property
     def lease(self) -> Lease:
-        """What to show when renewing and settling."""
         return Lease(self.id, self.token)
 
 
 class AttemptRecord(Struct, frozen=True):
-    """One attempt of a job that has ended, or the one that runs now (`outcome` is "running")."""
+    """An attempt that has ended, or the running one (its `outcome` is "running")."""
 
     job_id: str
     attempt: int
@@ -272,13 +274,13 @@ class AttemptRecord(Struct, frozen=True):
     outcome: str
     error: str | None
     renewed_at: datetime | None = None  # when its lease was last renewed; None: not since the claim
-    expires_at: datetime | None = None  # until when its lease was good; None of a success
+    expires_at: datetime | None = None  # when its lease expires or would have expired; None after a success
 
 
 class Dependency(Struct, frozen=True, rename={"result_json": "result"}):
-    """What a job waits for, or waited for: a chain, how it ended (None: not yet) and its result.
+    """A chain that a job waits for or waited for: how it ended (`state`; None: it has not) and its result.
 
-    `task` is that of the chain's first job; None until it has ended, and where that job was gone by then.
+    `task`: the task of the chain's first job. None until the chain has ended, or if that job was deleted before.
     """
 
     chain: str
@@ -292,18 +294,18 @@ class Dependency(Struct, frozen=True, rename={"result_json": "result"}):
         return None if self.result_json is None else json.decode(self.result_json)
 
 
-# What came of an attempt. Closed: `machine.settle` says what each of them means for the job.
+# The outcomes of an attempt. `machine.settle` handles each of them; there are no others.
 
 
 class Succeeded(Struct, frozen=True):
-    """The handler returned; `result` is JSON text. `continue_with` goes on with the chain."""
+    """The handler returned; `result` is JSON text. `continue_with`: the next job of the chain."""
 
     result: str | None = None
     continue_with: Draft[Any] | None = None
 
 
 class Raised(Struct, frozen=True):
-    """The handler raised, or timed out. `delay` overrides the backoff, `fatal` the attempts that remain."""
+    """The handler raised, or timed out. `delay` overrides the backoff. `fatal`: do not retry."""
 
     error: str
     delay: float | None = None
@@ -311,28 +313,27 @@ class Raised(Struct, frozen=True):
 
 
 class Snoozed(Struct, frozen=True):
-    """The handler asked to be run again later; or, if that comes first, when there is a signal for it."""
+    """The handler asked to run again after `delay` seconds, or as soon as the signal `awaits` arrives."""
 
     delay: float
     awaits: str | None = None
 
 
 class Released(Struct, frozen=True):
-    """The worker gives the job back unrun, or unfinished at shutdown."""
+    """The worker gave the job back: it did not start it, or shutdown came before its end."""
 
     reason: str | None = None
-    pause: bool = False  # the task wants to be paused by a shutdown, not requeued
+    pause: bool = False  # on_shutdown="pause": the job becomes paused, not queued
 
 
 Outcome = Succeeded | Raised | Snoozed | Released
 
 
-@lru_cache(maxsize=256)  # the rows of a batch share theirs
+@lru_cache(maxsize=256)  # rows of a batch often have the same time
 def utc(stamp: float) -> datetime:
-    """A moment that a store returned, as a datetime in UTC."""
+    """Seconds since 1970, as stores return times, as a datetime in UTC."""
     return datetime.fromtimestamp(stamp, UTC)
 
 
 def maybe_utc(stamp: float | None) -> datetime | None:
-    """The same of a moment that may not have come."""
     return None if stamp is None else utc(stamp)

@@ -1,8 +1,8 @@
-"""The state machine. Everything that decides about states is in this file.
+"""The state machine. Every decision about states is in this file.
 
-`TRANSITIONS` is the whole of it: which verb leads from where to where. The functions below it make the few decisions
-that depend on more than the state: what the end of an attempt means, what an expired lease means, where a resumed job
-goes. They return a `Change`; the statements in `store/sql` compare and swap, and decide nothing.
+`TRANSITIONS` has, for each verb, the states it leads from and to. The functions below make the decisions that depend on
+more than the state: the effect of an outcome or of an expired lease, and what a paused or resumed job waits for. The
+statements in `_store/sql` apply a decision if the row is still as it was read. They decide nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FAILED, SUCCEEDED, CANCELLED = State.FAILED, State.SUCCEEDED, State.CANCELLED
 
 
 class Transition(NamedTuple):
-    """One verb: from which states, to which, and who may say it."""
+    """The states that a verb leads from and to, and who may use it."""
 
     sources: frozenset[State]
     targets: frozenset[State]
@@ -42,32 +42,32 @@ def _verb(sources: set[State], targets: set[State], who: Literal["anyone", "upke
     return Transition(frozenset(sources), frozenset(targets), who)
 
 
-#: Every exit from running other than succeed honours a request: cancel ends cancelled, pause ends paused.
-_ASKED = {CANCELLED, PAUSED}
+#: After a request, every exit from running except succeed leads here: cancel to cancelled, pause to paused.
+_REQUESTED = {CANCELLED, PAUSED}
 
 TRANSITIONS: dict[str, Transition] = {
-    # verb: from, to, who may say it
+    # verb: from, to, who may use it
     "enqueue": _verb(set(), {QUEUED, PENDING}, "anyone"),
     "promote": _verb({PENDING}, {QUEUED}, "upkeep"),
     "claim": _verb({QUEUED}, {RUNNING}, "worker"),
     "renew": _verb({RUNNING}, {RUNNING}, "owner"),
     "succeed": _verb({RUNNING}, {SUCCEEDED}, "owner"),
-    "retry": _verb({RUNNING}, {PENDING} | _ASKED, "owner"),
-    "snooze": _verb({RUNNING}, {PENDING} | _ASKED, "owner"),
-    "fail": _verb({RUNNING}, {FAILED} | _ASKED, "owner"),
-    "release": _verb({RUNNING}, {QUEUED} | _ASKED, "owner"),
-    "reap": _verb({RUNNING}, {QUEUED, PENDING, FAILED} | _ASKED, "anyone"),
+    "retry": _verb({RUNNING}, {PENDING} | _REQUESTED, "owner"),
+    "snooze": _verb({RUNNING}, {PENDING} | _REQUESTED, "owner"),
+    "fail": _verb({RUNNING}, {FAILED} | _REQUESTED, "owner"),
+    "release": _verb({RUNNING}, {QUEUED} | _REQUESTED, "owner"),
+    "reap": _verb({RUNNING}, {QUEUED, PENDING, FAILED} | _REQUESTED, "anyone"),
     "cancel": _verb({PENDING, QUEUED, PAUSED, FAILED, RUNNING}, {CANCELLED, RUNNING}, "anyone"),
     "pause": _verb({PENDING, QUEUED, RUNNING}, {PAUSED, RUNNING}, "anyone"),
     "resume": _verb({PAUSED, FAILED}, {PENDING}, "anyone"),
-    "run_now": _verb({PENDING}, {PENDING}, "anyone"),  # only a job that waits for its time
-    "replace": _verb({PENDING, QUEUED, PAUSED}, {PENDING, QUEUED, PAUSED}, "anyone"),  # what it will be called with
+    "run_now": _verb({PENDING}, {PENDING}, "anyone"),  # only a job with Wait.TIME
+    "replace": _verb({PENDING, QUEUED, PAUSED}, {PENDING, QUEUED, PAUSED}, "anyone"),  # its arguments and options
     "complete": _verb({PENDING, QUEUED, RUNNING, PAUSED, FAILED}, {SUCCEEDED}, "anyone"),
     "delete": _verb(set(State), set(), "anyone"),
 }
 
 
-#: What the history calls the end of an attempt, by the verb that ended it.
+#: The outcome in the history, by the verb that ended the attempt.
 OUTCOMES = {
     "succeed": AttemptOutcome.SUCCEEDED,
     "fail": AttemptOutcome.FAILED,
@@ -85,7 +85,7 @@ def check(job_id: str, verb: str, state: State, hint: str = "") -> None:
 
 
 class Running(Struct, frozen=True):
-    """What a decision needs to know of a job that leaves `running`."""
+    """The fields of a running job that a decision depends on."""
 
     id: str
     attempt: int
@@ -94,11 +94,11 @@ class Running(Struct, frozen=True):
     request: Request | None
     target: str | None
     policy: Policy
-    queue: str = ""  # of an expired lease
+    queue: str = ""  # set by reap
 
 
 class Change(Struct, frozen=True):
-    """What becomes of a job: the value that a decision returns and a statement applies."""
+    """A decision about a job, which a statement applies to its row."""
 
     id: str
     verb: str
@@ -110,62 +110,62 @@ class Change(Struct, frozen=True):
     holds: bool = False
     error: str | None = None
     awaits: str | None = None
-    keeps_token: bool = True  # so that the owner's repeated settle is recognised; not after a reap
-    queue: str = ""  # after a reap, for statistics
+    keeps_token: bool = True  # so that the store recognises a repeated settle of the owner; not after a reap
+    queue: str = ""  # set by reap, for statistics
 
 
 WORKER_LOST = "worker lost"
 
 
 def settle(job: Running, outcome: Outcome, random: float) -> Change:
-    """What the end of an attempt means for the job. `random` is from 0 to 1."""
+    """Decide what an outcome does to the job. `random` is from 0 to 1."""
     match outcome:
         case Succeeded():
             return Change(job.id, "succeed", SUCCEEDED, job.attempt, job.losses)
         case Snoozed(delay, awaits):
-            change = structs.replace(_back(job, "snooze", PENDING, delay=delay), awaits=awaits)
+            change = structs.replace(_uncounted(job, "snooze", PENDING, delay=delay), awaits=awaits)
         case Released(reason, pause):
-            change = structs.replace(_back(job, "release", PAUSED if pause else QUEUED), error=reason)
+            change = structs.replace(_uncounted(job, "release", PAUSED if pause else QUEUED), error=reason)
         case Raised(error, delay, fatal):
             change = _after_failure(job, error, delay, fatal, random)
-    return _honour(job, change)
+    return _apply_request(job, change)
 
 
 def reap(job: Running, random: float) -> Change:
-    """What an expired lease means. The attempt was lost with its worker, and it counts."""
+    """Decide what an expired lease does to the job. The lost attempt counts."""
     losses = job.losses + 1
     spent = job.attempt >= job.policy.max_attempts
     error = f"{WORKER_LOST} (attempt {job.attempt} of {job.policy.max_attempts}, {losses} lost)"
     if job.policy.on_expired == "fail" or (spent and job.alone):
         change = _failed(job, "reap", error)
     else:
-        # The first loss may be a neighbour's fault or a machine's: no waiting. Attempts that were lost in company do
-        # not fail the job: it gets one more, which it must run alone in its worker.
+        # Another job or the machine may have caused the first loss, so there is no delay. Lost attempts fail the job
+        # only if it ran alone: a job that shared its worker gets one more attempt, which it must run alone.
         delay = job.policy.backoff.delay(losses - 1, random) if losses > 1 else 0.0
-        change = _holding(job, "reap", PENDING if losses > 1 else QUEUED, delay, error)
+        change = _keeping_target(job, "reap", PENDING if losses > 1 else QUEUED, delay, error)
         if spent:
             change = structs.replace(change, attempt=job.policy.max_attempts - 1)
-    return _honour(job, structs.replace(change, losses=losses, keeps_token=False, queue=job.queue))
+    return _apply_request(job, structs.replace(change, losses=losses, keeps_token=False, queue=job.queue))
 
 
 def pause(wait: Wait | None, time_ahead: bool, lines_up: bool) -> Wait | None:
-    """What a paused job goes on waiting for: its turn, if it stands in its target's line, where nothing passes it.
+    """What a paused job waits for. If it waits for its target, it keeps its position, and later jobs wait behind it.
 
-    One whose time has come stands there, whether or not upkeep has been there to see it.
+    A job whose time has come counts as waiting for its target, even if no promoter has noticed that yet.
     """
     return Wait.TARGET if wait is Wait.TARGET or (wait is Wait.TIME and lines_up and not time_ahead) else None
 
 
 def resume(waits_for_jobs: bool, time_ahead: bool, in_line: bool) -> Wait:
-    """What a resumed job waits for. One that nothing holds up is due at once: it waits for the time that is now."""
+    """What a resumed job waits for. `Wait.TIME` if nothing blocks it: its time is now, and the promoter queues it."""
     if waits_for_jobs:
         return Wait.JOBS
     return Wait.TARGET if in_line and not time_ahead else Wait.TIME
 
 
-def _back(job: Running, verb: str, state: State, *, delay: float = 0.0) -> Change:
-    """The attempt is given back: it did not come to an end of its own."""
-    return structs.replace(_holding(job, verb, state, delay, None), attempt=max(job.attempt - 1, 0))
+def _uncounted(job: Running, verb: str, state: State, *, delay: float = 0.0) -> Change:
+    """Take the attempt back: the handler did not end it, or asked to run again, so it does not count."""
+    return structs.replace(_keeping_target(job, verb, state, delay, None), attempt=max(job.attempt - 1, 0))
 
 
 def _after_failure(job: Running, error: str, delay: float | None, fatal: bool, random: float) -> Change:
@@ -173,23 +173,23 @@ def _after_failure(job: Running, error: str, delay: float | None, fatal: bool, r
         return _failed(job, "fail", error)
     if delay is None:
         delay = job.policy.backoff.delay(job.attempt, random)
-    return _holding(job, "retry", PENDING, delay, error)
+    return _keeping_target(job, "retry", PENDING, delay, error)
 
 
-def _holding(job: Running, verb: str, state: State, delay: float, error: str | None) -> Change:
+def _keeping_target(job: Running, verb: str, state: State, delay: float, error: str | None) -> Change:
     wait = Wait.TIME if state is PENDING else None
     holds = job.target is not None
     return Change(job.id, verb, state, job.attempt, job.losses, wait, delay, holds, error)
 
 
 def _failed(job: Running, verb: str, error: str) -> Change:
-    """A failed job goes on holding its target, so that the next does not run on its ruins; a task may say otherwise."""
+    """A failed job keeps its target, so that later jobs do not build on its failure. `on_failure` may say otherwise."""
     holds = job.target is not None and job.policy.on_failure == "hold"
     return Change(job.id, verb, FAILED, job.attempt, job.losses, holds=holds, error=error)
 
 
-def _honour(job: Running, change: Change) -> Change:
-    """A request that came while the job ran decides where it ends, however the attempt ended."""
+def _apply_request(job: Running, change: Change) -> Change:
+    """Let a request to cancel or pause, made while the job ran, decide its state."""
     if job.request is None:
         return change
     state = CANCELLED if job.request == "cancel" else PAUSED
@@ -197,10 +197,10 @@ def _honour(job: Running, change: Change) -> Change:
     return structs.replace(change, state=state, wait=None, delay=0.0, holds=holds)
 
 
-def decide_dependency(end: State | None, wish: OnDependencyFailure) -> Literal["free", "hold", "cancel"]:
-    """What the state of a chain (None: deleted) means for a job that waits for it, given what that job wished."""
+def decide_dependency(end: State | None, policy: OnDependencyFailure) -> Literal["free", "hold", "cancel"]:
+    """What a dependent does when a chain is in this state (None: deleted)."""
     if end is SUCCEEDED:
         return "free"
     if end in (FAILED, CANCELLED, None):
-        return "free" if wish == "run" else wish
+        return "free" if policy == "run" else policy
     return "hold"

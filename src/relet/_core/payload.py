@@ -1,7 +1,7 @@
-"""Payloads and results: JSON that both stores accept, checked before it is sent to either.
+"""Payloads and results: checks that a value is JSON which both stores accept, before it is sent to either.
 
-What is refused, and why: NUL and lone surrogates (PostgreSQL cannot store them, SQLite can), NaN and infinities
-(not JSON), keys that are no strings (they would come back as strings), values nested too deep or too large.
+Refused are NUL and lone surrogates (PostgreSQL cannot store them, SQLite can), NaN and infinities (not JSON), keys that
+are not strings (they would come back as strings), and values that are nested too deep or too large.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def encode(
     hook: Callable[[Any], Any] | None = None,
     plain: bool | None = None,
 ) -> str:
-    """The JSON text of a value, or InvalidPayload with the path of what is wrong in it.
+    """The JSON text of a value, or InvalidPayload with the path of the part that is refused.
 
-    `plain`: what `is_plain` says of it, if that is known.
+    `plain`: the result of `is_plain`, if the caller has it.
     """
     if not (is_plain(value) if plain is None else plain):
         value = _builtins(value, path, hook)
@@ -47,7 +47,7 @@ def encode(
 
 
 def is_plain(value: Any, depth: int = 1) -> bool:
-    """Whether a value is JSON as it stands, of the very types that come back, and nothing is wrong with it."""
+    """Whether a value is valid JSON without conversion: exactly the types that a decoder returns."""
     if depth > MAX_DEPTH:
         return False
     kind = type(value)
@@ -63,7 +63,7 @@ def is_plain(value: Any, depth: int = 1) -> bool:
         for key, item in value.items():
             if type(key) is not str or not ((key.isascii() and "\0" not in key) or is_plain(key)):
                 return False
-            item_kind = type(item)  # the usual kinds, without a call
+            item_kind = type(item)  # the usual types, without a call
             if item_kind is str and item.isascii() and "\0" not in item:
                 continue
             if item_kind is int and -BIGGEST_INT <= item <= BIGGEST_INT:
@@ -72,7 +72,7 @@ def is_plain(value: Any, depth: int = 1) -> bool:
                 return False
         return True
     if kind is list:
-        for item in value:  # noqa: SIM110 - a third quicker
+        for item in value:  # noqa: SIM110 - a third faster than all()
             if not is_plain(item, depth + 1):
                 return False
         return True
@@ -88,18 +88,18 @@ def _is_unicode(text: str) -> bool:
 
 
 def decode(text: str) -> Any:
-    """The value of a JSON text that a store has returned."""
+    """The value of a JSON text that a store returned."""
     return msgspec.json.decode(text)
 
 
 def _builtins(value: Any, path: str, hook: Callable[[Any], Any] | None, depth: int = 1) -> Any:
-    """Dataclasses, datetimes, UUIDs, enums and the like as plain JSON values."""
+    """Convert dataclasses, datetimes, UUIDs, enums and the like to plain JSON values."""
     try:
         return msgspec.to_builtins(value, enc_hook=hook, str_keys=False, builtin_types=())
     except RecursionError:
         raise InvalidPayload(path, f"nested deeper than {MAX_DEPTH}, or contains itself") from None
     except (TypeError, ValueError, NotImplementedError) as error:
-        # It does not say where. If a part is refused by itself, that part is to blame; only the refused pay for it.
+        # The error has no path. Convert each part alone to find the one that is refused. Only refused values cost this.
         if depth > MAX_DEPTH:
             raise InvalidPayload(path, f"nested deeper than {MAX_DEPTH}") from None
         for part_path, part in _parts(value, path):
@@ -108,7 +108,7 @@ def _builtins(value: Any, path: str, hook: Callable[[Any], Any] | None, depth: i
 
 
 def _parts(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """What a container or record consists of, each with its path."""
+    """The items of a container or the fields of a record, each with its path."""
     if isinstance(value, dict):
         yield from ((f"{path}.{key}", item) for key, item in value.items())
     elif isinstance(value, list | tuple | set | frozenset):

@@ -32,8 +32,10 @@ _CREDENTIALS = re.compile(  # bounded repeats, because it searches whole payload
 
 
 def redactor(keys: Iterable[str] = KEYS) -> Redact:
-    """Make a function that hides the values of these keys in a JSON text. Case and dashes do not matter, and a key may
-    be part of a longer name: "X-Api-Key" and "dbPassword" match as well."""
+    """Make a function that hides the values of these keys in a JSON text.
+
+    Case and dashes do not matter, and a key may be part of a longer name: "X-Api-Key" and "dbPassword" match as well.
+    """
     patterns = [re.escape(plain) for plain in map(_plain, keys) if plain]
     if not patterns:
         return lambda text: text

@@ -1,4 +1,4 @@
-"""Schedules: what is enqueued on a clock, and which ticks are due. Pure: the moment is given."""
+"""Schedules: their definitions, and which of their ticks are due."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .job import Draft
 Missed = Literal["skip", "once", "all"]
 Overlap = Literal["allow", "skip", "wait"]
 
-ON_TIME = 60.0  # seconds: a tick that is noticed later than that was missed
-MAX_DUE = 100  # ticks of one schedule that are dealt with at a time
+ON_TIME = 60.0  # seconds: a tick that is noticed later counts as missed
+MAX_DUE = 100  # ticks of one schedule that are handled at a time
 
 
 class Due(NamedTuple):
-    """The ticks for which something is to be enqueued now, and when to look again (None: never)."""
+    """The ticks to enqueue jobs for now, and the time of the next one (None: never)."""
 
     ticks: Sequence[float]
     next_at: float | None
@@ -34,15 +34,15 @@ class Definition(msgspec.Struct, frozen=True, omit_defaults=True):
     draft: Draft[Any]
     cron: str | None = None
     every: float | None = None  # seconds
-    start: float | None = None  # that a fixed interval counts from
+    start: float | None = None  # of a fixed interval
     timezone: str = "UTC"
     missed: Missed = "once"
     overlap: Overlap = "allow"
 
     def due(self, next_at: float, now: float, limit: int = MAX_DUE) -> Due:
-        """Which of the ticks from `next_at` on, up to now, count: some may have been missed while nobody was there.
+        """The ticks from `next_at` until now that need a job. Some may have been missed while no worker ran.
 
-        With `missed="all"` the first so many; the rest is due at once.
+        With `missed="all"` these are the first `limit`; the next one is then due at once.
         """
         clock, zone = self.clock(), zone_of(self.timezone)
         if self.missed == "all":
@@ -58,7 +58,7 @@ class Definition(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.clock().next(now, zone_of(self.timezone))
 
     def clock(self) -> Schedule:
-        """When it ticks."""
+        """The ticks of the cron expression or of the interval."""
         if self.every is not None:
             return Every(self.every, self.start or 0.0)
         return Cron.parse(self.cron or "")
@@ -89,7 +89,7 @@ class ScheduleInfo(msgspec.Struct, frozen=True, rename={"payload_json": "payload
     last_at: datetime | None
     last_job: str | None
     declared: bool  # in code
-    problem: str | None = None  # why this release cannot read what was stored; then of the rest little is known
+    problem: str | None = None  # why this release cannot read the definition; most other fields are then empty
 
     @property
     def payload(self) -> Any:
@@ -98,7 +98,7 @@ class ScheduleInfo(msgspec.Struct, frozen=True, rename={"payload_json": "payload
 
     @property
     def when(self) -> str:
-        """How often, in words."""
+        """The cron expression or the interval, to be displayed."""
         if self.problem is not None:
             return "cannot be read here"
         return self.cron or f"every {self.every:g} s"
@@ -110,7 +110,7 @@ class ScheduleInfo(msgspec.Struct, frozen=True, rename={"payload_json": "payload
 def define(
     draft: Draft[Any], cron: str | None, every: float | None, timezone: str, missed: Missed, overlap: Overlap
 ) -> Definition:
-    """A definition, all of it checked."""
+    """Check the arguments of a schedule and make its definition."""
     if not isinstance(draft, Draft):
         raise InvalidInput(f"a schedule takes a draft (task.draft(...)), not {type(draft).__name__}")
     if (cron is None) == (every is None):
@@ -119,10 +119,10 @@ def define(
         cron = str(Cron.parse(cron))
     for name in ("run_at", "delay", "unique", "depends_on"):
         if getattr(draft, name):
-            raise InvalidInput(f"a schedule says when and what: its draft has no {name}")
+            raise InvalidInput(f"a schedule decides when its jobs run: its draft cannot have {name}")
     zone_of(validate.text("timezone", timezone))
     return Definition(
-        msgspec.structs.replace(draft, fresh=True, context=None),  # each of its jobs begins a trace of its own
+        msgspec.structs.replace(draft, fresh=True, context=None),  # each job starts a new trace
         cron,
         None if every is None else validate.seconds("every", every, minimum=0.1),
         timezone=timezone,
@@ -133,13 +133,13 @@ def define(
 
 @lru_cache(maxsize=256)
 def zone_of(name: str) -> tzinfo:
-    """A time zone by its name."""
+    """The time zone, or InvalidInput."""
     from zoneinfo import ZoneInfo
 
     try:
         return ZoneInfo(name)
     except (ValueError, OSError, LookupError, TypeError):
         raise InvalidInput(
-            f"there is no time zone {name!r}; it must be one like Europe/Berlin (where the system has none at all, "
+            f"there is no time zone {name!r}; use a name such as Europe/Berlin (if the system has no time zones, "
             "install tzdata)"
         ) from None

@@ -1,4 +1,4 @@
-"""What happened, counted: how many attempts came to what, and how long things took."""
+"""Statistics: how many attempts ended in which way, and histograms of durations."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from datetime import datetime
 
 from msgspec import Struct, field
 
-#: Upper bounds of the classes that durations are counted in, in seconds; one more class is beyond them.
+#: Upper bounds of the classes of a histogram, in seconds. One more class counts everything above the last.
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 7200.0)
 
-#: Lengths of the steps that are kept, in seconds, and for how long what is counted in each of them is.
+#: The resolutions: the length of a step in seconds, and for how many seconds steps of that length are kept.
 STEPS = {60: 3 * 3600.0, 600: 3 * 86400.0, 3600: 8 * 86400.0, 21600: 400 * 86400.0}
 
-MOST_POINTS = 180
+MAX_POINTS = 180
 
 
 class Histogram(Struct, frozen=True):
-    """Durations by class: how many were not longer than each of `BOUNDS` but longer than the one before."""
+    """The number of durations in each class: at most its bound in `BOUNDS`, above the one before."""
 
     counts: tuple[int, ...] = (0,) * (len(BOUNDS) + 1)
-    total: float = 0.0  # seconds, all together
+    total: float = 0.0  # sum of all durations, in seconds
 
     @property
     def number(self) -> int:
-        """How many durations."""
+        """The number of durations."""
         return sum(self.counts)
 
     def quantile(self, q: float) -> float | None:
-        """How long the fastest part `q` took at the most, as near as the classes tell; None if there is nothing."""
+        """The quantile `q`, from 0 to 1, interpolated within its class; None if there are no durations."""
         rank, below = q * self.number, 0
         if not self.number:
             return None
-        for place, count in enumerate(self.counts):
+        for index, count in enumerate(self.counts):
             if count and below + count >= rank:
-                low = BOUNDS[place - 1] if place else 0.0
-                high = BOUNDS[place] if place < len(BOUNDS) else BOUNDS[-1]
+                low = BOUNDS[index - 1] if index else 0.0
+                high = BOUNDS[index] if index < len(BOUNDS) else BOUNDS[-1]
                 return low + (high - low) * (rank - below) / count
             below += count
         return BOUNDS[-1]
@@ -46,15 +46,15 @@ class Histogram(Struct, frozen=True):
 
 
 def class_of(seconds: float) -> int:
-    """The class that a duration is counted in."""
+    """The index of the class that counts a duration."""
     return bisect_left(BOUNDS, seconds)
 
 
 class StatPoint(Struct, frozen=True):
-    """What was counted for a queue within a step, which begins at `at`.
+    """The figures of a queue for one step, which begins at `at`.
 
-    `counts`: attempts that have ended, by what came of them. `gauges`: the greatest number of jobs in each state that
-    was seen, and for how many seconds the longest queued one had been due ("oldest").
+    `counts`: ended attempts by outcome. `gauges`: the highest sampled number of jobs in each state, and for how many
+    seconds the longest queued job had been due ("oldest").
     """
 
     at: datetime
@@ -63,13 +63,13 @@ class StatPoint(Struct, frozen=True):
     counts: dict[str, int] = field(default_factory=dict)
     waits: Histogram = Histogram()  # from due to started
     starts: Histogram = Histogram()  # from claimed to started
-    runs: Histogram = Histogram()  # how long handlers took
+    runs: Histogram = Histogram()  # durations of handlers
     gauges: dict[str, float] = field(default_factory=dict)
 
 
 def step_for(since: float, until: float, now: float) -> int:
-    """The shortest step in which all of a time is still counted, and gives no more points than eyes take in."""
+    """The shortest step that is still kept for the whole period and gives at most `MAX_POINTS` points."""
     for step, kept in STEPS.items():
-        if since >= now - kept and (until - since) / step <= MOST_POINTS:
+        if since >= now - kept and (until - since) / step <= MAX_POINTS:
             return step
     return max(STEPS)

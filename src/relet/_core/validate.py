@@ -1,4 +1,4 @@
-"""Checks of names, numbers, durations and times. Each returns the value that is stored."""
+"""Checks of names, numbers, durations and times. Each returns the value to store, or raises InvalidInput."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,47}", re.ASCII)
 MAX_SECONDS = 10 * 366 * 86400.0  # ten years
 YEAR_2100 = 4_102_444_800.0
 
-Seconds = float | timedelta  # a duration, as callers pass it
+Seconds = float | timedelta  # a duration, as an argument of callers
 
 
 def name(kind: str, value: object) -> str:
@@ -24,21 +24,21 @@ def name(kind: str, value: object) -> str:
 
 
 def text(kind: str, value: object) -> str:
-    """A target or unique key: any printable text of 1 to 512 characters that both stores can hold."""
+    """A target or unique key: any printable text of 1 to 512 characters that both stores accept."""
     if isinstance(value, str) and 1 <= len(value) <= 512 and value.isprintable():
         return value  # isprintable is false for control characters and lone surrogates
     raise InvalidInput(f"{kind} must be 1 to 512 printable characters, not {value!r:.80}")
 
 
 def schema(value: object) -> str:
-    """The name of a PostgreSQL schema. It is quoted wherever it is used, even so."""
+    """The name of a PostgreSQL schema. SQL quotes it as well."""
     if isinstance(value, str) and SCHEMA.fullmatch(value):
         return value
     raise InvalidInput(f"a schema is named by 1 to 48 of a-z 0-9 _, not starting with a digit, not {value!r:.80}")
 
 
 def integer(kind: str, value: object, low: int, high: int) -> int:
-    """An integer within bounds; True and 3.0 are none."""
+    """An integer from `low` to `high`. True and 3.0 are refused."""
     if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
         return value
     raise InvalidInput(f"{kind} must be a whole number from {low} to {high}, not {value!r}")

@@ -1,6 +1,7 @@
-"""What a person can do to a job. The client, the HTTP API, the command line, the dashboard and the audit trail read it.
+"""The verbs of users: what they can do to a job.
 
-Which states allow a verb is in `machine.TRANSITIONS`; here is what else there is to know of it.
+The client, the HTTP API, the command line, the dashboard and the audit trail read `VERBS`. The states that allow a verb
+are in `machine.TRANSITIONS`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from msgspec import Struct
 from .job import Job, State, Wait
 from .machine import TRANSITIONS
 
-#: Verbs that can be applied to all jobs of a filter.
+#: Verbs that can be applied to all jobs that match a filter.
 BulkVerb = Literal["cancel", "pause", "resume", "run_now", "delete"]
 
 
 class Verb(Struct, frozen=True, kw_only=True):
-    """`done`: what it did to a job, and what it asked of a running one. `note`: what happens, for a confirmation."""
+    """`done`: the result, after a count of jobs. `note`: what the verb will do, for a confirmation."""
 
     name: str  # the method of the client
     label: str
@@ -25,21 +26,20 @@ class Verb(Struct, frozen=True, kw_only=True):
     note: str
     event: str  # in `relet.events`
     in_bulk: bool = True
-    destroys: bool = False  # something is lost
-    has_chain: bool = False  # may be applied to the chain of a job
+    destroys: bool = False  # cannot be undone
+    has_chain: bool = False  # can be applied to a whole chain
 
     @property
     def word(self) -> str:
-        """On the command line and in paths."""
+        """Its name on the command line and in URLs."""
         return self.name.replace("_", "-")
 
     @property
     def sources(self) -> frozenset[State]:
-        """The states that allow it."""
         return TRANSITIONS[self.name].sources
 
     def allows(self, job: Job[Any]) -> bool:
-        """Whether it would have an effect on a job as it is now."""
+        """Whether it would change the job, or request something new of its worker."""
         if job.state not in self.sources:
             return False
         if self.name == "run_now":

@@ -1,4 +1,4 @@
-"""What people see: pages of jobs, queues, targets, failures, and who did what."""
+"""Results of queries: pages of jobs, queues, targets, failures, and the audit trail."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .job import AttemptRecord, Chain, Dependency, Job, State
 
 
 class Page(Struct, frozen=True):
-    """Some jobs, newest first. Pass `cursor` to the next call; None: these were the last."""
+    """Some jobs, newest first. Pass `cursor` to the next call; None: this is the last page."""
 
     jobs: list[Job[Any]]
     cursor: str | None
@@ -34,7 +34,7 @@ class JobDetails(Struct, frozen=True):
 
 
 class RateInfo(Struct, frozen=True):
-    """At most `rate` jobs start within any `per` seconds: of a group, of each group ("*"), or of the queue (None)."""
+    """At most `rate` jobs start in any `per` seconds: of one group, of each group ("*"), or of the queue (None)."""
 
     group: str | None
     rate: int
@@ -44,8 +44,8 @@ class RateInfo(Struct, frozen=True):
 class QueueInfo(Struct, frozen=True):
     """A queue that has jobs or settings.
 
-    Where there are too many live jobs to count each time, the numbers are those of a moment ago (`counted_at`), or, if
-    no worker has counted lately, only those of the newest jobs (`at_least`).
+    If there are too many live jobs to count them for each call, a worker's last count is returned (`counted_at`). If no
+    worker has counted recently, only the newest jobs are counted (`at_least`).
     """
 
     queue: str
@@ -56,15 +56,15 @@ class QueueInfo(Struct, frozen=True):
     running: int
     paused_jobs: int
     failed: int
-    fair: bool = False  # groups are served in turn
+    fair: bool = False  # workers claim from its groups in turn
     rates: tuple[RateInfo, ...] = ()
     oldest: float | None = None  # for how many seconds the longest queued job has been due
     counted_at: datetime | None = None  # when the numbers were counted; None: now
-    at_least: bool = False  # there may be more than these numbers say
+    at_least: bool = False  # the real numbers may be higher
 
 
 def by_state(queue: QueueInfo) -> dict[State, int]:
-    """How many jobs of a queue are in each of the states that are not over."""
+    """The number of live jobs of a queue in each state."""
     return {
         State.PENDING: queue.pending,
         State.QUEUED: queue.queued,
@@ -75,12 +75,12 @@ def by_state(queue: QueueInfo) -> dict[State, int]:
 
 
 def counted_at(queues: Iterable[QueueInfo]) -> datetime | None:
-    """When the numbers of these queues were counted, the longest ago; None: all of them now."""
+    """When the oldest of these counts was made; None: all of them are from now."""
     return min((one.counted_at for one in queues if one.counted_at is not None), default=None)
 
 
 class TargetInfo(Struct, frozen=True):
-    """A target that is held or waited for."""
+    """A target, the job that holds it, and how many jobs wait for it."""
 
     target: str
     holder: Job[Any] | None
@@ -88,14 +88,14 @@ class TargetInfo(Struct, frozen=True):
 
 
 class TargetPage(Struct, frozen=True):
-    """Some targets, by name. Pass `cursor` to the next call; None: these were the last."""
+    """Some targets, by name. Pass `cursor` to the next call; None: this is the last page."""
 
     targets: list[TargetInfo]
     cursor: str | None
 
 
 class TargetView(Struct, frozen=True):
-    """One target: who holds it, and the first of those in line, in order; `waiting` counts all of them."""
+    """A target, the job that holds it, and the first waiting jobs in order. `waiting` counts all of them."""
 
     target: str
     holder: Job[Any] | None
@@ -104,7 +104,7 @@ class TargetView(Struct, frozen=True):
 
 
 class FailureGroup(Struct, frozen=True):
-    """Jobs that failed alike. `search` finds them by the `error` filter; `example` is one of them."""
+    """Jobs with a similar error. The `error` filter finds them with `search`; `example` is the id of one."""
 
     task: str
     error: str
@@ -121,7 +121,7 @@ class FailureGroup(Struct, frozen=True):
 
 
 class AuditEntry(Struct, frozen=True):
-    """Who did what, to whom, and what else there is to say."""
+    """Who (`who`) applied which verb (`what`) to which job or other object (`subject`)."""
 
     id: str
     at: datetime
@@ -132,7 +132,7 @@ class AuditEntry(Struct, frozen=True):
 
 
 class AuditPage(Struct, frozen=True):
-    """Some entries, the latest first. Pass `cursor` to the next call; None: these were the last."""
+    """Some entries, newest first. Pass `cursor` to the next call; None: this is the last page."""
 
     entries: list[AuditEntry]
     cursor: str | None

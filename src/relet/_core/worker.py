@@ -1,4 +1,4 @@
-"""A worker as others see it."""
+"""What workers report about themselves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class WorkerFacts(Struct, frozen=True):
-    """What a worker says of itself, and what does not change while it lives."""
+    """The part of a worker's report that does not change while it runs."""
 
     name: str
     host: str
@@ -21,7 +21,7 @@ class WorkerFacts(Struct, frozen=True):
 
 
 class WorkerInfo(Struct, frozen=True):
-    """A worker, as it last spoke of itself. `lost`: it has not for a while, and did not say that it would stop."""
+    """The last report of a worker. `lost`: its reports stopped, and it had not announced that it would end."""
 
     name: str
     host: str
@@ -38,5 +38,5 @@ class WorkerInfo(Struct, frozen=True):
     lost: bool
 
     def serves(self, queue: str, task: str) -> bool:
-        """Whether it takes jobs of this queue and knows this task."""
+        """Whether it claims jobs of this queue and knows this task."""
         return task in self.tasks and (self.queues is None or queue in self.queues)
