@@ -89,7 +89,7 @@ class App(TaskRegistry):
         def add(task: T) -> T:
             if not isinstance(task, ConfiguredTask):
                 raise InvalidInput(f"{task!r} is no task: write @app.schedule(...) above @app.task")
-            draft = task._pattern((), arguments or {})
+            draft = task._untraced_draft((), arguments or {})
             title = validate.text("name", name or draft.task)
             if title in self.schedules:
                 raise InvalidInput(f"two schedules are named {title}; give one of them another name=")

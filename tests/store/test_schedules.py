@@ -518,5 +518,5 @@ def test_ticks_go_after_a_while_unless_their_chains_live(b: Bench) -> None:
 @pytest.mark.parametrize("options", [{"run_at": 5.0}, {"delay": 5.0}, {"unique": "x"}, {"depends_on": (draft().id,)}])
 def test_a_schedule_says_when_and_its_draft_does_not(options: Any) -> None:
     (name,) = options
-    with pytest.raises(InvalidInput, match=f"its draft has no {name}"):
+    with pytest.raises(InvalidInput, match=f"its draft cannot have {name}"):
         defined(every=60, given=draft(**options))

@@ -297,7 +297,7 @@ def test_what_cannot_be_converted_is_found_within_dataclasses(app: App) -> None:
 def test_an_annotation_that_is_nonsense_is_refused_at_decoration(app: App) -> None:
     def keep(value: "not a type") -> None: ...  # type: ignore[valid-type]  # noqa: F722
 
-    with pytest.raises(InvalidInput, match=r"^keep\(value\): the annotation not a type cannot be understood"):
+    with pytest.raises(InvalidInput, match=r"^keep\(value\): the annotation not a type cannot be evaluated"):
         app.task(keep)
 
 

@@ -12,7 +12,7 @@ from .._core import payload, validate
 from .._store.flows import completion as flows
 from .._store.flows.completion import Kept
 from .._store.store import Store
-from .._tasks.codec import converter, plain_value, refuse_what_changes, result_converter
+from .._tasks.codec import check_round_trip, converter, plain_value, result_converter
 from .._tasks.task import Task
 from .._threads import DaemonThreadPool
 from ..errors import InvalidInput, LeaseLost, SignalTimeout, Suspended
@@ -109,7 +109,7 @@ class Steps:
             value.close()
             raise InvalidInput(f"{self._label(name)} is a coroutine function: write `await attempt.astep(...)`")
         text = payload.encode(value, path=self._label(name), limit=self._task.app.payload_limit, hook=plain_value)
-        refuse_what_changes(value, self._result(name, text, function), self._label(name))
+        check_round_trip(value, self._result(name, text, function), self._label(name))
         return text
 
     def _label(self, name: str) -> str:

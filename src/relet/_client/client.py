@@ -27,7 +27,7 @@ from .._store.flows.maintenance import Pruned
 from .._store.pruning import PruneRound
 from .._store.query import Flow
 from .._store.store import Store
-from .._tasks.codec import plain_value, refuse_what_no_annotation_restores
+from .._tasks.codec import check_round_trip_by_type, plain_value
 from .._tasks.drafts import check_drafts, storing
 from .._tasks.task import TaskRegistry
 from ..errors import InvalidInput, JobCancelled, JobFailed, JobNotFound, StoreRefused
@@ -408,7 +408,7 @@ def signal_of(tasks: TaskRegistry, job: AnyJob, name: str, value: Any) -> tuple[
     """A signal as it is stored: job, name and value, checked."""
     name = validate.text("a signal's name", name)
     text = payload.encode(value, path=f"signal {name!r}", limit=tasks.payload_limit, hook=plain_value)
-    refuse_what_no_annotation_restores(value, text, f"signal {name!r}")
+    check_round_trip_by_type(value, text, f"signal {name!r}")
     return id_of(job), name, text
 
 

@@ -1,11 +1,11 @@
-"""Between a call and a payload: arguments are bound and checked at enqueue, and converted back where the job runs.
+"""Converts the arguments of a call to a payload and back, and results likewise.
 
-A payload is a JSON object keyed by parameter name. Defaults are not stored, so that they can be changed while jobs
-wait; `*args` is a list and `**kwargs` an object under its own name. Enqueue decodes what it has encoded with the very
-decoder that the worker will use: what would not fit there is refused here, before anything is stored.
+A payload is a JSON object keyed by parameter name. `*args` is a list and `**kwargs` an object under its own name.
+Defaults are not stored, so that they can be changed while jobs wait. Enqueue decodes each payload with the decoder that
+the worker will use, and refuses arguments that the worker could not read, before anything is stored.
 
-Annotations are resolved at decoration. One that names something defined further down in its module is resolved at the
-first use instead, once, with the same error if it still means nothing.
+Annotations are resolved when the function is decorated. If one names something that the module defines further down, it
+is resolved at the first use instead, which raises the same error if the name is still undefined.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import date, time
 from functools import cached_property
+from inspect import formatannotation
 from operator import methodcaller
 from typing import Any, NamedTuple
 
@@ -35,8 +36,8 @@ Function = Callable[..., Any]
 _VAR_POSITIONAL, _VAR_KEYWORD = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 _VARIADIC = (_VAR_POSITIONAL, _VAR_KEYWORD)
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-_LATER = (NameError, AttributeError)  # what an annotation raises that names something not defined yet
-_COMPLAINT = re.compile(r"(?s)(?P<problem>.*?)(?: - at (?:`key` in )?`\$(?P<rest>.*)`)?")
+_LATER = (NameError, AttributeError)  # raised by an annotation that names something not defined yet
+_DECODE_ERROR = re.compile(r"(?s)(?P<problem>.*?)(?: - at (?:`key` in )?`\$(?P<rest>.*)`)?")
 _BASES: dict[type, Callable[[Any], Any]] = {
     str: str.__str__,
     int: int.__int__,
@@ -49,7 +50,7 @@ _CONVERTIBLE = (
     "and pydantic models can be converted"
 )
 
-_ANNOTATE = "annotate it with its type, or pass what JSON has"
+_ANNOTATE = "annotate it with its type, or pass a JSON value"
 
 
 class _Codec(NamedTuple):
@@ -60,54 +61,54 @@ class _Codec(NamedTuple):
 
 
 class TaskCodec:
-    """The parameters of one task, and the two ways between them and JSON."""
+    """The signature of one task, and the conversion of its arguments and results to JSON and back."""
 
     def __init__(self, name: str | None, function: Function) -> None:
-        _refuse_what_is_no_function(function)
+        _check_function(function)
         self.task = name or validate.name("a task's name (give name=)", function.__name__)
         self._function = function
         whole = _signature(function)
         parameters = list(whole.parameters.values())
         self.takes_attempt = bool(parameters) and self._is_attempt(parameters[0])
         self._signature = whole.replace(parameters=parameters[self.takes_attempt :])
-        self._note_parameters()
-        with suppress(_Unresolved):  # perhaps it is defined further down: tried again at the first use
-            self._codec  # noqa: B018 - an annotation that cannot be converted is refused now, where it is written
+        self._classify_parameters()
+        with suppress(_Unresolved):  # perhaps it is defined further down: the first use tries again
+            self._codec  # noqa: B018 - raises now if an annotation cannot be converted, not at the first use
 
     def encode(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], limit: int = payload.MAX_BYTES) -> str:
-        """The payload of a call, or InvalidArguments, or InvalidPayload."""
+        """The payload of a call. Raises InvalidArguments or InvalidPayload."""
         decoder = self._codec.arguments
-        given = self._bind(args, kwargs)
+        arguments = self._bind(args, kwargs)
         try:
-            plain = payload.is_plain(given)
-            text = payload.encode(given, path=self.task, limit=limit, hook=plain_value, plain=plain)
+            plain = payload.is_plain(arguments)
+            text = payload.encode(arguments, path=self.task, limit=limit, hook=plain_value, plain=plain)
         except InvalidPayload as error:
-            raise InvalidPayload(self._place(error.path[len(self.task) :]), error.problem) from None
+            raise InvalidPayload(self._location(error.path[len(self.task) :]), error.problem) from None
         try:
             decoded = decoder.decode(text)
         except msgspec.ValidationError as error:
-            raise InvalidArguments(self._complaint(error)) from None
+            raise InvalidArguments(self._message(error)) from None
         if not plain:
-            self._refuse_what_changes(given, decoded)
+            self._check_round_trip(arguments, decoded)
         return text
 
-    def _refuse_what_changes(self, given: Mapping[str, Any], decoded: Any) -> None:
+    def _check_round_trip(self, arguments: Mapping[str, Any], decoded: Any) -> None:
         back = dict(zip(self._signature.parameters, astuple(decoded), strict=True))
-        for name, value in given.items():
+        for name, value in arguments.items():
             found = difference(value, back[name], f".{name}")
             if found is not None:
-                raise InvalidPayload(self._place(found.path), f"{found.problem}; {_ANNOTATE}")
+                raise InvalidPayload(self._location(found.path), f"{found.problem}; {_ANNOTATE}")
 
     def decode(self, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments of a stored payload, converted by the annotations; InvalidArguments says what differs."""
+        """The arguments of a stored payload, converted to the annotated types. Raises InvalidArguments."""
         try:
             values: tuple[Any, ...] = astuple(self._codec.arguments.decode(text))
         except msgspec.DecodeError as error:
             raise InvalidArguments(self._difference(text, error)) from None
         except RecursionError:
             raise InvalidArguments(f"{self.task}(): the stored payload is nested too deep") from None
-        if self._by_place and (self._all_required or not any(value is msgspec.UNSET for value in values)):
-            return values, {}  # the usual case, without the detour
+        if self._all_positional and (self._all_required or not any(value is msgspec.UNSET for value in values)):
+            return values, {}  # the usual case, without BoundArguments
         named = zip(self._signature.parameters, values, strict=True)
         bound = inspect.BoundArguments(
             self._signature, {name: value for name, value in named if value is not msgspec.UNSET}
@@ -115,28 +116,28 @@ class TaskCodec:
         return bound.args, bound.kwargs
 
     def call_of(self, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The call that a payload stands for, with its values as they are; InvalidArguments if it does not fit."""
+        """The call that makes this payload, with unconverted values. Raises InvalidArguments if it does not fit."""
         unknown = [name for name in values if name not in self._known]
         if unknown:
             has = f"it has {', '.join(self._signature.parameters)}" if self._known else "it has none"
             raise InvalidArguments(
-                f"{self._place(f'.{unknown[0]}')}: {unknown[0]!r:.80} is no parameter of this task; {has}"
+                f"{self._location(f'.{unknown[0]}')}: {unknown[0]!r:.80} is no parameter of this task; {has}"
             )
-        given = {name: values[name] for name in self._signature.parameters if name in values}
-        for parameter in [self._signature.parameters[name] for name in given]:
+        arguments = {name: values[name] for name in self._signature.parameters if name in values}
+        for parameter in [self._signature.parameters[name] for name in arguments]:
             kind = list if parameter.kind is _VAR_POSITIONAL else dict
-            if parameter.kind in _VARIADIC and not isinstance(given[parameter.name], kind):
-                shown = "a list" if kind is list else "an object"
-                raise InvalidArguments(f"{self._place(f'.{parameter.name}')}: must be {shown}")
-        bound = inspect.BoundArguments(self._signature, given)
+            if parameter.kind in _VARIADIC and not isinstance(arguments[parameter.name], kind):
+                expected = "a list" if kind is list else "an object"
+                raise InvalidArguments(f"{self._location(f'.{parameter.name}')}: must be {expected}")
+        bound = inspect.BoundArguments(self._signature, arguments)
         return bound.args, bound.kwargs
 
     def schemas(self) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-        """The JSON schemas of payload and result; None for what has none."""
+        """The JSON schemas of payload and result; None for a type that has no schema."""
         return _schema(self._codec.arguments.type), _schema(self._codec.result.type)
 
     def encode_result(self, value: object, limit: int = payload.MAX_BYTES) -> str:
-        """The JSON text of what the handler returned, or InvalidPayload: what does not fit its annotation, too."""
+        """The JSON text of what the handler returned. Raises InvalidPayload, also if it does not fit its annotation."""
         if value is None and self.may_return_none:
             return "null"
         where = f"the result of {self.task}"
@@ -144,19 +145,19 @@ class TaskCodec:
         text = payload.encode(value, path=where, limit=limit, hook=plain_value, plain=plain)
         back = self.decode_result(text)
         if not plain:
-            refuse_what_changes(value, back, where)
+            check_round_trip(value, back, where)
         return text
 
     @cached_property
     def may_return_none(self) -> bool:
-        """Whether the return annotation allows None, or says nothing."""
+        """Whether the return annotation allows None, or is missing."""
         try:
             return self.decode_result("null") is None
         except InvalidPayload:
             return False
 
     def decode_result(self, text: str) -> Any:
-        """A stored result as the return annotation has it."""
+        """A stored result, converted to the return annotation."""
         try:
             return self._codec.result.decode(text)
         except msgspec.DecodeError as error:
@@ -164,10 +165,10 @@ class TaskCodec:
 
     # Binding
 
-    def _note_parameters(self) -> None:
+    def _classify_parameters(self) -> None:
         parameters = self._signature.parameters.values()
-        self._by_place = all(p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for p in parameters)
-        self._by_name = all(parameter.kind in _NAMED for parameter in parameters)
+        self._all_positional = all(p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for p in parameters)
+        self._all_accept_keywords = all(parameter.kind in _NAMED for parameter in parameters)
         self._positional = [p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY]
         self._variadic = next((p.name for p in parameters if p.kind is _VAR_POSITIONAL), None)
         self._known = frozenset(parameter.name for parameter in parameters)
@@ -175,21 +176,21 @@ class TaskCodec:
         self._all_required = self._required == self._known
 
     def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        if self._by_name and not kwargs and len(args) == len(self._positional) == len(self._known):
+        if self._all_accept_keywords and not kwargs and len(args) == len(self._positional) == len(self._known):
             return dict(zip(self._positional, args, strict=True))
-        # Signature.bind takes longer than all the checks: the usual call is bound by hand, and the errors worded by it.
-        if self._by_name and len(args) <= len(self._positional):
-            given = {**dict(zip(self._positional, args, strict=False)), **kwargs}
-            twice = len(given) < len(args) + len(kwargs)
-            if not twice and self._required.issubset(given) and self._known.issuperset(kwargs):
-                return given
+        # Signature.bind takes longer than all the checks, so it is called only for unusual signatures and for errors.
+        if self._all_accept_keywords and len(args) <= len(self._positional):
+            arguments = {**dict(zip(self._positional, args, strict=False)), **kwargs}
+            twice = len(arguments) < len(args) + len(kwargs)
+            if not twice and self._required.issubset(arguments) and self._known.issuperset(kwargs):
+                return arguments
         try:
-            given = self._signature.bind(*args, **kwargs).arguments
+            arguments = self._signature.bind(*args, **kwargs).arguments
         except TypeError as error:
             text = str(error)
             verb = "got " if text.startswith(("too many", "multiple")) else ""
             raise InvalidArguments(f"{self.task}() {verb}{text}") from None
-        return {name: list(value) if name == self._variadic else value for name, value in given.items()}
+        return {name: list(value) if name == self._variadic else value for name, value in arguments.items()}
 
     # Annotations
 
@@ -208,10 +209,13 @@ class TaskCodec:
         result = self._resolve("return", self._signature.return_annotation)
         result = None if result in (typing.NoReturn, typing.Never) else result
         for name, hint in hints.items():
-            self._refuse_what_cannot_be_converted(f"{self.task}({name})", hint)
-        self._refuse_what_cannot_be_converted(f"the result of {self.task}", result)
+            self._check_convertible(f"{self.task}({name})", hint)
+        self._check_convertible(f"the result of {self.task}", result)
         arguments = _record(hints, self._required)
-        return _Codec(msgspec.json.Decoder(arguments, dec_hook=_revive), msgspec.json.Decoder(result, dec_hook=_revive))
+        return _Codec(
+            msgspec.json.Decoder(arguments, dec_hook=_decode_custom),
+            msgspec.json.Decoder(result, dec_hook=_decode_custom),
+        )
 
     def _hint(self, parameter: inspect.Parameter) -> Any:
         hint = self._resolve(parameter.name, parameter.annotation)
@@ -226,38 +230,40 @@ class TaskCodec:
         if annotation is inspect.Signature.empty:
             return Any
         where = self.task if name == "return" else f"{self.task}({name})"
-        shown = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+        text = annotation if isinstance(annotation, str) else formatannotation(annotation)
         try:
             return _evaluate(self._function, annotation)
         except _LATER as error:
-            raise _Unresolved(f"{where}: the annotation {shown} cannot be resolved: {error}") from None
+            raise _Unresolved(f"{where}: the annotation {text} cannot be resolved: {error}") from None
         except Exception as error:
-            raise InvalidInput(f"{where}: the annotation {shown} cannot be understood: {error}") from None
+            raise InvalidInput(f"{where}: the annotation {text} cannot be evaluated: {error}") from None
 
-    def _refuse_what_cannot_be_converted(self, where: str, hint: Any) -> None:
+    def _check_convertible(self, where: str, hint: Any) -> None:
         try:
-            strange = next(_unconvertible(msgspec.inspect.type_info(hint), set()), None)
+            unconvertible = next(_unconvertible(msgspec.inspect.type_info(hint), set()), None)
         except _LATER as error:
-            raise _Unresolved(f"{where}: an annotation within {_shown(hint)} cannot be resolved: {error}") from None
+            whole = formatannotation(hint)
+            raise _Unresolved(f"{where}: an annotation within {whole} cannot be resolved: {error}") from None
         except TypeError as error:
-            raise InvalidInput(f"{where}: {_shown(hint)} cannot be converted from JSON: {error}") from None
-        if strange is not None:
-            raise InvalidInput(f"{where}: {_shown(strange)} cannot be converted from JSON; {_CONVERTIBLE}")
+            raise InvalidInput(f"{where}: {formatannotation(hint)} cannot be converted from JSON: {error}") from None
+        if unconvertible is not None:
+            part = formatannotation(unconvertible)
+            raise InvalidInput(f"{where}: {part} cannot be converted from JSON; {_CONVERTIBLE}")
 
-    # What to say
+    # Error messages
 
-    def _place(self, rest: str) -> str:
-        """`.cents[0]` as `charge(cents)[0]`."""
+    def _location(self, rest: str) -> str:
+        """Convert a path to the form of messages: `.cents[0]` to `charge(cents)[0]`."""
         match = re.fullmatch(r"(?s)\.(\w+)(.*)", rest)
         return f"{self.task}({match[1]}){match[2]}" if match else f"{self.task}()"
 
-    def _complaint(self, error: msgspec.DecodeError) -> str:
-        match = _COMPLAINT.fullmatch(str(error))
+    def _message(self, error: msgspec.DecodeError) -> str:
+        match = _DECODE_ERROR.fullmatch(str(error))
         assert match is not None  # noqa: S101 - it matches any text
-        return f"{self._place(match['rest'] or '')}: {match['problem']}"
+        return f"{self._location(match['rest'] or '')}: {match['problem']}"
 
     def _difference(self, text: str, error: msgspec.DecodeError) -> str:
-        """What about a stored payload does not fit the function as it is now."""
+        """How a stored payload differs from the signature that the function has now."""
         try:
             stored = payload.decode(text)
         except msgspec.DecodeError:
@@ -268,41 +274,41 @@ class TaskCodec:
         unknown = [f"{name} is no parameter" for name in sorted(stored.keys() - self._known)]
         if missing or unknown:
             return f"{self.task}(): the stored payload does not fit the function: {', '.join(missing + unknown)}"
-        return self._complaint(error)
+        return self._message(error)
 
 
-def refuse_what_changes(value: Any, back: Any, where: str) -> None:
-    """InvalidPayload, with its path, for what does not come back from JSON as it was."""
+def check_round_trip(value: Any, back: Any, where: str) -> None:
+    """Raise InvalidPayload, with the path, if a value does not come back from JSON as it was."""
     if not payload.is_plain(value):
         found = difference(value, back, where)
         if found is not None:
             raise InvalidPayload(found.path, f"{found.problem}; {_ANNOTATE}")
 
 
-def refuse_what_no_annotation_restores(value: Any, text: str, where: str) -> None:
-    """The same for a value whose reader names the type: it must come back by its own."""
+def check_round_trip_by_type(value: Any, text: str, where: str) -> None:
+    """Raise InvalidPayload if a value does not come back as it was when the reader asks for its own type."""
     if not payload.is_plain(value):
-        refuse_what_changes(value, converter(type(value))(text, where), where)
+        check_round_trip(value, converter(type(value))(text, where), where)
 
 
 def converter(kind: Any) -> Callable[[str, str], Any]:
-    """What makes a value of this type from JSON text; the second argument says whose it is, for errors."""
+    """A function that converts JSON text to this type. Its second argument names the value in errors."""
     try:
-        decoder = msgspec.json.Decoder(kind, dec_hook=_revive)
+        decoder = msgspec.json.Decoder(kind, dec_hook=_decode_custom)
     except TypeError as error:
-        raise InvalidInput(f"{_shown(kind)} cannot be converted from JSON: {error}") from None
+        raise InvalidInput(f"{formatannotation(kind)} cannot be converted from JSON: {error}") from None
 
     def convert(text: str, where: str) -> Any:
         try:
             return decoder.decode(text)
         except msgspec.DecodeError as error:
-            raise InvalidPayload(where, f"does not fit {_shown(kind)}: {error}") from None
+            raise InvalidPayload(where, f"does not fit {formatannotation(kind)}: {error}") from None
 
     return convert
 
 
 def result_converter(function: Function) -> Callable[[str, str], Any]:
-    """What makes a function's result from JSON text: by its return annotation, where it has one that can be used."""
+    """A converter to the function's return annotation, or to plain JSON values if it has none that can be used."""
     inner = inspect.unwrap(function)
     try:
         return converter(_evaluate(inner, inner.__annotations__["return"]))
@@ -311,17 +317,17 @@ def result_converter(function: Function) -> Callable[[str, str], Any]:
 
 
 class _Unresolved(InvalidInput):
-    """An annotation names something that is not defined, or not yet."""
+    """An annotation names something that is not defined, at least not yet."""
 
 
-def _refuse_what_is_no_function(function: Function) -> None:
-    problem = _what_is_wrong_with(function)
+def _check_function(function: Function) -> None:
+    problem = _problem_with(function)
     if problem:
-        shown = getattr(function, "__qualname__", None) or f"{function!r:.80}"
-        raise InvalidInput(f"{shown} cannot be a task: it is {problem}; a task is a function, `def` or `async def`")
+        name = getattr(function, "__qualname__", None) or f"{function!r:.80}"
+        raise InvalidInput(f"{name} cannot be a task: it is {problem}; a task is a function, `def` or `async def`")
 
 
-def _what_is_wrong_with(function: Function) -> str | None:
+def _problem_with(function: Function) -> str | None:
     if inspect.isclass(function):
         return "a class"
     if not callable(function) or not hasattr(function, "__qualname__") or inspect.isbuiltin(function):
@@ -342,7 +348,7 @@ def _is_in_class_body(function: Function) -> bool:
 
 
 def _signature(function: Function) -> inspect.Signature:
-    """The signature with its annotations as they are written: what is not defined yet stays a name."""
+    """The signature with unevaluated annotations: they may name something that is not defined yet."""
     if sys.version_info >= (3, 14):
         from annotationlib import Format
 
@@ -351,10 +357,10 @@ def _signature(function: Function) -> inspect.Signature:
 
 
 def _evaluate(function: Function, annotation: Any) -> Any:
-    """One annotation, resolved where its function was defined."""
+    """Resolve an annotation in the module of its function."""
     inner = inspect.unwrap(function)
     known = dict(getattr(inner, "__globals__", {}))
-    # Linters move imports that only annotations use under TYPE_CHECKING; that must not hide the attempt.
+    # Linters move imports that only annotations use under TYPE_CHECKING. Attempt must be found even then.
     known.setdefault("Attempt", Attempt)
     known.update({parameter.__name__: parameter for parameter in getattr(inner, "__type_params__", ())})
 
@@ -365,7 +371,7 @@ def _evaluate(function: Function, annotation: Any) -> Any:
 
 
 def _record(hints: Mapping[str, Any], required: frozenset[str]) -> type[msgspec.Struct]:
-    """The type of a task's payload. Its fields are numbered: not every name of a parameter can be one of a field."""
+    """The type of a task's payload. Its fields are numbered, because not every parameter name is a valid field name."""
     numbered = {f"p{number}": name for number, name in enumerate(hints)}
     fields: list[Any] = [
         (field, hints[name]) if name in required else (field, hints[name], msgspec.UNSET)
@@ -375,7 +381,7 @@ def _record(hints: Mapping[str, Any], required: frozenset[str]) -> type[msgspec.
 
 
 def _stored_as(parameter: inspect.Parameter, hint: Any) -> Any:
-    """`*args` is stored as a list, `**kwargs` as an object."""
+    """The type of a stored argument: a list for `*args`, an object for `**kwargs`."""
     if parameter.kind not in _VARIADIC:
         return hint
     if typing.get_origin(hint) is typing.Unpack:
@@ -384,18 +390,14 @@ def _stored_as(parameter: inspect.Parameter, hint: Any) -> Any:
 
 
 def _parts(hint: Any) -> Iterator[Any]:
-    """A type and everything that it is made of."""
+    """A type and, recursively, its type arguments."""
     yield hint
     for argument in typing.get_args(hint):
         yield from _parts(argument)
 
 
-def _shown(hint: Any) -> str:
-    return inspect.formatannotation(hint)
-
-
 def _unconvertible(info: Any, seen: set[int]) -> Iterator[type]:
-    """The classes in a type, however deep, that msgspec would hand to a hook and that no hook can make."""
+    """The classes within a type that neither msgspec nor `_decode_custom` can create."""
     if isinstance(info, tuple):
         for item in info:
             yield from _unconvertible(item, seen)
@@ -409,16 +411,17 @@ def _unconvertible(info: Any, seen: set[int]) -> Iterator[type]:
 
 
 def _is_model(cls: type) -> bool:
-    """Whether it is a pydantic model, without importing pydantic for the question."""
+    """Whether it is a pydantic model. Does not import pydantic: if no module did, there is no model."""
     pydantic = sys.modules.get("pydantic")
     return pydantic is not None and issubclass(cls, pydantic.BaseModel)
 
 
 def plain_value(value: Any) -> Any:
-    """What msgspec does not know, as something that it does."""
+    """Convert a value of a type that msgspec does not support to one that it does."""
     if _is_model(type(value)):
         return value.model_dump(mode="json", by_alias=True, round_trip=True)
-    for base, plain in _BASES.items():  # msgspec takes no subclasses: safe strings, numpy's floats, frozen datetimes
+    # msgspec rejects subclasses, such as safe strings, numpy's floats or frozen datetimes.
+    for base, plain in _BASES.items():
         if isinstance(value, base):
             return plain(value)
     raise NotImplementedError(f"values of type {type(value).__qualname__} cannot be stored")
@@ -428,7 +431,7 @@ def _schema(kind: Any) -> dict[str, Any] | None:
     try:
         return msgspec.json.schema(kind, schema_hook=_model_schema)
     except TypeError:
-        return None  # something that can be converted, but has no schema
+        return None  # the type can be converted, but has no schema
 
 
 def _model_schema(cls: Any) -> dict[str, Any]:
@@ -440,6 +443,6 @@ def _model_schema(cls: Any) -> dict[str, Any]:
     return schema
 
 
-def _revive(cls: Any, value: Any) -> Any:
-    """The other way; from JSON text, for in that mode even strict models take dates and the like from strings."""
+def _decode_custom(cls: Any, value: Any) -> Any:
+    """Create a pydantic model. From JSON text, because only then do strict models accept dates as strings."""
     return value if cls is object else cls.model_validate_json(msgspec.json.encode(value))

@@ -1,4 +1,4 @@
-"""Drafts on their way into a store."""
+"""Checks and traces drafts around the flow that stores them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 
 def check_drafts(drafts: Iterable[Draft[R]]) -> list[Draft[R]]:
-    """Refuse anything but drafts."""
+    """Raise InvalidInput for anything but drafts."""
     if isinstance(drafts, Draft):
         raise InvalidInput("enqueue_many takes drafts in a list, enqueue takes one")
     checked = list(drafts)
@@ -28,7 +28,7 @@ def check_drafts(drafts: Iterable[Draft[R]]) -> list[Draft[R]]:
 
 
 class Batch(Struct, Generic[R]):
-    """Drafts that are being stored. `stored` must be called with their jobs."""
+    """Drafts that are being stored. The caller must call `stored` with their jobs."""
 
     drafts: list[Draft[R]]
     stored: Stored
@@ -36,7 +36,7 @@ class Batch(Struct, Generic[R]):
 
 @contextmanager
 def storing(telemetry: Telemetry | None, drafts: Iterable[Draft[R]]) -> Iterator[Batch[R]]:
-    """Around the flow that stores drafts: they are checked before it, traced, and marked as used after it."""
+    """Wraps the flow that stores drafts: checks them before it, traces it, and marks them as used after it."""
     checked = check_drafts(drafts)
     try:
         with sending(telemetry, checked) as stored:
@@ -46,6 +46,6 @@ def storing(telemetry: Telemetry | None, drafts: Iterable[Draft[R]]) -> Iterator
 
 
 def mark_used(drafts: Sequence[Draft[Any]]) -> None:
-    """A draft is fresh once: enqueued again, it may find its job in the store, live or finished."""
+    """Drafts are fresh only once: if one is enqueued again, the store may already have its job."""
     for draft in drafts:
         force_setattr(draft, "fresh", False)

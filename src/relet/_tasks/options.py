@@ -1,4 +1,4 @@
-"""The options of `@app.task(...)` and `task.using(...)`, each checked where it is written."""
+"""The options of `@app.task(...)` and `task.using(...)`, and their checks."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ _ANY_LEVEL: dict[str, Check] = {
 _TASK: dict[str, Check] = {
     **_ANY_LEVEL,
     "name": _or_none(lambda value: validate.name("name", value)),
-    # Below a second a lease is good for tests only, and those want it.
+    # A lease below a second is useful only in tests.
     "lease": _or_none(_seconds("lease", 0.1, 86_400)),
     "process": _flag,
     "on_doubt": _word("on_doubt", OnDoubt),
@@ -157,8 +157,8 @@ _JOB: dict[str, Check] = {
     "connection": _unchecked,  # the client finds out which driver it belongs to
     "tenant": lambda value: validate.text("tenant", value),
 }
-#: What to write in place of options that other queues have.
-OF_OTHER_QUEUES = {
+#: What to write in place of the options of other job queues.
+FOREIGN_OPTIONS = {
     "autoretry_for": "every exception is retried up to max_attempts; raise Fail to stop",
     "countdown": "use delay=, in seconds",
     "after": "use depends_on=[job, ...]",
@@ -179,21 +179,21 @@ POLICY_OPTIONS = frozenset(field.name for field in structs.fields(Policy))
 
 
 def check_task(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a task that were passed, checked."""
+    """Check the options of a task."""
     return _checked("@app.task", options, _TASK)
 
 
 def check_defaults(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The defaults of an app, checked."""
+    """Check the defaults of an app."""
     return _checked("App(defaults=...)", options, {name: _TASK[name] for name in Defaults.__annotations__})
 
 
 def check_job(task: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a job that were passed, checked one by one and against each other."""
+    """Check the options of a job, each by itself and against the others."""
     passed = {name: value for name, value in options.items() if value is not None or name in _ANY_LEVEL}
     checked = _checked(f"{task}.using()", passed, _JOB)
     if not checked.get("delay"):
-        checked.pop("delay", None)  # a delay of 0 is none
+        checked.pop("delay", None)  # 0 means no delay
     if "delay" in checked and "run_at" in checked:
         raise InvalidInput(f"{task}.using(): run_at says when and delay says in how long; pass one of them")
     if "unique_for" in checked and "unique" not in checked:
@@ -210,7 +210,7 @@ def check_job(task: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def policy_from(base: Policy, checked: Mapping[str, Any]) -> Policy:
-    """A policy with the checked options that belong to it."""
+    """A copy of a policy, changed by those of the checked options that belong to it."""
     changes = {name: value for name, value in checked.items() if name in POLICY_OPTIONS}
     return structs.replace(base, **changes) if changes else base
 
@@ -218,7 +218,7 @@ def policy_from(base: Policy, checked: Mapping[str, Any]) -> Policy:
 def _checked(where: str, options: Mapping[str, Any], checks: Mapping[str, Check]) -> dict[str, Any]:
     unknown = sorted(options.keys() - checks.keys())
     if unknown:
-        hints = [f"{name}: {OF_OTHER_QUEUES[name]}" for name in unknown if name in OF_OTHER_QUEUES]
+        hints = [f"{name}: {FOREIGN_OPTIONS[name]}" for name in unknown if name in FOREIGN_OPTIONS]
         advice = "; ".join(hints) or f"there are {', '.join(sorted(checks))}"
         raise InvalidInput(f"{where} has no option {', '.join(unknown)}; {advice}")
     try:

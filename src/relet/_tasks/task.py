@@ -1,9 +1,9 @@
-"""Tasks: the functions that jobs run. Here a call becomes a draft.
+"""Tasks: the functions that jobs run. This module turns a call into a draft.
 
-`@app.task` turns a function into a `Task`. Calling it calls the function; `enqueue`, `aenqueue` and `draft` take the
-same arguments, apart from the `Attempt`, and type checkers know it. `using` gives options for one job and keeps the
-types. Everything is checked here, before anything is stored. Who stores it is the app's client, which this module
-knows only by the two protocols below.
+`@app.task` turns a function into a `Task`. Calling it calls the function. `enqueue`, `aenqueue` and `draft` take the
+same arguments, apart from the `Attempt`, and type checkers verify them. `using` sets options for one job and keeps the
+types. All arguments and options are checked here, before anything is stored. The app's client stores the drafts; this
+module knows it only by the protocols `Enqueues` and `EnqueuesAsync`.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ R_co = TypeVar("R_co", covariant=True)
 E = TypeVar("E", bound=Event)
 M = TypeVar("M", bound=Iterator[None] | AsyncIterator[None])
 
-_ROUTE = ("connection", "tenant")  # where a job goes, which is said to the client; a draft knows only what it is
-_FOREIGN_WORDS = ("delay", "apply_async", "send", "send_with_options", "kiq", "defer", "defer_async", "enqueue_in")
+_ROUTE = ("connection", "tenant")  # options for the client that stores a job; a draft has no field for them
+_FOREIGN_METHODS = ("delay", "apply_async", "send", "send_with_options", "kiq", "defer", "defer_async", "enqueue_in")
 
 
-#: A generator that only we seed: ids need not be secret, and asking the system for each costs more than all else in it.
+#: No other code seeds this generator. Ids need not be secret, and os.urandom would take most of the time of new_id().
 _random = random.Random()  # noqa: S311
 os.register_at_fork(after_in_child=_random.seed)
 
 
 def new_id() -> str:
-    """A new id for a job (UUIDv7), to be given as `using(id=...)`: then enqueue can be repeated."""
+    """A new id for a job (UUIDv7). Pass it as `using(id=...)` to make enqueue repeatable."""
     return make_id(time.time(), _random.randbytes(10))
 
 
 class Enqueues(Protocol):
-    """What a task needs of the app's client."""
+    """The part of the app's client that tasks use."""
 
     def enqueue(self, draft: Draft[R], /, *, connection: Any = None, tenant: str | None = None) -> Job[R]:
         """Store the draft; the job, or the one that was there already."""
@@ -58,7 +58,7 @@ class Enqueues(Protocol):
 
 
 class EnqueuesAsync(Protocol):
-    """What a task needs of the app's async client."""
+    """The part of the app's async client that tasks use."""
 
     async def enqueue(self, draft: Draft[R], /, *, connection: Any = None, tenant: str | None = None) -> Job[R]:
         """Store the draft; the job, or the one that was there already."""
@@ -66,7 +66,7 @@ class EnqueuesAsync(Protocol):
 
 
 class ConfiguredTask(Generic[P, R_co]):
-    """A task and the options of one job: what `using` returns."""
+    """A task with options for one job. `using` returns it."""
 
     def __init__(self, task: Task[P, R_co], options: Mapping[str, Any]) -> None:
         self._task = task
@@ -77,20 +77,20 @@ class ConfiguredTask(Generic[P, R_co]):
         self._fields = _draft_fields(task, checked, fresh=self._id is None)
 
     def using(self, **options: Unpack[Options]) -> ConfiguredTask[P, R_co]:
-        """The same task with options for the jobs enqueued through what is returned; later ones win.
+        """The same task with options for jobs that are enqueued through the returned object. Later options win.
 
-        When: `run_at` (a datetime with a timezone) or `delay` (seconds). In which line: `queue`, `priority`, `target`
-        (jobs of one target run one at a time), and `key` (whose it is, where a queue is shared or limited by that).
-        Only once: `unique` (one live job per key), `unique_for` (seconds: one per window), `replace` (a job that waits
-        under the key takes what is given), `id` (a UUIDv7: enqueue can be repeated). After which others: `depends_on`.
-        Where: `connection` (in your transaction), `tenant`. And what the task decided, for this job: `max_attempts`,
-        `backoff`, `timeout`, `on_expired`, `on_failure`, `on_dependency_failure`.
+        When: `run_at` (a datetime with a timezone) or `delay` (seconds). Order: `queue`, `priority`, `target` (jobs of
+        one target run one at a time), `group` (for fair queues and rates), `depends_on` (jobs to wait for). Only once:
+        `unique` (one live job per key), `unique_for` (seconds: one per window), `replace` (a waiting job with the key
+        takes the new arguments), `id` (a UUIDv7, which makes enqueue repeatable). Where: `connection` (in your
+        transaction), `tenant`. Instead of the task's: `max_attempts`, `backoff`, `timeout`, `on_expired`, `on_failure`,
+        `on_dependency_failure`.
         """
         return ConfiguredTask(self._task, {**self._options, **options})
 
     def draft(self, *args: P.args, **kwargs: P.kwargs) -> Draft[R_co]:
         """A job that is checked but not stored: for `enqueue_many`, `continue_with`, or later."""
-        draft = self._pattern(args, kwargs)
+        draft = self._untraced_draft(args, kwargs)
         telemetry = self._task.app.telemetry
         if telemetry is not None:
             telemetry.created(draft)
@@ -104,11 +104,11 @@ class ConfiguredTask(Generic[P, R_co]):
         """Store a job that will call the function with these arguments."""
         return await self._task.app.aclient.enqueue(self._draft(args, kwargs), **self._route)
 
-    def _pattern(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Draft[R_co]:
-        """A draft that nobody follows: schedules make jobs after it."""
+    def _untraced_draft(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Draft[R_co]:
+        """A draft without a trace context: schedules create jobs from it."""
         if self._route:
-            words = " and ".join(self._route)
-            raise InvalidInput(f"{self._task.name}: a draft has no {words}; say {words} to what enqueues the draft")
+            names = " and ".join(self._route)
+            raise InvalidInput(f"{self._task.name}: a draft has no {names}; pass {names} when you enqueue the draft")
         return self._draft(args, kwargs)
 
     def _draft(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Draft[R_co]:
@@ -119,10 +119,10 @@ class ConfiguredTask(Generic[P, R_co]):
     def __repr__(self) -> str:
         return f"{self._task!r}.using({', '.join(f'{name}={value!r}' for name, value in self._options.items())})"
 
-    if not TYPE_CHECKING:  # type checkers are to refuse these words by themselves
+    if not TYPE_CHECKING:  # without it, type checkers report these names themselves
 
         def __getattr__(self, name: str) -> Any:
-            if name in _FOREIGN_WORDS:
+            if name in _FOREIGN_METHODS:
                 raise AttributeError(
                     f"a task has no .{name}(): use .enqueue(), and .using() for options", name=name, obj=self
                 )
@@ -130,7 +130,7 @@ class ConfiguredTask(Generic[P, R_co]):
 
 
 class Task(ConfiguredTask[P, R_co]):
-    """A registered function and its policy. `@app.task` makes them."""
+    """A registered function and its policy. `@app.task` creates it."""
 
     __wrapped__: Callable[..., Any]
     __name__: str
@@ -151,27 +151,27 @@ class Task(ConfiguredTask[P, R_co]):
         self.is_async = inspect.iscoroutinefunction(function)
         self.takes_attempt = signature.takes_attempt  # as the first argument of the function
         super().__init__(self, {})
-        # Not what the function carries in its __dict__: that could overwrite the above.
+        # Without updated=(), names in the function's __dict__ could overwrite the attributes above.
         update_wrapper(cast("Callable[..., Any]", self), function, WRAPPER_ASSIGNMENTS, updated=())
 
     def arguments(self, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """What to call the function with, from a stored payload; the attempt, if it takes one, comes before these."""
+        """The arguments of a stored payload, without the attempt."""
         return self.signature.decode(text)
 
     def encode_result(self, value: object) -> str:
-        """What the function returned, as it is stored."""
+        """The JSON text to store for what the function returned."""
         return self.signature.encode_result(value, self.app.payload_limit)
 
     def decode_result(self, text: str) -> R_co:
-        """A stored result, as the function's return annotation has it."""
+        """A stored result, converted to the function's return annotation."""
         return cast(R_co, self.signature.decode_result(text))
 
     def __repr__(self) -> str:
         return f"<task {self.name}>"
 
 
-# Four shapes of function, so that a type checker knows what calling the task means. `async def` matters beyond types:
-# frameworks look at `__call__` to see whether they must await.
+# One class for each kind of function, so that type checkers know the type of a call. `async def` matters at run time,
+# too: frameworks inspect `__call__` to decide whether to await it.
 
 
 class PlainTask(Task[P, R_co]):
@@ -208,17 +208,17 @@ class AsyncAttemptTask(Task[P, R_co]):
 
 @final
 class _Unannotated:
-    """Nothing is one. A first parameter that takes it takes anything, so it is not the attempt."""
+    """Never instantiated. Only an unannotated first parameter accepts it: type checkers tell it from `Attempt`."""
 
 
 class TaskDecorator:
-    """What `app.task` is. Given options only, it returns another that has them, which can be kept and used again."""
+    """The type of `app.task`. Called with options only, it returns a decorator with them, which can be reused."""
 
     def __init__(self, app: TaskRegistry, checked: Mapping[str, Any]) -> None:
         self._app = app
         self._options = checked
 
-    # A coroutine function is also a function that returns something, so the checkers must take the first that fits.
+    # A coroutine function also matches the overloads for plain functions, so the order matters: the first match counts.
     @overload
     def __call__(  # type: ignore[overload-overlap]
         self, function: Callable[Concatenate[_Unannotated, P], Coroutine[Any, Any, R]], /
@@ -240,20 +240,20 @@ class TaskDecorator:
     @overload
     def __call__(self, /, **options: Unpack[TaskOptions]) -> TaskDecorator: ...
     def __call__(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-        """Register a function; or, given options only, return a decorator that does so with them."""
+        """Register a function. With options only, return a decorator that registers with them."""
         checked = {**self._options, **check_task(options)}
         return TaskDecorator(self._app, checked) if function is None else self._app._register(function, checked)
 
 
 class Middleware:
-    """Something that is entered before each attempt and left after it."""
+    """A context manager around each attempt."""
 
     def __init__(self, function: Callable[[Attempt], Any]) -> None:
         self.is_async = inspect.isasyncgenfunction(function)
         if not (self.is_async or inspect.isgeneratorfunction(function)):
             raise InvalidInput(
-                f"{_place(function)}: a middleware is a function of the attempt that yields once, "
-                "between what comes before the handler and what comes after it"
+                f"{_location(function)}: a middleware is a generator function that takes the attempt and yields once, "
+                "where the handler runs"
             )
         self.around: Callable[[Attempt], Any] = (asynccontextmanager if self.is_async else contextmanager)(function)
 
@@ -272,26 +272,26 @@ class TaskRegistry(ABC):
     @property
     @abstractmethod
     def client(self) -> Enqueues:
-        """What `enqueue` stores jobs with."""
+        """The client that `enqueue` uses."""
 
     @property
     @abstractmethod
     def aclient(self) -> EnqueuesAsync:
-        """What `aenqueue` stores jobs with."""
+        """The client that `aenqueue` uses."""
 
     @property
     def task(self) -> TaskDecorator:
         """Register a function as a task: `@app.task`, or with options `@app.task(queue="billing", max_attempts=5)`.
 
         Options: `name` (default: the function's), `queue`, `priority`, `max_attempts`, `backoff`, `lease`, `timeout`,
-        `process` (run in a process of its own), `on_expired`, `on_doubt`, `on_failure`, `on_shutdown`,
+        `process` (run in a child process), `on_expired`, `on_doubt`, `on_failure`, `on_shutdown`,
         `on_dependency_failure`.
         """
         return TaskDecorator(self, {})
 
     @property
     def tasks(self) -> Mapping[str, Task[..., Any]]:
-        """All tasks by name; to be read only."""
+        """All tasks by name. Read-only."""
         return MappingProxyType(self._tasks)
 
     def middleware(self, function: Callable[[Attempt], M]) -> Callable[[Attempt], M]:
@@ -303,7 +303,7 @@ class TaskRegistry(ABC):
         return function
 
     def on(self, kind: type[E]) -> Callable[[Callable[[E], object]], Callable[[E], object]]:
-        """Listen: `@app.on(events.Failed)` on a function of the event. See `relet.events`."""
+        """Add a listener: `@app.on(events.Failed)` on a function that takes the event. See `relet.events`."""
 
         def add(listener: Callable[[E], object]) -> Callable[[E], object]:
             self.events.add(kind, listener)
@@ -316,7 +316,7 @@ class TaskRegistry(ABC):
         try:
             return self._tasks[name]
         except KeyError:
-            from difflib import get_close_matches  # not at the top: it takes a millisecond to import
+            from difflib import get_close_matches  # not at the top: the import takes a millisecond
 
             near = get_close_matches(name, self._tasks, n=1)
             hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(sorted(self._tasks)) or 'none'}"
@@ -329,7 +329,7 @@ class TaskRegistry(ABC):
         name = signature.task
         taken = self._tasks.get(name)
         if taken is not None:
-            here, there = _place(function), _place(taken.__wrapped__)
+            here, there = _location(function), _location(taken.__wrapped__)
             raise InvalidInput(f"two tasks are named {name}: {there} and {here}; give one of them another name=")
         kind = _KINDS[inspect.iscoroutinefunction(function), signature.takes_attempt]
         task = self._tasks[name] = kind(self, function, signature, self._defaults | dict(checked))
@@ -346,13 +346,13 @@ _KINDS: dict[tuple[bool, bool], type[Task[..., Any]]] = {
 
 
 def _draft_fields(task: Task[..., Any], checked: Mapping[str, Any], *, fresh: bool) -> dict[str, Any]:
-    """All fields of a draft that are known before its arguments."""
+    """The fields of a draft that do not depend on its arguments."""
     policy = policy_from(task.policy, checked)
-    placed = {name: value for name, value in checked.items() if name not in POLICY_OPTIONS}
-    return {"queue": task.queue, "priority": task.priority, **placed, "policy": policy, "fresh": fresh}
+    others = {name: value for name, value in checked.items() if name not in POLICY_OPTIONS}
+    return {"queue": task.queue, "priority": task.priority, **others, "policy": policy, "fresh": fresh}
 
 
-def _place(function: Callable[..., Any]) -> str:
+def _location(function: Callable[..., Any]) -> str:
     inner = inspect.unwrap(function)
     code = getattr(inner, "__code__", None)
     where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""

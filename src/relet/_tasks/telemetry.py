@@ -1,7 +1,6 @@
-"""Where those attach that follow jobs from where they are enqueued to where they run: `app.telemetry`.
+"""The interface of `app.telemetry`, which traces jobs from enqueue to the end of each attempt.
 
-An app has none unless it is instrumented, which then costs a look at an attribute. Whoever implements this must not
-raise: no job is to fail because of those who watch it.
+It is None unless the app is instrumented. Implementations must not raise: tracing must not make a job fail.
 """
 
 from __future__ import annotations
@@ -17,36 +16,36 @@ Stored = Callable[[Sequence[Job[Any]]], object]
 
 
 class Watch(Protocol):
-    """Watches one attempt."""
+    """Traces one attempt."""
 
     def handed_over(self) -> str | None:
-        """The context that the handler is to run in, where that is another process."""
+        """The trace context for a handler that runs in a child process."""
         ...
 
     def ended(self, outcome: Outcome) -> None:
-        """What the attempt came to; what the handler raised is in `attempt._error`."""
+        """Called at the end of the attempt. `attempt._error` is the exception that the handler raised."""
         ...
 
 
 class Telemetry(Protocol):
-    """Follows jobs."""
+    """Traces jobs."""
 
     def created(self, draft: Draft[Any], /) -> None:
-        """A draft was made, to be stored by whoever asked for it: give it its context."""
+        """Called for a new draft that the caller will store: set its context."""
         ...
 
     def sending(self, drafts: Sequence[Draft[Any]], /) -> AbstractContextManager[Stored]:
-        """Around the storing of drafts; those that have no context yet are given one. It is to be told the jobs."""
+        """Wraps the storing of drafts, and sets missing contexts. Its caller passes the jobs to the yielded function."""
         ...
 
     def running(self, attempt: Attempt, /, within: str | None = None) -> AbstractContextManager[Watch]:
-        """Around an attempt. `within`: what was handed over by the worker, who watches as well."""
+        """Wraps an attempt. `within`: in a child process, the context from `handed_over` in its worker."""
         ...
 
 
-_NOBODY: AbstractContextManager[Stored] = nullcontext(lambda jobs: None)
+_NO_TELEMETRY: AbstractContextManager[Stored] = nullcontext(lambda jobs: None)
 
 
 def sending(telemetry: Telemetry | None, drafts: Sequence[Draft[Any]]) -> AbstractContextManager[Stored]:
-    """Around the storing of drafts, if anybody watches."""
-    return _NOBODY if telemetry is None or not drafts else telemetry.sending(drafts)
+    """Wraps the storing of drafts; does nothing without telemetry."""
+    return _NO_TELEMETRY if telemetry is None or not drafts else telemetry.sending(drafts)
