@@ -35,7 +35,7 @@ class Telemetry(Protocol):
         ...
 
     def sending(self, drafts: Sequence[Draft[Any]], /) -> AbstractContextManager[Stored]:
-        """Wraps the storing of drafts, and sets missing contexts. Its caller passes the jobs to the yielded function."""
+        """Wraps the storing of drafts; sets missing contexts. The caller passes the jobs to the yielded function."""
         ...
 
     def running(self, attempt: Attempt, /, within: str | None = None) -> AbstractContextManager[Watch]:
