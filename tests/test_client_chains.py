@@ -156,7 +156,7 @@ def test_a_chain_that_others_wait_for_is_not_deleted(app: App, task: PlainTask[.
     grown = grow(app, task, 2)
     waiting = sorted(task.using(depends_on=[grown[0]]).enqueue(n).id for n in range(5))
     everything = inventory(app._store())
-    with pytest.raises(HasDependents, match=f"{waiting[2]} and 2 more; .* say dependents=True") as caught:
+    with pytest.raises(HasDependents, match=f"{waiting[2]} and 2 more; .* pass dependents=True") as caught:
         app.client.delete(grown[1], chain=True)
     assert (caught.value.chain, set(caught.value.ids)) == (grown[0], set(waiting))
     assert inventory(app._store()) == everything

@@ -1,4 +1,4 @@
-"""The app: a store's URL, the tasks, and the clients that speak to its jobs."""
+"""The app: the store's URL, the tasks, and the clients."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class App(TaskRegistry):
     """Where tasks are registered and jobs are enqueued.
 
     `url`: `sqlite:///path.db` or `postgresql://user:password@host/database`; by default RELET_URL from the
-    environment, else a file relet.db in the working directory. `schema`: where the tables are, which in a SQLite
-    file is a prefix of their names.
-    `connections`: the most that one process holds open at a time (PostgreSQL), and as many for the transactions of
-    handlers. `payload_limit`: the most bytes of JSON that a payload or result may have. `redact`: keys whose values in
-    payloads and results neither the dashboard nor the command line shows. `defaults`: options for all tasks that do not
-    set them: `queue`, `max_attempts`, `backoff`, `timeout` and `lease`. The app connects at first use; `with App(...)
-    as app` closes its connections at the end.
+    environment, else the file relet.db in the working directory. `schema`: the schema of the tables; on SQLite a prefix
+    of their names. `connections`: how many connections a process opens at most (PostgreSQL), and as many again for
+    handlers' transactions. `payload_limit`: the maximum size of a payload or result, in bytes of JSON. `redact`: keys
+    in payloads and results whose values the dashboard and the command line hide. `defaults`: options for all tasks that
+    do not set them: `queue`, `max_attempts`, `backoff`, `timeout` and `lease`.
+
+    The app connects at first use. `with App(...) as app` closes its connections at the end.
     """
 
     def __init__(
@@ -52,18 +52,18 @@ class App(TaskRegistry):
         self.redact = redactor(redact)
         self._stores: dict[str | None, Store] = {None: self._open(None, None)}
         self._lock = threading.Lock()
-        self.schedules: dict[str, Definition] = {}  # as the code has them
+        self.schedules: dict[str, Definition] = {}  # declared in code
         self._client = Client(self, self._store)
         self._aclient = AsyncClient(self, self._store)
 
     @property
     def client(self) -> Client:
-        """Speaks to the jobs from plain code."""
+        """The client for synchronous code."""
         return self._client
 
     @property
     def aclient(self) -> AsyncClient:
-        """Speaks to the jobs from async code."""
+        """The client for async code."""
         return self._aclient
 
     def schedule(
@@ -77,18 +77,18 @@ class App(TaskRegistry):
         missed: Missed = "once",
         overlap: Overlap = "allow",
     ) -> Callable[[T], T]:
-        """Have a task enqueued on a clock: `@app.schedule("*/5 * * * *", timezone="Europe/Berlin")` above `@app.task`.
+        """Enqueue a task periodically: `@app.schedule("*/5 * * * *", timezone="Europe/Berlin")` above `@app.task`.
 
-        `cron` has five fields, or `every` is a number of seconds. `arguments`: what the task is called with. `name`: by
-        default the task's. `missed`: what becomes of ticks at which no worker was there: `once` (one job for all of
-        them), `all`, or `skip`. `overlap`: what becomes of a tick while the job of an earlier one is not over: `allow`,
-        `skip`, or `wait` (one after the other). Workers store what the code says when they start; see
-        `client.schedules` for changing it while they run.
+        Pass `cron`, an expression of five fields, or `every`, a number of seconds. `arguments`: the arguments of the
+        task. `name`: by default the task's. `missed`: for ticks while no worker ran, enqueue one job for all of them
+        (`once`), one for each (`all`), or none (`skip`). `overlap`: while the job of an earlier tick is not over,
+        enqueue another (`allow`), none (`skip`), or one that waits for it (`wait`). Workers store the declared
+        schedules when they start; `client.schedules` changes them while they run.
         """
 
         def add(task: T) -> T:
             if not isinstance(task, ConfiguredTask):
-                raise InvalidInput(f"{task!r} is no task: write @app.schedule(...) above @app.task")
+                raise InvalidInput(f"{task!r} is not a task: write @app.schedule(...) above @app.task")
             draft = task._untraced_draft((), arguments or {})
             title = validate.text("name", name or draft.task)
             if title in self.schedules:
@@ -99,7 +99,7 @@ class App(TaskRegistry):
         return add
 
     def _store(self, tenant: str | None = None) -> Store:
-        """The store of the app, or of a tenant of it."""
+        """The store of the app, or of one of its tenants."""
         if tenant not in self._stores:
             store = self._open(validate.schema(tenant), self._stores[None])
             with self._lock:

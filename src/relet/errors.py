@@ -2,7 +2,7 @@
 
 ReletError
 ├── InvalidInput (ValueError)         refused before anything is stored
-│   ├── InvalidPayload                 not JSON that both stores accept; says where
+│   ├── InvalidPayload                 not JSON that both stores accept; names the path
 │   └── InvalidArguments (TypeError)   the call does not fit the task's signature
 ├── UnknownTask (LookupError)
 ├── JobNotFound (LookupError)
@@ -11,17 +11,17 @@ ReletError
 ├── HasDependents                      other jobs wait for the chain that was to be deleted
 ├── KeyTaken                           another job holds the unique key
 ├── IdempotencyConflict                the idempotency key belongs to a different request
-├── LeaseLost                          the lease is no longer ours; nothing was written
-├── JobFailed, JobCancelled            what `result` raises for a job that did not succeed
+├── LeaseLost                          another owner has the job; nothing was written
+├── JobFailed, JobCancelled            raised by `result` for a job that did not succeed
 ├── WaitTimeout (TimeoutError)
-├── SignalTimeout (TimeoutError)       raised in a handler: the signal did not come in time
+├── SignalTimeout (TimeoutError)       raised in a handler: the signal did not arrive in time
 ├── StoreError
-│   ├── StoreUnavailable               cannot be reached, or was lost in the middle
-│   ├── StoreBusy                      a lock was not to be had in time
+│   ├── StoreUnavailable               cannot be reached, or the connection was lost
+│   ├── StoreBusy                      a lock or connection was not free in time
 │   ├── StoreRefused                   no permission to connect, or to write
 │   ├── RowRejected                    a value that the database will not store
 │   └── SchemaMismatch                 the store's schema is not the one this version works with
-└── Snooze, Retry, Fail                raised by a handler to say how its attempt ends
+└── Snooze, Retry, Fail                raised by a handler to end its attempt
 
 Suspended (BaseException)              raised by `Attempt.sleep` and `Attempt.wait_for`
 Aborted (BaseException)                raised by `Attempt.check` once the attempt is over
@@ -73,7 +73,7 @@ class ReletError(Exception):
 
 
 class InvalidInput(ReletError, ValueError):
-    """Something given by the caller is wrong. Nothing was stored."""
+    """An argument is invalid. Nothing was stored."""
 
 
 class InvalidPayload(InvalidInput):
@@ -94,7 +94,7 @@ class UnknownTask(ReletError, LookupError):
 
 
 class JobNotFound(ReletError, LookupError):
-    """There is no job with this id: it never was, was deleted, or was pruned."""
+    """There is no job with this id: it was never stored, or was deleted or pruned."""
 
     def __init__(self, *ids: str) -> None:
         super().__init__(f"no such job: {', '.join(ids)}")
@@ -110,7 +110,7 @@ class ScheduleNotFound(ReletError, LookupError):
 
 
 class InvalidTransition(ReletError):
-    """The state that the job is in does not allow the verb."""
+    """The job's state does not allow the verb."""
 
     def __init__(self, job_id: str, verb: str, state: str, hint: str = "") -> None:
         super().__init__(f"cannot {verb} job {job_id}: it is {state}" + (f"; {hint}" if hint else ""))
@@ -120,13 +120,13 @@ class InvalidTransition(ReletError):
 
 
 class HasDependents(ReletError):
-    """Jobs outside of a chain wait for it, so it was not deleted. Nothing was changed."""
+    """The chain was not deleted, because jobs outside of it wait for it. Nothing was changed."""
 
     def __init__(self, chain: str, ids: tuple[str, ...]) -> None:
-        shown = ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
+        dependents = ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
         super().__init__(
-            f"chain {chain} was not deleted, as others wait for it: {shown}; "
-            "cancel or delete those first, or say dependents=True to delete their chains along with it"
+            f"chain {chain} was not deleted, as others wait for it: {dependents}; "
+            "cancel or delete those first, or pass dependents=True to delete their chains, too"
         )
         self.chain = chain
         self.ids = ids
@@ -152,15 +152,15 @@ class IdempotencyConflict(ReletError):
 
 
 class LeaseLost(ReletError):
-    """The caller no longer owns the job. Nothing that it wanted to write was written."""
+    """The caller no longer owns the job. Nothing was written."""
 
     def __init__(self, job_id: str, verb: str = "settle") -> None:
-        super().__init__(f"cannot {verb} job {job_id}: its lease is no longer ours, nothing was changed")
+        super().__init__(f"cannot {verb} job {job_id}: its lease was lost, nothing was changed")
         self.job_id = job_id
 
 
 class JobFailed(ReletError):
-    """The job whose result was asked for has failed."""
+    """The job has failed, so it has no result."""
 
     def __init__(self, job_id: str, error: str | None) -> None:
         super().__init__(f"job {job_id} failed: {error or 'no reason recorded'}")
@@ -169,7 +169,7 @@ class JobFailed(ReletError):
 
 
 class JobCancelled(ReletError):
-    """The job whose result was asked for was cancelled."""
+    """The job was cancelled, so it has no result."""
 
     def __init__(self, job_id: str) -> None:
         super().__init__(f"job {job_id} was cancelled")
@@ -177,22 +177,22 @@ class JobCancelled(ReletError):
 
 
 class WaitTimeout(ReletError, TimeoutError):
-    """Some jobs were not over within the time given. They go on regardless."""
+    """Some jobs did not end before the timeout. They are not affected."""
 
     def __init__(self, missing: Mapping[str, str], timeout: float, of: int = 1) -> None:
         if of == 1:
             message = "".join(f"job {id} is still {state} after {timeout:g} s" for id, state in missing.items())
         else:
-            shown = [f"job {id} is {state}" for id, state in islice(missing.items(), 3)]
+            named = [f"job {id} is {state}" for id, state in islice(missing.items(), 3)]
             more = [f"and {len(missing) - 3} more"] if len(missing) > 3 else []
-            message = f"{len(missing)} of {of} jobs are not over after {timeout:g} s: {', '.join(shown + more)}"
+            message = f"{len(missing)} of {of} jobs are not over after {timeout:g} s: {', '.join(named + more)}"
         super().__init__(message)
         self.ids = tuple(missing)
         self.job_id = self.ids[0]
 
 
 class StoreError(ReletError):
-    """Something between us and the database went wrong."""
+    """The base of errors of the database and of the connection to it."""
 
 
 class StoreUnavailable(StoreError):
@@ -200,23 +200,23 @@ class StoreUnavailable(StoreError):
 
 
 class StoreBusy(StoreError):
-    """A lock was not to be had in time; trying again may well succeed."""
+    """A lock or a connection could not be acquired in time. Try again."""
 
 
 class QueryTimeout(StoreError):
-    """Reading took longer than it may; the database has ended the query."""
+    """A query exceeded its time limit, and the database ended it."""
 
 
 class StoreRefused(StoreError):
-    """The database does not let us in, or does not let us write: no permission."""
+    """The database refused the connection or the write: no permission."""
 
 
 class RowRejected(StoreError):
-    """The database rejects a value that was to be stored. It would be rejected again."""
+    """The database rejected a value. It would reject it again, so the write is not retried."""
 
 
 class SchemaMismatch(StoreError):
-    """The schema found is not the one that this version of Relet works with."""
+    """The database's schema is not one that this version of Relet works with."""
 
 
 class Snooze(ReletError):
@@ -230,26 +230,26 @@ class Snooze(ReletError):
 class Retry(ReletError):
     """Raise in a handler: this attempt failed, try again after `delay` seconds (default: the task's backoff)."""
 
-    def __init__(self, reason: str = "retry asked for", *, delay: float | None = None) -> None:
+    def __init__(self, reason: str = "retry requested", *, delay: float | None = None) -> None:
         super().__init__(reason)
         self.delay = delay
 
 
 class Fail(ReletError):
-    """Raise in a handler: this job has failed for good, whatever attempts remain."""
+    """Raise in a handler: this job has failed; do not retry it."""
 
 
 class SignalTimeout(ReletError, TimeoutError):
-    """The signal that a handler waited for did not come in time."""
+    """The signal that a handler waited for did not arrive in time."""
 
     def __init__(self, job_id: str, name: str, timeout: float) -> None:
-        super().__init__(f"job {job_id} was told nothing of {name!r} within {timeout:g} s")
+        super().__init__(f"job {job_id}: no signal {name!r} within {timeout:g} s")
         self.job_id = job_id
         self.name = name
 
 
 class Suspended(BaseException):
-    """Raised by `attempt.sleep` and `attempt.wait_for`: the handler is called again when it is time. Let it pass."""
+    """Raised by `attempt.sleep` and `attempt.wait_for`. Do not catch it: the handler is called again later."""
 
     def __init__(self, delay: float, awaits: str | None = None) -> None:
         super().__init__(f"suspended for {delay:g} s")
@@ -258,7 +258,7 @@ class Suspended(BaseException):
 
 
 class Aborted(BaseException):
-    """The attempt is over for a reason that the handler did not choose. Let it pass."""
+    """The attempt was ended from outside the handler (see `reason`). Do not catch it."""
 
     def __init__(self, reason: AbortReason) -> None:
         super().__init__(reason)

@@ -1,7 +1,7 @@
 """Events, for listeners: `@app.on(events.Failed)`.
 
-Relet calls listeners after the commit, in the process that made the change, on the thread that made it: listeners must
-be quick. An exception of a listener is logged and has no other effect. A listener of a class also receives its
+Relet calls listeners after the commit, in the process and on the thread that made the change, so listeners must be
+quick. An exception in a listener is logged and has no other effect. A listener of a class also receives events of its
 subclasses: `app.on(events.JobEvent)` receives everything that happens to jobs.
 """
 
@@ -112,7 +112,7 @@ class Snoozed(Ended, frozen=True):
 
 
 class Failed(Ended, frozen=True):
-    """The job has failed for good."""
+    """The job has failed. It will not be retried."""
 
 
 class Released(Ended, frozen=True):
@@ -197,9 +197,9 @@ class Events:
         self._listeners_by_class: dict[type[Event], tuple[Listener[Any], ...]] = {}
 
     def add(self, kind: type[E], listener: Listener[E]) -> None:
-        """Call the listener with every event of this kind."""
+        """Call the listener with every event of this class."""
         if not (isinstance(kind, type) and issubclass(kind, Event)):
-            raise InvalidInput(f"app.on takes an event, such as relet.events.Failed, not {kind!r}")
+            raise InvalidInput(f"app.on takes an event class, such as relet.events.Failed, not {kind!r}")
         if inspect.iscoroutinefunction(listener) or not callable(listener):
             raise InvalidInput(f"A listener must be a plain function that takes the event, not {listener!r}")
         self._listeners.setdefault(kind, []).append(listener)

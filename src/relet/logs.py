@@ -77,7 +77,7 @@ def _trace() -> dict[str, Any]:
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line."""
+    """Formats each record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Format a record with its job, its trace and its `extra`."""

@@ -231,7 +231,7 @@ def test_who_was_told_nothing_in_time_stays_untold_in_every_attempt(app: App) ->
         assert app.client.explain(job)[0].startswith("it sleeps until signal 'word' comes, or until")
         assert app.client.result(job) == "untold"
     assert time.monotonic() - begin >= 0.3
-    assert seen == [f"job {job.id} was told nothing of 'word' within 0.3 s"] * 2
+    assert seen == [f"job {job.id}: no signal 'word' within 0.3 s"] * 2
 
 
 def test_a_timeout_that_nobody_catches_fails_the_attempt(memory_app: App) -> None:
