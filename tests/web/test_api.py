@@ -177,8 +177,8 @@ def test_what_others_wait_for_is_deleted_only_with_them(ask: Asking, api_app: Ap
 
 def test_a_signal_is_sent_once(ask: Asking, api_app: App) -> None:
     job = charge(api_app)
-    assert ask("POST", f"/jobs/{job.id}/signal", {"name": "paid", "value": {"by": "card"}}) == {"told": True}
-    assert ask("POST", f"/jobs/{job.id}/signal", {"name": "paid", "value": 1}) == {"told": False}
+    assert ask("POST", f"/jobs/{job.id}/signal", {"name": "paid", "value": {"by": "card"}}) == {"sent": True}
+    assert ask("POST", f"/jobs/{job.id}/signal", {"name": "paid", "value": 1}) == {"sent": False}
     ask("POST", f"/jobs/{UNKNOWN_JOB}/signal", {"name": "paid"}, status=404)
 
 

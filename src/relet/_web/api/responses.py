@@ -134,9 +134,9 @@ class ChainOut(Struct):
 
 
 class SignalOut(Struct):
-    """`told` is false if a signal of this name was sent before; its first value is kept."""
+    """`sent` is false if a signal of this name was sent before; its first value is kept."""
 
-    told: bool
+    sent: bool
 
 
 class BulkOut(Struct):
