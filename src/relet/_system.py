@@ -1,6 +1,6 @@
-"""What the worker and the store take from the machine: time, waiting, randomness and threads.
+"""Time, waiting, randomness and threads, for the worker and the store.
 
-They take it from a `System` and from nowhere else, so that a simulation can replace it; `./dev check` keeps it so.
+They use a `System` for these and nothing else, so that a simulation can replace it. `./dev check` verifies this.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Event(Protocol):
 
 
 class Thread(Protocol):
-    """A thread that was started."""
+    """A started thread."""
 
     def join(self, timeout: float | None = None) -> None: ...
 
@@ -34,7 +34,7 @@ class Thread(Protocol):
 
 
 class System:
-    """The real machine."""
+    """The clock, the random numbers and the threads of this machine."""
 
     monotonic = staticmethod(clock.monotonic)
     time = staticmethod(clock.time)  # by the clock of this machine, which may be wrong
@@ -51,7 +51,7 @@ class System:
 
     @staticmethod
     def thread(name: str, work: Callable[[], object]) -> threading.Thread:
-        """A daemon thread, not started yet: it does not keep the process from exiting."""
+        """A daemon thread, not started yet. Daemon threads do not keep the process from exiting."""
         return threading.Thread(target=work, name=f"relet-{name}", daemon=True)
 
     def spawn(self, name: str, work: Callable[[], object]) -> Thread:
@@ -62,7 +62,7 @@ class System:
 
     @staticmethod
     def timer(seconds: float, call: Callable[[], object]) -> threading.Timer:
-        """A daemon thread that makes one call later. Not started yet."""
+        """A daemon thread that waits and makes one call. Not started yet."""
         timer = threading.Timer(seconds, call)
         timer.daemon = True
         return timer

@@ -1,4 +1,4 @@
-"""Daemon threads for calls that block. The standard executors hold up the exit of a program; these do not."""
+"""Daemon threads for blocking calls. Unlike the executors of the standard library, they do not delay exit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-if TYPE_CHECKING:  # it takes a third of the time of `import relet`, and many producers never need it
+if TYPE_CHECKING:  # asyncio takes a third of the time of `import relet`, and many programs never need it
     import asyncio
 
 P = ParamSpec("P")
@@ -21,8 +21,7 @@ IDLE_FOR = 10.0  # seconds that a thread waits for its next call
 
 
 class DaemonThreadPool:
-    """A thread for each call under way, up to `limit`: further calls queue. Idle threads are reused, and end after a
-    while."""
+    """A thread for each running call, up to `limit`; further calls wait. Idle threads are reused, or end."""
 
     def __init__(self, name: str, limit: int | None = None) -> None:
         self._name = name
@@ -32,12 +31,12 @@ class DaemonThreadPool:
     def _start(self) -> None:
         self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._idle = 0  # below 0: so many calls wait in line
-        self._number = 0
+        self._idle = 0  # idle threads; below 0: the number of waiting calls
+        self._number = 0  # of threads
         self._pid = os.getpid()
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call in a thread, await the result. Cancelling stops the waiting, not a call that has begun."""
+        """Call a function in a thread and await its result. If the task is cancelled, a call that has begun goes on."""
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -58,8 +57,10 @@ class DaemonThreadPool:
         return await future
 
     def submit(self, call: Callable[[], None]) -> None:
-        """Call in a thread. The call must handle its exceptions. RuntimeError: no thread can be started, and the call
-        is not made."""
+        """Make a call in a thread. The call must handle its exceptions.
+
+        Raises RuntimeError if no thread can be started; then the call is not made.
+        """
         if self._pid != os.getpid():  # threads do not survive a fork
             self._start()
         with self._lock:
@@ -68,14 +69,14 @@ class DaemonThreadPool:
                 return
             self._number += 1
         try:
-            # The call goes to the thread itself: in the queue another would make it, should this one not start.
+            # Passed to the thread, not queued: if the thread does not start, no other thread may make the call.
             threading.Thread(target=self._work, args=(self._calls, call), name=self._name, daemon=True).start()
         except BaseException as error:
             with self._lock:
                 self._number -= 1
                 if not isinstance(error, RuntimeError) or self._limit is None or self._number <= 0:
                     raise
-                self._queue(call)  # a running thread makes it
+                self._queue(call)  # one of the running threads makes it
 
     def _queue(self, call: Callable[[], None]) -> None:
         self._idle -= 1
@@ -84,7 +85,7 @@ class DaemonThreadPool:
     def _work(self, calls: queue.SimpleQueue[Callable[[], None]], call: Callable[[], None]) -> None:
         while True:
             call()
-            del call  # and with it what it has taken and returned
+            del call  # frees its arguments and its result
             with self._lock:
                 self._idle += 1
             while True:
@@ -97,7 +98,7 @@ class DaemonThreadPool:
                             self._idle -= 1
                             self._number -= 1
                             return
-                # a call is on its way to this thread
+                # `_idle` is not positive: a call for this thread is being queued, so wait again
 
 
 def _resolve(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
@@ -109,7 +110,7 @@ def _resolve(future: asyncio.Future[Any], result: Any, error: BaseException | No
         future.set_exception(error)
 
 
-#: The threads of the async client, however many calls it makes. Calls that only read do not queue behind calls that
-#: write, which may wait for a lock: the program that holds the lock can still read.
+#: The threads of the async client. Reads have their own threads, because all writes may be waiting for a lock, and the
+#: program that has the lock must still be able to read.
 read_in_thread = DaemonThreadPool("relet-client", limit=32).call
 write_in_thread = DaemonThreadPool("relet-client", limit=32).call

@@ -127,3 +127,4 @@ def _keeps_quiet(theatre: Theatre, worker: WorkerProcess) -> None:
     (another,) = theatre.enqueue(victim.quick.draft("another"))
     _succeeded_at_once(theatre, another, worker)
     assert "lease was lost" not in worker.log
+    assert "lost its lease" not in worker.log

@@ -100,7 +100,7 @@ def test_one_that_fails_hurts_no_other(timers: Timers, caplog: pytest.LogCapture
         timers.at(soon(), lambda: 1 / 0)
         timers.at(soon(0.05), called.set)
         assert called.wait(10)
-    assert "a timer failed" in caplog.text
+    assert "A timer failed" in caplog.text
 
 
 def test_cancelled_ones_do_not_pile_up(timers: Timers) -> None:

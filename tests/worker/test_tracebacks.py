@@ -101,7 +101,7 @@ def test_the_same_function_fails_in_two_places() -> None:
 
 
 def test_texts_of_frames_do_not_pile_up() -> None:
-    for number in range(outcome.MOST_FRAMES + 10):
+    for number in range(outcome.MAX_FRAMES + 10):
         error = raised_by(function_of("1 / 0", f"<{number}>"))
         assert f'File "<{number}>"' in outcome.describe(error)
-    assert len(outcome._frames) <= outcome.MOST_FRAMES
+    assert len(outcome._frames) <= outcome.MAX_FRAMES

@@ -1,1 +1,1 @@
-"""What a handler can do with its attempt: report, complete in a transaction, keep steps."""
+"""The attempt as a handler uses it: progress, completion in a transaction, dependencies and steps."""

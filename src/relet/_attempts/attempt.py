@@ -1,4 +1,4 @@
-"""What a handler can do with its attempt, if it takes one: `def charge(attempt: Attempt, ...)`."""
+"""The attempt, for handlers that take one: `def charge(attempt: Attempt, ...)`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from msgspec import Struct
 from .._core import validate
 from .._core.job import Claimed, Dependency, Draft, Job, Progress, State
 from ..errors import Aborted, AbortReason, InvalidInput, JobCancelled, JobFailed
-from .completion import NONE, Completion
+from .completion import NOT_COMPLETED, Completion
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -60,7 +60,7 @@ class AsyncTransaction(Protocol):
 
 
 class TransactionContext(Protocol):
-    """What `attempt.transaction()` returns: for `with` and for `async with`."""
+    """The result of `attempt.transaction()`, for `with` and for `async with`."""
 
     def __enter__(self) -> Transaction: ...
 
@@ -76,7 +76,7 @@ class TransactionContext(Protocol):
 
 
 class Typed(Protocol[R_co]):
-    """What an attempt needs of a task to convert its results."""
+    """The members of a task that an attempt needs to convert results."""
 
     @property
     def name(self) -> str: ...
@@ -85,7 +85,7 @@ class Typed(Protocol[R_co]):
 
 
 class Runtime(Protocol):
-    """What an attempt does with the store (`runtime.AttemptRuntime`)."""
+    """The operations of an attempt that need the store (`runtime.AttemptRuntime`)."""
 
     def load_dependencies(self) -> None: ...
 
@@ -111,7 +111,7 @@ class Runtime(Protocol):
 
 
 class NoRuntime:
-    """The handler was called without a worker. Steps run; whatever needs a store is refused."""
+    """The runtime of a handler that is called without a worker, as in a test. Steps run; the rest is refused."""
 
     def step(self, name: str, call: Callable[[], R], function: Callable[..., Any]) -> R:
         return call()
@@ -123,7 +123,7 @@ class NoRuntime:
         return
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise InvalidInput(f"attempt.{name} needs a worker that runs the attempt; this one was created by hand")
+        raise InvalidInput(f"attempt.{name} needs a worker that runs the attempt; this attempt was created without one")
 
 
 def _ignore_progress(progress: Progress) -> None:
@@ -134,16 +134,16 @@ class Attempt(Struct, eq=False):
     """One run of a job, as its handler sees it."""
 
     job: Claimed
-    deadline: float = math.inf  # time.monotonic() until which the lease is certainly ours; renewals extend it
-    aborted: AbortReason | None = None  # why the handler's result will not be recorded
+    deadline: float = math.inf  # time.monotonic() until which the lease is certainly valid; renewals extend it
+    aborted: AbortReason | None = None  # the reason of the abort: the handler's result will not be stored
     tenant: str | None = None
     worker: str = ""  # the id of the worker that runs it
     _report: Callable[[Progress], None] = _ignore_progress
     _runtime: Runtime = cast("Runtime", NoRuntime())
     _dependencies: Sequence[Dependency] = ()
-    _cancelled: bool = False  # CancelledError has left the handler
+    _cancelled: bool = False  # the handler has raised CancelledError
     _error: BaseException | None = None  # what the handler raised, for telemetry
-    _completion: Completion = NONE  # in a transaction of the handler
+    _completion: Completion = NOT_COMPLETED  # in a transaction of the handler
 
     def __repr__(self) -> str:
         return f"<attempt {self.job.attempt} of {self.job.task} {self.job.id}>"
@@ -160,13 +160,13 @@ class Attempt(Struct, eq=False):
             raise Aborted("in_doubt")
 
     def progress(self, done: float, total: float | None = None, note: str | None = None) -> None:
-        """Report progress for people to see. Cheap: the worker stores the latest report about once a second."""
+        """Report progress, for the dashboard and clients. Cheap: the worker stores the latest about once a second."""
         for value in (done,) if total is None else (done, total):
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise InvalidInput(f"progress takes numbers, as in progress(3, 10), not {value!r}")
         self._report(Progress(done, total, None if note is None else validate.text("note", note)))
 
-    # How it ends
+    # Completion
 
     def continue_with(self, draft: Draft[T]) -> T:
         """Return this from the handler: the job succeeds, and the draft becomes the next job of its chain, atomically.
@@ -203,7 +203,7 @@ class Attempt(Struct, eq=False):
         await self._runtime.asucceed(result, connection)
         return result
 
-    # What it waited for
+    # Dependencies
 
     def dependency_result(self, task: Typed[R]) -> R:
         """The result of the one job of this task that the job depends on."""
@@ -222,13 +222,13 @@ class Attempt(Struct, eq=False):
         found = [one for one in self._dependencies if one.task == task.name and one.state == State.SUCCEEDED]
         return [task.decode_result(one.result_json or "null") for one in found]
 
-    # What is done once, over all attempts
+    # Steps, sleeps and signals: done once over all attempts of the job
 
     def step(self, name: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the function and keep its result: a later attempt gets the kept result and does not call it again.
+        """Call the function and store its result: a later attempt gets the stored result and does not call it again.
 
         The name identifies the step within this job. The result must be JSON; it is converted by the return annotation
-        of the function. An exception is not kept.
+        of the function. An exception is not stored.
         """
         return self._runtime.step(validate.text("a step's name", name), lambda: function(*args, **kwargs), function)
 
@@ -240,7 +240,7 @@ class Attempt(Struct, eq=False):
     def sleep(self, name: str, seconds: float) -> None:
         """Wait without a slot: the handler ends here, and is called again from its start when the time is over.
 
-        Put the work before it into steps, so that it is not done twice.
+        Put the work that comes before into steps, so that it is not done twice.
         """
         self._runtime.sleep(validate.text("a sleep's name", name), validate.seconds("sleep", seconds))
 
@@ -274,7 +274,7 @@ class Attempt(Struct, eq=False):
 
 
 class Continuation(Struct, frozen=True):
-    """What `continue_with` really returns. The worker recognises it; users never see it."""
+    """The value that `continue_with` returns, typed as a result. The worker recognises it."""
 
     draft: Draft[Any]
 

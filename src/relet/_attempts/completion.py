@@ -1,11 +1,11 @@
-"""Whether a handler has completed its job in a transaction of its own.
+"""Whether a handler has completed its job in its transaction.
 
-    NONE          the worker settles the job when the handler ends
-    UNCONFIRMED   a statement has completed the job in a transaction that is the handler's to commit
+    NOT_COMPLETED   the worker settles the job when the handler ends
+    unconfirmed     the handler has completed the job by a statement in a transaction, which it commits itself
 
-An unconfirmed completion may be open, committed or rolled back. The settler finds out. A job that is settled under its
-lease was committed. A job that is still running and not locked was rolled back. A locked job is open: the settler asks
-again later.
+The transaction of an unconfirmed completion may be open, committed or rolled back. The settler finds out. If the job is
+settled under its lease, the transaction was committed. If the row is still running and not locked, it was rolled back.
+If the row is locked, the transaction is open, and the settler checks again later.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 
 class Completion(Struct, frozen=True):
-    """`result`: JSON text, empty where the chain goes on with another job; None: not completed."""
+    """`result`: JSON text; empty if the chain continues with another job; None if the job was not completed."""
 
     result: str | None = None
 
@@ -23,4 +23,4 @@ class Completion(Struct, frozen=True):
         return self.result is not None
 
 
-NONE = Completion()
+NOT_COMPLETED = Completion()

@@ -32,7 +32,7 @@ LOCK_NOT_AVAILABLE = "55P03"  # SQLSTATE
 
 
 class AttemptRuntime:
-    """What one attempt does with the store. `on_completing` is called before the handler completes its job itself."""
+    """The operations of one attempt on the store. `on_completing` is called before the handler completes its job."""
 
     def __init__(
         self, store: Store, task: Task[..., Any], attempt: Attempt, on_completing: Callable[[], None] = lambda: None
@@ -44,19 +44,23 @@ class AttemptRuntime:
         self.telemetry = task.app.telemetry
         self.lease = attempt.job.lease
         self.open_transactions = 0
-        self.blocks: dict[AbstractContextManager[OpenTransaction], int] = {}  # not left yet, and in which thread
+        self.blocks: dict[
+            AbstractContextManager[OpenTransaction], int
+        ] = {}  # open `with` blocks, and the thread of each
         self._made_steps: Steps | None = None
         attempt._runtime = self
 
     def load_dependencies(self) -> None:
-        """Read what the job waited for, before the handler starts."""
+        """Read the jobs that this one depends on, before the handler starts."""
         self._attempt._dependencies = self.store.run(inspect.dependencies, self.lease.id)
 
     # Completion in a transaction
 
     def transaction(self) -> TransactionContext:
-        """A transaction of the store. Inside another one it would deadlock with what that one has locked."""
-        if open_here.get() is self and self.open_transactions:  # a task that was started in a block may outlive it
+        """A transaction of the store. Refused inside another one of this attempt, whose locks it would wait for."""
+        if (
+            open_here.get() is self and self.open_transactions
+        ):  # an asyncio task may outlive the block it was started in
             raise InvalidInput(
                 f"{self._task.name}: attempt.transaction() is open here already; use that one, with savepoints of your "
                 "driver for its parts, or leave its block first"
@@ -64,7 +68,7 @@ class AttemptRuntime:
         return TransactionContext(self)
 
     def leave_transactions(self) -> None:
-        """The handler has ended in this thread: roll back blocks that an interrupt kept it from leaving."""
+        """Roll back blocks that the handler, which has ended in this thread, did not leave because of an interrupt."""
         for block, thread in list(self.blocks.items()):
             if thread == threading.get_ident():
                 leave(block)
@@ -101,18 +105,18 @@ class AttemptRuntime:
             yield from _without_deadlock(before, flows.succeed(self.lease, done))
         except Exception:
             if before.is_unconfirmed:
-                self._attempt._completion = before  # that one may be committed
+                self._attempt._completion = before  # the earlier completion may be committed
             raise
 
     def fence(self, *, completes: bool) -> Flow[None]:
-        """Check that the transaction about to be committed is the owner's."""
+        """Check that this attempt still has the lease, before its transaction is committed."""
         before = Completion() if completes else self._attempt._completion
         yield from _without_deadlock(before, flows.fence(self.lease, completes=completes))
 
     def _has_open_transaction(self) -> bool:
         return bool(self.open_transactions) or self._attempt._completion.is_unconfirmed
 
-    # Once over all attempts
+    # Steps, sleeps and signals
 
     @property
     def _steps(self) -> Steps:
@@ -140,8 +144,10 @@ class AttemptRuntime:
 
 
 def _without_deadlock(before: Completion, flow: Flow[None]) -> Flow[None]:
-    """If this attempt has already completed the job in a transaction that is still open, set a lock timeout: waiting
-    for that transaction could deadlock with ourselves."""
+    """Run a flow with a lock timeout if this attempt may have completed the job in a transaction that is still open.
+
+    That transaction has locked the row. Without a timeout the handler would wait for itself.
+    """
     if not before.is_unconfirmed:
         yield from flow
         return

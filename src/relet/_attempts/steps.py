@@ -1,4 +1,4 @@
-"""What a handler does once over all its attempts: steps, sleeps and waits for signals. The store keeps them."""
+"""Steps, sleeps and waits for signals, done once over all attempts of a job. The store keeps their results."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ call_in_thread = DaemonThreadPool("relet-handler").call
 
 
 class Steps:
-    """The kept steps of one job, as one attempt uses them. `is_blocked`: a transaction of the handler is open, for
-    which a new step would wait."""
+    """The steps of one job, as one attempt uses them.
+
+    `is_blocked` returns whether the handler has an open transaction: a new step would wait for its locks.
+    """
 
     def __init__(self, store: Store, task: Task[..., Any], attempt: Attempt, is_blocked: Callable[[], bool]) -> None:
         self._store = store
@@ -38,7 +40,7 @@ class Steps:
         self._waits: Counter[str] = Counter()  # how often this attempt has waited, by name
 
     def step(self, name: str, call: Callable[[], R], function: Callable[..., Any]) -> R:
-        """The kept result, or call and keep."""
+        """Return the stored result, or call the function and store its result."""
         kept = self._find("step", name) or self._keep("step", name, self._text(name, call(), function))
         return cast(R, self._result(name, kept.result, function))
 
@@ -56,7 +58,7 @@ class Steps:
             raise Suspended(left)
 
     def wait_for(self, name: str, kind: Any, timeout: float | None) -> Any:
-        """The value of a signal that was sent, else suspend the attempt until it is, or until the timeout."""
+        """Return the value of the signal if it was sent; else suspend the attempt until then, or until the timeout."""
         missed = SignalTimeout(self._lease.id, name, timeout or 0.0)
         self._waits[name] += 1
         this = name if self._waits[name] == 1 else f"{name}\x1f{self._waits[name]}"  # a handler may wait again
@@ -70,7 +72,7 @@ class Steps:
         wait = self._find("wait", this) or self._keep("wait", this, seconds=timeout)
         if (left := self._left(wait)) > 0:
             raise Suspended(left, name)
-        self._keep("missed", this)  # a signal that is sent later does not count: every attempt sees the same
+        self._keep("missed", this)  # so that later attempts time out here too, even if the signal is sent meanwhile
         raise missed
 
     def _find(self, kind: str, name: str) -> Kept | None:
@@ -94,17 +96,17 @@ class Steps:
         return self._kept[kind, name]
 
     def _left(self, kept: Kept) -> float:
-        """Seconds of a wait that are left now. The store's figure counts from when all steps were read."""
+        """Seconds of a wait that are left now. `kept.left` counts from `_read_at`, when the steps were read."""
         return kept.left - (time.monotonic() - self._read_at)
 
     def _result(self, name: str, text: str | None, function: Callable[..., Any]) -> Any:
-        """The result as it is read from the store, the first time as well: every attempt sees the same."""
+        """Convert a stored result. The first attempt gets it from JSON too, so that all attempts see the same value."""
         while isinstance(function, partial):
             function = function.func
         return result_converter(function)(text or "null", self._label(name))
 
     def _text(self, name: str, value: object, function: Callable[..., Any]) -> str:
-        """What is kept. A value that the next attempt could not read is refused: it would fail every time."""
+        """Encode a result. A value that a later attempt could not read is refused."""
         if isinstance(value, Coroutine):
             value.close()
             raise InvalidInput(f"{self._label(name)} is a coroutine function: write `await attempt.astep(...)`")

@@ -1,7 +1,7 @@
-"""Transactions of the store that a handler fills: `with attempt.transaction() as tx`.
+"""Transactions of the store for a handler's writes: `with attempt.transaction() as tx`.
 
-They are fenced: at the end of the block the job must still be leased to this attempt, or be completed by it, else
-LeaseLost is raised and everything is rolled back.
+They are fenced: at the end of the block, this attempt must still have the lease, or have completed the job. Otherwise
+LeaseLost is raised and the transaction is rolled back.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Owner(Protocol):
-    """What a transaction needs of the attempt that it belongs to."""
+    """The members of `AttemptRuntime` that a transaction needs."""
 
     store: Store
     lease: Lease
@@ -112,7 +112,7 @@ def _counted(owner: Owner) -> Iterator[None]:
 
 
 class OpenTransaction:
-    """What `with attempt.transaction()` yields."""
+    """The `tx` of `with attempt.transaction() as tx`."""
 
     def __init__(self, owner: Owner, opened: StoreTransaction) -> None:
         self._owner = owner
@@ -138,13 +138,13 @@ class OpenTransaction:
         return result
 
     def fence(self) -> None:
-        """Refuse to commit unless the lease is still this attempt's."""
+        """Raise LeaseLost unless this attempt still has the lease."""
         self._opened.check()
         self._opened.run(self._owner.fence, completes=self._completes)
 
 
 class OpenAsyncTransaction:
-    """What `async with attempt.transaction()` yields."""
+    """The `tx` of `async with attempt.transaction() as tx`."""
 
     def __init__(self, owner: Owner, opened: AsyncStoreTransaction) -> None:
         self._owner = owner
@@ -170,6 +170,6 @@ class OpenAsyncTransaction:
         return result
 
     async def fence(self) -> None:
-        """Refuse to commit unless the lease is still this attempt's."""
+        """Raise LeaseLost unless this attempt still has the lease."""
         self._opened.check()
         await self._opened.run(self._owner.fence, completes=self._completes)

@@ -127,7 +127,7 @@ class Heartbeat:
             if execution.is_settling:
                 continue  # the settler has its outcome, which is why the row is no longer running
             what = (execution.task.name, execution.job.id, reason)
-            log.warning("%s %s: no longer ours (%s)", *what, extra=execution.log_fields)
+            log.warning("%s %s: lost its lease (%s); aborting the handler", *what, extra=execution.log_fields)
             self._leases.lose(execution, reason)
 
     def _extend_locked(self, renewal: Renewal, sent: float) -> None:

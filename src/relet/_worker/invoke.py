@@ -1,4 +1,4 @@
-"""Calling a handler: its arguments from the payload, the middlewares around it, its end as an outcome."""
+"""Calls a handler: decodes its arguments, enters the middlewares, and turns its end into an outcome."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._core.job import Outcome
 from .._system import SYSTEM
 from .._tasks.task import Middleware, Task
 from .._threads import DaemonThreadPool
-from . import outcome as ends
+from . import outcome as outcomes
 
 _call = DaemonThreadPool("relet-dependencies").call
 
@@ -21,9 +21,9 @@ _call = DaemonThreadPool("relet-dependencies").call
 def call_plain(
     task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware], within: str | None = None
 ) -> Outcome:
-    """Call a plain function, in a context of its own: what it sets there, the next does not see.
+    """Call a plain function in a copy of the context, so that context variables it sets do not reach the next handler.
 
-    `within`: the context that another process, which runs the attempt, has handed over for it.
+    `within`: in a child process, the trace context of the attempt in the worker.
     """
     return contextvars.copy_context().run(_call_plain, task, attempt, middlewares, within)
 
@@ -42,9 +42,9 @@ def _call_plain(
 
 
 def _plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware]) -> Outcome:
-    value: object = ends.SWALLOWED  # unless the handler comes to return something
+    value: object = outcomes.SWALLOWED  # stays if a middleware swallows what the handler raised
     try:
-        args, kwargs = ends.arguments_of(task, attempt)
+        args, kwargs = outcomes.arguments_of(task, attempt)
         if attempt.job.dependency_count and task.takes_attempt:
             attempt._runtime.load_dependencies()
         if not middlewares:
@@ -57,33 +57,33 @@ def _plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middlew
                         stack.enter_context(middleware.around(attempt))
                 _check_deadline(attempt)
                 value = task.__wrapped__(*args, **kwargs)
-    except BaseException as error:  # SystemExit, too: it is the handler's, not ours
+    except BaseException as error:  # SystemExit too: it ends the handler, not the worker
         return _ended_by(error, task, attempt)
     finally:
         attempt._runtime.leave_transactions()
-    return ends.of_value(task, attempt, value)
+    return outcomes.of_value(task, attempt, value)
 
 
 async def call_async(
     task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware], within: str | None = None
 ) -> Outcome:
-    """Await a coroutine function. Its caller gives it a context that nothing else uses meanwhile."""
+    """Await a coroutine function, in a task whose context nothing else uses meanwhile."""
     before = current.set(attempt)
     if middlewares or attempt.job.dependency_count or task.app.telemetry is not None:
         outcome = await _observed(task, attempt, middlewares, within)
         current.reset(before)
         return outcome
-    # The usual case: nothing stands between us and the handler. (Nor another coroutine: that would cost as much again.)
+    # The usual case, inlined: another coroutine in between would double the cost of the call.
     try:
-        args, kwargs = ends.arguments_of(task, attempt)
+        args, kwargs = outcomes.arguments_of(task, attempt)
         if SYSTEM.monotonic() >= attempt.deadline:
-            raise ends.StartedTooLate
+            raise outcomes.StartedTooLate
         value = await task.__wrapped__(*args, **kwargs)
     except BaseException as error:
         attempt._cancelled = isinstance(error, asyncio.CancelledError)
         outcome = _ended_by(error, task, attempt)
     else:
-        outcome = ends.of_value(task, attempt, value)
+        outcome = outcomes.of_value(task, attempt, value)
     current.reset(before)
     return outcome
 
@@ -101,9 +101,9 @@ async def _observed(
 
 
 async def _async(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middleware]) -> Outcome:
-    value: object = ends.SWALLOWED  # unless the handler comes to return something
+    value: object = outcomes.SWALLOWED  # stays if a middleware swallows what the handler raised
     try:
-        args, kwargs = ends.arguments_of(task, attempt)
+        args, kwargs = outcomes.arguments_of(task, attempt)
         if attempt.job.dependency_count and task.takes_attempt:
             await _call(attempt._runtime.load_dependencies)
         if not middlewares:
@@ -121,16 +121,16 @@ async def _async(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[M
     except BaseException as error:
         attempt._cancelled = isinstance(error, asyncio.CancelledError)
         return _ended_by(error, task, attempt)
-    return ends.of_value(task, attempt, value)
+    return outcomes.of_value(task, attempt, value)
 
 
 def _check_deadline(attempt: Attempt) -> None:
-    """No handler starts on a lease that may have expired: another worker may be running the job."""
+    """Do not start a handler on a lease that may have expired: another worker may be running the job."""
     if SYSTEM.monotonic() >= attempt.deadline:
-        raise ends.StartedTooLate
+        raise outcomes.StartedTooLate
 
 
 def _ended_by(error: BaseException, task: Task[..., Any], attempt: Attempt) -> Outcome:
-    if task.app.telemetry is not None:  # else nobody lets go of it, and of all that it holds
+    if task.app.telemetry is not None:  # only telemetry reads it, and clears it: a traceback keeps all its frames alive
         attempt._error = error
-    return ends.of_error(error)
+    return outcomes.of_error(error)

@@ -27,7 +27,7 @@ class LeaseTable:
         self._events = events
         self._executions: dict[Lease, Execution] = {}
         self._progress: dict[Lease, Progress] = {}
-        self._abandoned: dict[Lease, None] = {}  # the store rejects their outcome: they are left to expire
+        self._abandoned: dict[Lease, None] = {}  # the store rejects their outcomes, so they are left to expire
         self.claims_in_flight: set[str] = set()  # tokens; a renewal must not release what these may bring
         self.on_add: Callable[[Sequence[Execution]], None] = lambda executions: None
 
@@ -51,7 +51,7 @@ class LeaseTable:
         return lease not in self._executions and lease not in self._abandoned
 
     def lose(self, execution: Execution, reason: AbortReason) -> None:
-        """Abort a job that is no longer ours. Nothing that its handler returns is recorded."""
+        """Abort the handler of a job whose lease this worker has lost. Its outcome will not be stored."""
         self.remove(execution)
         execution.abort(reason)
         self._events.tell(LeaseLost(**execution.event_fields(self._worker, None), reason=reason))
@@ -73,6 +73,6 @@ class LeaseTable:
         return {lease: self._progress.pop(lease) for lease in list(self._progress)}
 
     def keep_progress(self, lease: Lease, progress: Progress) -> None:
-        """The row was locked. Store this later, if the handler still runs and has reported nothing newer."""
+        """Keep progress whose row was locked for the next try, unless the job has ended or has newer progress."""
         if lease in self._executions:
             self._progress.setdefault(lease, progress)

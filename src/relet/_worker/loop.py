@@ -1,4 +1,4 @@
-"""A thread that takes one step after another. Only the loop waits, never a step: so every pause is in one place."""
+"""A thread that calls one function, its step, again and again. Steps never wait: only the loop does."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from .reconnect import Stopped
 
 log = logging.getLogger("relet.worker")
 
-AFTER_STOPPED = 0.1  # seconds; another thread was stopped in the middle of a step, and this one goes on
+AFTER_STOPPED = 0.1  # seconds to wait if a step raised `Stopped` although this loop goes on
 AFTER_ERROR = 1.0
 
 
 class Loop:
-    """Calls `step` until it is stopped. The step returns in how many seconds it wants to be called again.
+    """Calls `step` until `stop` is called. The step returns the seconds until its next call.
 
-    None means not before `wake` is called, 0 at once. A step that raises is logged and called again.
+    0 means at once, None not before `wake` is called. If a step raises, the error is logged and the loop goes on.
     """
 
     def __init__(self, system: System, name: str, step: Callable[[], float | None]) -> None:
         self._system = system
         self._name = name
         self._step = step
-        self._news = system.event()
+        self._wakeup = system.event()
         self._woken = False
         self._asleep = False
         self._rest = 0.0
@@ -36,18 +36,18 @@ class Loop:
         self._thread = self._system.spawn(self._name, self._work)
 
     def wake(self) -> None:
-        """Have the next step begin at once. Cheap while the thread is busy, and once is enough."""
+        """Have the next step begin at once. Cheap while a step runs."""
         self._woken = True
         if self._asleep:
             self._asleep = False
-            self._news.set()
+            self._wakeup.set()
 
     def rest(self, seconds: float) -> None:
         """Called by a step: wait this long before the next one, whether `wake` is called meanwhile or not."""
         self._rest = seconds
 
     def stop(self) -> None:
-        """End after the step under way."""
+        """Have the thread end after the step that it is in."""
         self.stopping.set()
         self.wake()
 
@@ -72,13 +72,13 @@ class Loop:
             self.rest(AFTER_STOPPED)
         except BaseException:  # an event listener may raise anything
             log.exception("%s failed, trying again in %g s", self._name, AFTER_ERROR)
-            self.rest(AFTER_ERROR)  # however often it is woken: else it would fail and log without a pause
+            self.rest(AFTER_ERROR)  # not cut short by `wake`: else a failing step would fill the log
         return 0.0
 
     def _wait(self, seconds: float | None) -> None:
-        self._news.clear()
+        self._wakeup.clear()
         self._asleep = True
-        # A call of `wake` that came before the line above has set `_woken`; one that comes after it sets the event.
+        # A call of `wake` before the line above has set `_woken`. A call after it sets the event.
         if not self._woken and not self.stopping.is_set():
-            self._news.wait(seconds)
+            self._wakeup.wait(seconds)
         self._asleep = False

@@ -1,7 +1,8 @@
-"""Maintenance: the timers that keep a store going. Every worker has them, and it is safe that many do.
+"""Maintenance: the periodic work at a store. Every worker does it, and several may do it at the same time.
 
-The pulse, the reaper, the promoter, schedules, progress and partitions share one thread, which no backlog can hold up:
-each is run when it is due, and none takes long. Pruning may wait for transactions of others, and has its own thread.
+The pulse, the reaper, the promoter, schedules, progress and partitions share one thread. Each of them runs when it is
+due, and none takes long, so a backlog of jobs does not delay them. The pruner may have to wait for transactions of
+other programs, and has its own thread.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from .reconnect import MIN_GRACE, ReconnectingStore, Stopped
 log = logging.getLogger("relet.worker")
 
 PULSE_EVERY = 0.8
-CHECK_EVERY = 1.0  # at the latest; notifications and due times come in between
-CHECK_GAP = 0.005  # at least, from the end of one check to the next
+CHECK_EVERY = 1.0  # seconds, at most; notifications and due times make a check due earlier
+CHECK_GAP = 0.005  # seconds, at least, from the end of one check to the next
 PROGRESS_EVERY = 1.0
 SKIP_UNREADABLE_FOR = 60.0
 PARTITIONS_EVERY = 3600.0
@@ -37,7 +38,7 @@ PARTITIONS_AGAIN = 60.0
 
 
 class Maintenance:
-    """The timers of one worker at one store."""
+    """The maintenance of one worker at one store."""
 
     def __init__(self, context: WorkerContext, store: ReconnectingStore) -> None:
         self._context, self._leases, self._events = context, context.leases, context.events
@@ -47,12 +48,14 @@ class Maintenance:
         self._store = store.stopped_by(self.loop.stopping)
         self.pruner = Pruner(context, store)
         self._tasks = list(context.tasks)
-        self._unreadable: dict[str, float] = {}  # definitions of schedules that this worker cannot read, until when
+        self._unreadable: dict[
+            str, float
+        ] = {}  # schedules that this worker cannot read, by definition: skipped until then
         self._grace = max(context.settings.lease / BEATS_PER_LEASE, MIN_GRACE)
         self._subscriptions = ExitStack()
         self._subscriptions.enter_context(context.store.notifier.subscribe("jobs", wake=self.loop.wake))
         self._checked_at = 0.0
-        self._due: dict[Callable[[], float], float] = {  # each returns in how many seconds it is due again
+        self._due: dict[Callable[[], float], float] = {  # each function returns the seconds until it is due again
             self.pulse: 0.0,
             self.declare: 0.0,
             self.check: 0.0,
@@ -70,7 +73,7 @@ class Maintenance:
         self._subscriptions.close()
 
     def step(self) -> float:
-        """Run what is most overdue. A notification makes a check due."""
+        """Run the function that is most overdue. A notification makes a check due."""
         if self.loop.was_woken:
             self._due[self.check] = min(self._due[self.check], self._checked_at + CHECK_GAP)
         work, moment = min(self._due.items(), key=lambda item: item[1])
@@ -87,7 +90,7 @@ class Maintenance:
         return PULSE_EVERY * self._system.uniform(0.9, 1.1)
 
     def check(self) -> float:
-        """Find out what there is to do, and do it: one cheap statement while there is nothing."""
+        """Ask the store whether there is anything to reap, promote or tick, and do it. One cheap statement if not."""
         self._unreadable = {text: until for text, until in self._unreadable.items() if until > self._now()}
         work = self._store.run(flows.work_ahead, self._tasks, without=self._unreadable)
         if work.expired:
@@ -103,7 +106,7 @@ class Maintenance:
         return min(max(one, CHECK_GAP) for one in (latest, next_due, next_tick) if one is not None)
 
     def reap(self) -> None:
-        """Take expired leases away."""
+        """End the attempts whose leases have expired: their workers died, or lost the database."""
         more = True
         while more:
             changes = self._store.reap(lease.reap, self._system.random)
@@ -116,7 +119,7 @@ class Maintenance:
                 self._context.meter.lost(change.queue)
 
     def promote(self) -> float | None:
-        """Queue what is due or free. Returns in how many seconds something is due, if anything is known to be."""
+        """Queue the jobs that are due or whose dependencies have ended. Returns the seconds until the next is due."""
         done = self._store.run(promote)
         if self._events.wanted(Promoted):
             for job_id in done.promoted:
@@ -124,18 +127,20 @@ class Maintenance:
         for job_id in done.cancelled:
             self._events.tell(Cancelled(job_id=job_id, state=State.CANCELLED, tenant=self._context.tenant))
         if done.next_due is not None and done.next_due <= 0 and not (done.more or done.promoted):
-            return CHECK_EVERY / 4  # its row is locked
+            return CHECK_EVERY / 4  # the row of a due job is locked
         return 0.0 if done.more else done.next_due
 
     def declare(self) -> float:
-        """Store the schedules of the code, once."""
+        """Store the schedules that the app declares, once."""
         if self._context.schedules:
             self._store.run(schedules.declare, self._context.schedules)
         return math.inf
 
     def tick(self) -> float:
-        """Enqueue for schedules that are due. The next check follows at once, because more may be due; unless another
-        worker is at it."""
+        """Enqueue the jobs of due schedules.
+
+        The next check follows at once, because more may be due; later if another worker had locked the schedules.
+        """
         done = self._store.run(schedules.tick, self._tasks, new_id, without=self._unreadable)
         for name, problem in done.problems.items():
             log.error("Cannot follow schedule %s: %s", name, problem)
@@ -156,20 +161,22 @@ class Maintenance:
         return PROGRESS_EVERY
 
     def partitions(self) -> float:
-        """Make partitions for the days ahead, so that jobs can finish. A missing permission stops nothing else."""
+        """Create the partitions for jobs that finish in the next days. Other work goes on if this fails."""
         try:
             self._context.store.run(flows.make_partitions)
         except StoreRefused as error:
-            log.error("No permission to make partitions for the days ahead: %s", error)
+            log.error("The database refuses to create partitions for the next days: %s", error)
         except StoreError as error:
-            log.warning("Could not make partitions for the days ahead, trying again soon: %s", error)
+            log.warning(
+                "Could not create partitions for the next days, trying again in %g s: %s", PARTITIONS_AGAIN, error
+            )
             return PARTITIONS_AGAIN
         return PARTITIONS_EVERY
 
     # For `until_idle`
 
     def has_nothing_to_promote(self, stop: Event) -> bool:
-        """Whether everything that could run now is queued."""
+        """Whether every job that could run now is queued."""
         try:
             work = self._reconnecting.stopped_by(stop).run(flows.work_ahead)
         except Stopped:

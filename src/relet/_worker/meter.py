@@ -1,4 +1,4 @@
-"""What a worker counts: how attempts end and how long they take. The reporter stores it every few seconds."""
+"""Counts how attempts end and how long they take. The reporter stores the counts every few seconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .execution import Execution
 
 
 class _Histogram:
-    """Durations by class, and their sum."""
+    """Durations by class (`_core.stats.BOUNDS`), and their sum."""
 
     __slots__ = ("classes", "total")
 
@@ -22,7 +22,7 @@ class _Histogram:
         self.total = 0.0
 
     def add(self, durations: list[float]) -> None:
-        """Many at once are sorted, so that each class is one search."""
+        """Count durations. Many of them are sorted first: then one binary search counts a class."""
         self.total += sum(durations)
         if len(durations) < len(BOUNDS):
             for seconds in durations:
@@ -63,14 +63,14 @@ class _QueueCounts:
 
 
 def _waited(execution: Execution) -> float:
-    """Seconds from when the job was due until its handler started: up to the claim by the store's clock."""
+    """Seconds from the job's due time until its handler started: to the claim by the store's clock, then by ours."""
     job = execution.job
     claimed = max(job.expires_at - execution.lease_seconds - job.run_at, 0.0)
     return claimed + (execution.started_at and execution.started_at - execution.claimed_at)
 
 
 class Meter:
-    """Counts by queue since they were last taken. Every attempt passes here, so most of the work is done in `take`."""
+    """Counts by queue since the last `take`, which does most of the work, because every attempt is counted."""
 
     def __init__(self, system: System) -> None:
         self._now = system.monotonic
@@ -78,7 +78,7 @@ class Meter:
         self._queues: dict[str, _QueueCounts] = {}
 
     def ended(self, outcome: str, executions: Iterable[Execution]) -> None:
-        """Attempts are settled with this outcome."""
+        """Count attempts that were settled with this outcome."""
         by_queue: dict[str, list[Execution]] = {}
         for execution in executions:
             by_queue.setdefault(execution.job.queue, []).append(execution)
@@ -88,7 +88,7 @@ class Meter:
                 self._of(queue).add(outcome, some, now)
 
     def lost(self, queue: str) -> None:
-        """An attempt was reaped."""
+        """Count an attempt that was reaped."""
         with self._lock:
             outcomes = self._of(queue).outcomes
             outcomes[AttemptOutcome.LOST] = outcomes.get(AttemptOutcome.LOST, 0) + 1

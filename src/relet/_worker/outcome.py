@@ -1,4 +1,4 @@
-"""What the end of a handler means: what it returned or raised, as an outcome that can be settled."""
+"""Turns what a handler returned or raised into an outcome that can be settled."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ log = logging.getLogger("relet.worker")
 _HERE = str(Path(__file__).parent)
 
 
-#: A middleware has swallowed what the handler raised: the attempt succeeds, with no result.
+#: In place of a return value, if a middleware swallowed what the handler raised: the attempt succeeds with no result.
 SWALLOWED = object()
 
 
-_NOTHING = Succeeded("null")
+_NULL_RESULT = Succeeded("null")  # made once, because many handlers return None
 
-MOST_FRAMES = 1000
-#: The text of a frame in a traceback, by the id of its code and the instruction; and the code, so that its id stays.
+MAX_FRAMES = 1000
+#: Formatted traceback frames, by the id of the code object and the instruction. The code object is kept alive here, so
+#: that no other one can get its id.
 _frames: dict[tuple[int, int], tuple[str, CodeType]] = {}
 
 
 class StartedTooLate(BaseException):
-    """The lease may have expired before the handler could start. The job is given back if it is still ours."""
+    """The lease may have expired before the handler could start. The job is released, if the lease still holds."""
 
 
 class BadPayload(Exception):
-    """The payload does not fit the function, which has changed since: it will not fit the next time either."""
+    """The payload does not fit the function, which has changed since the job was enqueued. A retry would not help."""
 
 
 def arguments_of(task: Task[..., Any], attempt: Attempt) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """What to call the function with."""
+    """The arguments for the handler, with the attempt first if it takes one."""
     try:
         args, kwargs = task.signature.decode(attempt.job.payload_json)
     except InvalidInput as error:
@@ -49,25 +50,25 @@ def arguments_of(task: Task[..., Any], attempt: Attempt) -> tuple[tuple[Any, ...
 
 
 def of_value(task: Task[..., Any], attempt: Attempt, value: object) -> Outcome:
-    """The handler returned. A result that cannot be stored fails the job: it would be no better the next time."""
+    """The outcome of a handler that returned. A result that cannot be stored fails the job: a retry would not help."""
     if attempt._completion.is_unconfirmed:
         _compare(task, attempt, value)
         return Succeeded()
     if value is None and task.signature.may_return_none:
-        return _NOTHING
+        return _NULL_RESULT
     if isinstance(value, Continuation):
         return Succeeded(None, value.draft)
     if value is SWALLOWED:
         return Succeeded("null")
     try:
         return Succeeded(task.encode_result(value))
-    except Exception as error:  # whatever a value may do while it is looked at
+    except Exception as error:  # encoding a value may raise anything
         why = error if isinstance(error, InvalidInput) else describe(error)
         return Raised(f"{task.name} returned what cannot be stored: {why}", fatal=True)
 
 
 def _compare(task: Task[..., Any], attempt: Attempt, value: object) -> None:
-    """What the job was completed with stands, whatever is returned afterwards; but somebody should know."""
+    """Warn if a handler returns another result than the one that it completed its job with, which is stored."""
     if value is None:
         return
     try:
@@ -75,24 +76,24 @@ def _compare(task: Task[..., Any], attempt: Attempt, value: object) -> None:
     except Exception:
         same = False
     if not same:
-        text = "%s %s: returned something else than it was completed with"
+        text = "%s %s: returned something else than it was completed with, which is kept"
         log.warning(text, task.name, attempt.job.id, extra=job_facts(attempt))
 
 
 def of_error(error: BaseException) -> Outcome:
-    """The handler raised: what it said by that, or that the attempt failed. Never raises itself."""
+    """The outcome of a handler that raised. Never raises itself."""
     try:
-        return _meant_by(error)
+        return _outcome_of(error)
     except Exception as refused:
-        return Raised(f"{describe(refused)}\n\nwhile looking at\n\n{describe(error)}")
+        return Raised(f"{describe(refused)}\n\nwhile handling\n\n{describe(error)}")
 
 
-def _meant_by(error: BaseException) -> Outcome:
+def _outcome_of(error: BaseException) -> Outcome:
     match error:
         case Suspended():
             return Snoozed(error.delay, error.awaits)
         case BaseExceptionGroup() if error.split(Suspended)[1] is None:  # from tasks of a TaskGroup
-            return _meant_by(error.exceptions[0])
+            return _outcome_of(error.exceptions[0])
         case Snooze():
             return Snoozed(validate.seconds("Snooze", error.delay))
         case Retry():
@@ -109,42 +110,45 @@ def _meant_by(error: BaseException) -> Outcome:
 
 
 def describe(error: BaseException) -> str:
-    """What was raised first, where it was raised below. Works for exceptions that cannot show themselves, too."""
+    """The error as text: its class and message first, then its traceback. Works if its `__str__` raises, too."""
     try:
         head = "".join(traceback.format_exception_only(error))
-        where = _traceback(error, _users(error.__traceback__), head)
+        where = _traceback(error, _user_frames(error.__traceback__), head)
     except Exception as broken:
         return f"{type(error).__name__} (which cannot be shown: {type(broken).__name__})"
     return f"{head.strip()}\n\n{where}"
 
 
 def _traceback(error: BaseException, trace: TracebackType | None, head: str) -> str:
-    """What `traceback.format_exception` returns. It reads and parses the source of each frame, every time; a handler
-    that fails often fails in the same places, so their texts are kept."""
+    """The text that `traceback.format_exception` returns, but faster for repeated errors.
+
+    The standard library reads and parses the source of each frame every time. A handler that fails often fails at the
+    same lines, so the texts of frames are cached.
+    """
     frames: list[str] = []
     while trace is not None:
         frames.append(_frame(trace))
         trace = trace.tb_next
     is_alone = error.__cause__ is None and (error.__context__ is None or error.__suppress_context__)
-    is_recursive = len(set(frames)) < len(frames)  # then it leaves some of them out
+    is_recursive = len(set(frames)) < len(frames)  # then the standard library leaves some of them out
     if not frames or is_recursive or not is_alone or isinstance(error, BaseExceptionGroup):
-        return "".join(traceback.format_exception(type(error), error, _users(error.__traceback__)))
+        return "".join(traceback.format_exception(type(error), error, _user_frames(error.__traceback__)))
     return "".join(["Traceback (most recent call last):\n", *frames, head])
 
 
 def _frame(trace: TracebackType) -> str:
     code = trace.tb_frame.f_code
-    place = id(code), trace.tb_lasti  # not the code itself: that of two files may be equal
-    known = _frames.get(place)
+    key = id(code), trace.tb_lasti  # not the code itself: code objects of two files may be equal
+    known = _frames.get(key)
     if known is None:
-        if len(_frames) >= MOST_FRAMES:
+        if len(_frames) >= MAX_FRAMES:
             _frames.clear()
-        known = _frames[place] = "".join(traceback.extract_tb(trace, limit=1).format()), code
+        known = _frames[key] = "".join(traceback.extract_tb(trace, limit=1).format()), code
     return known[0]
 
 
-def _users(trace: TracebackType | None) -> TracebackType | None:
-    """The part of a traceback that is not the worker's own."""
+def _user_frames(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback without the frames of the worker, which come first."""
     inner = trace
     while inner is not None and inner.tb_frame.f_code.co_filename.startswith(_HERE):
         inner = inner.tb_next

@@ -1,7 +1,7 @@
 """The producer: claims jobs from some queues into slots.
 
-A claim brings as many jobs as there are free slots, and a few ahead (`slots.py`). A job that has lost a worker before
-is never claimed ahead.
+A claim asks for as many jobs as there are free slots, and for a few more that wait for a slot (`slots.py`). A suspect,
+which is a job that has lost a worker before, is claimed only if a slot is free.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .slots import STALE, Slots
 log = logging.getLogger("relet.worker")
 
 MAX_CLAIMED = 1000  # jobs in one claim
-MAX_QUEUES = 100  # in one claim; and how many empty ones are remembered
+MAX_QUEUES = 100  # in one claim; also how many empty ones are remembered
 NAMES_EVERY = 1.0  # seconds between two searches for new queues while a backlog fills every claim
 FLAGS_EVERY = 0.05  # seconds between two searches for suspects and limits while a backlog fills every claim
 TASKS_EVERY = 5.0  # seconds between two searches for jobs of unknown tasks, at least
@@ -38,11 +38,11 @@ REAP_EVERY = 0.1  # seconds between two claims that reap because a queue is at i
 NOTIFY_FOR = 5.0  # seconds that enqueuing processes notify after a worker has asked for it
 FIRST_PAUSE = 0.05
 
-_new_tuple = tuple.__new__  # for the Lease of each job: a third of the time that its own constructor takes
+_new_tuple = tuple.__new__  # makes the Lease of each job in a third of the time of its constructor
 
 
 class Producer:
-    """Claims for one set of slots."""
+    """Claims jobs for one set of slots."""
 
     def __init__(
         self,
@@ -62,17 +62,17 @@ class Producer:
         self.slots.on_room, self.slots.on_requeued = self.loop.wake, self._rescan
         tasks = context.tasks
         self._queues = list(queues) if queues is not None else sorted({"default", *(t.queue for t in tasks.values())})
-        self._own_queues = frozenset(self._queues)  # never forgotten
+        self._own_queues = frozenset(self._queues)  # kept even if they are empty
         self._serves_all = queues is None
         self._cursor = ClaimCursor()
-        self._rescues = False  # suspects are waiting in the store: claims take them first
-        self._may_have_quarantined = True  # jobs that must run alone may wait in the store
-        self._limits: frozenset[str] = frozenset()  # those of the queues that have limits
+        self._rescues = False  # the store has suspects: claims take them first
+        self._may_have_quarantined = True  # the store may have jobs that must run alone
+        self._limits: frozenset[str] = frozenset()  # the served queues that have limits
         self._names_at = 0.0  # when queue names were last read
         self._flags_at = 0.0  # when suspects and limits were last searched for
         self._reaped_at = 0.0  # when a claim last reaped because of a limit
         self._foreign: set[str] = set()  # queues with jobs of tasks that this worker does not know
-        self._tasks_at = 0.0  # when those may be searched for next
+        self._tasks_at = 0.0  # when to search for those again, at the earliest
         self._pause = FIRST_PAUSE
         self._notified_until = 0.0
         self._subscriptions = ExitStack()
@@ -80,19 +80,19 @@ class Producer:
         self._subscriptions.enter_context(notifier.subscribe("queued", "jobs", wake=self.loop.wake))
         self.is_claiming = False
         self.idle_since: float | None = None  # since when claims have found nothing
-        self.last_empty_claim = 0.0  # when the last of those was sent
+        self.last_empty_claim = 0.0  # when the last claim that found nothing was sent
 
     def start(self) -> None:
         self.loop.start()
 
     def stop(self) -> None:
-        """Claim no more, and release what was claimed ahead."""
+        """Stop claiming, and release the jobs that wait for a slot."""
         self.loop.stop()
         self.slots.release_all()
         self._subscriptions.close()
 
     def wake(self) -> None:
-        """There may be room again, or news."""
+        """Have the next claim made soon: slots may be free, or jobs may have been queued."""
         self.loop.wake()
 
     @property
@@ -100,7 +100,7 @@ class Producer:
         return self.loop.stopping.is_set()
 
     def step(self) -> float | None:
-        """Claim what there is room for. Returns when to claim again."""
+        """Claim as many jobs as there is room for. Returns the seconds until the next claim."""
         self.slots.release_stale()
         if self._quarantine.owner is self:
             return self._quarantine.step()
@@ -121,7 +121,7 @@ class Producer:
         return self._wait_after(found) if len(found.jobs) < enough else self._go_on()
 
     def _follow(self, flags: QueueFlags) -> bool:
-        """Suspects, jobs to be run alone, and limits decide how the next claim is made. True: it follows at once."""
+        """Adapt the next claim to suspects, jobs that must run alone, and limits. True if it should follow at once."""
         limits = flags.limited & {"*", *self._queues}
         more = (flags.suspects and not self._rescues) or bool(limits and not self._limits)
         self._rescues, self._may_have_quarantined, self._limits = flags.suspects, flags.quarantined, limits
@@ -130,19 +130,19 @@ class Producer:
         return (flags.quarantined and self._quarantine.begin(self)) or more
 
     def _go_on(self) -> float:
-        """There was all that was wanted, so there is a backlog. New queues are found even so."""
+        """The claim was filled, so there is a backlog. Claim again at once, but look up new queues now and then."""
         if self._now() - self._names_at >= NAMES_EVERY:
             self._find_queues()
         return 0.0
 
     def _wait_after(self, found: Claim) -> float:
-        """There was less than wanted. Returns how long to wait for news; 0 if there is something to look at first."""
+        """The claim returned fewer jobs than it asked for. Returns the seconds to wait; 0 to claim again at once."""
         now = self._now()
-        # At a limit, the producer wakes with every settle, and reads names only now and then.
+        # At a limit, every settle wakes the producer. It need not read the names of queues each time.
         names_are_new = self._limits and now - self._names_at < FLAGS_EVERY
         if (not names_are_new and self._find_queues()) or self._request_notifications():
             return 0.0
-        # Woken for nothing: what it was may have been locked just then, so claim again soon.
+        # A notification came, but the claim found nothing: the job may have been locked. Claim again soon.
         is_early = self.loop.was_woken and self._store.store.skips_locked
         pause = FIRST_PAUSE if found.jobs or is_early else self._pause
         self._pause = min(pause * 2, self._context.settings.poll_interval)
@@ -156,8 +156,8 @@ class Producer:
     # One claim
 
     def claim(self, want: int, slots: int, *, alone: bool = False) -> Claim:
-        """Claim jobs: under lease, and known to the heartbeat before anything else happens to them."""
-        self.is_claiming = True  # before the check: a drain sees the one or the other
+        """Claim jobs. They are in the lease table, and so are renewed, before anything else is done with them."""
+        self.is_claiming = True  # before the check: so a drain either stops this claim or waits for it
         try:
             if self.is_stopped:
                 raise Stopped
@@ -168,7 +168,7 @@ class Producer:
     def _claim(self, want: int, slots: int, alone: bool) -> Claim:
         token, leases = self._system.new_token(), self._context.leases
         begin, failures = self._now(), self._store.failures
-        # In another order each time, so that no queue is always served first; of very many queues, some.
+        # In random order, so that no queue is always served first. A sample, if there are very many.
         queues = self._system.sample(self._queues, min(len(self._queues), MAX_QUEUES))
         scopes = [self._cursor.scope(queue, want, begin, by_task=queue in self._foreign) for queue in queues]
         leases.claims_in_flight.add(token)
@@ -186,8 +186,8 @@ class Producer:
             self._take(executions)
         if (is_slow or self._foreign) and end >= self._tasks_at:
             self._find_foreign(queues)
-        # What is left to read comes after the start of what was claimed.
-        is_short = len(executions) < want and not self._limits  # at a limit, most claims are
+        # Read the flags only now: the claimed jobs have been started.
+        is_short = len(executions) < want and not self._limits  # at a limit, most claims are short
         if found.flags is None and not alone and (is_short or end - self._flags_at >= FLAGS_EVERY):
             found = found + Claim([], self._store.run(claim_scope.flags, queues, self._context.tasks))
         if found.flags is not None:
@@ -195,7 +195,7 @@ class Producer:
         return found
 
     def _claim_from(self, scopes: Sequence[Scope], token: str, want: int, slots: int, alone: bool) -> Claim:
-        """Usually one statement; more where there are limits or suspects, as far as is known."""
+        """Claim with one statement, unless the last flags had limits or suspects: these need more."""
         context, seconds = self._context, self._context.settings.lease
         if not (alone or self._rescues or self._limits):
             plain = (context.worker, token, scopes, context.tasks)
@@ -208,7 +208,7 @@ class Producer:
         )  # fmt: skip
 
     def _may_reap(self) -> bool:
-        """A claim from a queue at its limit reaps, but not every one, because they follow one another closely."""
+        """Whether a claim from a queue at its limit should reap. Not each one: they follow one another closely."""
         now = self._now()
         if now - self._reaped_at < REAP_EVERY or not self._context.guard.may_reap():
             return False
@@ -238,7 +238,7 @@ class Producer:
             self.slots.release_all()
 
     def _rescan(self) -> None:
-        """A job went back to its position in the queue, which the cursor may have passed."""
+        """A job went back to its queue, perhaps to a position before the mark of the cursor."""
         if self._cursor.job_requeued(self._now()):
             self.loop.wake()
 
@@ -246,20 +246,20 @@ class Producer:
 
     @property
     def is_busy(self) -> bool:
-        """Whether jobs would lose an attempt if the worker died now: also those that ended and are not settled."""
+        """Whether any job would lose an attempt if the worker died now. Also one that has ended but is not settled."""
         return bool(self.is_claiming or self.slots.running or len(self._context.leases))
 
     def enter_quarantine(self) -> bool:
-        """Ask the store whether this worker may empty itself."""
+        """Ask the store whether this worker may empty its slots for a job that must run alone."""
         return self._store.run(quarantine.enter, self._context.worker)
 
     def leave_quarantine(self) -> None:
         self._store.run(quarantine.leave, self._context.worker)
 
-    # What it reads now and then
+    # Occasional reads
 
     def _find_queues(self) -> bool:
-        """Read the names of queues, if all are served. True: there are new ones. Names long unused are forgotten."""
+        """Read the names of queues, if this producer serves all. True if there are new ones. Forgets empty ones."""
         if not self._serves_all:
             return False
         self._names_at = self._now()
@@ -273,14 +273,14 @@ class Producer:
         return bool(new)
 
     def _find_foreign(self, queues: Sequence[str]) -> None:
-        """Find queues with jobs of tasks that this worker does not know: a claim would walk over all of them."""
+        """Find queues with jobs of tasks that this worker does not know: a claim would read and skip all of them."""
         queued = self._store.run(inspect.queued_tasks, queues)
         foreign = {queue for queue, tasks in queued.items() if not tasks <= self._context.tasks.keys()}
         self._foreign = (self._foreign - set(queues)) | foreign
         self._tasks_at = self._now() + TASKS_EVERY
 
     def _request_notifications(self) -> bool:
-        """Have enqueuing processes notify. True: they did not until now, so claim once more."""
+        """Ask enqueuing processes to notify. True if they did not notify before, so that a last claim is needed."""
         now = self._now()
         if now < self._notified_until - NOTIFY_FOR / 2:
             return False

@@ -23,14 +23,14 @@ class Pruner:
         self._round: Iterator[object] = iter(())
 
     def step(self) -> float:
-        """One transaction of the round under way; at its end, the wait before the next."""
+        """Run one transaction of the current round. After the last one, wait for the next round."""
         for _ in self._round:
             return PAUSE
         self._round = self._prune()
         return PRUNE_EVERY * self._system.uniform(0.5, 1.5)
 
     def prune(self) -> None:
-        """A whole round at once."""
+        """Run a whole round without pauses."""
         for _ in self._prune():
             pass
 

@@ -1,11 +1,11 @@
-"""Quarantine: a job that has lost two workers runs alone before a loss can fail it, and harms no other job.
+"""Quarantine: before another loss may fail a job that has lost two workers, it runs alone, and harms no other job.
 
-Nothing is claimed while a worker waits to be empty, so its free slots stand idle. That lasts two seconds at most, and
-one worker of a store does it at a time: the right to do so is a row in the store. Where the running jobs take longer,
-the worker goes on, and tries again after a pause that doubles up to a minute, which is 3 % of its time in the end. A
-worker in which nothing runs need not wait, so it tries first: one that was just started, one with a single slot
-between two jobs, any worker when there is little to do. Under an endless backlog of jobs that take longer than two
-seconds, in several slots, those are the moments at which the job gets its turn.
+While a worker waits for its running jobs to end, it claims nothing, and free slots stay idle. This lasts two seconds at
+most. Only one worker of a store does so at a time: it takes a row in the store first. If the running jobs take longer,
+the worker claims as usual and tries again after a pause. The pause doubles up to a minute, so that the worker spends at
+most 3 % of its time on waiting in the end. A worker in which nothing runs need not wait: one that has just started, one
+with a single slot between two jobs, or any worker while there is little to do. It may try before the pause is over.
+With several slots and an endless backlog of jobs that each take longer than two seconds, only such workers run the job.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ EMPTY_WITHIN = 2.0
 FIRST_PAUSE = 4.0
 LONGEST_PAUSE = 60.0
 ASK_AGAIN = 1.0
-CHECK_EVERY = 0.005  # seconds, whether the worker is empty
+CHECK_EVERY = 0.005  # seconds between two checks whether the worker is empty
 
 
 class Claims(Protocol):
-    """What quarantine needs of a producer."""
+    """The methods of a producer that quarantine needs."""
 
     slots: Slots
 
@@ -48,10 +48,10 @@ class Claims(Protocol):
 
 
 class Quarantine:
-    """Empties the worker for one job at a time: first it waits for the running jobs to end, then for that job.
+    """Waits until the running jobs of the worker have ended, then claims one job and waits until that has ended.
 
     `owner`: the producer that claims the job. It calls `step` until it is no longer the owner. The others claim nothing
-    while `is_closed`.
+    while `is_closed` is true.
     """
 
     def __init__(self, system: System) -> None:
@@ -60,19 +60,19 @@ class Quarantine:
         self.producers: list[Claims] = []
         self.owner: Claims | None = None
         self.is_closed = False
-        self._runs_alone = False  # the job was claimed
+        self._runs_alone = False  # the job is claimed
         self._give_up = 0.0  # when to stop waiting for the worker to be empty
         self._pause = FIRST_PAUSE
-        self._ask_after = 0.0  # the store refused, or had no such job
-        self._not_before = 0.0  # the worker could not be emptied: no free slot waits until then
+        self._ask_after = 0.0  # not earlier: the store refused, or had no such job
+        self._not_before = 0.0  # not earlier, unless nothing runs: the jobs did not end in time
 
     @property
     def nothing_runs(self) -> bool:
-        """All slots are free: what has ended may still be on its way to the store."""
+        """Whether all slots are free. Outcomes may still have to be settled."""
         return not any(producer.slots.running for producer in self.producers)
 
     def begin(self, producer: Claims) -> bool:
-        """Begin to empty the worker for a job of this producer. False: not now."""
+        """Begin to empty the worker for a job of this producer. Returns False if it cannot be done now."""
         earliest = self._ask_after if self.nothing_runs else max(self._ask_after, self._not_before)
         if self._now() < earliest or not self._turn.acquire(blocking=False):
             return False
@@ -92,7 +92,7 @@ class Quarantine:
         return True
 
     def step(self) -> float:
-        """Called by the owner, again and again. Returns in how many seconds to call it next."""
+        """Called by the owner until it is no longer the owner. Returns the seconds until the next call."""
         assert self.owner is not None  # noqa: S101
         is_busy = any(producer.is_busy for producer in self.producers)
         if self.owner.is_stopped or (self._runs_alone and not is_busy):
@@ -100,7 +100,9 @@ class Quarantine:
         elif is_busy and (self._runs_alone or self._now() < self._give_up):
             return CHECK_EVERY
         elif is_busy:
-            log.info("A job must run alone, but the worker was not empty in time; again in %.0f s", self._pause)
+            log.info(
+                "A job must run alone, but the running jobs did not end in time; trying again in %.0f s", self._pause
+            )
             self._not_before = self._now() + self._pause
             self._pause = min(2 * self._pause, LONGEST_PAUSE)
             self._end()
@@ -118,7 +120,7 @@ class Quarantine:
             self._ask_later()
             self._end()
             return
-        log.info("A job that has lost its worker twice runs alone")
+        log.info("Running a job alone, because it has lost its worker twice")
         self._pause, self._runs_alone = FIRST_PAUSE, True
         owner.leave_quarantine()
 

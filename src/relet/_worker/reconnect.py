@@ -1,4 +1,4 @@
-"""How a worker uses its store: it retries until it is stopped, and reports outages of the database."""
+"""The store as a worker uses it: calls are retried until the worker is stopped, and outages are reported."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ R = TypeVar("R")
 log = logging.getLogger("relet.worker")
 
 MIN_GRACE = 1.5  # seconds after an outage in which no worker reaps
-LONGEST_PAUSE = 0.5  # must stay below MIN_GRACE, so that live workers reconnect before the reaper may act
+LONGEST_PAUSE = 0.5  # seconds; must stay below MIN_GRACE, so that live workers reconnect before any worker reaps
 
-#: Errors that pass, though perhaps only after an operator has done something.
+#: Errors that may pass while the worker runs, some of them only after an operator has acted.
 PASSING = (StoreUnavailable, StoreBusy, StoreRefused, SchemaMismatch)
 
 
@@ -30,10 +30,10 @@ class Stopped(Exception):
 
 
 class ReapGuard:
-    """Whether a worker may reap: not while its own renewals or reaps fail, nor for a while afterwards.
+    """Decides whether a worker may reap: not while its own renewals or reaps fail, nor for MIN_GRACE afterwards.
 
-    A full disk can refuse both and still store the pulse. The leases that have expired then may be those of live
-    workers, which must be able to renew first.
+    A database with a full disk may refuse both and still store the pulse. The leases that expire meanwhile may belong
+    to live workers, which must get time to renew them first.
     """
 
     def __init__(self, system: System) -> None:
@@ -48,24 +48,24 @@ class ReapGuard:
         self._not_before = self._now() + MIN_GRACE
 
     def renewal_failed(self) -> None:
-        """Until one succeeds, this worker reaps nothing."""
+        """This worker reaps nothing until a renewal succeeds."""
         self._renewals_fail = True
 
     def renewed(self) -> None:
-        """If renewals failed until now, other workers get time to renew."""
+        """After failed renewals, other workers get MIN_GRACE to renew theirs."""
         if self._renewals_fail:
             self._not_before = self._now() + MIN_GRACE
             self._renewals_fail = False
 
 
 class Outages:
-    """When the database went away and came back, as one worker sees it. Logged once for each outage."""
+    """Outages of the database, as one worker sees them. Logs their begin and end once."""
 
     def __init__(self, worker: str, tenant: str | None, events: Events, system: System) -> None:
         self._worker, self._tenant, self._events = worker, tenant, events
         self._now, self._lock = system.monotonic, system.lock()
         self.since: float | None = None
-        self.failures = 0  # tries that failed, ever
+        self.failures = 0  # tries that failed since the worker started
 
     def began(self, error: Exception) -> None:
         with self._lock:
@@ -87,8 +87,9 @@ class Outages:
 class ReconnectingStore:
     """The store as one thread of a worker uses it.
 
-    A flow is retried until it is committed or the thread is stopped, whether the database is down, busy, not migrated
-    yet, or refuses access: all of these can be mended while the worker runs. Then `Stopped` is raised.
+    A flow is retried until it is committed, or until the thread is stopped: then `Stopped` is raised. So it is if the
+    database is down, busy, not migrated or refuses access, because an operator can mend all of these while the worker
+    runs.
     """
 
     def __init__(self, store: Store, outages: Outages, guard: ReapGuard, stop: Event) -> None:
@@ -109,18 +110,17 @@ class ReconnectingStore:
         return self._run(UntilStopped(self._outages, self._stop), flow, *args, **kwargs)
 
     def run_unless_busy(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
-        """The same, but StoreBusy is raised: the caller has other work to do while a lock is held."""
+        """Like `run`, but raise StoreBusy if a lock is not free: the caller has other work to do meanwhile."""
         return self._run(UnlessBusy(self._outages, self._stop), flow, *args, **kwargs)
 
     def renew(self, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a flow that renews leases. While that fails, this worker reaps nothing."""
+        """Run a flow that renews leases. While it fails, this worker reaps nothing."""
         result = self._run(WhileRenewing(self._outages, self._stop, self._guard), flow, *args, **kwargs)
         self._guard.renewed()
         return result
 
     def reap(self, flow: Callable[P, Flow[list[R]]], *args: P.args, **kwargs: P.kwargs) -> list[R]:
-        """Run a flow that takes expired leases away, if the guard allows it. If it fails, it is not repeated at once:
-        live workers renew first."""
+        """Run a flow that reaps, if the guard allows it. A failed reap is not retried: live workers renew first."""
         if not self._guard.may_reap():
             return []
         try:
@@ -136,7 +136,7 @@ class ReconnectingStore:
 
 
 class UntilStopped:
-    """Retry until the thread is stopped."""
+    """A retry policy: retry errors that may pass until the thread is stopped."""
 
     def __init__(self, outages: Outages, stop: Event) -> None:
         self._outages = outages
@@ -162,7 +162,7 @@ class UnlessBusy(UntilStopped):
 
 
 class WhileRenewing(UntilStopped):
-    """A failure puts reaping off until a renewal succeeds."""
+    """Like `UntilStopped`. After a failure the worker reaps nothing until a renewal succeeds."""
 
     def __init__(self, outages: Outages, stop: Event, guard: ReapGuard) -> None:
         super().__init__(outages, stop)
@@ -175,7 +175,7 @@ class WhileRenewing(UntilStopped):
 
 
 class Once(WhileRenewing):
-    """Do not retry. A database that is merely busy does not put reaping off."""
+    """Does not retry. After a failure, other than of a busy database, the worker reaps nothing for MIN_GRACE."""
 
     def wait(self, error: StoreError, *, transient: bool, failures: int, started: float) -> bool:
         if transient:

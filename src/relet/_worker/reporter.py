@@ -1,6 +1,6 @@
 """The reporter: stores every few seconds that the worker is alive, how busy it is, and what it has counted.
 
-It has a thread of its own. No attempt waits for it, and nothing depends on it.
+It runs in a separate thread. No attempt waits for it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ log = logging.getLogger("relet.worker")
 
 REPORT_EVERY = 5.0
 SAMPLE_EVERY = 60.0
-SIGN_OFF_WITHIN = 1.0  # seconds: a database that is down does not keep the worker from stopping
+SIGN_OFF_WITHIN = 1.0  # seconds, so that the worker stops even if the database is down
 
 
 def worker_facts(context: WorkerContext, slots: int) -> WorkerFacts:
-    """What others see of a worker that does not change while it runs."""
+    """The description of a worker that is stored in its row, and stays the same while it runs."""
     queues = None if context.settings.queues is None else tuple(sorted(context.settings.queues))
     host, pid, tasks = socket.gethostname(), os.getpid(), tuple(sorted(context.tasks))
     return WorkerFacts(context.worker, host, pid, queues, slots, tasks, context.settings.lease, __version__)
@@ -46,7 +46,7 @@ class Reporter:
         self.is_stopping = False
 
     def step(self) -> float:
-        """Report. Once a minute, one of all workers counts the jobs as well."""
+        """Report. Once a minute, one of the workers also counts the jobs of each queue."""
         self.report()
         if self._system.monotonic() >= self._sample_at:
             self._sample_at = self._system.monotonic() + SAMPLE_EVERY
@@ -72,7 +72,7 @@ class Reporter:
             store.run_with(policy, worker_reports.report, *self._report(0, True))
             store.run_with(policy, worker_reports.forget, self._facts.name)
         except ReletError as error:
-            log.info("Could not tell the database that this worker has stopped: %s", error)
+            log.info("Could not delete the row of this worker, which looks alive for a while: %s", error)
 
     def _report(self, running: int, is_stopping: bool) -> tuple[str, WorkerFacts, int, bool, list[stats.Count]]:
         return self._system.new_token(), self._facts, running, is_stopping, self._context.meter.take()

@@ -1,4 +1,4 @@
-"""How much memory this process holds."""
+"""The memory that this process uses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def resident_bytes() -> int:
-    """What is resident now; where the system does not tell (macOS), the most that ever was."""
+    """The resident set size; its maximum so far on systems without /proc, such as macOS."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE
     except OSError:

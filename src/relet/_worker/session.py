@@ -1,4 +1,4 @@
-"""All that a worker has at one store: its leases, the loops that see to them, and its producers."""
+"""The parts of a worker that work with one store: producers, settler, heartbeat, maintenance and reporter."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .settler import Settler
 
 log = logging.getLogger("relet.worker")
 
-CHECK_EVERY = 0.005  # seconds, whether claims have found nothing
+CHECK_EVERY = 0.005  # seconds between two checks whether claims have found nothing
 
 
 class StoreSession:
@@ -55,7 +55,7 @@ class StoreSession:
         return sum(producer.slots.running for producer in self.producers)
 
     def reach(self, stop: Event) -> None:
-        """Wait until the store can be used. What does not pass by itself is raised: a wrong password, no schema."""
+        """Wait until the store can be used. Errors that do not pass are raised, such as a wrong password."""
         since, failures = self._now(), 0
         while not stop.is_set():
             try:
@@ -80,32 +80,32 @@ class StoreSession:
             producer.start()
 
     def drain(self) -> None:
-        """Claim no more."""
+        """Stop claiming."""
         self.reporter.is_stopping = True
         for producer in self.producers:
             producer.stop()
 
     @property
     def is_claiming(self) -> bool:
-        """Whether the reply to a claim may still come."""
+        """Whether a claim has not been answered yet."""
         return any(producer.is_claiming for producer in self.producers)
 
     def executions(self) -> list[Execution]:
-        """What is not settled yet."""
+        """The executions that are not settled yet."""
         return self._context.leases.executions()
 
     @property
     def is_empty(self) -> bool:
-        """Everything is settled. A slot may still be in use, by a handler whose job was settled without it."""
+        """Whether everything is settled. A handler may still run in a slot, if its job was settled without it."""
         return not self._context.leases and not self.settler.left
 
     def has_been_idle_for(self, seconds: float) -> bool:
-        """Nothing is held, and claims have found nothing for so long."""
+        """Whether there are no executions, and claims have found nothing for this long."""
         idle = [producer.idle_since for producer in self.producers]
         return self.is_empty and all(since is not None and self._now() - since >= seconds for since in idle)
 
     def has_nothing_left(self, stop: Event) -> bool:
-        """Nothing is left to promote; and a claim that was sent when that was known has found nothing."""
+        """Whether there is nothing to promote, and claims that were sent after that was known have found nothing."""
         if not self.maintenance.has_nothing_to_promote(stop):
             return False
         since = self._now()
@@ -124,7 +124,7 @@ class StoreSession:
         self.reporter.loop.stop()
 
     def close(self, give_up: float) -> None:
-        """Close the connections once no loop uses them, or at `give_up`."""
+        """Close the connections once no loop uses them, at `give_up` at the latest."""
         for loop in self._loops:
             loop.join(max(give_up - self._now(), 0.0))
         if self._is_started:
@@ -140,7 +140,10 @@ class StoreSession:
 
 
 def slots_by_queues(queues: Queues | None, slots: int) -> list[tuple[list[str] | None, int]]:
-    """Queues with a number have that many slots of their own; the others share `slots`. None: every queue."""
+    """The sets of queues and their slots. A queue with a number has that many slots; the others share `slots`.
+
+    None in place of queues stands for all queues.
+    """
     if queues is None:
         return [(None, slots)]
     if isinstance(queues, str) or not isinstance(queues, Sequence | Mapping) or not queues:

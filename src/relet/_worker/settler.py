@@ -1,4 +1,4 @@
-"""The settler: stores outcomes. What has ended since the last settle goes out together; a lone job goes at once."""
+"""The settler: stores outcomes. One batch has all that ended since the last one; a lone outcome is stored at once."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ log = logging.getLogger("relet.worker")
 MAX_BATCH = 1000
 FIRST_PAUSE = 0.02
 LONGEST_PAUSE = 1.0
-NOTIFY_EVERY = 0.02  # seconds between two notifications that a limit has room: each wakes all workers that sleep
+NOTIFY_EVERY = 0.02  # seconds between two notifications that a limit has room: each wakes all idle workers
 
 Item = tuple[Execution, Outcome]
 EndEvent = type[Ended | Cancelled | Paused]
 
-#: What statistics call the end of an attempt.
+#: The outcome under which statistics count an event.
 COUNTED: dict[EndEvent, AttemptOutcome] = {
     SucceededEvent: AttemptOutcome.SUCCEEDED,
     FailedEvent: AttemptOutcome.FAILED,
@@ -46,7 +46,7 @@ COUNTED: dict[EndEvent, AttemptOutcome] = {
 
 
 class Settler:
-    """Outcomes on their way to the store, and the thread that stores them."""
+    """Keeps outcomes until its thread has stored them."""
 
     def __init__(self, context: WorkerContext, store: ReconnectingStore) -> None:
         self._context, self._leases, self._events = context, context.leases, context.events
@@ -54,21 +54,23 @@ class Settler:
         self.loop = Loop(context.system, "settler", self.step)
         self._store = store.stopped_by(self.loop.stopping)
         self._waiting: deque[Item] = deque()
-        self._open: list[Item] = []  # the handler completed the job in a transaction that is not over yet
-        self._blocked: list[Item] = []  # a transaction of another program holds the unique key of their successor
+        self._open: list[Item] = []  # the handler completed the job in a transaction that is still open
+        self._blocked: list[
+            Item
+        ] = []  # another program's transaction has locked the unique key of the next job in the chain
         self._pause = FIRST_PAUSE
         self._in_flight = 0  # outcomes in the settle under way
-        self._wakers: set[Callable[[], None]] = set()  # of producers at a limit, for which a settle makes room
+        self._wakers: set[Callable[[], None]] = set()  # of producers at a limit, where a settle makes room
         self._made_room = False  # other workers have not been notified yet
         self._notified_at = 0.0
 
     def put(self, execution: Execution, outcome: Outcome) -> None:
-        """Have an outcome stored. From any thread, and cheap."""
+        """Queue an outcome for the thread of the settler. Cheap, and safe from any thread."""
         self._waiting.append((execution, outcome))
         self.loop.wake()
 
     def wake_after_settling(self, wake: Callable[[], None], wanted: bool) -> None:
-        """Wake a producer at a limit after every settle, or no longer."""
+        """Call `wake` after every settle, or stop doing so. For producers at a limit."""
         if wanted:
             self._wakers.add(wake)
         else:
@@ -81,14 +83,14 @@ class Settler:
 
     @property
     def _set_aside(self) -> int:
-        """How many wait for transactions of others; they are tried again, less and less often."""
+        """How many wait for open transactions. The settler tries them again, after growing pauses."""
         return len(self._open) + len(self._blocked)
 
     def step(self) -> float | None:
-        """Store all outcomes that there are."""
+        """Store the queued outcomes, and try those that were set aside."""
         aside = self._set_aside
-        self._in_flight = min(len(self._waiting), MAX_BATCH)  # before they are taken out: `left` counts them throughout
-        items = [self._waiting.popleft() for _ in range(self._in_flight)]  # other threads append meanwhile
+        self._in_flight = min(len(self._waiting), MAX_BATCH)  # set before they leave the queue: `left` counts them
+        items = [self._waiting.popleft() for _ in range(self._in_flight)]  # while other threads append
         try:
             batch = _sort(items)
             self._settle_succeeded(batch.succeeded)
@@ -106,7 +108,7 @@ class Settler:
         return NOTIFY_EVERY if self._made_room else self._pause if self._set_aside else None
 
     def _make_room(self, has_settled: bool) -> None:
-        """What is settled runs no more, so queues at their limit have room: for this worker at once, and for others."""
+        """Queues at their limit have room after a settle. Wake producers of this worker, and notify other workers."""
         if has_settled:
             self._made_room = True
             for wake in list(self._wakers):
@@ -117,7 +119,7 @@ class Settler:
             self._store.store.notify([Notify("queued")])
 
     def _settle(self, batch: list[Item], *, unless_busy: bool = False, was_rejected: bool = False) -> None:
-        """Store any outcomes. `unless_busy`: set them aside if a transaction of another program takes the same key."""
+        """Store outcomes. `unless_busy`: set them aside if another program's transaction has locked a unique key."""
         if not batch:
             return
         outcomes = [(execution.lease, outcome) for execution, outcome in batch]
@@ -136,7 +138,7 @@ class Settler:
                 self._report(execution, outcome, answer.state)
 
     def _settle_halves(self, batch: list[Item], error: Exception, unless_busy: bool, was_rejected: bool) -> None:
-        """One outcome is refused: find it by halving, so that the others do not wait for it."""
+        """The store refused a batch: find the outcome that it refuses by halving, so that the others are stored."""
         if len(batch) > 1:
             half = len(batch) // 2
             self._settle(batch[:half], unless_busy=unless_busy)
@@ -149,7 +151,7 @@ class Settler:
             self._blocked += batch
 
     def _settle_succeeded(self, batch: list[tuple[Execution, Succeeded]]) -> None:
-        """Store successes that nothing follows: one statement, and no look at each of them unless a lease was lost."""
+        """Store successes without a next job in one statement. They are only checked one by one if a lease was lost."""
         if not batch:
             return
         batch.sort(key=_lease_of)
@@ -159,7 +161,7 @@ class Settler:
         except Stopped:
             raise
         except Exception:
-            self._settle([*batch])  # finds out which of them the store refuses
+            self._settle([*batch])  # finds the one that the store refuses
             return
         if states is None and not self._reports_successes:
             executions = [execution for execution, _ in batch]
@@ -175,16 +177,16 @@ class Settler:
         return log.isEnabledFor(logging.DEBUG) or self._events.wanted(SucceededEvent)
 
     def _settle_blocked(self) -> None:
-        """One by one, up to the first that has to wait: other outcomes wait no longer than that."""
+        """Try blocked outcomes one by one, up to the first that is still blocked: other outcomes wait meanwhile."""
         settled = True
         while self._blocked and settled:
             number = len(self._blocked)
-            self._settle(self._blocked[:1], unless_busy=True)  # if it is set aside again, it is the last by then
+            self._settle(self._blocked[:1], unless_busy=True)  # if still blocked, it is appended again
             del self._blocked[0]
             settled = len(self._blocked) < number
 
     def _settle_open(self, items: list[Item]) -> None:
-        """Those whose handlers may have completed them in their own transactions, and mostly have."""
+        """Settle jobs that their handlers may have completed themselves. Most are: read first which, in one query."""
         leases = [execution.lease for execution, _ in items]
         settled = self._store.run(settle.find_settled, leases) if items else {}
         still_open = []
@@ -201,7 +203,7 @@ class Settler:
         self._open = still_open
 
     def _settle_unless_open(self, execution: Execution, outcome: Outcome) -> tuple[State | None, bool]:
-        """The state that the job is in now, and whether the handler's transaction is still open."""
+        """Settle a job unless its row is locked. Returns its state, and whether the handler's transaction is open."""
         try:
             (answer,) = self._store.run(settle.settle_unless_open, [(execution.lease, outcome)], self._system.random)
         except Stopped:
@@ -216,8 +218,7 @@ class Settler:
         return answer.state, answer.open
 
     def _rejected(self, execution: Execution, error: Exception, *, again: bool) -> None:
-        """The store rejected this outcome. Record the job as failed instead; if that is rejected too, let the lease
-        expire."""
+        """The store rejected this outcome. Store a failure instead; if that is rejected too, let the lease expire."""
         self._log_rejected(execution, error)
         if again:
             self._leases.abandon(execution)
@@ -235,7 +236,7 @@ class Settler:
         log.error(text, *what, extra=execution.log_fields)
 
     def _report(self, execution: Execution, outcome: Outcome, state: State | None) -> None:
-        """Log, count and emit what became of an attempt. None: its lease was lost."""
+        """Log and count the end of an attempt, and emit its event. `state` is None if the lease was lost."""
         job, fields = execution.job, execution.log_fields
         if state is State.QUEUED:
             execution.slots.on_requeued()
@@ -245,13 +246,14 @@ class Settler:
             return
         if state is State.SUCCEEDED and not isinstance(outcome, Succeeded):  # the handler has completed it
             if isinstance(outcome, Raised) and outcome.error != ROLLED_BACK:
-                what = (job.task, job.id, one_line(outcome.error))
-                log.warning("%s %s: failed after it was completed: %s", *what, extra=fields)
+                late = (job.task, job.id, one_line(outcome.error))
+                log.warning("%s %s: failed after it was completed: %s", *late, extra=fields)
             outcome = Succeeded()
         if isinstance(outcome, Raised):
             level = logging.ERROR if state is State.FAILED else logging.WARNING
             error = one_line(outcome.error)
-            log.log(level, "%s %s: attempt %d, now %s: %s", job.task, job.id, job.attempt, state, error, extra=fields)
+            what = (job.task, job.id, job.attempt, job.policy.max_attempts, state, error)
+            log.log(level, "%s %s failed (attempt %d of %d, now %s): %s", *what, extra=fields)
         elif log.isEnabledFor(logging.DEBUG):
             log.debug("%s %s: attempt %d, now %s", job.task, job.id, job.attempt, state, extra=fields)
         kind = _event(outcome, state)
@@ -271,16 +273,19 @@ class Settler:
 class _Batch(NamedTuple):
     """Outcomes by how they are stored."""
 
-    succeeded: list[tuple[Execution, Succeeded]]  # nothing follows them: one statement for all
+    succeeded: list[tuple[Execution, Succeeded]]  # without a next job: one statement for all
     plain: list[Item]
-    keyed: list[Item]  # may wait for a unique key
-    may_be_open: list[Item]  # the handler may have a transaction open in which it completes the job
+    keyed: list[Item]  # may have to wait for a unique key
+    may_be_open: list[Item]  # the handler may be completing the job in an open transaction
 
 
 def _sort(items: list[Item]) -> _Batch:
-    """Each is looked at once: a handler whose job was settled without it may end at any moment, and is not open from
-    then on. A job that is there by two leases, one of them lost, is not among the plain successes: those are told
-    apart by id."""
+    """Sort outcomes by how they are stored.
+
+    `may_have_open_completion` is read once for each, because a handler whose job was settled without it may end at any
+    moment, which changes the answer. If a job is here with two leases, of which one is lost, only one of them is among
+    the plain successes: their statement identifies jobs by id.
+    """
     batch = _Batch([], [], [], [])
     ids: set[str] = set()
     for item in items:
@@ -300,7 +305,7 @@ def _lease_of(item: Item) -> Lease:
 
 
 def _event(outcome: Outcome, state: State) -> EndEvent:
-    """By the state of the job, because a request may have decided otherwise than the handler."""
+    """The event for the state of the job, which a request to cancel or pause may have changed."""
     if state is State.CANCELLED:
         return Cancelled
     if state is State.PAUSED:

@@ -1,7 +1,7 @@
 """SIGTERM and SIGINT, read from a pipe by a thread.
 
 A signal handler in Python runs between two instructions of the main thread, which may hold any lock at that moment.
-Here the handler does nothing, and a thread without locks reads which signals arrived.
+Here the signal handler does nothing. A thread that has no locks reads from a pipe which signals arrived.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from .._system import SYSTEM
 
 STOPS = (signal.SIGTERM, signal.SIGINT)
 
-#: Seconds in which signals count as one: `timeout` sends one to a process, and then to the group that it is in.
+#: Signals within so many seconds count as one: the command `timeout` signals a process and then its process group.
 AT_ONCE = 0.5
 POLL = 0.2  # seconds until the thread notices that the worker has ended
 
 
 class SignalPipe:
-    """Receives SIGTERM and SIGINT from its creation on. `others`: further signals that end a wait for those."""
+    """Receives SIGTERM and SIGINT once it is created. `others`: further signals that end `stops` early."""
 
     def __init__(self, *others: signal.Signals, at_once: float = AT_ONCE) -> None:
         self._reader, self._writer = socket.socketpair()

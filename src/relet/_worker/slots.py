@@ -1,7 +1,7 @@
-"""Some slots of a worker: what runs in them, and what was claimed ahead and waits for one of them.
+"""Slots of a worker: the jobs that run in them, and the jobs that were claimed ahead and wait for a free slot.
 
-Jobs are claimed ahead where they are so quick that the round trip to the store would take longer than the job. They
-are under lease like the others. Those that the slots cannot start within a second are released.
+A worker claims ahead if its jobs are shorter than a round trip to the store. Jobs claimed ahead have leases like any
+other. Those that will not start within a second are released.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-from .._attempts.completion import NONE as NOT_COMPLETED
+from .._attempts.completion import NOT_COMPLETED
 from .._core.job import Outcome, Released
 from .context import WorkerContext
 from .execution import Execution
 from .settler import Settler
 
 AHEAD = 0.05  # seconds of work to claim ahead
-AHEAD_LIMITED = 0.005  # where queues have limits: what waits here counts as running, and other workers have slots
+AHEAD_LIMITED = 0.005  # the same for queues with limits: a waiting job counts as running, though others could run it
 MAX_AHEAD = 2000
-STALE = 1.0  # seconds of work that may wait here; and a slot whose job has run for longer counts as stuck
+STALE = 1.0  # seconds of work that may wait; also, a slot whose job has run for longer counts as stuck
 WEIGHT = 0.1  # of the latest attempt in the average
 
 
 class Slots:
-    """Executions of one producer."""
+    """The executions of one producer, running and waiting."""
 
     def __init__(
         self, context: WorkerContext, settler: Settler, size: int, start: Callable[[Execution], object]
@@ -38,9 +38,9 @@ class Slots:
         self._waiting: deque[Execution] = deque()
         self._aborted: list[Execution] = []  # aborted while they waited, and to be settled
         self._suspects = 0  # running jobs that have lost a worker before
-        self._stuck = 0  # running jobs that have run for long, as of the last look
+        self._stuck = 0  # jobs that have run for longer than STALE, as of the last check
         self._average: float | None = None  # seconds that an attempt takes
-        self._wake_below: int | None = None  # the producer waits until no more jobs than this are here
+        self._wake_below: int | None = None  # the producer waits until there are at most this many jobs
         self.on_room: Callable[[], None] = lambda: None
         self.on_requeued: Callable[[], None] = lambda: None  # a job of these slots is queued again
         self.may_claim_ahead = True
@@ -57,33 +57,35 @@ class Slots:
         return len(self._waiting)
 
     def room(self, *, closed: bool) -> tuple[int, int]:
-        """How many jobs to claim, and for how many of them there is a free slot. (0, _): a claim is not worth while,
-        and `on_room` is called when it is."""
+        """How many jobs to claim, and how many slots are free.
+
+        If the first is 0, the producer should wait: `on_room` is called when a claim is worth while.
+        """
         with self._lock:
             ahead, here = self._ahead(), len(self._running) + len(self._waiting)
-            threshold = self.size + ahead - max(1, ahead // 2)  # ahead by halves
+            threshold = self.size + ahead - max(1, ahead // 2)  # claim ahead again when half of those jobs have started
             want = self.size + ahead - here if here <= threshold and not closed else 0
             self._wake_below = None if want else threshold
             return want, self.size - len(self._running)
 
     def ahead_of_limits(self) -> int:
-        """How many to claim ahead from queues with limits."""
+        """How many jobs to claim ahead from queues with limits."""
         return min(self._ahead(), self._done_within(AHEAD_LIMITED))
 
     def _ahead(self) -> int:
-        """How many to claim ahead: none beside a suspect."""
+        """How many jobs to claim ahead: none while a suspect runs, which may kill the worker."""
         if self._average is None or self._suspects or not self.may_claim_ahead:
             return 0
         return min(self._done_within(AHEAD_LIMITED if self.is_limited else AHEAD), MAX_AHEAD)
 
     def _done_within(self, seconds: float) -> int:
-        """How many jobs the slots get through, if the next take as long as the latest did."""
+        """How many jobs the slots can run in this time, if they take as long as the average."""
         return int((self.size - self._stuck) * seconds / max(self._average or 0.0, 1e-6))
 
     # Running
 
     def add(self, executions: list[Execution]) -> None:
-        """Start what has a free slot; the others wait. Suspects come first: free slots were counted for them."""
+        """Start as many executions as there are free slots; the others wait. Suspects start first: they never wait."""
         if executions[-1].job.losses:
             executions.sort(key=lambda execution: -execution.job.losses)
         with self._lock:
@@ -99,11 +101,11 @@ class Slots:
         execution.has_ended, execution.stopped_at = True, now
         for timer in execution.timers:
             timer.cancel()
-        with self._lock:  # once for both: every job passes here
+        with self._lock:  # once for both changes: this runs for every job
             is_first, execution.is_settling = not execution.is_settling, True
             following = None if self._rest else self._advance(execution, now)
         if is_first:
-            self._hand_over(execution, outcome)
+            self._queue_outcome(execution, outcome)
         if self._rest:
             self._timers.at(now + self._rest, partial(self._rested, execution))
         elif self._wake_below is not None or self._aborted:
@@ -114,9 +116,9 @@ class Slots:
         with self._lock:
             is_first, execution.is_settling = not execution.is_settling, True
         if is_first:
-            self._hand_over(execution, outcome)
+            self._queue_outcome(execution, outcome)
 
-    def _hand_over(self, execution: Execution, outcome: Outcome) -> None:
+    def _queue_outcome(self, execution: Execution, outcome: Outcome) -> None:
         attempt = execution.attempt
         if attempt.aborted is None and attempt._completion is NOT_COMPLETED:  # the usual case
             self._settler.put(execution, outcome)
@@ -128,7 +130,7 @@ class Slots:
             self._settler.put(execution, final)
 
     def _rested(self, execution: Execution) -> None:
-        """The rest between two jobs of a slot is over."""
+        """The slot has rested: start the next execution in it."""
         following = self._next(execution)
         if following is not None:
             self._start(following)
@@ -142,7 +144,7 @@ class Slots:
         return following
 
     def _advance(self, freed: Execution | None, now: float) -> Execution | None:
-        """The same with the lock held. What it returns counts as running from here on."""
+        """Like `_next`, for callers that have the lock. The execution that it returns counts as running."""
         running, waiting = self._running, self._waiting
         if freed is not None:
             running.discard(freed)
@@ -163,7 +165,7 @@ class Slots:
         return None
 
     def _slot_freed(self) -> None:
-        """Wake the producer, once, if it waits for room; settle what was aborted before it could run."""
+        """Wake the producer, once, if it waits for room. Release executions that were aborted while they waited."""
         if self._wake_below is not None and len(self._running) + len(self._waiting) <= self._wake_below:
             self._wake_below = None
             self.on_room()
@@ -172,10 +174,10 @@ class Slots:
                 aborted, self._aborted = self._aborted, []
             self._give_back(aborted)
 
-    # Releasing what waits
+    # Release
 
     def release_stale(self) -> None:
-        """Release what would wait here for long: it may run at once elsewhere."""
+        """Release executions that would wait for long: another worker may run them at once."""
         now = self._now()
         with self._lock:
             self._stuck = sum(now - execution.started_at > STALE for execution in self._running)
@@ -184,7 +186,7 @@ class Slots:
             self.release(late.__contains__)
 
     def release(self, which: Callable[[Execution], bool]) -> None:
-        """Release those that wait for a slot and match."""
+        """Release the executions that wait for a slot and match."""
         with self._lock:
             gone = [execution for execution in self._waiting if which(execution)]
             if gone:

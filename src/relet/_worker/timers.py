@@ -1,4 +1,4 @@
-"""Calls at a moment: timeouts, the end of leases, slots that rest. One loop for all, which starts with the first."""
+"""Timers: for timeouts, the end of leases, and slots that rest. One thread serves all; the first timer starts it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger("relet.worker")
 
 
 class Timer:
-    """A call at a moment of the monotonic clock, unless it is cancelled before."""
+    """A call at a time of the monotonic clock, unless it is cancelled before."""
 
     __slots__ = ("call", "moment", "number", "timers")
 
@@ -34,7 +34,7 @@ class Timer:
 
 
 class Timers:
-    """Calls functions when their moment has come. They must be quick, and may return another moment."""
+    """Calls functions when they are due. A function must be quick, and may return the time of its next call."""
 
     def __init__(self, system: System) -> None:
         self._now = system.monotonic
@@ -46,7 +46,7 @@ class Timers:
         self._is_started = False
 
     def at(self, moment: float, call: Callable[[], float | None]) -> Timer:
-        """Call it then; it returns when to call it again, or None."""
+        """Call a function at that time. It returns when to call it again, or None."""
         timer = Timer(self, moment, next(self._numbers), call)
         with self._lock:
             heapq.heappush(self._heap, timer)
@@ -61,7 +61,7 @@ class Timers:
         self._loop.stop()
 
     def count_cancelled(self) -> None:
-        """Remove cancelled timers once they are the greater part."""
+        """Count a cancelled timer. Remove all of them once they are more than half of the heap."""
         with self._lock:
             self._cancelled += 1
             if self._cancelled > 100 and self._cancelled > len(self._heap) // 2:
@@ -70,7 +70,7 @@ class Timers:
                 self._cancelled = 0
 
     def step(self) -> float | None:
-        """Call what is due. Returns when the next is."""
+        """Call one timer if it is due. Returns the seconds until the next is."""
         with self._lock:
             if not self._heap:
                 return None
@@ -88,7 +88,7 @@ class Timers:
         try:
             again = call()
         except BaseException:  # an event listener may raise anything
-            log.exception("a timer failed")
+            log.exception("A timer failed")
             return
         if again is not None:
             with self._lock:

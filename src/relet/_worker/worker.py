@@ -1,10 +1,10 @@
 """The worker: claims jobs into slots, runs them under lease, and settles them.
 
     claim (producer, slots) -> run (executors, invoke, outcome) -> settle (settler)
-    beside it: heartbeat, maintenance, pruner, reporter
+    at the same time: heartbeat, maintenance, pruner, reporter
 
-Everything but the coroutines of async handlers runs in threads of the worker: a handler that blocks the event loop
-holds up other async handlers, and nothing else.
+Only async handlers run on the event loop. All other work is done in threads of the worker, so a handler that blocks the
+event loop delays other async handlers, and nothing else.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ log = logging.getLogger("relet.worker")
 
 DAY = 86400.0
 ABORT_TIMEOUT = 1.0  # seconds that an aborted handler has to end before its job is settled without it
-HURRIED_ABORT_TIMEOUT = 0.3  # the same after a second signal
+HURRIED_ABORT_TIMEOUT = 0.3  # the same after `stop` was called twice
 JOIN_TIMEOUT = 1.0  # seconds that threads have to end
-FLUSH_TIMEOUT = 2.0  # seconds that the last settles have
+FLUSH_TIMEOUT = 2.0  # seconds to store the last outcomes
 MAX_CONNECTIONS = 30
-CHILD_STARTS_WITHIN = 30.0  # seconds that do not count against a timeout
+CHILD_STARTS_WITHIN = 30.0  # seconds that a child process has to start, which do not count against a timeout
 IDLE_FOR = 0.2  # seconds: a job that is due within them counts as due now
 IDLE_WITHIN = 5.0  # seconds to wait for due jobs that are locked
 NAMED_AT_STOP = 5  # running jobs that the log names when the worker stops
@@ -91,7 +91,7 @@ class Worker:
         for task in app.tasks.values():
             check_importable(task)
         self.name = validate.text("name", name or socket.gethostname())
-        self.id = ""  # its name in the store: made when it runs, so that no two workers share one
+        self.id = ""  # its name in the store, unique; made when it runs
         self._app = app
         self._shutdown_timeout = validate.seconds("shutdown_timeout", shutdown_timeout)
         self._max_jobs = None if max_jobs is None else validate.integer("max_jobs", max_jobs, 1, 2**62)
@@ -121,8 +121,8 @@ class Worker:
         self._stops = 0
         self._stopping = self._system.event()
         self._hurrying = self._system.event()
-        self.finished = self._system.event()  # every job is settled or given up
-        self.returned = self._system.event()  # and the event loop has noticed
+        self.finished = self._system.event()  # every job is settled, or its lease is left to expire
+        self.returned = self._system.event()  # `run` is about to return
         self.reached_limit = False  # it stops because of max_jobs or max_rss, and may be replaced
         self.left_behind = 0  # jobs that could be neither settled nor released
         self._failure: BaseException | None = None
@@ -133,8 +133,8 @@ class Worker:
     async def run(self, *, until_idle: bool = False) -> None:
         """Work until `stop` was called and every job is settled. Async handlers run on this event loop.
 
-        With `until_idle` the worker stops once no job is left that could run now; it does not wait for jobs that are
-        due later. Useful in tests, and for work that a scheduler starts.
+        With `until_idle` the worker stops once no job is left that could run now. It does not wait for jobs that are
+        due later. Useful in tests, and for programs that a scheduler starts.
         """
         if self._on_loop is not None:
             raise InvalidInput("a worker runs once; create another one")
@@ -169,7 +169,7 @@ class Worker:
             asyncio.run(self.run(until_idle=until_idle))
 
     async def _wait_for(self, over: asyncio.Event) -> None:
-        """Cancelling the task stops the worker at once, but in order."""
+        """Wait until the worker has ended. If this task is cancelled, stop the worker as after a second signal."""
         try:
             await over.wait()
         except asyncio.CancelledError:
@@ -179,7 +179,7 @@ class Worker:
             raise
 
     def stop(self) -> None:
-        """Claim no more, and let running jobs end within `shutdown_timeout`. Called again: release them now."""
+        """Stop claiming, and let running jobs end within `shutdown_timeout`. A second call releases them now."""
         self._stops += 1
         self._stopping.set()
         if self._stops > 1:
@@ -196,9 +196,9 @@ class Worker:
         return any(session.running for session in self._sessions)
 
     def _live(self, on_end: Callable[[], object], until_idle: bool) -> None:
-        """The life of the worker, in a thread that no handler can block."""
+        """Start, work, drain and close, in a thread that no handler can block."""
         try:
-            with frozen_heap():  # before anything is claimed: collecting garbage stops every thread for a while
+            with frozen_heap():  # before the first claim: a full collection stops all threads
                 self._start()
                 self._supervise(until_idle)
                 self._drain()
@@ -209,25 +209,25 @@ class Worker:
                 self._close()
             finally:
                 self.finished.set()
-                with suppress(RuntimeError):  # the event loop is closed, so `run` is gone
+                with suppress(RuntimeError):  # the event loop is closed, so that nothing waits for it
                     on_end()
 
     def _supervise(self, until_idle: bool) -> None:
-        """Wait until the worker is stopped, or has reached a limit."""
+        """Wait until the worker is stopped, or has reached max_jobs or max_rss, or is idle."""
         while not self._stopping.wait(IDLE_FOR / 4 if until_idle else 1.0):
             self._check_memory()
             if until_idle and self._is_idle():
                 return
 
     def _is_idle(self) -> bool:
-        """Claims have found nothing for a while, and the store confirms it: a busy machine may just be slow."""
+        """Whether claims have found nothing for a while, and a query confirms it: the machine may just be slow."""
         sessions = self._sessions
         if not all(session.has_been_idle_for(IDLE_FOR) for session in sessions):
             return False
         return all(self._has_nothing_left(session) for session in sessions)
 
     def _has_nothing_left(self, session: StoreSession) -> bool:
-        """Wait a while for jobs that are due but locked; for expired leases, also for the grace after an outage."""
+        """Whether no job could run now. Waits a while for locked rows, and longer for expired leases to be reaped."""
         wait = IDLE_WITHIN
         if session.maintenance.has_expired_leases(self._stopping):
             wait += max(self._settings.lease / BEATS_PER_LEASE, MIN_GRACE)
@@ -249,8 +249,10 @@ class Worker:
         self._app.events.tell(WorkerStarted(worker=self.id, slots=slots))
 
     def _open_sessions(self, quarantine: Quarantine) -> list[StoreSession]:
-        """One for each tenant. The worker's connections are shared by all of them, and handlers cannot use them up.
-        Heartbeats have others again, so that nothing can be in their way."""
+        """Open a session for each tenant. All sessions share the worker's connections, which handlers cannot use.
+
+        The heartbeats have separate ones, so that no other thread can delay them.
+        """
         store = heartbeat_store = None
         sessions = []
         for tenant, slots in self._slots.items():
@@ -271,12 +273,12 @@ class Worker:
 
     @property
     def _connections(self) -> int:
-        """One for each thread that may want one at the same moment, within reason."""
+        """The size of the pool: a connection for each thread that may need one, up to MAX_CONNECTIONS."""
         producers = len(slots_by_queues(self._settings.queues, 1))
         return min((producers + 5) * len(self._slots), MAX_CONNECTIONS)
 
     def _begin(self, run: Execution, here: object = None) -> bool:
-        """Start an execution that has a slot. True if its executor is `here`: then the caller starts it."""
+        """Start an execution that has a slot. True if the calling executor, `here`, is to run it itself."""
         self._started += 1
         if self._max_jobs is not None and self._started >= self._max_jobs and not self._stopping.is_set():
             log.info("Stopping: max_jobs is reached (%d jobs started)", self._started)
@@ -301,24 +303,24 @@ class Worker:
         return False
 
     def _limit_time(self, run: Execution, more: float = 0.0) -> None:
-        """Start the timeout of an execution, if it has one."""
+        """Set a timer for the timeout of an execution, if it has one."""
         timeout = run.job.policy.timeout
         if timeout is not None:
             moment = self._now() + timeout + more
             run.timers = (*run.timers, self._timers.at(moment, partial(self._end, run, "timeout")))
 
     def _end(self, run: Execution, reason: AbortReason) -> float | None:
-        """Abort an execution. Called again later, settle it if it has not ended. It keeps its slot until then."""
+        """Abort an execution. If it has not ended when the timer calls again, settle it; its handler keeps the slot."""
         if run.abort(reason):
             log.warning("%s %s: aborted (%s)", run.task.name, run.job.id, reason, extra=run.log_fields)
-            # It is no longer renewed, so it must be settled before the lease expires.
+            # The heartbeat does not renew it any more, so it must be settled before its lease expires.
             return self._now() + min(ABORT_TIMEOUT, run.lease_seconds / BEATS_PER_LEASE)
         if not run.has_ended and not run.is_settling:
             run.slots.settle(run, Released())
         return None
 
     def _end_in_doubt(self, run: Execution) -> float | None:
-        """The lease may be lost, and the task aborts in that case."""
+        """Abort an execution whose lease may have expired, for tasks with `on_doubt="abort"`."""
         if self._now() < run.attempt.deadline:
             return run.attempt.deadline  # it was renewed
         return self._end(run, "in_doubt")
@@ -330,7 +332,7 @@ class Worker:
             self._stopping.set()
 
     def _drain(self) -> None:
-        """Claim no more. Running jobs have `shutdown_timeout` to end, then they are aborted and released."""
+        """Stop claiming. Jobs that still run after `shutdown_timeout` are aborted and released."""
         self._app.events.tell(WorkerStopping(worker=self.id))
         for session in self._sessions:
             session.drain()
@@ -343,12 +345,20 @@ class Worker:
         self._wait_until_empty(HURRIED_ABORT_TIMEOUT if self._hurrying.is_set() else ABORT_TIMEOUT)
         for run in runs:
             if not run.has_ended and not run.is_settling:
-                log.warning("%s %s: released, because it does not end", run.task.name, run.job.id, extra=run.log_fields)
+                log.warning(
+                    "%s %s: released, because its handler did not end after the abort",
+                    run.task.name,
+                    run.job.id,
+                    extra=run.log_fields,
+                )
                 run.slots.settle(run, Released())
         self._wait_until_empty(FLUSH_TIMEOUT)
         self.left_behind = sum(len(session.executions()) for session in self._sessions)
         if self.left_behind:
-            log.error("%d jobs could not be settled: their leases will expire", self.left_behind)
+            log.error(
+                "%d jobs could not be settled: other workers run them again once their leases have expired",
+                self.left_behind,
+            )
 
     def _log_stopping(self) -> None:
         running = [one for session in self._sessions for one in session.executions() if one.started_at]
@@ -361,7 +371,7 @@ class Worker:
             log.info("Stopping: no jobs are running", extra={"worker": self.id})
 
     def _wait_for_claims(self) -> None:
-        """Wait for the replies to claims under way: those jobs are released. If a reply does not come, stop waiting."""
+        """Wait for the replies to outstanding claims, whose jobs are released; for FLUSH_TIMEOUT at most."""
         give_up = self._now() + FLUSH_TIMEOUT
         while any(session.is_claiming for session in self._sessions) and self._now() < give_up:
             self._system.sleep(0.005)
