@@ -54,7 +54,7 @@ class LeaseTable:
         """Abort a job that is no longer ours. Nothing that its handler returns is recorded."""
         self.remove(execution)
         execution.abort(reason)
-        self._events.tell(LeaseLost(**execution.event_fields(self._worker, None), reason=reason))
+        self._events.emit(LeaseLost(**execution.event_fields(self._worker, None), reason=reason))
 
     def executions(self) -> list[Execution]:
         return list(self._executions.values())
