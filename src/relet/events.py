@@ -214,7 +214,7 @@ class Events:
         """True if this class has a listener. Without one, callers need not make the event."""
         return bool(self._listeners_of(kind))
 
-    def tell(self, event: Event) -> None:
+    def emit(self, event: Event) -> None:
         """Call the listeners of the event's class and its base classes."""
         for listener in self._listeners_of(type(event)):
             try:

@@ -225,7 +225,7 @@ class Client(Inspection):
         else:
             raise JobNotFound(job_id)
         for id in gone:
-            self._tasks.events.tell(events.Deleted(job_id=id, state=None, tenant=self._tenant))
+            self._tasks.events.emit(events.Deleted(job_id=id, state=None, tenant=self._tenant))
 
     def signal(self, job: AnyJob, name: str, value: Any = None, /, *, connection: Any = None) -> bool:
         """Send a job a signal that its handler waits for, or will wait for (`attempt.wait_for`). With `connection`, in
@@ -362,7 +362,7 @@ class Client(Inspection):
         """Emit an event about a change that was committed. Returns the job."""
         if self._tasks.events.wanted(kind):
             tenant = self._tenant if tenant is None else tenant
-            self._tasks.events.tell(kind(job_id=job.id, state=job.state, task=job.task, queue=job.queue, tenant=tenant))
+            self._tasks.events.emit(kind(job_id=job.id, state=job.state, task=job.task, queue=job.queue, tenant=tenant))
         return job
 
     def _completion(

@@ -85,7 +85,7 @@ class Heartbeat:
                 if execution.on_renewed is not None:
                     execution.on_renewed()
                 if emits:
-                    self._events.tell(Renewed(**execution.event_fields(self._worker, State.RUNNING)))
+                    self._events.emit(Renewed(**execution.event_fields(self._worker, State.RUNNING)))
         self._apply(renewal)
         self._release_orphans(renewal.unknown, in_flight)
         self._warn_of_unsettled(executions)

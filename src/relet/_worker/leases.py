@@ -54,7 +54,7 @@ class LeaseTable:
         """Abort the handler of a job whose lease this worker has lost. Its outcome will not be stored."""
         self.remove(execution)
         execution.abort(reason)
-        self._events.tell(LeaseLost(**execution.event_fields(self._worker, None), reason=reason))
+        self._events.emit(LeaseLost(**execution.event_fields(self._worker, None), reason=reason))
 
     def executions(self) -> list[Execution]:
         return list(self._executions.values())

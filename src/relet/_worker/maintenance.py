@@ -115,7 +115,7 @@ class Maintenance:
                 tenant = self._context.tenant
                 fields = {"job_id": change.id, "tenant": tenant}
                 log.warning("%s: its worker is gone; it is %s now", change.id, change.state, extra=fields)
-                self._events.tell(Reaped(job_id=change.id, state=change.state, tenant=tenant, error=change.error))
+                self._events.emit(Reaped(job_id=change.id, state=change.state, tenant=tenant, error=change.error))
                 self._context.meter.lost(change.queue)
 
     def promote(self) -> float | None:
@@ -123,9 +123,9 @@ class Maintenance:
         done = self._store.run(promote)
         if self._events.wanted(Promoted):
             for job_id in done.promoted:
-                self._events.tell(Promoted(job_id=job_id, state=State.QUEUED, tenant=self._context.tenant))
+                self._events.emit(Promoted(job_id=job_id, state=State.QUEUED, tenant=self._context.tenant))
         for job_id in done.cancelled:
-            self._events.tell(Cancelled(job_id=job_id, state=State.CANCELLED, tenant=self._context.tenant))
+            self._events.emit(Cancelled(job_id=job_id, state=State.CANCELLED, tenant=self._context.tenant))
         if done.next_due is not None and done.next_due <= 0 and not (done.more or done.promoted):
             return CHECK_EVERY / 4  # the row of a due job is locked
         return 0.0 if done.more else done.next_due
@@ -148,7 +148,7 @@ class Maintenance:
         if self._events.wanted(Enqueued):
             for job in done.jobs:
                 fields = {"task": job.task, "queue": job.queue, "tenant": self._context.tenant}
-                self._events.tell(Enqueued(job_id=job.id, state=job.state, **fields))
+                self._events.emit(Enqueued(job_id=job.id, state=job.state, **fields))
         return 0.0 if done.locked else CHECK_EVERY / 20
 
     def progress(self) -> float:

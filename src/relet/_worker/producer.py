@@ -232,7 +232,7 @@ class Producer:
         events, worker = self._context.events, self._context.worker
         if events.wanted(ClaimedEvent):
             for execution in executions:
-                events.tell(ClaimedEvent(**execution.event_fields(worker, State.RUNNING)))
+                events.emit(ClaimedEvent(**execution.event_fields(worker, State.RUNNING)))
         self.slots.add(executions)
         if self.is_stopped:
             self.slots.release_all()

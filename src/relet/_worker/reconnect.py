@@ -73,7 +73,7 @@ class Outages:
                 return
             self.since = self._now()
         log.warning("Lost connection to the database, retrying: %s", error)
-        self._events.tell(StoreDown(worker=self._worker, error=str(error), tenant=self._tenant))
+        self._events.emit(StoreDown(worker=self._worker, error=str(error), tenant=self._tenant))
 
     def ended(self) -> None:
         with self._lock:
@@ -81,7 +81,7 @@ class Outages:
                 return
             seconds, self.since = self._now() - self.since, None
         log.info("Reached the database again after %.1f s", seconds)
-        self._events.tell(StoreUp(worker=self._worker, seconds=seconds, tenant=self._tenant))
+        self._events.emit(StoreUp(worker=self._worker, seconds=seconds, tenant=self._tenant))
 
 
 class ReconnectingStore:

@@ -259,7 +259,7 @@ class Settler:
         kind = _event(outcome, state)
         self._context.meter.ended(COUNTED[kind], [execution])
         if self._events.wanted(kind):
-            self._events.tell(self._made(kind, execution, outcome, state))
+            self._events.emit(self._made(kind, execution, outcome, state))
 
     def _made(self, kind: EndEvent, execution: Execution, outcome: Outcome, state: State) -> Ended | Cancelled | Paused:
         fields = execution.event_fields(self._context.worker, state)

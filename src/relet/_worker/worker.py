@@ -246,7 +246,7 @@ class Worker:
         slots = sum(session.slots for session in self._sessions)
         about = (self.id, slots, len(self._app.tasks), self._app._store().where)
         log.info("Worker %s started: %d slots, %d tasks, %s", *about, extra={"worker": self.id})
-        self._app.events.tell(WorkerStarted(worker=self.id, slots=slots))
+        self._app.events.emit(WorkerStarted(worker=self.id, slots=slots))
 
     def _open_sessions(self, quarantine: Quarantine) -> list[StoreSession]:
         """Open a session for each tenant. All sessions share the worker's connections, which handlers cannot use.
@@ -333,7 +333,7 @@ class Worker:
 
     def _drain(self) -> None:
         """Stop claiming. Jobs that still run after `shutdown_timeout` are aborted and released."""
-        self._app.events.tell(WorkerStopping(worker=self.id))
+        self._app.events.emit(WorkerStopping(worker=self.id))
         for session in self._sessions:
             session.drain()
         self._log_stopping()
@@ -393,4 +393,4 @@ class Worker:
         self._in_processes.close()
         if self._failure is None:
             log.info("Stopped", extra={"worker": self.id})
-            self._app.events.tell(WorkerStopped(worker=self.id))
+            self._app.events.emit(WorkerStopped(worker=self.id))
