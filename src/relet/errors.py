@@ -30,6 +30,7 @@ Aborted (BaseException)                raised by `Attempt.check` once the attemp
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from itertools import islice
 from typing import Literal
 
@@ -219,20 +220,24 @@ class SchemaMismatch(StoreError):
     """The database's schema is not one that this version of Relet works with."""
 
 
+def _seconds(delay: float | timedelta) -> float:
+    return delay.total_seconds() if isinstance(delay, timedelta) else delay
+
+
 class Snooze(ReletError):
     """Raise in a handler: run this job again after `delay` seconds; the attempt does not count."""
 
-    def __init__(self, delay: float) -> None:
-        super().__init__(f"snoozed for {delay:g} s")
-        self.delay = delay
+    def __init__(self, delay: float | timedelta) -> None:
+        self.delay = _seconds(delay)
+        super().__init__(f"snoozed for {self.delay:g} s")
 
 
 class Retry(ReletError):
     """Raise in a handler: this attempt failed, try again after `delay` seconds (default: the task's backoff)."""
 
-    def __init__(self, reason: str = "retry requested", *, delay: float | None = None) -> None:
+    def __init__(self, reason: str = "retry requested", *, delay: float | timedelta | None = None) -> None:
         super().__init__(reason)
-        self.delay = delay
+        self.delay = None if delay is None else _seconds(delay)
 
 
 class Fail(ReletError):

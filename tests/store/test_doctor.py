@@ -27,11 +27,11 @@ def test_a_store_that_nobody_works_on_says_so_once_there_is_work(home: Home) -> 
         app.client.count()
         (finding,) = found(app, "pulse")
         assert (finding.level, finding.advice) == ("info", None)
-        assert "no worker has ever done upkeep here" in finding.text
+        assert "no worker has ever done maintenance here" in finding.text
         app.lookup("work").enqueue()
         assert "start a worker" in str(the(app, "pulse", "warning").advice)
         beat(app)
-        assert "a worker did upkeep" in the(app, "pulse", "ok").text
+        assert "a worker did maintenance" in the(app, "pulse", "ok").text
 
 
 def test_leases_that_nobody_reaps_are_counted(home: Home) -> None:

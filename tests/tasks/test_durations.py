@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from relet import App, InvalidInput, Worker
+from relet import App, Backoff, InvalidInput, Retry, Snooze, Worker
 
 
 @pytest.fixture
@@ -23,6 +23,13 @@ def test_every_duration_of_a_task_or_job_takes_a_timedelta(app: App) -> None:
     draft = work.using(delay=timedelta(hours=1), unique="k", unique_for=timedelta(days=1)).draft()
     assert (draft.delay, draft.unique_for) == (3600.0, 86400.0)
     assert work.using(timeout=timedelta(milliseconds=1500)).draft().policy.timeout == 1.5
+
+
+def test_the_delays_of_a_handler_and_of_a_backoff_take_timedeltas() -> None:
+    assert (Snooze(timedelta(minutes=1)).delay, Retry(delay=timedelta(seconds=2)).delay) == (60.0, 2.0)
+    assert Backoff(base=timedelta(seconds=1), max=timedelta(minutes=1)) == Backoff(base=1, max=60)
+    with pytest.raises(InvalidInput, match="backoff max must be a number from 0"):
+        Backoff(max=timedelta(seconds=-1))
 
 
 def test_a_duration_out_of_bounds_is_refused_as_a_number_is(app: App) -> None:

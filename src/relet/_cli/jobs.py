@@ -24,7 +24,7 @@ verbs:
   explain ID               explain why the job does not run
   attempts ID              list its attempts
   chain ID                 list the jobs of its chain
-  dependencies ID              list the jobs that it waits or waited for
+  dependencies ID          list the jobs that it waits or waited for
   dependents ID            list the jobs that wait for its chain
   wait ID ...              wait until the jobs end; exit with 1 if one did not succeed
   cancel ID ...            cancel the jobs; running handlers are asked to stop

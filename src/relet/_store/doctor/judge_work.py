@@ -21,8 +21,12 @@ UNSERVED_FOR = 30.0  # a worker may be starting, or busy
 def pulse(ago: float | None, work: bool) -> list[Finding]:
     """When maintenance last updated the pulse (None: never), and whether any job waits for a worker."""
     if ago is not None and ago < PULSE_IS_FRESH:
-        return [Finding("pulse", "ok", f"a worker did upkeep {duration(max(ago, 0.0))} ago")]
-    seen = "no worker has ever done upkeep here" if ago is None else f"no worker has done upkeep for {duration(ago)}"
+        return [Finding("pulse", "ok", f"a worker did maintenance {duration(max(ago, 0.0))} ago")]
+    seen = (
+        "no worker has ever done maintenance here"
+        if ago is None
+        else f"no worker has done maintenance for {duration(ago)}"
+    )
     if not work:
         return [Finding("pulse", "info", f"{seen}, and no job waits for one")]
     text = f"{seen}, and there are jobs: nothing is promoted, scheduled, reaped or pruned"
@@ -37,7 +41,7 @@ def leases(number: int, longest: float | None) -> list[Finding]:
     many = f"{number} or more" if number >= COUNT_LIMIT else str(number)
     first = duration(longest or 0.0)
     text = f"{many} running jobs have expired leases, the first expired {first} ago, and no worker reaps them"
-    advice = "any worker of this store reaps them during upkeep: start one, or check its log for errors of reaping"
+    advice = "any worker of this store reaps them during maintenance: start one, or check its log for errors of reaping"
     return [Finding("leases", "warning", text, advice)]
 
 
