@@ -12,7 +12,7 @@ from .._store.store import Store
 from .._system import System
 from .._tasks.task import Task
 from ..events import Events
-from .leases import LeaseTable
+from .lease_table import LeaseTable
 from .meter import Meter
 from .reconnect import ReapGuard
 from .timers import Timers

@@ -30,7 +30,7 @@ from .execution import Execution
 from .executors import InThreads, OnLoop
 from .garbage import frozen_heap
 from .heartbeat import BEATS_PER_LEASE
-from .leases import LeaseTable
+from .lease_table import LeaseTable
 from .meter import Meter
 from .processes import InProcesses, check_importable
 from .quarantine import Quarantine
