@@ -99,7 +99,7 @@ def test_a_part_can_be_left_out_and_added_to_the_report_later(
 
 def test_systems_take_turns_and_begin_with_another_one_each_time() -> None:
     drains = (Cell("drain", name, counted(1.0)) for name in "abc")
-    plan = Plan((), (*drains, Cell("once", "d", counted(1.0), limit=1)))
+    plan = Plan((), (*drains, Cell("once", "d", counted(1.0), most=1)))
     assert [cell.system for _, cell in plan.turns(2)] == ["a", "b", "c", "d", "b", "c", "a"]
     assert join([plan, plan]) == plan
     assert [cell.system for cell in plan.only(["b"]).cells] == ["b"]

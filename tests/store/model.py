@@ -48,7 +48,7 @@ class Row:
     error: bool = False
     continued: bool = False
     progress: None = None
-    key: None = None
+    group: None = None
     awaits: None = None
     context: None = None
     renewed_at: float | None = None

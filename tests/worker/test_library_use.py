@@ -11,8 +11,9 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -468,8 +469,10 @@ def test_a_program_that_has_frozen_its_heap_is_left_alone(memory_app: App) -> No
 
 
 RUN_SYNC = """
-import sys, threading, time
+import signal, sys, threading, time
 from relet import App, Worker
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have set it to be ignored
 
 with App(sys.argv[1]) as app:
     @app.task
@@ -486,40 +489,35 @@ time.sleep(float(sys.argv[3]))
 """
 
 
-def run_sync_program(folder: Path, job: str, after: str) -> subprocess.Popen[str]:
-    """A program that runs a worker with a job of so many seconds, and lives on for so many."""
+@contextmanager
+def run_sync_program(folder: Path, job: str, after: str) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
+    """A program that runs a worker with a job of so many seconds, and lives on for so many; and its output."""
     arguments = [f"sqlite:///{folder}/relet.db", job, after]
-    return subprocess.Popen([sys.executable, "-c", RUN_SYNC, *arguments], stdout=subprocess.PIPE, text=True)
+    with subprocess.Popen([sys.executable, "-c", RUN_SYNC, *arguments], stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        try:
+            assert program.stdout.readline() == "started\n"
+            yield program, program.stdout
+        finally:
+            program.kill()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_a_worker_that_plain_code_runs_after_its_jobs(tmp_path: Path, number: signal.Signals) -> None:
-    program = subprocess.Popen(
-        [sys.executable, "-c", RUN_SYNC, f"sqlite:///{tmp_path}/relet.db", "1.0", "60"],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert program.stdout is not None
-    assert program.stdout.readline() == "started\n"
-    program.send_signal(number)
-    assert program.stdout.readline() == "returned []\n"
-    assert program.stdout.readline() == "1\n", "the worker waited for the job"
-    program.send_signal(number)
-    assert program.wait(PATIENCE) != 0, "after the worker the signal has its former meaning"
-    program.stdout.close()
+    with run_sync_program(tmp_path, "1.0", "60") as (program, output):
+        program.send_signal(number)
+        assert output.readline() == "returned []\n"
+        assert output.readline() == "1\n", "the worker waited for the job"
+        program.send_signal(number)
+        assert program.wait(PATIENCE) != 0, "after the worker the signal has its former meaning"
 
 
 def test_a_second_signal_releases_the_jobs_of_a_worker_that_plain_code_runs(tmp_path: Path) -> None:
-    program = run_sync_program(tmp_path, "60", "0")
-    assert program.stdout is not None
-    assert program.stdout.readline() == "started\n"
-    program.send_signal(signal.SIGTERM)
-    time.sleep(0.7)  # signals within half a second count as one
-    program.send_signal(signal.SIGTERM)
-    assert program.stdout.readline().startswith("returned"), "it does not wait for the handler"
-    program.kill()
-    program.wait()
-    program.stdout.close()
+    with run_sync_program(tmp_path, "60", "0") as (program, output):
+        program.send_signal(signal.SIGTERM)
+        time.sleep(0.7)  # signals within half a second count as one
+        program.send_signal(signal.SIGTERM)
+        assert output.readline().startswith("returned"), "it does not wait for the handler"
 
 
 def test_plain_code_runs_a_worker_until_it_is_idle_in_any_thread(memory_app: App) -> None:
