@@ -17,6 +17,7 @@ import pytest
 from relet import App, StoreUnavailable
 from relet._store import sqlite as sqlite_module
 from relet._store import store as store_module
+from relet._store.retry import RetryFor
 from relet._store.sqlite import SQLiteStore, file_system
 from relet.errors import StoreError, StoreRefused
 from tests.homes import inventory
@@ -25,7 +26,7 @@ from tests.test_bad_urls import uses
 
 @pytest.fixture(autouse=True)
 def _short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "RETRY_SECONDS", 0.3)
+    monkeypatch.setattr(store_module, "DEFAULT_RETRY", RetryFor(0.3))
 
 
 @pytest.fixture(autouse=True)
@@ -192,7 +193,8 @@ import resource, sys
 from relet import App
 from relet.errors import StoreError
 from relet._store import store
-store.RETRY_SECONDS = 0.2
+from relet._store.retry import RetryFor
+store.DEFAULT_RETRY = RetryFor(0.2)
 app = App("sqlite:///{tmp_path / "shop.db"}")
 @app.task
 def work(text: str): ...

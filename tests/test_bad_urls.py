@@ -16,6 +16,7 @@ import pytest
 
 from relet import App, InvalidInput, ReletError, StoreUnavailable
 from relet._store import store as store_module
+from relet._store.retry import RetryFor
 from relet.errors import StoreError, StoreRefused
 from tests.homes import Home, inventory
 from tests.store.proxy import refusing
@@ -25,7 +26,7 @@ CANARY = "c4n4ry"
 
 @pytest.fixture(autouse=True)
 def _short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "RETRY_SECONDS", 0.3)
+    monkeypatch.setattr(store_module, "DEFAULT_RETRY", RetryFor(0.3))
 
 
 @pytest.fixture(autouse=True)
@@ -115,7 +116,7 @@ def test_a_wrong_password_is_reported_and_not_displayed(says: str, caplog: pytes
 def test_a_wrong_password_is_reported_at_once() -> None:
     """A retry would not help: a user should not wait ten seconds to learn of a typing error."""
     with refusing('password authentication failed for user "ada"') as port, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store_module, "RETRY_SECONDS", 10.0)
+        patch.setattr(store_module, "DEFAULT_RETRY", RetryFor(10.0))
         began = time.monotonic()
         with pytest.raises(StoreError, match="password authentication failed"):
             App(f"postgresql://ada:{CANARY}@127.0.0.1:{port}/shop").client.count()

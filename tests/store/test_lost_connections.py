@@ -16,6 +16,7 @@ import pytest
 from relet import App, Job, State
 from relet._core.filters import Filter
 from relet._store.flows import search
+from relet._store.retry import RetryFor
 from relet.errors import StoreError
 from tests.homes import Home, claim, inventory, promote_all, succeed
 from tests.servers import PrivateServer
@@ -302,7 +303,7 @@ def test_a_server_that_is_restarted_is_found_again(private_server: PrivateServer
 def test_a_server_that_stays_down_raises_in_time(
     private_server: PrivateServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("relet._store.store.RETRY_SECONDS", 1.0)
+    monkeypatch.setattr("relet._store.store.DEFAULT_RETRY", RetryFor(1.0))
     app = make_app(private_server.dsn, "relet")
     app.client.migrate()
     app.lookup("work").enqueue()

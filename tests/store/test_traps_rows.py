@@ -51,7 +51,7 @@ def test_of_two_who_sum_up_statistics_at_once_one_counts(pg: Bench) -> None:
 def test_an_open_completion_holds_up_neither_renewal_nor_reaping_nor_cancel(
     pg: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("relet._store.store.RETRY_SECONDS", 0.1)
+    monkeypatch.setattr("relet._store.store.DEFAULT_RETRY", RetryFor(0.1))
     pg.enqueue(*(draft() for _ in range(3)))
     mine, *others = pg.claim()
     handler = pg.session()

@@ -57,7 +57,7 @@ def test_with_a_worker_dies_a_child_process_whose_handler_holds_the_gil(theatre:
 def test_a_supervisor_told_to_stop_while_its_workers_start_ends_in_good_order(theatre: Theatre) -> None:
     """Nothing has run, nothing is left behind: a process manager is not to take that for a failure."""
     supervisor = theatre.worker("--processes", "2")
-    wait_until(lambda: "worker process 2 is" in supervisor.log, "the start of both")
+    wait_until(lambda: "Started worker process 2 " in supervisor.log, "the start of both")
     assert supervisor.terminate() == 0
 
 

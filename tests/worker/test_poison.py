@@ -47,7 +47,7 @@ def test_a_job_that_kills_its_workers_does_so_under_a_supervisor_as_well(theatre
     wait_until(lambda: _succeeded(theatre) == INNOCENT, "the success of all others")
     _failed_by_its_own_fault(theatre, bad)
     assert supervisor.lives
-    assert supervisor.log.count("ended with -9") == ATTEMPTS
+    assert supervisor.log.count("exited with code -9") == ATTEMPTS
 
 
 @ANY_STORE
