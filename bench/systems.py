@@ -102,7 +102,7 @@ PGQUEUER = System(
 PROCRASTINATE = System(
     "procrastinate", "procrastinate", "procrastinate_adapter.py", environments.PROCRASTINATE, flaky_env=C100,
     share=0.06,
-    gives_up="one claim per job; jobs of a crashed worker stay until code of yours retries them",
+    gives_up="one claim per job; jobs of a crashed worker stay until your own code retries them",
     keeps="the same row, updated twice, and an event row for each change",
     unfinished="select count(*) from procrastinate_jobs where status in ('todo', 'doing')",
 )  # fmt: skip

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from .._core.job import Draft, Job, Lease, Succeeded
 from .._store.flows import enqueue
@@ -23,6 +23,7 @@ from .._tasks.telemetry import Telemetry
 
 R = TypeVar("R")
 T = TypeVar("T")
+Opened = TypeVar("Opened", bound=StoreTransaction | AsyncStoreTransaction)
 
 
 class Owner(Protocol):
@@ -111,10 +112,10 @@ def _counted(owner: Owner) -> Iterator[None]:
         open_here.set(around)
 
 
-class OpenTransaction:
-    """The `tx` of `with attempt.transaction() as tx`."""
+class _Open(Generic[Opened]):
+    """The part that does not depend on the kind of the connection."""
 
-    def __init__(self, owner: Owner, opened: StoreTransaction) -> None:
+    def __init__(self, owner: Owner, opened: Opened) -> None:
         self._owner = owner
         self._opened = opened
         self._completes = False
@@ -122,6 +123,10 @@ class OpenTransaction:
     @property
     def connection(self) -> Any:
         return self._opened.raw
+
+
+class OpenTransaction(_Open[StoreTransaction]):
+    """The `tx` of `with attempt.transaction() as tx`."""
 
     def enqueue(self, draft: Draft[R], /) -> Job[R]:
         return self.enqueue_many([draft])[0]
@@ -143,17 +148,8 @@ class OpenTransaction:
         self._opened.run(self._owner.fence, completes=self._completes)
 
 
-class OpenAsyncTransaction:
+class OpenAsyncTransaction(_Open[AsyncStoreTransaction]):
     """The `tx` of `async with attempt.transaction() as tx`."""
-
-    def __init__(self, owner: Owner, opened: AsyncStoreTransaction) -> None:
-        self._owner = owner
-        self._opened = opened
-        self._completes = False
-
-    @property
-    def connection(self) -> Any:
-        return self._opened.raw
 
     async def enqueue(self, draft: Draft[R], /) -> Job[R]:
         return (await self.enqueue_many([draft]))[0]

@@ -109,8 +109,8 @@ def dependents(job_id: str, *, limit: int) -> Flow[list[Job[Any]]]:
 
 
 def _dependents_of(chain: str, limit: int) -> Flow[list[Job[Any]]]:
-    edges = yield read("promote/dependencies_on_chains", batch=as_json([{"key": chain, "beyond": None}]), limit=limit)
-    return list((yield from get_many([job for job, _ in edges])).values()) if edges else []
+    found = yield read("promote/dependencies_on_chains", batch=as_json([{"key": chain, "beyond": None}]), limit=limit)
+    return list((yield from get_many([job for job, _ in found])).values()) if found else []
 
 
 @snapshot
