@@ -14,7 +14,7 @@ from relet._core.stats import BOUNDS, Histogram, step_for
 from relet._core.worker import WorkerFacts
 from relet._store.flows import inspect, stats, worker_reports
 from relet._store.flows.stats import Count
-from relet._store.query import traits_of
+from relet._store.query import TRAITS
 from relet._tasks.task import new_id
 from relet.errors import InvalidTransition, JobNotFound
 from tests.clocks import at
@@ -295,7 +295,7 @@ def test_numbers_that_no_worker_has_counted_lately_are_said_to_be_too_small(
 
 def test_counting_all_jobs_takes_no_lock_that_writers_wait_for(shop: App) -> None:
     """A sample is taken, counted and kept in three steps, and only the first and the last write."""
-    assert traits_of(inspect.counted_queues).read_only
+    assert TRAITS[inspect.counted_queues].read_only
     work(shop)
     assert shop._store().run(stats.claim_sample)
     found = shop._store().run(inspect.counted_queues)

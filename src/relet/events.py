@@ -212,7 +212,8 @@ class Events:
 
     def wanted(self, kind: type[Event]) -> bool:
         """True if this class has a listener. Without one, callers need not make the event."""
-        return bool(self._listeners_of(kind))
+        found = self._listeners_by_class.get(kind)
+        return bool(self._listeners_of(kind) if found is None else found)
 
     def emit(self, event: Event) -> None:
         """Call the listeners of the event's class and its base classes."""

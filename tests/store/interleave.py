@@ -24,8 +24,8 @@ from relet._store.flows import claim as claim_flows
 from relet._store.flows import claim_scope, control, enqueue, inspect, lease, maintenance, promote
 from relet._store.flows import settle as settle_flows
 from relet._store.postgres import Limits, OwnConnection, PostgresStore
-from relet._store.query import Flow, Query
-from relet._store.runner import _perform, drive
+from relet._store.query import Begin, Flow, Query, Row
+from relet._store.runner import drive
 from relet._store.sqlite import SQLiteStore
 from relet._store.store import Store
 from tests.clocks import MovedClock
@@ -197,7 +197,7 @@ class Session:
         self.raw = store._server.connect_unlimited()
         self.pid = self.raw.info.backend_pid
         self.connection = OwnConnection(
-            self.raw, store.quoted, Limits(seconds=60.0, tries=0, session=60.0), store.clock
+            self.raw, store.quoted, Limits(seconds=60.0, tries=0, small=60.0, session=60.0), store.clock
         )
 
     def execute(self, sql: str) -> None:
@@ -257,7 +257,11 @@ class Steps:
             return end.value
 
     def _step(self) -> None:
-        answer = _perform(self._next, self._connection, [])
+        answer: list[Row] = []
+        if isinstance(self._next, Query):
+            answer = self._connection.execute(self._next)
+        elif isinstance(self._next, Begin):
+            self._connection.begin()
         self._next = self._flow.send(answer)
 
 

@@ -133,9 +133,8 @@ class OpenTransaction(_Open[StoreTransaction]):
 
     def enqueue_many(self, drafts: Iterable[Draft[R]], /) -> list[Job[R]]:
         with storing(self._owner.telemetry, drafts) as batch:
-            jobs = self._opened.run(enqueue.enqueue, batch.drafts)
-            batch.stored(jobs)
-            return jobs
+            batch.jobs = self._opened.run(enqueue.enqueue, batch.drafts)
+        return batch.jobs
 
     def succeed(self, result: T, /) -> T:
         self._opened.run(self._owner.completion, self._owner.outcome(result))
@@ -156,9 +155,8 @@ class OpenAsyncTransaction(_Open[AsyncStoreTransaction]):
 
     async def enqueue_many(self, drafts: Iterable[Draft[R]], /) -> list[Job[R]]:
         with storing(self._owner.telemetry, drafts) as batch:
-            jobs = await self._opened.run(enqueue.enqueue, batch.drafts)
-            batch.stored(jobs)
-            return jobs
+            batch.jobs = await self._opened.run(enqueue.enqueue, batch.drafts)
+        return batch.jobs
 
     async def succeed(self, result: T, /) -> T:
         await self._opened.run(self._owner.completion, self._owner.outcome(result))

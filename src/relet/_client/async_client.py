@@ -87,9 +87,8 @@ class AsyncClient:
         if connection is not None:
             store = self._store_of(self._tenant if tenant is None else tenant)
             with storing(self._tasks.telemetry, drafts) as batch:
-                jobs = await _arun_on(store, connection, enqueue.enqueue, batch.drafts)
-                batch.stored(jobs)
-                return jobs
+                batch.jobs = await _arun_on(store, connection, enqueue.enqueue, batch.drafts)
+            return batch.jobs
         return await write_in_thread(self._plain.enqueue_many, drafts, tenant=tenant)
 
     async def get(self, job: AnyJob, /) -> Job[Any] | None:

@@ -63,8 +63,6 @@ class AuditedStore:
         """Run a flow whose rows have ids that the caller chose, so that they need no operation id."""
         if self._key is not None:
             return self.change(action, flow, *args, **kwargs)
-        if self._actor is None:
-            return self._store.run(flow, *args, **kwargs)
         noted: Callable[..., Flow[R]] = audit.noted
         return self._store.run(noted, self._note(action), flow, *args, **kwargs)
 

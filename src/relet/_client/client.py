@@ -62,6 +62,8 @@ class Client(Inspection):
         self._tasks = tasks
         self._actor = who
         self._key = key
+        self._is_anonymous = who is None and key is None
+        self._audited = AuditedStore(self._store, who, key)
 
     @property
     def where(self) -> str:
@@ -101,23 +103,24 @@ class Client(Inspection):
         All of them are one transaction, sent in parts. A job takes about half a KiB of memory beside its payload, so a
         hundred thousand at once are fine.
         """
-        store = self._store_of(self._tenant if tenant is None else tenant)
+        client = self if tenant is None or tenant == self._tenant else self.tenant(tenant)
         with storing(self._tasks.telemetry, drafts) as batch:
             if connection is not None:
-                jobs = _run_on(store, connection, enqueue.enqueue, batch.drafts)
-            else:
-                jobs = self._insert(store, batch.drafts) if batch.drafts else []
-            batch.stored(jobs)
+                batch.jobs = _run_on(client._store, connection, enqueue.enqueue, batch.drafts)
+            elif batch.drafts:
+                batch.jobs = client._insert(batch.drafts)
         if connection is None and self._tasks.events.wanted(events.Enqueued):
-            for job in jobs:
+            for job in batch.jobs:
                 if not job.existing:
-                    self._emit(events.Enqueued, job, tenant)
-        return jobs
+                    client._emit(events.Enqueued, job)
+        return batch.jobs
 
-    def _insert(self, store: Store, drafts: list[Draft[R]]) -> list[Job[R]]:
+    def _insert(self, drafts: list[Draft[R]]) -> list[Job[R]]:
+        replaces = any(draft.replace for draft in drafts)
+        if self._is_anonymous and not replaces:  # the drafts have ids, so a repeated try needs no other
+            return self._store.run(enqueue.enqueue_directly, drafts)
         action = AuditAction("enqueue", drafts[0].id, {"task": drafts[0].task, "jobs": len(drafts)})
-        audited = AuditedStore(store, self._actor, self._key)
-        run = audited.change if any(draft.replace for draft in drafts) else audited.insert
+        run = self._audited.change if replaces else self._audited.insert
         return run(action, enqueue.enqueue_directly, drafts)
 
     def wait(self, job: AnyJob, /, *, timeout: Seconds = 60.0) -> Job[Any]:
@@ -346,10 +349,6 @@ class Client(Inspection):
             self._audited.note(AuditAction("migrate", "schema", {"versions": applied}))
         return applied
 
-    @property
-    def _audited(self) -> AuditedStore:
-        return AuditedStore(self._store, self._actor, self._key)
-
     def _act(self, verb: str, job: AnyJob, flow: Callable[..., Flow[Job[Any]]], *args: Any, **options: Any) -> Job[Any]:
         """Apply a verb to one job, and emit its event."""
         changed = self._change(verb, flow, id_of(job), *args, **options)
@@ -358,11 +357,11 @@ class Client(Inspection):
     def _change(self, verb: str, flow: Callable[..., Flow[T]], job_id: str, *args: Any, **options: Any) -> T:
         return self._audited.change(AuditAction(verb, job_id), flow, job_id, *args, **options)
 
-    def _emit(self, kind: type[events.JobEvent], job: Job[Any], tenant: str | None = None) -> Job[Any]:
+    def _emit(self, kind: type[events.JobEvent], job: Job[Any]) -> Job[Any]:
         """Emit an event about a change that was committed. Returns the job."""
         if self._tasks.events.wanted(kind):
-            tenant = self._tenant if tenant is None else tenant
-            self._tasks.events.emit(kind(job_id=job.id, state=job.state, task=job.task, queue=job.queue, tenant=tenant))
+            event = kind(job_id=job.id, state=job.state, task=job.task, queue=job.queue, tenant=self._tenant)
+            self._tasks.events.emit(event)
         return job
 
     def _completion(

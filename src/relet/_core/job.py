@@ -108,6 +108,12 @@ class Draft(Struct, Generic[R_co], frozen=True, rename={"payload_json": "payload
         """The arguments, as plain JSON values."""
         return json.decode(self.payload_json)
 
+    @property
+    def is_immediate(self) -> bool:
+        """Whether the draft is a new job that waits for nothing but its target. A unique key, if any, has no window."""
+        is_due = self.run_at is None and self.delay is None
+        return self.fresh and self.unique_for is None and not self.depends_on and is_due
+
 
 class Job(Struct, Generic[R_co], frozen=True, rename={"payload_json": "payload", "result_json": "result"}):
     """A job as the store knew it at one moment."""

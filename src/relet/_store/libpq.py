@@ -12,7 +12,7 @@ from __future__ import annotations
 import select
 import threading
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import psycopg
@@ -53,17 +53,14 @@ def execute(raw: psycopg.Connection[Any], name: str, text: Text, params: dict[st
     result = _succeeded(raw, answer)
     if not result.ntuples:
         return []
-    loader = _loader()
+    loader = getattr(_of_thread, "loader", None) or _new_loader()
     loader.set_pgresult(result, format=pq.Format.BINARY)
     return loader.load_rows(0, result.ntuples, tuple)
 
 
-def _loader() -> abc.Transformer:
-    try:
-        return cast("abc.Transformer", _of_thread.loader)
-    except AttributeError:
-        _of_thread.loader = loader = Transformer()
-        return loader
+def _new_loader() -> abc.Transformer:
+    _of_thread.loader = loader = Transformer()
+    return loader
 
 
 def command(raw: psycopg.Connection[Any], text: str) -> None:

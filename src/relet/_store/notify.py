@@ -111,7 +111,7 @@ class Notifier:
 
     def _reset(self) -> None:
         self._lock = threading.Lock()
-        self._subscriptions: list[Subscription | AsyncSubscription] = []
+        self.subscriptions: list[Subscription | AsyncSubscription] = []
         self._thread: threading.Thread | None = None
         self._stop = SYSTEM.event()  # of the thread that listens now
         self._pid = os.getpid()
@@ -126,7 +126,7 @@ class Notifier:
         """Within the block, wake this subscription when one of its channels is notified."""
         self._notice_fork()
         with self._lock:
-            self._subscriptions.append(subscription)
+            self.subscriptions.append(subscription)
             if not has_begun(self._thread):
                 self._stop = SYSTEM.event()
                 self._thread = SYSTEM.thread("listener", partial(self._listen, self._stop))
@@ -135,13 +135,13 @@ class Notifier:
             yield subscription
         finally:
             with self._lock:
-                self._subscriptions.remove(subscription)
+                self.subscriptions.remove(subscription)
 
     def publish(self, channels: set[str]) -> None:
         """Wake the subscribers of these channels in this process."""
         self._notice_fork()
         with self._lock:
-            for subscription in self._subscriptions:
+            for subscription in self.subscriptions:
                 if subscription.channels & channels:
                     subscription.wake()
 
@@ -170,7 +170,7 @@ class Notifier:
                 heard = listener.wait(1.0, self._wanted())
                 if heard:
                     self.publish(heard)
-                quiet = 0 if self._subscriptions else quiet + 1
+                quiet = 0 if self.subscriptions else quiet + 1
                 if quiet >= LINGER:
                     self._retire(stop)
         finally:
@@ -178,12 +178,12 @@ class Notifier:
 
     def _wanted(self) -> frozenset[str]:
         with self._lock:
-            return frozenset[str]().union(*(subscription.channels for subscription in self._subscriptions))
+            return frozenset[str]().union(*(subscription.channels for subscription in self.subscriptions))
 
     def _retire(self, stop: Event) -> None:
         """End this thread, as there has been no subscription for a while, unless one was made just now."""
         with self._lock:
-            if not self._subscriptions:
+            if not self.subscriptions:
                 self._thread = None
                 stop.set()
 
@@ -211,7 +211,8 @@ class SchemaNotifier:
 
     def publish(self, kinds: set[str]) -> None:
         """Wake the subscribers in this process."""
-        self._notifier.publish({channel(kind, self._schema) for kind in kinds})
+        if self._notifier.subscriptions:
+            self._notifier.publish({channel(kind, self._schema) for kind in kinds})
 
     def close(self) -> None:
         """Stop listening until the next subscription."""
@@ -220,4 +221,4 @@ class SchemaNotifier:
     @property
     def subscriptions(self) -> int:
         """How many subscriptions there are, to all schemas."""
-        return len(self._notifier._subscriptions)
+        return len(self._notifier.subscriptions)

@@ -177,8 +177,10 @@ class Pool(Generic[C]):
         finally:
             try:
                 try:
-                    if lent and idle is self._idle and self._is_good(lent[0]):
-                        next(keep)
+                    if lent and idle is self._idle and self._usable(lent[0].connection):
+                        lent[0].since = SYSTEM.monotonic()
+                        if lent[0].since - lent[0].made < self.max_lifetime:
+                            next(keep)
                 finally:
                     if lent or idle is not self._idle:
                         self._discard(lent, idle, pid)
@@ -215,10 +217,6 @@ class Pool(Generic[C]):
 
     def _make(self) -> IdleConnection[C]:
         return IdleConnection(self._connect())
-
-    def _is_good(self, entry: IdleConnection[C]) -> bool:
-        entry.since = SYSTEM.monotonic()
-        return self._usable(entry.connection) and entry.since - entry.made < self.max_lifetime
 
     def _notice_fork(self) -> None:
         if self._pid != os.getpid():

@@ -28,7 +28,7 @@ from .libpq import array_text
 from .notify import channel
 from .postgres_pool import PostgresPool, milliseconds
 from .query import LONG, Clock, Flow, Notify, Query, Row, Traits, texts, values
-from .retry import DEFAULT_RETRY, HANDLER_SECONDS, RETRY_SECONDS, StaleConnection, Transient, aretry, retry
+from .retry import DEFAULT_RETRY, HANDLER_SECONDS, RETRY_SECONDS, StaleConnection, Transient, aretry
 from .runner import drive
 from .store import ENDED, SWALLOWED, AsyncStoreTransaction, Store, StoreTransaction, call_in_thread
 from .urls import hide
@@ -93,7 +93,8 @@ class PostgresStore(Store):
         return f"PostgresStore({self.where!r}, schema={self.schema!r})"
 
     def run_once(self, make: Callable[[], Flow[R]], traits: Traits, failures: int) -> tuple[R, list[Notify]]:
-        self.ready()
+        if not self._checked:
+            self.ready()
         with self._pool.connection() as raw:
             until = time_limit.limit() if traits.read_only else None
             connection = self._own(raw, traits.seconds or STATEMENT_SECONDS, failures, until=until)
@@ -130,7 +131,7 @@ class PostgresStore(Store):
     ) -> OwnConnection:
         usual = self._server.statement_seconds
         limit = usual if seconds == STATEMENT_SECONDS else seconds
-        limits = Limits(limit, tries, None if self._server.pooled else usual, until)
+        limits = Limits(limit, tries, allowed(limit, tries), None if self._server.pooled else usual, until)
         return OwnConnection(raw, self.quoted, limits, self.clock)
 
     @contextmanager
@@ -138,7 +139,7 @@ class PostgresStore(Store):
         """A transaction on a pooled connection."""
         self.ready()
         with ExitStack() as stack:
-            raw = retry(DEFAULT_RETRY, lambda *_: self._begun(stack))
+            raw = self.retry(DEFAULT_RETRY, lambda *_: self._begun(stack))
             with self._guarded(raw) as check:
                 yield StoreTransaction(raw, OwnConnection(raw, self.quoted, clock=self.clock), check)
                 check()
@@ -220,7 +221,7 @@ class PostgresStore(Store):
     def drop_old(self, seconds: float, stop: Callable[[], bool] = lambda: False) -> list[str]:
         """Drop partitions whose jobs all ended this many seconds ago or earlier."""
         self.ready()
-        return retry(DEFAULT_RETRY, lambda *_: self._drop_old_once(seconds, stop))
+        return self.retry(DEFAULT_RETRY, lambda *_: self._drop_old_once(seconds, stop))
 
     def close(self) -> None:
         """Close all idle connections."""
@@ -369,13 +370,14 @@ class PostgresStore(Store):
 
 
 class Limits(Struct, frozen=True):
-    """How long the statements of one try may take. `session`: the limit set for the session; None: not set.
+    """How long the statements of one try may take. `small`: one with few parameters, after so many failed tries.
 
-    `until`: when a read must end, on the monotonic clock.
+    `session`: the limit set for the session; None: not set. `until`: when a read must end, on the monotonic clock.
     """
 
     seconds: float
     tries: int
+    small: float
     session: float | None
     until: float | None = None
 
@@ -384,7 +386,7 @@ class Limits(Struct, frozen=True):
         if self.until is not None:
             return time_limit.left(self.until)
         size = sum([len(value) for value in params.values() if type(value) is str])
-        return allowed(self.seconds, self.tries, size if size > SMALL else 0)
+        return self.small if size <= SMALL else allowed(self.seconds, self.tries, size)
 
     @property
     def is_over(self) -> bool:
@@ -414,9 +416,7 @@ class OwnConnection:
         """Open a transaction, in one round trip with its settings."""
         if not self._open and self._limits is not None:
             limits = self._limits
-            self._begin(
-                allowed(limits.seconds, limits.tries) if limits.until is None else time_limit.left(limits.until), text
-            )
+            self._begin(limits.small if limits.until is None else time_limit.left(limits.until), text)
 
     def _begin(self, seconds: float, text: str = BEGIN) -> None:
         assert self._limits is not None  # noqa: S101
@@ -435,7 +435,7 @@ class OwnConnection:
 
     def execute(self, query: Query) -> list[Row]:
         """Run one statement. Results are in binary format, which is faster to read."""
-        params = bound(values(query, self._clock))
+        params = bound(query.params if self._clock is None else values(query, self._clock))
         if self._limits is None:
             seconds = HANDLER_SECONDS
         else:
@@ -446,7 +446,10 @@ class OwnConnection:
         before, self.unknown = self.unknown, self.unknown or commits
         try:
             watchdog.arm(self._raw, seconds + ANSWER_MARGIN)
-            return self._answer(query.name, params)
+            if self._limits is None:
+                return self._execute_for_handler(query.name, params)
+            (text,) = texts(query.name, "postgres", "dollar", self._schema, self._clock is not None)
+            return libpq.execute(self._raw, query.name, text, params)
         except psycopg.Error as error:
             if not _is_lost(self._raw, error):
                 self.unknown = before  # the server has reported that the statement failed
@@ -456,11 +459,8 @@ class OwnConnection:
         finally:
             watchdog.disarm(self._raw)
 
-    def _answer(self, name: str, params: dict[str, Any]) -> list[Row]:
-        if self._limits is not None:
-            (text,) = texts(name, "postgres", "dollar", self._schema, self._clock is not None)
-            return libpq.execute(self._raw, name, text, params)
-        # The handler's statements use the same connection, possibly in psycopg's pipeline mode.
+    def _execute_for_handler(self, name: str, params: dict[str, Any]) -> list[Row]:
+        """Through psycopg: the handler's statements use the same connection, possibly in pipeline mode."""
         (text,) = texts(name, "postgres", "pyformat", self._schema, self._clock is not None)
         cursor = self._raw.execute(text.sql, params, binary=True)
         return cursor.fetchall() if cursor.description else []

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Generator
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal, TypeVar, cast
 
 import msgspec
@@ -117,34 +117,28 @@ class Traits(Struct, frozen=True):
 
 LONG = 30.0  # seconds for statements that go through many rows
 
-_NO_TRAITS = Traits()
-_traits: dict[Callable[..., Any], Traits] = {}
+NO_TRAITS = Traits()
+TRAITS: dict[Callable[..., Any], Traits] = {}  # by flow
 
 
-def traits_of(flow: Callable[..., Any]) -> Traits:
-    return _traits.get(flow, _NO_TRAITS)
+def _mark(flow: F, **traits: Any) -> F:
+    TRAITS[flow] = structs.replace(TRAITS.get(flow, NO_TRAITS), **traits)
+    return flow
 
 
 def read_only(flow: F) -> F:
     """Marks a flow that writes nothing."""
-    _traits[flow] = structs.replace(traits_of(flow), read_only=True)
-    return flow
+    return _mark(flow, read_only=True)
 
 
 def snapshot(flow: F) -> F:
     """Marks a flow that writes nothing, and whose statements must all see the same state of the database."""
-    _traits[flow] = structs.replace(traits_of(flow), read_only=True, snapshot=True)
-    return flow
+    return _mark(flow, read_only=True, snapshot=True)
 
 
 def bounded(seconds: float) -> Callable[[F], F]:
     """Marks a flow whose statements may each take this long on the server, as they go through many rows."""
-
-    def register(flow: F) -> F:
-        _traits[flow] = structs.replace(traits_of(flow), seconds=seconds)
-        return flow
-
-    return register
+    return partial(_mark, seconds=seconds)
 
 
 def repeated_by(repeat: F) -> Callable[[F], F]:
@@ -152,17 +146,12 @@ def repeated_by(repeat: F) -> Callable[[F], F]:
 
     It recognises what that try wrote by an id that the caller chose: the job's, or the token of a claim.
     """
-
-    def register(flow: F) -> F:
-        _traits[flow] = structs.replace(traits_of(flow), repeat=repeat)
-        return flow
-
-    return register
+    return partial(_mark, repeat=repeat)
 
 
 def repeat_of(flow: F) -> F:
     """The flow to run when the outcome of an earlier try is unknown: most flows can simply be run again."""
-    return cast("F", traits_of(flow).repeat or flow)
+    return cast("F", TRAITS.get(flow, NO_TRAITS).repeat or flow)
 
 
 _encoder = msgspec.json.Encoder()

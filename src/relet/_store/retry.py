@@ -1,4 +1,4 @@
-"""Retries of transactions: the retry loop, and the policies that decide how long it continues."""
+"""How long a transaction is retried: the errors that allow a retry, and the policies. The loop is `Store.retry`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Protocol, TypeVar
 
 from .._system import SYSTEM
 from ..errors import StoreBusy, StoreError, StoreUnavailable
-from .query import Conflict
 
 T = TypeVar("T")
 
@@ -59,36 +58,8 @@ def backoff(failures: int, longest: float = 1.0) -> float:
     return SYSTEM.random() * min(0.01 * float(2 ** min(failures, 20)), longest)
 
 
-def retry(policy: RetryPolicy, work: Callable[[bool, int], T]) -> T:
-    """Call `work` until it returns, or until the policy gives up.
-
-    Its arguments: whether an earlier try may have been committed, and how many tries have failed.
-    """
-    may_be_committed = was_stale = False
-    failures, started = 0, SYSTEM.monotonic()
-    while True:
-        try:
-            return work(may_be_committed, failures)
-        except Conflict:
-            if may_be_committed:
-                raise
-            may_be_committed = True
-        except Transient as failure:
-            if isinstance(failure, StaleConnection) and not was_stale:
-                was_stale = True
-                continue
-            failures += 1
-            may_be_committed = may_be_committed or failure.may_be_committed
-            if not policy.wait(failure.error, transient=True, failures=failures, started=started):
-                raise failure.error from failure.__cause__
-        except StoreError as error:
-            failures += 1
-            if not policy.wait(error, transient=False, failures=failures, started=started):
-                raise
-
-
 async def aretry(seconds: float, work: Callable[[], Awaitable[T]]) -> T:
-    """Async version of `retry`, for this many seconds."""
+    """Async version of `Store.retry`, for this many seconds."""
     import asyncio
 
     give_up, failures = SYSTEM.monotonic() + seconds, 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol, TypeVar
 
-from .query import Begin, Flow, Notify, Query, Row, Step
+from .query import Flow, Notify, Query, Row
 
 R = TypeVar("R")
 
@@ -40,8 +40,15 @@ def drive(flow: Flow[R], connection: Connection) -> tuple[R, list[Notify]]:
     try:
         step = next(flow)
         while True:
+            answer: list[Row] = []
             try:
-                answer = _perform(step, connection, notifications)
+                if isinstance(step, Query):
+                    answer = connection.execute(step)
+                elif isinstance(step, Notify):
+                    if step not in notifications:
+                        notifications.append(step)
+                elif (waited := connection.begin()) is not None:
+                    answer = [(waited,)]
             except Exception as error:
                 step = flow.throw(error)
             else:
@@ -58,8 +65,15 @@ async def adrive(flow: Flow[R], connection: AsyncConnection) -> tuple[R, list[No
     try:
         step = next(flow)
         while True:
+            answer: list[Row] = []
             try:
-                answer = await _aperform(step, connection, notifications)
+                if isinstance(step, Query):
+                    answer = await connection.execute(step)
+                elif isinstance(step, Notify):
+                    if step not in notifications:
+                        notifications.append(step)
+                else:
+                    await connection.begin()
             except Exception as error:
                 step = flow.throw(error)
             else:
@@ -68,28 +82,3 @@ async def adrive(flow: Flow[R], connection: AsyncConnection) -> tuple[R, list[No
         return end.value, notifications
     finally:
         flow.close()
-
-
-def _perform(step: Step, connection: Connection, notifications: list[Notify]) -> list[Row]:
-    if isinstance(step, Query):
-        return connection.execute(step)
-    if isinstance(step, Begin):
-        waited = connection.begin()
-        return [] if waited is None else [(waited,)]
-    _note(step, notifications)
-    return []
-
-
-async def _aperform(step: Step, connection: AsyncConnection, notifications: list[Notify]) -> list[Row]:
-    if isinstance(step, Query):
-        return await connection.execute(step)
-    if isinstance(step, Begin):
-        await connection.begin()
-    else:
-        _note(step, notifications)
-    return []
-
-
-def _note(one: Notify, notifications: list[Notify]) -> None:
-    if one not in notifications:
-        notifications.append(one)

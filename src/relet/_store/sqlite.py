@@ -103,7 +103,8 @@ class SQLiteStore(Store):
     def run_once(self, make: Callable[[], Flow[R]], traits: Traits, failures: int) -> tuple[R, list[Notify]]:
         """Run a read-only flow on a reader connection, any other flow on the writer connection."""
         self._notice_fork()
-        self.ready()
+        if not self._checked:
+            self.ready()
         run = partial(self._drive, make, SYSTEM.monotonic(), time_limit.limit() if traits.read_only else None)
         if not traits.read_only or self._memory:
             return self._write(run)
@@ -216,9 +217,12 @@ class SQLiteStore(Store):
     def _drive(
         self, make: Callable[[], Flow[R]], since: float, until: float | None, connection: sqlite3.Connection
     ) -> tuple[R, list[Notify]]:
+        waited = SYSTEM.monotonic() - since if self.clock is None else 0.0
+        adapter = SQLiteAdapter(connection, self.quoted, self.clock, waited)
+        if until is None:
+            return drive(make(), adapter)
         with time_limit.ended_at(connection, until):
-            waited = SYSTEM.monotonic() - since if self.clock is None else 0.0
-            return drive(make(), SQLiteAdapter(connection, self.quoted, self.clock, waited))
+            return drive(make(), adapter)
 
     def _read(self, run: Callable[[sqlite3.Connection], R]) -> R:
         block = self._readers.connection()
@@ -328,10 +332,11 @@ class SQLiteStore(Store):
 
     def _in_transaction(self, work: Callable[[sqlite3.Connection], R]) -> R:
         """Begin, work, commit. On any exception, roll back."""
-        connection = self._open_writer()
+        connection = self._writer or self._open_writer()
         try:
             try:
-                self._begin(connection)
+                for pause in self._begin_retries(connection, self._busy_for):
+                    SYSTEM.sleep(pause)
                 result = work(connection)
                 connection.execute("commit")
             except BaseException:
@@ -360,11 +365,6 @@ class SQLiteStore(Store):
         except sqlite3.OperationalError as error:
             meaning = self._meaning(error) if is_busy(error) else error
             raise (meaning.error if isinstance(meaning, Transient) else meaning) from None
-
-    def _begin(self, connection: sqlite3.Connection) -> None:
-        """Take the write lock."""
-        for pause in self._begin_retries(connection, self._busy_for):
-            SYSTEM.sleep(pause)
 
     async def _begin_on_loop(
         self, connection: sqlite3.Connection, writing: threading.Lock, acquired: list[bool]
@@ -571,12 +571,12 @@ class SQLiteAdapter:
         Lists are bound as JSON, except in a statement that fills a temporary table: it runs once for each list item.
         """
         answer: list[Row] = []
-        params = values(query, self._clock)
+        params = query.params if self._clock is None else values(query, self._clock)
         for text in texts(query.name, "sqlite", "named", self._schema, self._clock is not None):
             if text.sql.startswith(FILLS):
                 self._fill(text.sql, [params[name] for name in text.names])
                 continue
-            bound = {name: _bound(params[name]) for name in text.names}
+            bound = {name: as_json(value) if type(value := params[name]) is list else value for name in text.names}
             # In one call into C: a statement that an interrupt leaves half read would keep its snapshot, and would keep
             # the writer busy.
             answer.extend(chain.from_iterable(map(self._raw.execute, (text.sql,), (bound,))))
@@ -588,10 +588,6 @@ class SQLiteAdapter:
 
 
 FILLS = "insert into temp."
-
-
-def _bound(value: Any) -> Any:
-    return as_json(value) if isinstance(value, list) else value
 
 
 class AsyncSQLiteAdapter(SQLiteAdapter):

@@ -11,14 +11,16 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, asyn
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
+from .._system import SYSTEM
 from .._threads import DaemonThreadPool
+from ..errors import StoreError
 from .flows import maintenance
 from .fragments import Dialect
 from .interrupts import leave
 from .migrate import Applied, outcome
 from .notify import SchemaNotifier
-from .query import Clock, Flow, Notify, Query, Traits, traits_of
-from .retry import DEFAULT_RETRY, RetryPolicy, retry
+from .query import NO_TRAITS, TRAITS, Clock, Conflict, Flow, Notify, Query, Traits
+from .retry import DEFAULT_RETRY, RetryPolicy, StaleConnection, Transient
 from .runner import AsyncConnection, Connection, adrive, drive
 
 P = ParamSpec("P")
@@ -85,16 +87,43 @@ class Store(ABC):
 
     def run_with(self, policy: RetryPolicy, flow: Callable[P, Flow[R]], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a flow until it is committed, or until the policy gives up."""
-        traits = traits_of(flow)
+        traits = TRAITS.get(flow, NO_TRAITS)
 
         def work(may_be_committed: bool, failures: int) -> tuple[R, list[Notify]]:
             this = traits.repeat if may_be_committed and traits.repeat else flow
             return self.run_once(partial(this, *args, **kwargs), traits, failures)
 
-        result, notifications = retry(policy, work)
+        result, notifications = self.retry(policy, work)
         if notifications:
             self.publish(notifications)
         return result
+
+    def retry(self, policy: RetryPolicy, work: Callable[[bool, int], R]) -> R:
+        """Call `work` until it returns, or until the policy gives up.
+
+        Its arguments: whether an earlier try may have been committed, and how many tries have failed.
+        """
+        may_be_committed = was_stale = False
+        failures, started = 0, SYSTEM.monotonic()
+        while True:
+            try:
+                return work(may_be_committed, failures)
+            except Conflict:
+                if may_be_committed:
+                    raise
+                may_be_committed = True
+            except Transient as failure:
+                if isinstance(failure, StaleConnection) and not was_stale:
+                    was_stale = True
+                    continue
+                failures += 1
+                may_be_committed = may_be_committed or failure.may_be_committed
+                if not policy.wait(failure.error, transient=True, failures=failures, started=started):
+                    raise failure.error from failure.__cause__
+            except StoreError as error:
+                failures += 1
+                if not policy.wait(error, transient=False, failures=failures, started=started):
+                    raise
 
     @abstractmethod
     def run_once(self, make: Callable[[], Flow[R]], traits: Traits, failures: int) -> tuple[R, list[Notify]]:
@@ -181,14 +210,14 @@ class Store(ABC):
 
     def migrate(self) -> list[int]:
         """Bring the schema up to date. Several processes may do so at once. Returns the versions applied."""
-        return retry(DEFAULT_RETRY, lambda *_: self._migrate())
+        return self.retry(DEFAULT_RETRY, lambda *_: self._migrate())
 
     @abstractmethod
     def _migrate(self) -> list[int]: ...
 
     def applied(self) -> Applied:
         """Which migrations have been applied to the schema."""
-        return retry(DEFAULT_RETRY, lambda *_: self._applied())
+        return self.retry(DEFAULT_RETRY, lambda *_: self._applied())
 
     @abstractmethod
     def _applied(self) -> Applied: ...

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from .._core.job import Draft
+from .._core.job import Draft, Job
 from ..errors import InvalidInput
-from .telemetry import Stored, Telemetry, sending
+from .telemetry import Telemetry
 
 R = TypeVar("R")
 
@@ -28,21 +28,25 @@ def check_drafts(drafts: Iterable[Draft[R]]) -> list[Draft[R]]:
 
 
 class Batch(Struct, Generic[R]):
-    """Drafts that are being stored. The caller must call `stored` with their jobs."""
+    """Drafts that are being stored, and then their jobs, which the caller sets."""
 
     drafts: list[Draft[R]]
-    stored: Stored
+    jobs: list[Job[R]] = field(default_factory=list)
 
 
 @contextmanager
 def storing(telemetry: Telemetry | None, drafts: Iterable[Draft[R]]) -> Iterator[Batch[R]]:
     """Wraps the flow that stores drafts: checks them before it, traces it, and marks them as used after it."""
-    checked = check_drafts(drafts)
+    batch = Batch(check_drafts(drafts))
     try:
-        with sending(telemetry, checked) as stored:
-            yield Batch(checked, stored)
+        if telemetry is None or not batch.drafts:
+            yield batch
+        else:
+            with telemetry.sending(batch.drafts) as stored:
+                yield batch
+                stored(batch.jobs)
     finally:
-        mark_used(checked)
+        mark_used(batch.drafts)
 
 
 def mark_used(drafts: Sequence[Draft[Any]]) -> None:

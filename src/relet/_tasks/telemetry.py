@@ -6,7 +6,7 @@ It is None unless the app is instrumented. Implementations must not raise: traci
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from .._attempts.attempt import Attempt
@@ -41,11 +41,3 @@ class Telemetry(Protocol):
     def running(self, attempt: Attempt, /, within: str | None = None) -> AbstractContextManager[Watch]:
         """Wraps an attempt. `within`: in a child process, the context from `handed_over` in its worker."""
         ...
-
-
-_NO_TELEMETRY: AbstractContextManager[Stored] = nullcontext(lambda jobs: None)
-
-
-def sending(telemetry: Telemetry | None, drafts: Sequence[Draft[Any]]) -> AbstractContextManager[Stored]:
-    """Wraps the storing of drafts; does nothing without telemetry."""
-    return _NO_TELEMETRY if telemetry is None or not drafts else telemetry.sending(drafts)

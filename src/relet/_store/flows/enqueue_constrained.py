@@ -78,12 +78,6 @@ class _Insertion(Struct, frozen=True):
     insert_immediate: InsertImmediate | None = None
 
 
-def is_immediate(draft: Draft[Any]) -> bool:
-    """Whether the draft is a new job that waits for nothing but its target. A unique key, if any, has no window."""
-    is_due = draft.run_at is None and draft.delay is None
-    return draft.fresh and draft.unique_for is None and not draft.depends_on and is_due
-
-
 def batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
     """Slices of at most `MAX_BATCH` items, which one statement can carry."""
     return (items[start : start + MAX_BATCH] for start in range(0, len(items), MAX_BATCH))
@@ -132,7 +126,7 @@ def _insert_batch(drafts: Batch, insertion: _Insertion) -> Flow[dict[str, Job[An
     """Insert a batch: first the drafts that wait for nothing, then the others. Returns the jobs that are new."""
     added: dict[str, Job[Any]] = {}
     if insertion.insert_immediate is not None:
-        immediate = [draft for draft in drafts if is_immediate(draft)]
+        immediate = [draft for draft in drafts if draft.is_immediate]
         jobs = (yield from insertion.insert_immediate(immediate, insertion.chains)) if immediate else []
         added = {job.id: job for job in jobs}
     rest = [draft for draft in drafts if draft.id not in added]
@@ -148,7 +142,7 @@ def _load_missing(drafts: Batch, jobs: Sequence[Job[Any] | None], holders: Mappi
 
 def _immediate_come_first(drafts: Batch) -> bool:
     """Whether immediate drafts come before all others of their batch, so that inserting them first keeps the order."""
-    immediate = [is_immediate(draft) for draft in drafts]
+    immediate = [draft.is_immediate for draft in drafts]
     return immediate == sorted(immediate, reverse=True)
 
 
