@@ -1,4 +1,8 @@
-"""A thread that calls one function, its step, again and again. Steps never wait: only the loop does."""
+"""A thread that calls one function, its step, again and again.
+
+A step waits for nothing but the answers of the store. While the store cannot be reached, `reconnect.py` waits between
+two tries. All other waits are here: a step returns for how long.
+"""
 
 from __future__ import annotations
 

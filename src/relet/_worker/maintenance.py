@@ -17,7 +17,6 @@ from .._store.flows import lease, schedules
 from .._store.flows import maintenance as flows
 from .._store.flows.promote import promote
 from .._system import Event
-from .._tasks.task import new_id
 from ..errors import StoreError, StoreRefused
 from ..events import Cancelled, Enqueued, Promoted, Reaped
 from .context import WorkerContext
@@ -141,7 +140,7 @@ class Maintenance:
 
         The next check follows at once, because more may be due; later if another worker had locked the schedules.
         """
-        done = self._store.run(schedules.tick, self._tasks, new_id, without=self._unreadable)
+        done = self._store.run(schedules.tick, self._tasks, self._system.new_id, without=self._unreadable)
         for name, problem in done.problems.items():
             log.error("Cannot follow schedule %s: %s", name, problem)
         self._unreadable |= dict.fromkeys(done.unreadable, self._now() + SKIP_UNREADABLE_FOR)
