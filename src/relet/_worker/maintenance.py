@@ -47,9 +47,8 @@ class Maintenance:
         self._store = store.stopped_by(self.loop.stopping)
         self.pruner = Pruner(context, store)
         self._tasks = list(context.tasks)
-        self._unreadable: dict[
-            str, float
-        ] = {}  # schedules that this worker cannot read, by definition: skipped until then
+        # Schedules that this worker cannot read, by definition, and until when it skips them.
+        self._unreadable: dict[str, float] = {}
         self._grace = max(context.settings.lease / BEATS_PER_LEASE, MIN_GRACE)
         self._subscriptions = ExitStack()
         self._subscriptions.enter_context(context.store.notifier.subscribe("jobs", wake=self.loop.wake))
