@@ -1,7 +1,7 @@
 """A thread that calls one function, its step, again and again.
 
-A step waits for nothing but the answers of the store. While the store cannot be reached, `reconnect.py` waits between
-two tries. All other waits are here: a step returns for how long.
+A step waits for nothing but the store: for its answers, and between two tries while it cannot be reached
+(`reconnect.py`). All other waits are here: a step returns for how long.
 """
 
 from __future__ import annotations
