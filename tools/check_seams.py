@@ -1,6 +1,7 @@
 """Check that the worker and the store take time, randomness and threads from `relet._system` alone.
 
-A simulation replaces that module's `System`. Whatever goes past it would not be simulated.
+A simulation replaces that module's `System`. Whatever goes past it would not be simulated. In the worker, only the
+files in WAITING may wait: the steps of its loops return how long to wait, and `loop.py` does so.
 """
 
 from __future__ import annotations
@@ -12,34 +13,49 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "src" / "relet"
 CHECKED = ("_store", "_worker")
-#: Of these modules nothing may be imported; of threading, what makes threads or lets them wait.
-MODULES = {"time", "random", "secrets", "uuid"}
-OF_THREADING = {"Thread", "Event", "Timer", "Condition", "Semaphore", "BoundedSemaphore", "Barrier"}
-#: A worker's id is chosen before there is anything to simulate.
-ALLOWED = {("_worker/worker.py", "secrets")}
+#: Of these modules nothing may be imported.
+MODULES = {"time", "random", "secrets", "uuid", "sched", "multiprocessing", "concurrent.futures"}
+#: The attributes of other modules that tell the time, are random, make threads or let them wait.
+ATTRIBUTES = {
+    "threading": {"Thread", "Event", "Timer", "Condition", "Semaphore", "BoundedSemaphore", "Barrier"},
+    "datetime": {"now", "utcnow", "today"},
+    "date": {"today"},
+    "os": {"urandom", "getrandom"},
+}
+#: A function of relet that does so too: `System.new_id` is the same.
+RELET = {"new_id"}
+
+WAITS = {"wait", "sleep", "join"}
+#: The files of the worker that wait, and for what.
+WAITING = {
+    "_worker/loop.py": "the next step",
+    "_worker/reconnect.py": "the next try, while the store cannot be reached: no step could go on without it",
+    "_worker/worker.py": "stop and drain, in the thread of the worker",
+    "_worker/session.py": "the store at the start and loops at the end, in the thread of the worker",
+    "_worker/reporter.py": "the deletion of the worker's row, in the thread of the worker",
+    "_worker/executors.py": "the event loop, to which a task yields",
+    "_worker/processes.py": "child processes, in threads that have no other work",
+    "_worker/supervisor.py": "worker processes",
+    "_worker/signals.py": "the end of the thread that reads signals",
+}
 
 
 def problems(path: str, tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """The lines that go past the seam."""
+    """The lines that go past the seam, and why."""
     annotations = {id(part) for one in ast.walk(tree) for part in _annotations(one)}
     for node in ast.walk(tree):
-        names: list[str] = []
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names if alias.name in MODULES]
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            if node.module in MODULES:
-                names = [str(node.module)]
-            elif node.module == "threading":
-                names = [f"threading.{alias.name}" for alias in node.names if alias.name in OF_THREADING]
-        elif (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and node.value.id == "threading"
-            and node.attr in OF_THREADING
-            and id(node) not in annotations
-        ):
-            names = [f"threading.{node.attr}"]
-        yield from ((getattr(node, "lineno", 0), name) for name in names if (path, name) not in ALLOWED)
+            yield from ((node.lineno, _past(name)) for name in _imported(node))
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node.lineno, _past(name)) for name in _imported_from(node))
+        elif isinstance(node, ast.Attribute) and id(node) not in annotations and _is_forbidden(node):
+            yield node.lineno, _past(ast.unparse(node))
+        elif isinstance(node, ast.Call) and path.startswith("_worker/") and path not in WAITING and _waits(node):
+            yield node.lineno, f"{ast.unparse(node.func)} waits; a step returns the seconds to wait"
+
+
+def _past(name: str) -> str:
+    return f"{name} goes past relet._system"
 
 
 def _annotations(node: ast.AST) -> Iterator[ast.AST]:
@@ -48,14 +64,43 @@ def _annotations(node: ast.AST) -> Iterator[ast.AST]:
             yield from ast.walk(annotation)
 
 
+def _imported(node: ast.Import) -> list[str]:
+    """The forbidden modules, and those whose attributes could not be recognised because of another name."""
+    renamed = [alias.name for alias in node.names if alias.asname and alias.name in ATTRIBUTES]
+    return renamed + [alias.name for alias in node.names if alias.name in MODULES]
+
+
+def _imported_from(node: ast.ImportFrom) -> list[str]:
+    names = [alias.name for alias in node.names]
+    if node.level:
+        return [name for name in names if name in RELET]
+    if node.module in MODULES:
+        return [node.module]
+    return [f"{node.module}.{name}" for name in names if name in ATTRIBUTES.get(node.module or "", ())]
+
+
+def _is_forbidden(node: ast.Attribute) -> bool:
+    """Whether this is an attribute such as `threading.Thread` or `datetime.datetime.now`."""
+    owner = ast.unparse(node.value).rpartition(".")[2]
+    return node.attr in ATTRIBUTES.get(owner, ())
+
+
+def _waits(node: ast.Call) -> bool:
+    """Whether this calls a method such as `wait`. A string joins as well."""
+    function = node.func
+    return (
+        isinstance(function, ast.Attribute) and function.attr in WAITS and not isinstance(function.value, ast.Constant)
+    )
+
+
 def main() -> int:
     found = 0
     for folder in CHECKED:
         for file in sorted((PACKAGE / folder).rglob("*.py")):
             path = str(file.relative_to(PACKAGE))
-            for line, name in problems(path, ast.parse(file.read_text("utf-8"))):
+            for line, problem in problems(path, ast.parse(file.read_text("utf-8"))):
                 found += 1
-                print(f"src/relet/{path}:{line}: {name} goes past relet._system")
+                print(f"src/relet/{path}:{line}: {problem}")
     return 1 if found else 0
 
 

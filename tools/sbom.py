@@ -22,6 +22,11 @@ def sbom(root: str, extras: list[str], packages: Path) -> dict[str, Any]:
     """The document for `root[extras]`, installed in the site-packages folder `packages`."""
     installed: Installed = {canonicalize_name(found.name): found for found in distributions(path=[str(packages)])}
     name = canonicalize_name(root)
+    components = [_component(installed[other]) for other in sorted(installed) if other != name]
+    dependencies = []
+    for dependent, required in sorted(_dependencies(installed, name, extras).items()):
+        purls = sorted(_purl(installed[one]) for one in required)
+        dependencies.append({"ref": _purl(installed[dependent]), "dependsOn": purls})
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
@@ -30,11 +35,8 @@ def sbom(root: str, extras: list[str], packages: Path) -> dict[str, Any]:
             "timestamp": datetime.now(UTC).isoformat(timespec="seconds"),
             "component": _component(installed[name]),
         },
-        "components": [_component(installed[other]) for other in sorted(installed) if other != name],
-        "dependencies": [
-            {"ref": _purl(installed[dependent]), "dependsOn": sorted(_purl(installed[one]) for one in required)}
-            for dependent, required in sorted(_dependencies(installed, name, extras).items())
-        ],
+        "components": components,
+        "dependencies": dependencies,
     }
 
 

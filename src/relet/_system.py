@@ -1,16 +1,24 @@
 """Time, waiting, randomness and threads, for the worker and the store.
 
-They use a `System` for these and nothing else, so that a simulation can replace it. `./dev check` verifies this.
+They use a `System` for these and nothing else, so that a simulation can replace it. `./dev check` verifies this. The
+threads of `_threads`, in which handlers run and async code makes blocking calls, are no part of it.
 """
 
 from __future__ import annotations
 
+import os
 import random as randomness
 import threading
 import time as clock
 import uuid
 from collections.abc import Callable
 from typing import Protocol
+
+from ._core.ids import make_id
+
+#: For job ids alone: no other code seeds it. Ids need not be secret, and os.urandom would take most of the time.
+_id_random = randomness.Random()  # noqa: S311
+os.register_at_fork(after_in_child=_id_random.seed)
 
 
 class Event(Protocol):
@@ -48,6 +56,11 @@ class System:
     @staticmethod
     def new_token() -> str:
         return str(uuid.uuid4())
+
+    @staticmethod
+    def new_id() -> str:
+        """A new id for a job (UUIDv7). Pass it as `using(id=...)` to make enqueue repeatable."""
+        return make_id(clock.time(), _id_random.randbytes(10))
 
     @staticmethod
     def thread(name: str, work: Callable[[], object]) -> threading.Thread:

@@ -1,6 +1,6 @@
 """What the client returns and handlers receive, for annotations."""
 
-from ._attempts.attempt import AsyncTransaction, Transaction
+from ._attempts.transaction import AsyncTransaction, Transaction
 from ._client.bulk import BulkResult
 from ._core.finding import Finding
 from ._core.job import AttemptRecord, Chain, Dependency

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
-from types import TracebackType
 from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar, cast, overload
 
 from msgspec import Struct
 
 from .._core import validate
-from .._core.job import Claimed, Dependency, Draft, Job, Progress, State
+from .._core.job import Claimed, Dependency, Draft, Progress, State
 from ..errors import Aborted, AbortReason, InvalidInput, JobCancelled, JobFailed
 from .completion import NOT_COMPLETED, Completion
+from .transaction import TransactionContext
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -23,56 +23,6 @@ P = ParamSpec("P")
 
 #: The attempt that runs in this thread or async task. Log records carry its fields.
 current: ContextVar[Attempt | None] = ContextVar("relet_attempt", default=None)
-
-
-class Transaction(Protocol):
-    """A transaction of the store for the handler's writes. It cannot be committed after the lease was lost."""
-
-    @property
-    def connection(self) -> Any:
-        """The connection, psycopg's or sqlite3's, for your statements. The block commits or rolls back."""
-
-    def enqueue(self, draft: Draft[R], /) -> Job[R]:
-        """Enqueue a job in this transaction."""
-
-    def enqueue_many(self, drafts: Iterable[Draft[R]], /) -> list[Job[R]]:
-        """Enqueue jobs in this transaction."""
-
-    def succeed(self, result: T, /) -> T:
-        """Complete this job, or continue its chain with `attempt.continue_with(draft)`. Returns the result."""
-
-
-class AsyncTransaction(Protocol):
-    """The same for async handlers. On SQLite the connection is a plain sqlite3 one."""
-
-    @property
-    def connection(self) -> Any:
-        """The connection, psycopg's AsyncConnection or sqlite3's, for your statements."""
-
-    async def enqueue(self, draft: Draft[R], /) -> Job[R]:
-        """Enqueue a job in this transaction."""
-
-    async def enqueue_many(self, drafts: Iterable[Draft[R]], /) -> list[Job[R]]:
-        """Enqueue jobs in this transaction."""
-
-    async def succeed(self, result: T, /) -> T:
-        """Complete this job, or continue its chain with `attempt.continue_with(draft)`. Returns the result."""
-
-
-class TransactionContext(Protocol):
-    """The result of `attempt.transaction()`, for `with` and for `async with`."""
-
-    def __enter__(self) -> Transaction: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None: ...
-
-    async def __aenter__(self) -> AsyncTransaction: ...
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None: ...
 
 
 class Typed(Protocol[R_co]):

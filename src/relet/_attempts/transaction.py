@@ -1,169 +1,117 @@
-"""Transactions of the store for a handler's writes: `with attempt.transaction() as tx`.
-
-They are fenced: at the end of the block, this attempt must still have the lease, or have completed the job. Otherwise
-LeaseLost is raised and the transaction is rolled back.
-"""
+"""The types of `with attempt.transaction() as tx`, and of `async with`. `runtime.py` opens the transactions."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
-from contextvars import ContextVar
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import TracebackType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from .._core.job import Draft, Job, Lease, Succeeded
-from .._store.flows import enqueue
-from .._store.interrupts import leave
-from .._store.query import Flow
-from .._store.store import AsyncStoreTransaction, Store, StoreTransaction
-from .._tasks.drafts import storing
-from .._tasks.telemetry import Telemetry
+from .._core.job import Draft, Job
 
 R = TypeVar("R")
 T = TypeVar("T")
-Opened = TypeVar("Opened", bound=StoreTransaction | AsyncStoreTransaction)
+
+Drafts = Iterable[Draft[Any]]
+Jobs = list[Job[Any]]
 
 
-class Owner(Protocol):
-    """The members of `AttemptRuntime` that a transaction needs."""
+class Transaction:
+    """A transaction of the store for the handler's writes. It cannot be committed after the lease was lost."""
 
-    store: Store
-    lease: Lease
-    telemetry: Telemetry | None
-    open_transactions: int
-    blocks: dict[AbstractContextManager[OpenTransaction], int]
+    def __init__(self, connection: Any, enqueue: Callable[[Drafts], Jobs], complete: Callable[[object], None]) -> None:
+        self._connection = connection
+        self._enqueue = enqueue
+        self._complete = complete
+        self._completes = False  # it has completed the job
 
-    def outcome(self, result: object) -> Succeeded: ...
+    @property
+    def connection(self) -> Any:
+        """The connection, psycopg's or sqlite3's, for your statements. The block commits or rolls back."""
+        return self._connection
 
-    def completion(self, done: Succeeded) -> Flow[None]: ...
+    def enqueue(self, draft: Draft[R], /) -> Job[R]:
+        """Enqueue a job in this transaction."""
+        return self._enqueue([draft])[0]
 
-    def fence(self, *, completes: bool) -> Flow[None]: ...
+    def enqueue_many(self, drafts: Iterable[Draft[R]], /) -> list[Job[R]]:
+        """Enqueue jobs in this transaction."""
+        return self._enqueue(drafts)
+
+    def succeed(self, result: T, /) -> T:
+        """Complete this job, or continue its chain with `attempt.continue_with(draft)`. Returns the result."""
+        self._complete(result)
+        self._completes = True
+        return result
 
 
-#: The attempt whose transaction is open in this thread or async task.
-open_here: ContextVar[Owner | None] = ContextVar("relet_transaction", default=None)
+class AsyncTransaction:
+    """The same for async handlers. On SQLite the connection is a plain sqlite3 one."""
+
+    def __init__(
+        self,
+        connection: Any,
+        enqueue: Callable[[Drafts], Awaitable[Jobs]],
+        complete: Callable[[object], Awaitable[None]],
+    ) -> None:
+        self._connection = connection
+        self._enqueue = enqueue
+        self._complete = complete
+        self._completes = False  # it has completed the job
+
+    @property
+    def connection(self) -> Any:
+        """The connection, psycopg's AsyncConnection or sqlite3's, for your statements."""
+        return self._connection
+
+    async def enqueue(self, draft: Draft[R], /) -> Job[R]:
+        """Enqueue a job in this transaction."""
+        return (await self._enqueue([draft]))[0]
+
+    async def enqueue_many(self, drafts: Iterable[Draft[R]], /) -> list[Job[R]]:
+        """Enqueue jobs in this transaction."""
+        return await self._enqueue(drafts)
+
+    async def succeed(self, result: T, /) -> T:
+        """Complete this job, or continue its chain with `attempt.continue_with(draft)`. Returns the result."""
+        await self._complete(result)
+        self._completes = True
+        return result
 
 
 class TransactionContext:
-    """A transaction that has not begun, for `with` or `async with`."""
+    """The result of `attempt.transaction()`, for `with` and for `async with`. The transaction begins with the block.
 
-    def __init__(self, owner: Owner) -> None:
-        self._owner = owner
+    `leave`: called after the `with` block, even if an interrupt has come before its end.
+    """
 
-    def __enter__(self) -> OpenTransaction:
-        self._plain = _transaction(self._owner)
-        self._owner.blocks[self._plain] = threading.get_ident()
-        return self._plain.__enter__()
+    def __init__(
+        self,
+        begin: Callable[[], AbstractContextManager[Transaction]],
+        abegin: Callable[[], AbstractAsyncContextManager[AsyncTransaction]],
+        leave: Callable[[AbstractContextManager[Transaction]], None],
+    ) -> None:
+        self._begin = begin
+        self._abegin = abegin
+        self._leave = leave
+
+    def __enter__(self) -> Transaction:
+        self._block = self._begin()
+        return self._block.__enter__()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
         try:
-            self._plain.__exit__(kind, error, trace)
+            self._block.__exit__(kind, error, trace)
         finally:
-            leave(self._plain)
-            self._owner.blocks.pop(self._plain, None)
+            self._leave(self._block)
 
-    async def __aenter__(self) -> OpenAsyncTransaction:
-        self._async = _atransaction(self._owner)
-        return await self._async.__aenter__()
+    async def __aenter__(self) -> AsyncTransaction:
+        self._async_block = self._abegin()
+        return await self._async_block.__aenter__()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
-        await self._async.__aexit__(kind, error, trace)
-
-
-@contextmanager
-def _transaction(owner: Owner) -> Iterator[OpenTransaction]:
-    owner.store.prepare_to_finish(owner.lease.id)
-    block = owner.store.transaction()
-    try:
-        with block as opened:
-            transaction = OpenTransaction(owner, opened)
-            with _counted(owner):
-                yield transaction
-            transaction.fence()
-    finally:
-        leave(block)
-
-
-@asynccontextmanager
-async def _atransaction(owner: Owner) -> AsyncIterator[OpenAsyncTransaction]:
-    await owner.store.aprepare_to_finish(owner.lease.id)
-    async with owner.store.atransaction() as opened:
-        transaction = OpenAsyncTransaction(owner, opened)
-        with _counted(owner):
-            yield transaction
-        await transaction.fence()
-
-
-@contextmanager
-def _counted(owner: Owner) -> Iterator[None]:
-    around = open_here.get()
-    open_here.set(owner)
-    owner.open_transactions += 1
-    try:
-        yield
-    finally:
-        owner.open_transactions -= 1
-        open_here.set(around)
-
-
-class _Open(Generic[Opened]):
-    """The part that does not depend on the kind of the connection."""
-
-    def __init__(self, owner: Owner, opened: Opened) -> None:
-        self._owner = owner
-        self._opened = opened
-        self._completes = False
-
-    @property
-    def connection(self) -> Any:
-        return self._opened.raw
-
-
-class OpenTransaction(_Open[StoreTransaction]):
-    """The `tx` of `with attempt.transaction() as tx`."""
-
-    def enqueue(self, draft: Draft[R], /) -> Job[R]:
-        return self.enqueue_many([draft])[0]
-
-    def enqueue_many(self, drafts: Iterable[Draft[R]], /) -> list[Job[R]]:
-        with storing(self._owner.telemetry, drafts) as batch:
-            batch.jobs = self._opened.run(enqueue.enqueue, batch.drafts)
-        return batch.jobs
-
-    def succeed(self, result: T, /) -> T:
-        self._opened.run(self._owner.completion, self._owner.outcome(result))
-        self._completes = True
-        return result
-
-    def fence(self) -> None:
-        """Raise LeaseLost unless this attempt still has the lease."""
-        self._opened.check()
-        self._opened.run(self._owner.fence, completes=self._completes)
-
-
-class OpenAsyncTransaction(_Open[AsyncStoreTransaction]):
-    """The `tx` of `async with attempt.transaction() as tx`."""
-
-    async def enqueue(self, draft: Draft[R], /) -> Job[R]:
-        return (await self.enqueue_many([draft]))[0]
-
-    async def enqueue_many(self, drafts: Iterable[Draft[R]], /) -> list[Job[R]]:
-        with storing(self._owner.telemetry, drafts) as batch:
-            batch.jobs = await self._opened.run(enqueue.enqueue, batch.drafts)
-        return batch.jobs
-
-    async def succeed(self, result: T, /) -> T:
-        await self._opened.run(self._owner.completion, self._owner.outcome(result))
-        self._completes = True
-        return result
-
-    async def fence(self) -> None:
-        """Raise LeaseLost unless this attempt still has the lease."""
-        self._opened.check()
-        await self._opened.run(self._owner.fence, completes=self._completes)
+        await self._async_block.__aexit__(kind, error, trace)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core.job import AttemptOutcome
+from ..types import AuditEntry
 from . import output
 from .arguments import add_app, duration, past_time
 from .load_app import opened
@@ -87,14 +88,15 @@ def run_audit(options: argparse.Namespace) -> int:
     if options.json:
         output.as_json({"entries": page.entries, "cursor": page.cursor})
         return 0
-    lines = [
-        (one.at, one.who, one.what, one.subject, ", ".join(f"{name} {value}" for name, value in one.detail.items()))
-        for one in page.entries
-    ]
+    lines = [(one.at, one.who, one.what, one.subject, _detail(one)) for one in page.entries]
     output.table(("AT (UTC)", "WHO", "WHAT", "SUBJECT", "DETAIL"), lines)
     if page.cursor is not None:
         print(f"more: --cursor {page.cursor}")
     return 0
+
+
+def _detail(entry: AuditEntry) -> str:
+    return ", ".join(f"{name} {value}" for name, value in entry.detail.items())
 
 
 def _whole(number: float | None) -> int | None:

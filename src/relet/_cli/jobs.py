@@ -77,7 +77,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def run_explain(options: argparse.Namespace) -> int:
-    """`relet explain APP ID`."""
     with opened(options) as (_, client):
         return explain(client, options, [options.id])
 

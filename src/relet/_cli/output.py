@@ -25,12 +25,13 @@ STYLES: Mapping[str, str] = {
 
 def table(heads: Sequence[str], lines: Sequence[Sequence[object]]) -> None:
     """Print columns as wide as their content, with numbers aligned right."""
-    texts = [[plain(cell) for cell in line] for line in lines]
-    numbers = [_is_number([line[column] for line in lines]) for column in range(len(heads))]
+    texts = [list(map(plain, line)) for line in lines]
+    numbers = [_is_number(lines, column) for column in range(len(heads))]
     if on_terminal() and _draw(heads, texts, numbers):
         return
-    widths = [max(len(row[column]) for row in [list(heads), *texts]) for column in range(len(heads))]
-    for row in [list(heads), *texts]:
+    rows = [list(heads), *texts]
+    widths = column_widths(rows)
+    for row in rows:
         cells = zip(row, widths, numbers, strict=True)
         print("  ".join(cell.rjust(width) if right else cell.ljust(width) for cell, width, right in cells).rstrip())
 
@@ -44,7 +45,7 @@ def _draw(heads: Sequence[str], texts: list[list[str]], numbers: list[bool]) -> 
         from rich.text import Text
     except ImportError:
         return False
-    used = [column for column in range(len(heads)) if not texts or any(row[column] for row in texts)]
+    used = [column for column in range(len(heads)) if not texts or _is_used(texts, column)]
     grid = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, header_style="bold")
     for column in used:
         justify: Literal["left", "right"] = "right" if numbers[column] else "left"
@@ -82,7 +83,7 @@ def plain(value: object) -> str:
 
 def lines(value: str) -> str:
     """Format text of several lines, each as `plain` does."""
-    return "\n".join("\t".join(plain(part) for part in line.split("\t")) for line in value.splitlines())
+    return "\n".join("\t".join(map(plain, line.split("\t"))) for line in value.splitlines())
 
 
 def on_terminal() -> bool:
@@ -126,5 +127,14 @@ def until(moment: datetime | None) -> str:
     return "" if moment is None else seconds((moment - datetime.now(UTC)).total_seconds())
 
 
-def _is_number(cells: Sequence[object]) -> bool:
-    return bool(cells) and all(cell is None or isinstance(cell, int | float) for cell in cells)
+def column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    """The length of the longest cell of each column."""
+    return [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+
+
+def _is_number(lines: Sequence[Sequence[object]], column: int) -> bool:
+    return bool(lines) and all(line[column] is None or isinstance(line[column], int | float) for line in lines)
+
+
+def _is_used(texts: list[list[str]], column: int) -> bool:
+    return any(row[column] for row in texts)

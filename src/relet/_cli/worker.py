@@ -110,15 +110,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 def make_worker(app: App, options: argparse.Namespace) -> Worker:
+    queues = None if options.queue is None else dict(_pair(one, "--queue") for one in options.queue)
+    tenants = None if options.tenant is None else dict(_tenant(one) for one in options.tenant)
     return Worker(
         app,
-        queues=None if options.queue is None else dict(_pair(one, "--queue") for one in options.queue),
+        queues=queues,
         concurrency=options.concurrency,
         lease=options.lease,
         shutdown_timeout=options.shutdown_timeout,
         poll_interval=options.poll_interval,
         rest=options.rest,
-        tenants=None if options.tenant is None else dict(_tenant(one) for one in options.tenant),
+        tenants=tenants,
         max_jobs=options.max_jobs,
         max_rss=options.max_rss,
     )

@@ -121,7 +121,7 @@ def _fields(text: str) -> Fields:
     parts = _split(text.lower())
     minutes, hours, dom, months, dow = (field.bits(part) for field, part in zip(FIELDS, parts, strict=True))
     either = not (parts[2].startswith("*") or parts[4].startswith("*"))
-    days = tuple(tuple(_days(dom, dow, either, first, length) for length in range(28, 32)) for first in range(7))
+    days = tuple(_days_by_length(dom, dow, either, first) for first in range(7))
     if not _matches_any_day(months, days):
         raise _FieldError(f"there is no such day: day of month {parts[2]}, month {parts[3]}, day of week {parts[4]}")
     wild = parts[0].startswith("*") or parts[1].startswith("*")
@@ -138,6 +138,11 @@ def _split(text: str) -> list[str]:
         fields = "minute, hour, day of month, month, day of week"
         raise _FieldError(f"there must be five fields: {fields}; not {len(parts)}")
     return parts
+
+
+def _days_by_length(dom: int, dow: int, either: bool, first: int) -> tuple[int, ...]:
+    """The matching days of a month of 28, 29, 30 and 31 days."""
+    return tuple(_days(dom, dow, either, first, length) for length in range(28, 32))
 
 
 def _days(dom: int, dow: int, either: bool, first: int, length: int) -> int:
@@ -159,8 +164,10 @@ def _matches_any_day(months: int, days: tuple[tuple[int, ...], ...]) -> bool:
     """Whether any day matches. Each month, in each of its lengths, starts on every weekday in some year."""
     from calendar import monthrange
 
-    lengths = [(28, 29) if month == 2 else monthrange(2000, month)[1:] for month in range(1, 13) if months >> month & 1]
-    return any(starts[length - 28] for starts in days for each in lengths for length in each)
+    lengths = {monthrange(2000, month)[1] for month in range(1, 13) if months >> month & 1}
+    if months >> 2 & 1:
+        lengths.add(28)  # February, which has 29 days in 2000
+    return any(by_length[length - 28] for by_length in days for length in lengths)
 
 
 def lowest_from(bits: int, minimum: int) -> int | None:

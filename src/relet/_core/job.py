@@ -182,7 +182,6 @@ class Chain(Sequence[Job[Any]]):
 
     @property
     def last(self) -> Job[Any]:
-        """Its latest job."""
         return self.jobs[-1]
 
     @property

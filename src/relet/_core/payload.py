@@ -46,7 +46,7 @@ def encode(
     return text.decode()
 
 
-def is_plain(value: Any, depth: int = 1) -> bool:
+def is_plain(value: Any, depth: int = 1) -> bool:  # noqa: C901 - it checks every payload, and calls cost time
     """Whether a value is valid JSON without conversion: exactly the types that a decoder returns."""
     if depth > MAX_DEPTH:
         return False

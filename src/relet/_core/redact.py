@@ -88,11 +88,32 @@ def redacted(value: T, redact: Redact) -> T:
 
 
 def _redacted(value: Any, redact: Redact) -> Any:
+    """Redact a record, or each part of a page or list of them."""
+    match value:
+        case list() | tuple() if not hasattr(value, "_fields"):
+            return type(value)(_redacted(one, redact) for one in value)
+        case JobDetails():
+            fields = {name: _redacted(getattr(value, name), redact) for name in value.__struct_fields__}
+            return replace(value, **fields)
+        case Page():
+            return replace(value, jobs=_redacted(value.jobs, redact))
+        case Chain():
+            return Chain(_redacted(value.jobs, redact))
+        case AuditPage():
+            return replace(value, entries=_redacted(value.entries, redact))
+        case TargetPage():
+            return replace(value, targets=_redacted(value.targets, redact))
+        case TargetInfo():
+            return replace(value, holder=_redacted(value.holder, redact))
+        case TargetView():
+            return replace(value, holder=_redacted(value.holder, redact), line=_redacted(value.line, redact))
+    return _redacted_record(value, redact)
+
+
+def _redacted_record(value: Any, redact: Redact) -> Any:
     match value:
         case str():
             return without_passwords(value)
-        case list() | tuple() if not hasattr(value, "_fields"):
-            return type(value)(_redacted(one, redact) for one in value)
         case Job():
             texts = {name: _json(getattr(value, name), redact) for name in ("payload_json", "result_json", "context")}
             progress = value.progress and replace(value.progress, note=without_passwords_in(value.progress.note))
@@ -108,21 +129,6 @@ def _redacted(value: Any, redact: Redact) -> Any:
             return replace(value, error=without_passwords(value.error), search=_CREDENTIALS.split(value.search)[0])
         case AuditEntry():
             return replace(value, detail=_detail(value.detail, redact))
-        case Page():
-            return replace(value, jobs=_redacted(value.jobs, redact))
-        case JobDetails():
-            fields = {name: _redacted(getattr(value, name), redact) for name in value.__struct_fields__}
-            return replace(value, **fields)
-        case Chain():
-            return Chain(_redacted(value.jobs, redact))
-        case AuditPage():
-            return replace(value, entries=_redacted(value.entries, redact))
-        case TargetPage():
-            return replace(value, targets=_redacted(value.targets, redact))
-        case TargetInfo():
-            return replace(value, holder=_redacted(value.holder, redact))
-        case TargetView():
-            return replace(value, holder=_redacted(value.holder, redact), line=_redacted(value.line, redact))
     return value
 
 

@@ -80,7 +80,8 @@ def _watch(app: App, story: Story, a: WorkerProcess, b: WorkerProcess, show: Sho
 
 def _read(app: App, story: Story, workers: list[WorkerProcess]) -> None:
     queues = app.client.queues()
-    story.counts = {state: sum(getattr(queue, state) for queue in queues) for state in ("pending", "queued", "running")}
+    for state in ("pending", "queued", "running"):
+        story.counts[state] = sum(getattr(queue, state) for queue in queues)
     page = app.client.jobs(state=[State.RUNNING, State.SUCCEEDED], limit=1000)
     story.counts["succeeded"] = sum(job.state is State.SUCCEEDED for job in page.jobs)
     for worker in workers:

@@ -9,9 +9,6 @@ module knows it only by the protocols `Enqueues` and `EnqueuesAsync`.
 from __future__ import annotations
 
 import inspect
-import os
-import random
-import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -21,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol
 
 from .._attempts.attempt import Attempt
 from .._core import payload
-from .._core.ids import make_id
 from .._core.job import DEFAULT_POLICY, Draft, Job
+from .._system import SYSTEM
 from ..errors import InvalidInput, UnknownTask
 from ..events import Event, Events
 from .codec import TaskCodec
@@ -38,15 +35,7 @@ M = TypeVar("M", bound=Iterator[None] | AsyncIterator[None])
 _ROUTE = ("connection", "tenant")  # options for the client that stores a job; a draft has no field for them
 _FOREIGN_METHODS = ("delay", "apply_async", "send", "send_with_options", "kiq", "defer", "defer_async", "enqueue_in")
 
-
-#: No other code seeds this generator. Ids need not be secret, and os.urandom would take most of the time of new_id().
-_random = random.Random()  # noqa: S311
-os.register_at_fork(after_in_child=_random.seed)
-
-
-def new_id() -> str:
-    """A new id for a job (UUIDv7). Pass it as `using(id=...)` to make enqueue repeatable."""
-    return make_id(time.time(), _random.randbytes(10))
+new_id = SYSTEM.new_id
 
 
 class Enqueues(Protocol):

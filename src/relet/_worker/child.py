@@ -77,7 +77,7 @@ class Child:
     def __init__(self, commands: IO[bytes], replies: IO[bytes]) -> None:
         self._commands = commands
         self._replies = replies
-        self._lock = threading.Lock()
+        self._lock = SYSTEM.lock()
         self._jobs: queue.SimpleQueue[Command] = queue.SimpleQueue()
         self._attempt: Attempt | None = None
         self._renewed: tuple[str, float] | None = None  # token and deadline of a job that has not begun

@@ -1,4 +1,8 @@
-"""A thread that calls one function, its step, again and again. Steps never wait: only the loop does."""
+"""A thread that calls one function, its step, again and again.
+
+A step waits for nothing but the store: for its answers, and between two tries while it cannot be reached
+(`reconnect.py`). All other waits are here: a step returns for how long.
+"""
 
 from __future__ import annotations
 

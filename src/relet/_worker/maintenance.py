@@ -17,7 +17,6 @@ from .._store.flows import lease, schedules
 from .._store.flows import maintenance as flows
 from .._store.flows.promote import promote
 from .._system import Event
-from .._tasks.task import new_id
 from ..errors import StoreError, StoreRefused
 from ..events import Cancelled, Enqueued, Promoted, Reaped
 from .context import WorkerContext
@@ -48,9 +47,8 @@ class Maintenance:
         self._store = store.stopped_by(self.loop.stopping)
         self.pruner = Pruner(context, store)
         self._tasks = list(context.tasks)
-        self._unreadable: dict[
-            str, float
-        ] = {}  # schedules that this worker cannot read, by definition: skipped until then
+        # Schedules that this worker cannot read, by definition, and until when it skips them.
+        self._unreadable: dict[str, float] = {}
         self._grace = max(context.settings.lease / BEATS_PER_LEASE, MIN_GRACE)
         self._subscriptions = ExitStack()
         self._subscriptions.enter_context(context.store.notifier.subscribe("jobs", wake=self.loop.wake))
@@ -141,7 +139,7 @@ class Maintenance:
 
         The next check follows at once, because more may be due; later if another worker had locked the schedules.
         """
-        done = self._store.run(schedules.tick, self._tasks, new_id, without=self._unreadable)
+        done = self._store.run(schedules.tick, self._tasks, self._system.new_id, without=self._unreadable)
         for name, problem in done.problems.items():
             log.error("Cannot follow schedule %s: %s", name, problem)
         self._unreadable |= dict.fromkeys(done.unreadable, self._now() + SKIP_UNREADABLE_FOR)

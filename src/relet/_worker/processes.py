@@ -43,7 +43,7 @@ class InProcesses(Threaded):
         super().__init__("relet-child", begin)
         self._began = began
         self._idle: list[ChildProcess] = []
-        self._lock = threading.Lock()
+        self._lock = SYSTEM.lock()
         self._closed = False
 
     def close(self) -> None:
@@ -95,7 +95,7 @@ class ChildProcess:
         read_commands, self._commands = os.pipe()
         self._replies, write_replies = os.pipe()
         os.set_blocking(self._commands, False)
-        self._lock = threading.Lock()
+        self._lock = SYSTEM.lock()
         self._killer: threading.Timer | None = None
         self._was_aborted = False  # its handler was aborted, and may have left threads or files behind
         pipes = (read_commands, write_replies, worker_pipe())

@@ -55,9 +55,8 @@ class Settler:
         self._store = store.stopped_by(self.loop.stopping)
         self._waiting: deque[Item] = deque()
         self._open: list[Item] = []  # the handler completed the job in a transaction that is still open
-        self._blocked: list[
-            Item
-        ] = []  # another program's transaction has locked the unique key of the next job in the chain
+        # Another program's transaction has locked the unique key of the next job in the chain.
+        self._blocked: list[Item] = []
         self._pause = FIRST_PAUSE
         self._in_flight = 0  # outcomes in the settle under way
         self._wakers: set[Callable[[], None]] = set()  # of producers at a limit, where a settle makes room

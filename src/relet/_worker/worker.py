@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import secrets
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -140,7 +139,7 @@ class Worker:
             raise InvalidInput("a worker runs once; create another one")
         loop = asyncio.get_running_loop()
         over = asyncio.Event()
-        self.id = f"{self.name}:{os.getpid()}:{secrets.token_hex(4)}"
+        self.id = f"{self.name}:{os.getpid()}:{self._system.new_token()[:8]}"
         self._on_loop = OnLoop(loop, self._begin, self._app.middlewares)
         on_end = partial(loop.call_soon_threadsafe, over.set)
         self._system.spawn("worker", partial(self._live, on_end, until_idle))

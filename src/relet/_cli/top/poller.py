@@ -100,18 +100,22 @@ class SnapshotReader:
         seconds, new = now - self._totals[0][0], totals - self._totals[0][1]
         if seconds < RATES_FROM:
             seconds, new = self._last_minute()
-        rates: Counter[str] = Counter()
-        queue_rates: Counter[str] = Counter()
+        by_outcome: Counter[str] = Counter()
+        by_queue: Counter[str] = Counter()
         for (name, outcome), number in new.items():
-            rates[outcome] += number
-            queue_rates[name] += number
-        return {k: n / seconds for k, n in rates.items()}, {k: n / seconds for k, n in queue_rates.items()}
+            by_outcome[outcome] += number
+            by_queue[name] += number
+        return _per_second(by_outcome, seconds), _per_second(by_queue, seconds)
 
     def _last_minute(self) -> tuple[float, Counts]:
         """The stored counts of this minute and the one before, until there are earlier totals to compare with."""
         now = datetime.now(UTC)
         begin = now.replace(second=0, microsecond=0) - timedelta(minutes=1)
         return (now - begin).total_seconds(), _summed(self._client.stats(since=begin, step=60))
+
+
+def _per_second(counts: Counter[str], seconds: float) -> dict[str, float]:
+    return {name: number / seconds for name, number in counts.items()}
 
 
 def detail(client: Client, table: str, key: str) -> Detail:

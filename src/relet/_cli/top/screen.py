@@ -71,7 +71,8 @@ def _rates(snapshot: Snapshot) -> Text:
         text.append(_rate(rate), style=f"bold {output.STYLES[outcome]}" if rate else "dim")
         text.append(f"/s {outcome}   ")
     alive = [worker for worker in snapshot.workers if not worker.lost]
-    slots, used = sum(worker.slots for worker in alive), sum(worker.running for worker in alive)
+    slots = sum(worker.slots for worker in alive)
+    used = sum(worker.running for worker in alive)
     text.append(f"{used}/{slots} slots", style="" if slots else "bold red")
     return text
 
@@ -260,8 +261,8 @@ def _detail_lines(found: Detail, width: int) -> list[Text]:
             lines.append(_line(Text.assemble((label.ljust(label_width), "dim"), (part, style)), width))
     if found.lines:
         lines.append(Text())
-        texts = [list(found.heads), *([output.plain(cell) for cell in line] for line in found.lines)]
-        widths = [max(len(row[at]) for row in texts) for at in range(len(found.heads))]
+        texts = [list(found.heads), *(list(map(output.plain, line)) for line in found.lines)]
+        widths = output.column_widths(texts)
         for number, row in enumerate(texts):
             cells = [(cell.ljust(size) + "  ", "bold" if number == 0 else output.style(cell))
                      for cell, size in zip(row, widths, strict=True)]  # fmt: skip

@@ -222,10 +222,10 @@ def bloat(tables: Sequence[Table], indexes: Sequence[Index], quoted: str) -> lis
             text = f"index {index.name} has {size(index.bytes)} for {entries}, which need about {size(needed)}"
             advice = f'reindex index concurrently {quoted}."{index.name}"'
             findings.append(Finding("bloat", level, text, advice))
-    whole = sum(one.bytes for one in tables) + sum(one.bytes for one in indexes)
-    return findings or [
-        Finding("bloat", "ok", f"no table or index is much larger than its rows need ({size(whole)} in all)")
-    ]
+    in_tables = sum(table.bytes for table in tables)
+    in_indexes = sum(index.bytes for index in indexes)
+    whole = size(in_tables + in_indexes)
+    return findings or [Finding("bloat", "ok", f"no table or index is much larger than its rows need ({whole} in all)")]
 
 
 def _too_large(bytes: int, needed: float) -> Level | None:

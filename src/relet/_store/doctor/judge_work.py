@@ -66,7 +66,8 @@ def crew(workers: Sequence[WorkerInfo], now: float) -> list[Finding]:
     if len(releases) > 1:
         text = f"workers of several releases of relet are running: {listed(releases)}"
         findings.append(Finding("workers", "info", text, "upgrade the others once the new release has proved itself"))
-    running, slots = sum(one.running for one in alive), sum(one.slots for one in alive)
+    running = sum(one.running for one in alive)
+    slots = sum(one.slots for one in alive)
     seen = f"workers running: {len(alive)}; {running} of {slots} slots in use"
     return [*findings, Finding("workers", "ok", seen)]
 

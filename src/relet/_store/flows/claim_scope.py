@@ -35,12 +35,15 @@ def scope_columns(scopes: Sequence[Scope]) -> dict[str, list[Any]]:
     """Scopes as the parameters of `claim`: the queues in order, their ranges, and the first and last range of each
     queue, counted from 1."""
     ranges = [one for scope in scopes for one in scope.ranges]
-    low_ranks, low_seqs, high_ranks, high_seqs = (list(column) for column in zip(*ranges, strict=True))
+    low_ranks, low_seqs, high_ranks, high_seqs = map(list, zip(*ranges, strict=True))
+    queues = [scope.queue for scope in scopes]
+    wants = [scope.want for scope in scopes]
     lasts = list(accumulate(len(scope.ranges) for scope in scopes))
+    firsts = [last - len(scope.ranges) + 1 for last, scope in zip(lasts, scopes, strict=True)]
     return {
-        "queues": [scope.queue for scope in scopes],
-        "wants": [scope.want for scope in scopes],
-        "firsts": [last - len(scope.ranges) + 1 for last, scope in zip(lasts, scopes, strict=True)],
+        "queues": queues,
+        "wants": wants,
+        "firsts": firsts,
         "lasts": lasts,
         "low_ranks": low_ranks,
         "low_seqs": low_seqs,

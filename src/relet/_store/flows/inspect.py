@@ -32,7 +32,6 @@ class Ends(Struct, frozen=True):
 
 @read_only
 def get(job_id: str) -> Flow[Job[Any] | None]:
-    """One job, or None."""
     found = yield read("inspect/get", ids=as_json([job_id]))
     return rows.job(found[0]) if found else None
 
