@@ -32,10 +32,14 @@ class Inspection:
     def __init__(self, store: Callable[[str | None], Store], tenant: str | None) -> None:
         self._store_of = store
         self._tenant = tenant
+        # Not a cached_property: up to Python 3.11 it has a lock, which a fork in another thread would leave locked.
+        self._known_store: Store | None = None
 
     @property
     def _store(self) -> Store:
-        return self._store_of(self._tenant)
+        if self._known_store is None:  # the app opens the store of a tenant when it is first used
+            self._known_store = self._store_of(self._tenant)
+        return self._known_store
 
     def get(self, job: AnyJob, /) -> Job[Any] | None:
         """A job as it is now. None if it does not exist, which is also true of a text that is no job id."""
