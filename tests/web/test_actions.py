@@ -10,7 +10,7 @@ from markupsafe import escape
 
 from relet import App, State
 from relet._web.pages import ACTIONS, CONFIRMATIONS, Outcome, act, render
-from relet._web.pages.confirm import local
+from relet._web.pages.page import local_path
 from tests import homes
 from tests.web import scene
 from tests.web.conftest import ask, view_of
@@ -198,4 +198,4 @@ def test_what_people_do_is_in_the_audit_trail(app: App) -> None:
     "back", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:x", "", "/a\nb"]
 )
 def test_where_to_go_back_to_is_always_a_page_of_ours(back: str) -> None:
-    assert local(back) == "/"
+    assert local_path(back) == "/"

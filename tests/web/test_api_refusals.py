@@ -178,10 +178,10 @@ def find(method: str, path: str) -> Found:
     """The endpoint that the routes find, and the values of its parameters."""
     scope = {**live_scope(f"/api{path}"), "method": method}
 
-    async def respond(_: Endpoint, __: Request) -> Response:
+    async def handler(_: Request) -> Response:
         raise AssertionError("nothing is called")
 
-    for route in api_routes(ENDPOINTS, respond):
+    for route in api_routes(ENDPOINTS, lambda _: handler):
         match, more = route.matches(scope)
         if match is Match.FULL:
             return Found(endpoint_of({**scope, **more}), more["path_params"])

@@ -237,7 +237,7 @@ class SecurityMiddleware:
         kind, root = KINDS[refusal.kind], root_of(request.scope)
         headers = {**who, **refusal.headers}
         if not who:
-            return HTMLResponse(refused(root, kind.title, refusal.detail, status=kind.status), kind.status, headers)
+            return HTMLResponse(refused(root, kind.title, refusal.detail, kind.status), kind.status, headers)
         failed = refusal.detail if request.method == "POST" else ""
         page = sign_in(root, _asked_for(request.scope), failed)
         return HTMLResponse(page, kind.status, {"content-security-policy": LOGIN_POLICY, **headers})

@@ -11,9 +11,9 @@ from ..._core.job import Job
 from ..._core.verbs import BulkVerb
 from ...errors import InvalidInput, ReletError
 from . import filters
-from .confirm import MAX_BULK, MAX_SELECTED, bulk_verb, confirm, local
-from .context import Page, PageContext, PageNotFound
+from .confirm import MAX_BULK, MAX_SELECTED, bulk_verb, confirm
 from .formatting import many, one_line
+from .page import Page, PageContext, PageNotFound, local_path
 
 Form = Mapping[str, Sequence[str]]
 LONGEST = 8.0  # seconds that one bulk action may take
@@ -32,7 +32,7 @@ class Outcome:
 
 def act(view: PageContext, action: str, form: Form) -> Outcome:
     """Perform an action, or explain why it was not performed."""
-    back = local(_one(form, "back"))
+    back = local_path(_one(form, "back"))
     perform = ACTIONS.get(action)
     if perform is None:
         return Outcome(f"There is no action {one_line(action, 40)}.", back, False)
@@ -85,7 +85,7 @@ def _complete(view: PageContext, form: Form) -> str:
 def _delete(view: PageContext, form: Form) -> Outcome | str:
     how = _one(form, "how", "job")
     view.client.delete(_job(form), chain=how in ("chain", "dependents"), dependents=how == "dependents")
-    back, gone = local(_one(form, "back")), _job(form)
+    back, gone = local_path(_one(form, "back")), _job(form)
     what = "The job is deleted." if how == "job" else "The chain is deleted."
     return Outcome(what, "/jobs" if gone in back else back)
 

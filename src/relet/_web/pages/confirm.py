@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..._core.ids import parse_id
 from ..._core.job import Job, State
 from ..._core.schedule import ScheduleInfo
 from ..._core.verbs import BULK, Verb
 from ...errors import InvalidInput
 from . import filters
-from .context import Page, PageContext, PageNotFound
 from .formatting import capped, clock, many, number, one_line
-from .job import get
+from .page import Page, PageContext, PageNotFound, local_path, problem
 from .queues import limits
 
 MAX_BULK = 10_000  # jobs that one bulk action changes
@@ -46,23 +46,23 @@ def confirm(view: PageContext, action: str) -> Page:
     """The confirmation page of an action."""
     if not view.may_act:
         advice = "Sign in with an operator token to make changes."
-        context: dict[str, Any] = {"message": "Your token is read-only.", "advice": advice}
-        return Page("Not allowed", "problem.html", context, status=403, live=False)
+        return problem("Not allowed", "Your token is read-only.", 403, advice)
     if action not in CONFIRMATIONS:
         raise PageNotFound(f"There is no action {action}.")
     confirmation = CONFIRMATIONS[action](view)
-    context = {"confirmation": confirmation, "action": action, "back": local(view.query.get("back", ""))}
+    context = {"confirmation": confirmation, "action": action, "back": local_path(view.query.get("back", ""))}
     return Page(confirmation.title, "confirm.html", context, live=False)
 
 
-def local(back: str) -> str:
-    """`back` if it is a path below our root, else the overview. Prevents redirects to other sites."""
-    fine = back.startswith("/") and not back.startswith("//") and "\\" not in back and back.isprintable()
-    return back if fine else "/"
-
-
 def _job(view: PageContext) -> Job[Any]:
-    return get(view, view.query.get("job", ""))
+    id = view.query.get("job", "")
+    try:
+        found = view.client.get(parse_id(id))
+    except InvalidInput as error:
+        raise PageNotFound(f"Invalid job id: {error}.") from None
+    if found is None:
+        raise PageNotFound(f"There is no job {id}.")
+    return found
 
 
 def _short_name(job: Job[Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..._core.redact import redacted
 from ..._core.views import FailureGroup
-from .context import Page, PageContext
+from .page import Page, PageContext
 
 MAX_GROUPS = 100
 

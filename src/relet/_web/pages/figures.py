@@ -13,8 +13,8 @@ from markupsafe import Markup
 from ..._core.job import AttemptOutcome
 from ..._core.stats import Histogram, StatPoint
 from .charts import Chart, Series, draw
-from .context import PageContext
 from .formatting import duration, number, short_number
+from .page import PageContext
 
 
 @dataclass(frozen=True)

@@ -130,6 +130,11 @@ def ago(moment: datetime | None, now: datetime) -> str:
     return f"{about(passed)} ago" if passed > 0 else f"in {about(passed)}"
 
 
+def iso(moment: datetime) -> str:
+    """2026-11-16T06:20:11.000+00:00, for the scripts of the page"""
+    return moment.isoformat(timespec="milliseconds")
+
+
 def clock(moment: datetime | None, *, fraction: bool = False) -> str:
     """2026-11-16 06:20:11 UTC"""
     if moment is None:

@@ -11,8 +11,8 @@ from ..._core.verbs import BULK, Verb
 from ..._core.views import QueueInfo, by_state, counted_at
 from ...errors import InvalidInput
 from . import filters
-from .context import Page, PageContext
 from .job import job
+from .page import Page, PageContext
 
 AT_ONCE = 50
 SCAN = 20_000  # jobs that are read for one page

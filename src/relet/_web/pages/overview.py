@@ -6,7 +6,7 @@ from ..._core.job import State
 from ..._core.redact import redacted
 from ..._core.views import by_state, counted_at
 from . import cache, figures
-from .context import Page, PageContext
+from .page import Page, PageContext
 
 FEW = 6
 

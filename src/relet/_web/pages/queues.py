@@ -13,8 +13,8 @@ from ..._core.stats import StatPoint
 from ..._core.views import QueueInfo, by_state, counted_at
 from . import cache, figures
 from .charts import share_bar, sparkline
-from .context import Page, PageContext
 from .formatting import duration, many, number
+from .page import Page, PageContext
 
 HOURS = 2.0  # statistics by the minute are kept for three hours
 LATELY = figures.Range("lately", f"{HOURS:g} hours", HOURS * 3600, 300)

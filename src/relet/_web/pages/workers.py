@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .context import Page, PageContext
+from .page import Page, PageContext
 
 MAX_LEASES = 12
 MAX_WORKERS = 100  # that are listed individually
