@@ -51,12 +51,12 @@ def exposition(
 
 def wants_openmetrics(accept: str) -> bool:
     """True if this Accept header prefers OpenMetrics. Prometheus does by default."""
-    offers = [_offer(part) for part in accept.split(",")]
-    wanted, plain = (
-        max((quality for kind, quality in offers if kind == name), default=0.0)
-        for name in ("application/openmetrics-text", "text/plain")
-    )
-    return wanted > 0 and wanted >= plain
+    qualities: dict[str, float] = {}
+    for part in accept.split(","):
+        kind, quality = _media_range(part)
+        qualities[kind] = max(quality, qualities.get(kind, 0.0))
+    wanted = qualities.get("application/openmetrics-text", 0.0)
+    return wanted > 0 and wanted >= qualities.get("text/plain", 0.0)
 
 
 def content_type(*, openmetrics: bool) -> str:
@@ -193,10 +193,12 @@ def _is_clean(text: str) -> bool:
     return text.isprintable() or all(letter.isprintable() or letter == "\n" for letter in text)
 
 
-def _offer(part: str) -> tuple[str, float]:
-    kind, *parameters = (word.strip() for word in part.split(";"))
-    quality = [value for name, _, value in (one.partition("=") for one in parameters) if name.strip() == "q"]
+def _media_range(part: str) -> tuple[str, float]:
+    """A media type of an Accept header, and its quality."""
+    kind, *parameters = part.split(";")
+    pairs = [one.partition("=") for one in parameters]
+    qualities = [value for name, _, value in pairs if name.strip() == "q"]
     try:
-        return kind.lower(), float(quality[0]) if quality else 1.0
+        return kind.strip().lower(), float(qualities[0]) if qualities else 1.0
     except ValueError:
-        return kind.lower(), 0.0
+        return kind.strip().lower(), 0.0

@@ -241,10 +241,8 @@ def _enqueued(call: Call, drafts: list[Any], paths: list[str]) -> list[Job[Any]]
         return call.client.enqueue_many(drafts)
     except JobNotFound as error:
         gone = set(error.ids)
-        faults = [
-            Fault(f"{path}.depends_on", f"there is no job {id}")
-            for draft, path in zip(drafts, paths, strict=True)
-            for id in draft.depends_on
-            if id in gone
-        ]
+        faults: list[Fault] = []
+        for draft, path in zip(drafts, paths, strict=True):
+            missing = [id for id in draft.depends_on if id in gone]
+            faults += [Fault(f"{path}.depends_on", f"there is no job {id}") for id in missing]
         raise (invalid(faults) if faults else Refusal("not-found", str(error))) from None

@@ -7,7 +7,7 @@ in the table beside it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -100,13 +100,16 @@ def round_up(value: float) -> float:
 
 
 def _greatest(chart: Chart) -> float:
-    lines = [value for one in chart.series if one.line for value in one.values if value is not None]
-    return max([*lines, *_sums(chart)], default=0.0)
-
-
-def _sums(chart: Chart) -> list[float]:
     stacked = [one.values for one in chart.series if not one.line]
-    return [sum(value or 0.0 for value in column) for column in zip(*stacked, strict=True)] if stacked else []
+    heights = [_sum(column) for column in zip(*stacked, strict=True)]
+    for one in chart.series:
+        if one.line:
+            heights += [value for value in one.values if value is not None]
+    return max(heights, default=0.0)
+
+
+def _sum(values: Iterable[float | None]) -> float:
+    return sum(value or 0.0 for value in values)
 
 
 def _grid(chart: Chart, axis_max: float, plot: int) -> tuple[list[Markup], list[Markup]]:

@@ -120,11 +120,12 @@ def draw_all(found: Sequence[Step], which: Range) -> list[Figure]:
 
 
 def _throughput(found: Sequence[Step], which: Range) -> Figure:
-    names = [name for name in AttemptOutcome if name.is_common or any(step.counts.get(name) for step in found)]
     kinds = {"lost": "failed", "snoozed": "pending", "released": "pending"}
-    series = [
-        Series(name, [float(step.counts.get(name, 0)) for step in found], kinds.get(name, name)) for name in names
-    ]
+    series = []
+    for name in AttemptOutcome:
+        counts = [float(step.counts.get(name, 0)) for step in found]
+        if name.is_common or any(counts):
+            series.append(Series(name, counts, kinds.get(name, name)))
     # Lost attempts have the colour of failed ones: one colour less to learn, and the table separates them.
     legend = [("succeeded", "succeeded"), ("failed or lost", "failed"), ("retried", "retried")]
     total = sum(step.ended for step in found)
@@ -134,8 +135,10 @@ def _throughput(found: Sequence[Step], which: Range) -> Figure:
 
 
 def _backlog(found: Sequence[Step], which: Range) -> Figure:
-    series = [Series(name, [step.gauge(name) for step in found], name) for name in WAITING]
-    legend = [(name, name) for name in WAITING]
+    series, legend = [], []
+    for name in WAITING:
+        series.append(Series(name, [step.gauge(name) for step in found], name))
+        legend.append((name, name))
     last = next((step.gauge("queued") for step in reversed(found) if step.gauge("queued") is not None), None)
     note = "unfinished jobs" if last is None else f"unfinished jobs; {number(last)} queued at last"
     return _figure("Backlog", note, legend, found, which, series, short_number)
@@ -168,11 +171,11 @@ def _figure(
     say: Callable[[float], str],
 ) -> Figure:
     chart = Chart(f"{title} of the last {which.words}, {note}", [step.start for step in found], which.step, series, say)
-    rows = [
-        (datetime.fromtimestamp(step.start, UTC), [_cell(one.values[index], say) for one in series])
-        for index, step in enumerate(found)
-        if any(one.values[index] for one in series)
-    ]
+    rows = []
+    for index, step in enumerate(found):
+        values = [one.values[index] for one in series]
+        if any(values):
+            rows.append((datetime.fromtimestamp(step.start, UTC), [_cell(value, say) for value in values]))
     return Figure(title, note, legend, draw(chart), [one.name for one in series], rows)
 
 
