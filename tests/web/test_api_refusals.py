@@ -53,6 +53,7 @@ def test_all_faults_are_reported_at_once_with_their_fields(ask: Asking) -> None:
     assert set(found) == {"query.limit", "query.stat", "query.cursor"}
     found = faults(ask("GET", "/jobs?created_from=yesterday", status=422))
     assert found == {"query.created_from": "must be a timestamp like 2026-03-01T12:00:00Z, not 'yesterday'"}
+    assert "query.created_from" in faults(ask("GET", "/jobs?created_from=2026-03-01T12:00:00", status=422)), "no zone"
 
 
 @pytest.mark.parametrize(

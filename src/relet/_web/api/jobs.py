@@ -16,7 +16,7 @@ from ..problems import Fault, Refusal, invalid
 from . import requests, responses
 from .drafts import draft_of
 from .endpoint import Call, Result, at, base
-from .parsing import moment
+from .parsing import rfc3339_time
 
 _NO_JOB = {404: "There is no such job; it may have been deleted or pruned"}
 _STATE = {409: "The state of the job does not allow this"}
@@ -204,7 +204,7 @@ def which(asked: requests.Filter, where: str) -> Which:
     criteria: dict[str, Any] = {name: getattr(asked, name) for name in FILTERS if getattr(asked, name) is not UNSET}
     for name, value in criteria.items():
         if FILTERS[name].comparison in TIME_COMPARISONS:
-            criteria[name] = moment(value, f"{where}.{name}")
+            criteria[name] = rfc3339_time(value, f"{where}.{name}")
     if not criteria.get("state", True):
         del criteria["state"]
     return cast(Which, criteria)

@@ -12,7 +12,7 @@ from ..._core.verbs import BulkVerb
 from ...errors import InvalidInput, ReletError
 from . import filters
 from .confirm import MAX_BULK, MAX_SELECTED, bulk_verb, confirm
-from .formatting import many, one_line
+from .formatting import many, visible_line
 from .page import Page, PageContext, PageNotFound, local_path
 
 Form = Mapping[str, Sequence[str]]
@@ -35,13 +35,13 @@ def act(view: PageContext, action: str, form: Form) -> Outcome:
     back = local_path(_one(form, "back"))
     perform = ACTIONS.get(action)
     if perform is None:
-        return Outcome(f"There is no action {one_line(action, 40)}.", back, False)
+        return Outcome(f"There is no action {visible_line(action, 40)}.", back, False)
     if not view.may_act:
         return Outcome(READ_ONLY, back, False)
     try:
         result = perform(view, form)
     except (ReletError, PageNotFound, ValueError, TypeError) as error:
-        message = f"Nothing was changed: {one_line(str(error), 300)}"
+        message = f"Nothing was changed: {visible_line(str(error), 300)}"
         return Outcome(message, back, False, _again(view, action, form, message))
     return result if isinstance(result, Outcome) else Outcome(result, back)
 

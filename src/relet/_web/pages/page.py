@@ -145,7 +145,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "line": formatting.one_line,
+        "line": formatting.visible_line,
         "whole": formatting.whole,
         "middle": formatting.middle,
         "visible": formatting.visible,

@@ -14,7 +14,7 @@ from itertools import pairwise
 from markupsafe import Markup, escape
 
 from ..._core.text import duration
-from .formatting import cut, many, middle, one_line, visible
+from .formatting import cut, many, middle, visible, visible_line
 from .svg import Value, element, percent, text, title
 
 LANE, BAR, HEAD, FOOT = 46, 14, 24, 24  # pixels
@@ -179,7 +179,7 @@ def _how_long(run: Execution, now: float) -> str:
 
 
 def _where(run: Execution) -> str:
-    reason = one_line(run.reason, 90)
+    reason = visible_line(run.reason, 90)
     return f"on {middle(visible(run.worker), 36)}" + (f": {reason}" if reason else "")
 
 
