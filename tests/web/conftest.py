@@ -58,7 +58,7 @@ def view_of(app: App, address: str = "/", **changes: Any) -> PageContext:
         "csrf": "token",
         "redact": lambda text: text,
         "now": datetime.now(UTC),
-        "several": several,
+        "query_lists": several,
         "tasks": app.tasks,
         "here": address,
     }

@@ -50,9 +50,8 @@ MAX_CONCURRENT = 4  # requests handled at the same time, so that the web leaves 
 LONGEST_PARAMETER = 2000
 FLASH_COOKIE = "relet_said"
 MAX_PARAMETERS = 200
-FORM_TOKEN = secrets.token_urlsafe(
-    16
-)  # placeholder in live views that sessions share; random, so that no job can contain it
+# A placeholder in live views, which sessions share. It is random, so that no job can contain it.
+FORM_TOKEN = secrets.token_urlsafe(16)
 LIMITS = {role: api.Limits(max_scan=limit) for role, limit in MAX_SCANNED.items()}
 CACHE_FOREVER = "private, max-age=31536000, immutable"
 
@@ -151,14 +150,14 @@ class Endpoints:
 
     async def end(self, principal: Principal) -> None:
         """Sign a session out in the database, so that every process knows it, also after a restart."""
-        mark, seconds = self._auth.ending(principal.session or "")
+        mark, seconds = self._auth.end_mark(principal.session or "")
         await self.call("session", self._ended.add, mark, seconds)
 
     async def is_ended(self, principal: Principal) -> bool:
         """True if the session was signed out."""
         if principal.session is None:
             return False
-        mark, _ = self._auth.ending(principal.session)
+        mark, _ = self._auth.end_mark(principal.session)
         return await self.call("session", self._ended.has, mark)
 
     # Pages
@@ -166,8 +165,8 @@ class Endpoints:
     async def page(self, function: Callable[..., Page], request: Request) -> Response:
         """Respond with a page of the dashboard, and with the result of the action before it."""
         context = _request_context(request)
-        message, good = _flash_message(request)
-        view = self.page_context(context, message=message, good=good)
+        message, succeeded = _flash_message(request)
+        view = self.page_context(context, message=message, succeeded=succeeded)
         page, html = await self.call(context.principal.role, pages.respond, function, view, request.path_params)
         response = Response(html, page.status, media_type="text/html")
         if message:
@@ -185,10 +184,10 @@ class Endpoints:
         form = _fields((await request.body()).decode("utf-8", "replace"), MAX_FIELDS)
         view = self.page_context(context, client=self._client_of(context.principal))
         outcome = await self.call(context.principal.role, pages.act, view, request.path_params["action"], form)
-        if outcome.again is not None:
-            page, context_again = outcome.again
-            return Response(pages.render(page, context_again), page.status, media_type="text/html")
-        flash = base64.urlsafe_b64encode(json.dumps([outcome.message[:400], outcome.good]).encode()).decode()
+        if outcome.form_again is not None:
+            page, view = outcome.form_again
+            return Response(pages.render(page, view), page.status, media_type="text/html")
+        flash = base64.urlsafe_b64encode(json.dumps([outcome.message[:400], outcome.succeeded]).encode()).decode()
         options: dict[str, Any] = {"path": cookie_path(request.scope), "httponly": True, "samesite": "strict"}
         response = RedirectResponse(context.root + outcome.to, 303)
         response.set_cookie(FLASH_COOKIE, flash, 30, **options, secure=is_https(request))
@@ -203,7 +202,7 @@ class Endpoints:
         return FileResponse(path, headers={"cache-control": CACHE_FOREVER})
 
     def page_context(
-        self, context: RequestContext, *, client: Client | None = None, message: str = "", good: bool = True
+        self, context: RequestContext, *, client: Client | None = None, message: str = "", succeeded: bool = True
     ) -> PageContext:
         """The context from which a page function builds its page."""
         query: dict[str, list[str]] = {}
@@ -212,7 +211,7 @@ class Endpoints:
         return PageContext(
             client=client or self.client,
             query={name: values[-1] for name, values in query.items()},
-            several=query,
+            query_lists=query,
             role=context.principal.role,
             who=context.principal.name,
             root=context.root,
@@ -221,7 +220,7 @@ class Endpoints:
             now=datetime.now(UTC),
             tasks=self._tasks,
             message=message,
-            good=good,
+            succeeded=succeeded,
             here=context.path + (f"?{context.query}" if context.query else ""),
         )
 
@@ -329,8 +328,8 @@ def _retrieve_exception(task: asyncio.Task[Any]) -> None:
 def _flash_message(request: Request) -> tuple[str, bool]:
     """The result of the previous action, from the cookie that its response set."""
     with suppress(ValueError, TypeError, RecursionError):
-        message, good = json.loads(base64.urlsafe_b64decode(request.cookies.get(FLASH_COOKIE, "")))
-        return str(message)[:400], bool(good)
+        message, succeeded = json.loads(base64.urlsafe_b64decode(request.cookies.get(FLASH_COOKIE, "")))
+        return str(message)[:400], bool(succeeded)
     return "", True
 
 

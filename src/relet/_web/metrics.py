@@ -76,7 +76,7 @@ class StoreCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         built = {"version": self.version} | ({} if self.schema is None else {"schema": str(self.schema)})
-        yield InfoMetricFamily("relet_build", "Which Relet tells this.", value=built)
+        yield InfoMetricFamily("relet_build", "The version of Relet that exports these metrics.", value=built)
         families = (*_jobs(self.queues), *_attempts(self.totals), *_workers(self.workers))
         yield from (family for family in families if family.samples)
 
@@ -111,12 +111,10 @@ def _jobs(queues: Sequence[QueueInfo]) -> Iterator[Metric]:
 
 def _attempts(totals: Sequence[StatPoint]) -> Iterator[Metric]:
     names = _labels(one.queue for one in totals)
-    ended = CounterMetricFamily(
-        "relet_attempts", "Attempts that have ended, by what came of them.", labels=["queue", "outcome"]
-    )
+    ended = CounterMetricFamily("relet_attempts", "Attempts that have ended, by outcome.", labels=["queue", "outcome"])
     lost = CounterMetricFamily(
         "relet_lease_losses",
-        "Leases that ran out, and whose jobs were reaped: taken from workers that were gone.",
+        "Leases that expired, and whose jobs were taken from their workers.",
         labels=["queue"],
     )
     for one in totals:
@@ -152,8 +150,13 @@ def _workers(workers: Sequence[WorkerInfo]) -> Iterator[Metric]:
     for one in workers:
         counts["lost" if one.lost else "stopping" if one.stopping else "working"] += 1
     states: list[LabelsAndValue] = [([state], number) for state, number in counts.items()]
-    yield _gauge("relet_workers", "Workers; lost are those that were not heard of for a while.", ["state"], states)
-    yield _gauge("relet_worker_slots", "Slots of the workers that are there.", ["host"], by_host("slots"))
+    yield _gauge(
+        "relet_workers",
+        "Workers by state. Lost: without a report for a while, and without having announced their end.",
+        ["state"],
+        states,
+    )
+    yield _gauge("relet_worker_slots", "Slots of the live workers.", ["host"], by_host("slots"))
     yield _gauge("relet_worker_slots_used", "Slots in which an attempt runs.", ["host"], by_host("running"))
 
 
@@ -178,9 +181,7 @@ def _labels(names: Iterable[str]) -> dict[str, str]:
     """A label value for each name: printable and encodable, and still unique."""
     labels: dict[str, str] = {}
     taken: set[str] = set()
-    for name in sorted(
-        set(names), key=lambda name: (not _is_clean(name), name)
-    ):  # clean names come first and stay unchanged
+    for name in sorted(set(names), key=lambda name: (not _is_clean(name), name)):  # clean names first, unchanged
         label = name if _is_clean(name) else "".join(letter if _is_clean(letter) else "\ufffd" for letter in name)
         while label in taken:
             label += "\ufffd"

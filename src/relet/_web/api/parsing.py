@@ -87,7 +87,7 @@ def required(kind: type[Struct]) -> bool:
 def rfc3339_time(text: str, where: str) -> datetime:
     """A timestamp of RFC 3339, clamped to the years 1970 to 2099: no job lies beyond.
 
-    Unlike in the forms of the dashboard (`pages.filters`), the time zone is required: a program must say which it means.
+    Unlike in the forms of the dashboard (`pages.filters`), the time zone is required: a program must say which one.
     """
     match = _MOMENT.fullmatch(text)
     if match is None:

@@ -150,7 +150,7 @@ def _delete(view: PageContext) -> Confirmation:
 
 def _bulk(view: PageContext) -> Confirmation:
     verb = bulk_verb(view.query.get("action", ""))
-    chosen = list(view.several.get("job") or ([view.query["job"]] if "job" in view.query else []))[:MAX_SELECTED]
+    chosen = list(view.query_lists.get("job") or ([view.query["job"]] if "job" in view.query else []))[:MAX_SELECTED]
     if chosen:
         fields: dict[str, list[str]] = {"action": [verb.name], "job": chosen}
         summary = f"{verb.label} {many(len(chosen), 'job')}"

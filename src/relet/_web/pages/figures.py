@@ -168,19 +168,21 @@ def _figure(
     found: Sequence[Step],
     which: Range,
     series: Sequence[Series],
-    say: Callable[[float], str],
+    format_value: Callable[[float], str],
 ) -> Figure:
-    chart = Chart(f"{title} of the last {which.words}, {note}", [step.start for step in found], which.step, series, say)
+    chart = Chart(
+        f"{title} of the last {which.words}, {note}", [step.start for step in found], which.step, series, format_value
+    )
     rows = []
     for index, step in enumerate(found):
         values = [one.values[index] for one in series]
         if any(values):
-            rows.append((datetime.fromtimestamp(step.start, UTC), [_cell(value, say) for value in values]))
+            rows.append((datetime.fromtimestamp(step.start, UTC), [_cell(value, format_value) for value in values]))
     return Figure(title, note, legend, draw(chart), [one.name for one in series], rows)
 
 
-def _cell(value: float | None, say: Callable[[float], str]) -> str:
-    return "\u2013" if value is None else say(value)
+def _cell(value: float | None, format_value: Callable[[float], str]) -> str:
+    return "\u2013" if value is None else format_value(value)
 
 
 def _sum(one: Histogram | None, other: Histogram) -> Histogram | None:

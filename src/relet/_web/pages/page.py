@@ -51,10 +51,10 @@ class PageContext:
     csrf: str
     redact: Callable[[str], str]  # applied to payloads and results as JSON text
     now: datetime
-    several: Mapping[str, Sequence[str]] = field(default_factory=dict)  # all values of each parameter
+    query_lists: Mapping[str, Sequence[str]] = field(default_factory=dict)  # all values of each parameter
     tasks: Mapping[str, Task[..., Any]] = field(default_factory=dict)  # tasks that the user can enqueue
     message: str = ""  # the result of the previous action
-    good: bool = True  # the previous action succeeded
+    succeeded: bool = True  # the previous action succeeded
     here: str = "/"  # the path and query string of this page, without the root
 
     @property
