@@ -96,8 +96,10 @@ class TokenAuth:
 
     def form_token(self, principal: Principal) -> str:
         """The CSRF token of this session's forms; "" without a session."""
+        if principal.session is None:
+            return ""
         key = self._key(principal.name)
-        return "" if key is None or principal.session is None else key.sign("form", principal.session)
+        return "" if key is None else key.sign("form", principal.session)
 
     def is_form_of(self, principal: Principal, token: str) -> bool:
         """True if `token` is the CSRF token of this session."""
