@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from relet import App
-from relet._web.pages import PAGES, Page, PageContext, answer, render
+from relet._web.pages import PAGES, Page, PageContext, respond
 from tests.web import hostile, scene
 
 PageAndHtml = tuple[Page, str]
@@ -58,7 +58,7 @@ def view_of(app: App, address: str = "/", **changes: Any) -> PageContext:
         "csrf": "token",
         "redact": lambda text: text,
         "now": datetime.now(UTC),
-        "several": several,
+        "query_lists": several,
         "tasks": app.tasks,
         "here": address,
     }
@@ -71,8 +71,7 @@ def ask(
     """The page of a path of `PAGES`, and the document that it is rendered to."""
     function: Callable[..., Page] = dict(PAGES)[path]
     view = view_of(app, address or path, **changes)
-    page = answer(function, view, **(params or {}))
-    return page, render(page, view)
+    return respond(function, view, params or {})
 
 
 def walk(app: App) -> Iterator[tuple[str, str, dict[str, str]]]:

@@ -10,7 +10,7 @@ from markupsafe import escape
 
 from relet import App, State
 from relet._web.pages import ACTIONS, CONFIRMATIONS, Outcome, act, render
-from relet._web.pages.confirm import local
+from relet._web.pages.page import local_path
 from tests import homes
 from tests.web import scene
 from tests.web.conftest import ask, view_of
@@ -50,7 +50,7 @@ def test_cancelling_says_what_becomes_of_a_job_that_waits_and_of_one_that_runs(a
     assert "running at worker w-17: its handler is asked to stop" in text
     assert "cannot be resumed" in text
     outcome = do(app, "cancel", job=claimed.id, back="/jobs?state=running")
-    assert (outcome.to, outcome.good) == ("/jobs?state=running", True)
+    assert (outcome.to, outcome.succeeded) == ("/jobs?state=running", True)
     assert "asked to stop" in outcome.message
     assert app.client.get(claimed.id).request == "cancel"  # type: ignore[union-attr]
 
@@ -60,10 +60,10 @@ def test_a_job_is_paused_resumed_hastened_completed_and_deleted(app: App) -> Non
     job = app.tasks["refund"].using(delay=900).enqueue("acct-1", "A-1")
     for action, state in (("pause", "paused"), ("resume", "pending"), ("run-now", "pending")):
         asked(app, action, job=job.id)
-        assert do(app, action, job=job.id).good, action
+        assert do(app, action, job=job.id).succeeded, action
         assert client.get(job).state == state  # type: ignore[union-attr]
     asked(app, "complete", job=job.id)
-    assert do(app, "complete", job=job.id, result="null").good
+    assert do(app, "complete", job=job.id, result="null").succeeded
     assert client.get(job).state is State.SUCCEEDED  # type: ignore[union-attr]
     asked(app, "delete", job=job.id)
     assert do(app, "delete", job=job.id, back=f"/jobs/{job.id}").to == "/jobs"
@@ -74,15 +74,15 @@ def test_an_action_that_is_no_longer_possible_is_reported_and_changes_nothing(ap
     job = app.tasks["refund"].enqueue("acct-1", "A-1")
     app.client.cancel(job)
     outcome = do(app, "pause", job=job.id, back="/jobs")
-    assert not outcome.good
+    assert not outcome.succeeded
     assert outcome.message.startswith("Nothing was changed: cannot pause job")
-    assert not do(app, "complete", job=job.id, result="{").good
-    assert not do(app, "nonsense").good
+    assert not do(app, "complete", job=job.id, result="{").succeeded
+    assert not do(app, "nonsense").succeeded
 
 
 def test_who_may_only_read_cannot_act(app: App) -> None:
     job = app.tasks["refund"].enqueue("acct-1", "A-1")
-    assert not act(view_of(app, role="read"), "cancel", {"job": [job.id]}).good
+    assert not act(view_of(app, role="read"), "cancel", {"job": [job.id]}).succeeded
     assert app.client.get(job).state is State.QUEUED  # type: ignore[union-attr]
 
 
@@ -110,7 +110,7 @@ def test_nothing_selected_and_no_filter_is_not_everything(app: App) -> None:
     app.tasks["refund"].enqueue("acct-1", "A-1")
     page, _ = ask(app, "/confirm/{action}", "/confirm/bulk?action=cancel", {"action": "bulk"})
     assert page.status == 400
-    assert not do(app, "bulk", action="cancel").good
+    assert not do(app, "bulk", action="cancel").succeeded
     assert app.client.count(state="queued") == 1
 
 
@@ -139,11 +139,11 @@ def test_queues_are_paused_resumed_and_limited(app: App) -> None:
     do(app, "limit-queue", queue="billing", max_running="", rate="", per="", group="vip")
     (info,) = app.client.queues()
     assert (info.max_running, info.fair, info.rates) == (None, False, ())
-    assert not do(app, "limit-queue", queue="billing", max_running="many").good
+    assert not do(app, "limit-queue", queue="billing", max_running="many").succeeded
 
 
 def test_all_queues_together_are_limited(app: App) -> None:
-    assert do(app, "limit-queue", queue="*", max_running="40").good
+    assert do(app, "limit-queue", queue="*", max_running="40").succeeded
     assert "All queues together: at most 40 run at once" in ask(app, "/queues")[1]
 
 
@@ -151,7 +151,7 @@ def test_schedules_are_paused_resumed_run_and_removed(app: App) -> None:
     app.client.schedules.put("stock", app.tasks["sync_stock"].draft("north"), every=600)
     for action in ("pause-schedule", "resume-schedule"):
         asked(app, action, name="stock")
-        assert do(app, action, name="stock").good
+        assert do(app, action, name="stock").succeeded
     outcome = do(app, "run-schedule", name="stock")
     assert app.client.get(outcome.to.removeprefix("/jobs/")) is not None
     assert do(app, "remove-schedule", name="stock").to == "/schedules"
@@ -178,10 +178,10 @@ def test_a_job_is_enqueued_from_a_form(app: App) -> None:
 @pytest.mark.parametrize("payload", ["{", "[1]", '{"account": 5, "cents": 5}', '{"nobody": 1}'])
 def test_a_form_that_is_refused_comes_back_with_what_was_typed(app: App, payload: str) -> None:
     outcome = do(app, "enqueue", task="charge", payload=payload)
-    assert not outcome.good
+    assert not outcome.succeeded
     assert "?" not in outcome.to, "what was typed is in no address"
-    assert outcome.again is not None
-    document = render(*outcome.again)
+    assert outcome.form_again is not None
+    document = render(*outcome.form_again)
     assert escape(payload) in document
     assert "Nothing was changed" in document
     assert app.client.count() == 0
@@ -198,4 +198,4 @@ def test_what_people_do_is_in_the_audit_trail(app: App) -> None:
     "back", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:x", "", "/a\nb"]
 )
 def test_where_to_go_back_to_is_always_a_page_of_ours(back: str) -> None:
-    assert local(back) == "/"
+    assert local_path(back) == "/"

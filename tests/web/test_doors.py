@@ -14,14 +14,14 @@ pytest.importorskip("starlette")
 from relet import InvalidInput
 from relet._core.redact import HIDDEN, redactor, without_passwords
 from relet._web import security
-from relet._web.auth import SESSION_FOR, TokenAuth
+from relet._web.auth import SESSION_SECONDS, TokenAuth
 from relet._web.security import (
     HEADERS,
     LARGEST_BODY,
     LARGEST_SIGN_IN,
     LOCAL,
     MAX_FAILURES,
-    SLOWED_BY,
+    WRONG_TOKEN_DELAY,
     SecurityMiddleware,
 )
 
@@ -109,7 +109,7 @@ def test_a_session_lasts_for_hours_and_not_longer(visitor: Visitor) -> None:
     assert "; Secure" in secure.headers["set-cookie"]
     headers = {"cookie": cookie.partition(";")[0]}
     assert visitor.ask(headers=headers).status_code == 200
-    visitor.clock.now += SESSION_FOR + 1
+    visitor.clock.now += SESSION_SECONDS + 1
     assert visitor.ask(headers=headers).status_code == 401
 
 
@@ -163,7 +163,7 @@ def test_wrong_tokens_are_slowed_down_and_a_right_one_of_the_same_address_is_let
     monkeypatch.setattr(security.asyncio, "sleep", sleep)
     for number in range(3 * MAX_FAILURES):
         visitor.ask(headers=bearer(f"a guess {number}"))
-    assert slept == [SLOWED_BY] * (2 * MAX_FAILURES)
+    assert slept == [WRONG_TOKEN_DELAY] * (2 * MAX_FAILURES)
     assert visitor.ask(headers=bearer()).status_code == 200
     assert visitor.ask("POST", "/login", data={"token": READ}).status_code == 303
     assert len(slept) == 2 * MAX_FAILURES

@@ -128,7 +128,7 @@ def test_what_is_stored_of_a_session_opens_nothing() -> None:
     principal = auth.by_session(value)
     assert principal is not None
     assert principal.session is not None
-    mark, seconds = auth.ending(principal.session)
+    mark, seconds = auth.end_mark(principal.session)
     assert re.fullmatch("[0-9a-f]{64}", mark)
     assert auth.by_session(mark) is None
     assert seconds > 12 * 3600, "however wrong the clock of the store may be"

@@ -18,8 +18,9 @@ from relet._store.flows import inspect as inspection
 from relet._store.flows import stats, worker_reports
 from relet._store.flows.stats import Count
 from relet._tasks.task import new_id
-from relet._web.pages import PAGES, STYLE, answer, refused, render, sign_in
+from relet._web.pages import PAGES, STYLE, refused, render, respond, sign_in
 from relet._web.pages.formatting import visible
+from relet._web.pages.page import problem
 from relet._web.pages.schedules import upcoming
 from tests.homes import claim, fail
 from tests.web.conftest import ask, view_of, walk
@@ -186,8 +187,8 @@ def test_all_links_begin_with_the_root(documents: dict[str, Reader]) -> None:
 
 def test_live_pages_are_sent_what_is_inside_of_main(shop: App) -> None:
     view = view_of(shop, "/workers")
-    page = answer(dict(PAGES)["/workers"], view)
-    inside, whole = render(page, view, only_main=True), render(page, view)
+    workers = dict(PAGES)["/workers"]
+    inside, whole = respond(workers, view, {}, only_main=True)[1], respond(workers, view, {})[1]
     assert "<main" not in inside
     assert "<html" not in inside
     assert [tag for tag, _ in read(inside).elements] == [tag for tag, _ in read(whole.split("<main")[1]).elements][
@@ -201,7 +202,7 @@ def test_what_live_pages_are_sent_is_the_same_while_nothing_happens(shop: App, p
     for later in (0, 7):
         view = view_of(shop, path)
         view = view_of(shop, path, now=view.now + timedelta(seconds=later))
-        sent.append(render(answer(dict(PAGES)[path], view), view, only_main=True))
+        sent.append(respond(dict(PAGES)[path], view, {}, only_main=True)[1])
     assert sent[0] == sent[1]
 
 
@@ -274,9 +275,10 @@ def test_a_schedule_tells_its_next_ticks(shop: App) -> None:
     assert upcoming(msgspec.structs.replace(info, timezone="Nowhere/Land")) == ticks[:1]
 
 
-def test_a_refused_request_gets_a_page_of_escaped_text() -> None:
+def test_a_refused_request_gets_a_page_of_escaped_text(empty: App) -> None:
     attack = '"><script>alert(1)</script>'
-    for document in (sign_in("/queue", attack, attack), refused("/queue", attack, attack, attack)):
+    with_advice = render(problem(attack, attack, 404, attack), view_of(empty))
+    for document in (sign_in("/queue", attack, attack), refused("/queue", attack, attack, 400), with_advice):
         reader = read(document)
         assert (reader.crossed, reader.open) == ([], [])
         assert [a.get("src", "") for tag, a in reader.elements if tag == "script" and "src" not in a] == []

@@ -38,9 +38,9 @@ def app(tmp_path: Path) -> Iterator[App]:
 
 def routes(web: Any) -> list[tuple[str, str]]:
     """Every method and path, with sample values for its parameters."""
-    assert isinstance(web.inside, Router)
-    plain = [route for route in web.inside.routes if isinstance(route, Route)]
-    others = [route for route in web.inside.routes if not isinstance(route, Route)]
+    assert isinstance(web.application, Router)
+    plain = [route for route in web.application.routes if isinstance(route, Route)]
+    others = [route for route in web.application.routes if not isinstance(route, Route)]
     assert all(isinstance(route, ApiRoute) for route in others)
     there = [(method, route.path) for route in plain for method in sorted(route.methods or ())]
     there += [(one.method, f"/api{one.template}") for one in ENDPOINTS]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relet._web.pages import formatting
+from relet._web.pages import filters, formatting
 from relet._web.pages.cache import Cache
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
@@ -47,9 +47,22 @@ def test_nothing_invisible_is_left_in_a_text(text: str) -> None:
 
 @given(st.text(max_size=400), st.integers(4, 60))
 def test_a_text_in_a_list_is_one_line_of_limited_length(text: str, limit: int) -> None:
-    line = formatting.one_line(text, limit)
+    line = formatting.visible_line(text, limit)
     assert len(line) <= limit
     assert "\n" not in line
+
+
+def test_a_line_that_is_cut_within_a_password_does_not_show_its_beginning() -> None:
+    line = "no answer from postgresql://ada:canary@db/shop"
+    for limit in range(20, len(line)):
+        assert "ca" not in formatting.visible_line(line, limit)
+    assert formatting.visible_line(line) == "no answer from postgresql://ada:[hidden]@db/shop"
+
+
+def test_a_time_from_a_form_is_utc_unless_it_says_otherwise() -> None:
+    typed = {"created_from": "2026-11-16T12:00", "created_to": " 2026-11-16T14:00+02:00"}
+    assert filters.arguments(typed) == {"created_from": NOW, "created_to": NOW}
+    assert filters.arguments({"created_from": "2026-11-16"}) == {"created_from": NOW.replace(hour=0)}
 
 
 def test_what_would_turn_the_text_around_is_spelled_out() -> None:

@@ -9,8 +9,6 @@ import threading
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route, Router
 
 from ..app import App
@@ -42,7 +40,8 @@ def create_app(
     """
     auth = TokenAuth(operate=operate, read=read) if operate or read else _auth_from_environment()
     endpoints = Endpoints(app, tenant, redact, auth)
-    threading.Thread(target=pages.warm_up, name="relet-web-warm-up", daemon=True).start()
+    # Compiles the templates in advance, so that the first request does not wait for it.
+    threading.Thread(target=pages.environment, name="relet-web-warm-up", daemon=True).start()
     open_paths = ["/health"] if open_health else []
     router = Router(routes_of(endpoints), redirect_slashes=False)
     return SecurityMiddleware(router, auth, hosts=hosts, open_paths=open_paths, sessions=endpoints)
@@ -74,11 +73,11 @@ def routes_of(endpoints: Endpoints) -> list[BaseRoute]:
     def route(path: str, handler: Handler, method: str = "GET", role: Role = "read") -> Route:
         return Route(path, for_role(role, handler), methods=[method])
 
-    async def respond(endpoint: api.Endpoint, request: Request) -> Response:
-        return await for_role(endpoint.role, partial(endpoints.answer, endpoint))(request)
+    def api_handler(endpoint: api.Endpoint) -> Handler:
+        return for_role(endpoint.role, partial(endpoints.answer, endpoint))
 
     dashboard = [PageRoute(path, function, endpoints) for path, function in pages.PAGES]
-    api_routes = api.api_routes(api.ENDPOINTS, respond)
+    api_routes = api.api_routes(api.ENDPOINTS, api_handler)
     return [
         route("/health", endpoints.health),
         route("/metrics", endpoints.metrics),
@@ -87,7 +86,7 @@ def routes_of(endpoints: Endpoints) -> list[BaseRoute]:
         route("/act/{action}", endpoints.act, "POST", "operate"),
         *dashboard,
         *api_routes,
-        *api.api_routes([api.RESUME_AT_TARGET], respond, prefix=""),
+        *api.api_routes([api.RESUME_AT_TARGET], api_handler, prefix=""),
     ]
 
 

@@ -22,9 +22,9 @@ Role = Literal["read", "operate"]
 Tokens = str | Mapping[str, str]
 
 COOKIE = "relet_session"
-SHORTEST = 16
-SESSION_FOR = 12 * 3600.0
-CLOCKS_DIFFER = 86400.0  # seconds: the largest assumed difference between our clock and the database's
+SHORTEST_TOKEN = 16
+SESSION_SECONDS = 12 * 3600.0
+MAX_CLOCK_DIFFERENCE = 86400.0  # seconds: the largest assumed difference between our clock and the database's
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,10 @@ class TokenAuth:
         return found
 
     def open_session(self, principal: Principal) -> str:
-        """A cookie value that authenticates this principal for `SESSION_FOR` seconds."""
+        """A cookie value that authenticates this principal for `SESSION_SECONDS` seconds."""
         key = self._key(principal.name)
         assert key is not None  # noqa: S101
-        content = f"{int(self._clock() + SESSION_FOR)}.{secrets.token_urlsafe(16)}.{_encode_name(principal.name)}"
+        content = f"{int(self._clock() + SESSION_SECONDS)}.{secrets.token_urlsafe(16)}.{_encode_name(principal.name)}"
         return f"{content}.{key.sign('session', content)}"
 
     def by_session(self, value: str) -> Principal | None:
@@ -89,15 +89,17 @@ class TokenAuth:
             return None
         return Principal(key.name, key.role, content) if int(parts[0]) > self._clock() else None
 
-    def ending(self, session: str) -> tuple[str, float]:
+    def end_mark(self, session: str) -> tuple[str, float]:
         """The hash that marks a session as signed out, and for how many seconds the mark must be kept."""
         left = int(session.partition(".")[0]) - self._clock()
-        return hashlib.sha256(session.encode()).hexdigest(), max(left, 0.0) + CLOCKS_DIFFER
+        return hashlib.sha256(session.encode()).hexdigest(), max(left, 0.0) + MAX_CLOCK_DIFFERENCE
 
     def form_token(self, principal: Principal) -> str:
         """The CSRF token of this session's forms; "" without a session."""
+        if principal.session is None:
+            return ""
         key = self._key(principal.name)
-        return "" if key is None or principal.session is None else key.sign("form", principal.session)
+        return "" if key is None else key.sign("form", principal.session)
 
     def is_form_of(self, principal: Principal, token: str) -> bool:
         """True if `token` is the CSRF token of this session."""
@@ -111,9 +113,9 @@ class TokenAuth:
 def _keys(role: Role, tokens: Tokens) -> list[_Key]:
     by_name = {role: tokens} if isinstance(tokens, str) else dict(tokens)
     for name, token in by_name.items():
-        if not isinstance(token, str) or len(token) < SHORTEST:
+        if not isinstance(token, str) or len(token) < SHORTEST_TOKEN:
             raise InvalidInput(
-                f"The token of {name} is too short. Use at least {SHORTEST} characters, generated at random."
+                f"The token of {name} is too short. Use at least {SHORTEST_TOKEN} characters, generated at random."
             )
         if not name or not name.isprintable() or len(name) > 100:
             raise InvalidInput(f"A token's name must be 1 to 100 printable characters, not {name!r}.")

@@ -28,7 +28,7 @@ TIME_TO_AUTHENTICATE = 1.0  # seconds: a client with a token may open many conne
 HEADERS_WITHIN = 10.0  # seconds
 
 _BODY = b"too many connections\n"
-FULL = (
+TOO_MANY_CONNECTIONS = (
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\nconnection: close\r\n"
     b"content-type: text/plain\r\ncontent-length: " + str(len(_BODY)).encode() + b"\r\n\r\n" + _BODY
 )
@@ -59,7 +59,7 @@ class Connections:
     def __init__(self, proxies: Proxies | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.proxies = proxies or Proxies()
         self._clock = clock
-        self._of: dict[str, dict[Guarded, None]] = {}  # by address; dictionaries keep the order
+        self._by_address: dict[str, dict[Guarded, None]] = {}  # dictionaries keep the order
         self._all: dict[Guarded, None] = {}
 
     def admit(self, new: Guarded) -> bool:
@@ -67,7 +67,7 @@ class Connections:
 
         The limits per address do not apply to proxies, whose connections belong to many clients.
         """
-        same_address = self._of.get(new.address, {})
+        same_address = self._by_address.get(new.address, {})
         if new.peer not in self.proxies:
             unauthenticated = [one for one in same_address if one.is_unauthenticated]
             late = self._clock() - TIME_TO_AUTHENTICATE
@@ -83,17 +83,17 @@ class Connections:
                 return False
             self._close(oldest)
         new.since = self._clock()
-        self._of.setdefault(new.address, {})[new] = None
+        self._by_address.setdefault(new.address, {})[new] = None
         self._all[new] = None
         return True
 
     def forget(self, gone: Guarded) -> None:
         """Stop counting a closed connection."""
         self._all.pop(gone, None)
-        same_address = self._of.get(gone.address, {})
+        same_address = self._by_address.get(gone.address, {})
         same_address.pop(gone, None)
         if not same_address:
-            self._of.pop(gone.address, None)
+            self._by_address.pop(gone.address, None)
 
     def _close(self, one: Guarded) -> None:
         self.forget(one)
@@ -103,7 +103,7 @@ class Connections:
 class Guarded(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
     """uvicorn's HTTP protocol with connection limits. `guarded_by` makes the class that a server uses."""
 
-    among: Connections
+    open_connections: Connections  # uvicorn has an attribute `connections`
     cycle: Any
     transport: asyncio.Transport
     peer = ""
@@ -125,9 +125,9 @@ class Guarded(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
         super().connection_made(transport)
         self.peer = str((transport.get_extra_info("peername") or ("",))[0])
         self.address = network_of(self.peer)
-        if not self.among.admit(self):
+        if not self.open_connections.admit(self):
             log.warning("Refused a connection from %s: too many are open", self.address)
-            transport.write(FULL)
+            transport.write(TOO_MANY_CONNECTIONS)
             transport.close()
             return
         self._wait_for_headers()
@@ -145,7 +145,7 @@ class Guarded(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timer and the count of a closed connection."""
         self._stop_waiting()
-        self.among.forget(self)
+        self.open_connections.forget(self)
         super().connection_lost(exc)
 
     def _wait_for_headers(self) -> None:
@@ -159,4 +159,4 @@ class Guarded(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
 
 def guarded_by(connections: Connections) -> type[asyncio.Protocol]:
     """A protocol class for a server whose connections are counted by `connections`."""
-    return type("GuardedProtocol", (Guarded,), {"among": connections})
+    return type("GuardedProtocol", (Guarded,), {"open_connections": connections})

@@ -11,16 +11,17 @@ import json
 import logging
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, aclosing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import SplitResult, parse_qs, quote, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 
+from .._client.client import Client
 from .._client.inspection import reading_until
 from .._client.web_sessions import EndedSessions
 from .._core.redact import redactor, without_passwords
@@ -42,15 +43,15 @@ log = logging.getLogger("relet.web")
 T = TypeVar("T")
 Parameters = Mapping[str, str]
 Handler = Callable[[Request], Awaitable[Response]]
+CallKind = Role | Literal["session"]
 
 TIME_LIMIT = 20.0  # seconds that a response may take
 MAX_CONCURRENT = 4  # requests handled at the same time, so that the web leaves database connections to others
 LONGEST_PARAMETER = 2000
 FLASH_COOKIE = "relet_said"
 MAX_PARAMETERS = 200
-FORM_TOKEN = secrets.token_urlsafe(
-    16
-)  # placeholder in live views that sessions share; random, so that no job can contain it
+# A placeholder in live views, which sessions share. It is random, so that no job can contain it.
+FORM_TOKEN = secrets.token_urlsafe(16)
 LIMITS = {role: api.Limits(max_scan=limit) for role, limit in MAX_SCANNED.items()}
 CACHE_FOREVER = "private, max-age=31536000, immutable"
 
@@ -66,19 +67,14 @@ class RequestContext:
     csrf: str = FORM_TOKEN
 
 
-class ConcurrencyLimits:
-    """Semaphores that bound concurrent work.
+def _concurrency_limits() -> dict[CallKind, list[asyncio.Semaphore]]:
+    """The semaphores that each kind of call acquires, in order.
 
-    Readers leave one slot to operators. Session checks have slots of their own, so they never wait for a page.
+    Readers leave one slot to operators. Session checks have separate slots, so they never wait for a page.
     """
-
-    def __init__(self) -> None:
-        self._all, self._readers = asyncio.Semaphore(MAX_CONCURRENT), asyncio.Semaphore(MAX_CONCURRENT - 1)
-        self.sessions = asyncio.Semaphore(MAX_CONCURRENT)
-
-    def of(self, role: Role | None) -> list[asyncio.Semaphore]:
-        """The semaphores that a request of this role acquires, in order."""
-        return [self._all] if role == "operate" else [self._readers, self._all]
+    everyone, readers = asyncio.Semaphore(MAX_CONCURRENT), asyncio.Semaphore(MAX_CONCURRENT - 1)
+    sessions = asyncio.Semaphore(MAX_CONCURRENT)
+    return {"operate": [everyone], "read": [readers, everyone], "session": [sessions]}
 
 
 def for_role(role: Role, handler: Handler) -> Handler:
@@ -105,23 +101,22 @@ class Endpoints:
         self.redact = app.redact if redact is None else redactor(redact)
         self._auth = auth
         self._tasks = app.tasks  # a live view: tasks registered later are in it
-        self._ended = EndedSessions(lambda: self.client._store)
+        self._ended = EndedSessions(self.client)
         self._threads = DaemonThreadPool("relet-web")
-        self._limits, self._live = ConcurrencyLimits(), Live()
+        self._limits, self._live = _concurrency_limits(), Live()
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def call(self, role: Role | None, work: Callable[..., T], *args: Any) -> T:
-        """Call `work` in a thread, within the concurrency limits of the role and within `TIME_LIMIT`."""
+    async def call(self, kind: CallKind, work: Callable[..., T], *args: Any) -> T:
+        """Call `work` in a thread, within the concurrency limits of this kind of call and within `TIME_LIMIT`."""
         self._bind_to_loop()
-        return await self._within(self._limits.of(role), work, *args)
-
-    async def _within(self, semaphores: Sequence[asyncio.Semaphore], work: Callable[..., T], *args: Any) -> T:
         until = time.monotonic() + TIME_LIMIT
         try:
             async with asyncio.timeout(TIME_LIMIT), AsyncExitStack() as stack:
-                for semaphore in semaphores:
+                for semaphore in self._limits[kind]:
                     await stack.enter_async_context(semaphore)
-                return await asyncio.shield(self._call(stack.pop_all(), until, work, *args))
+                task = asyncio.create_task(self._call_in_thread(stack.pop_all(), until, work, *args))
+                task.add_done_callback(_retrieve_exception)
+                return await asyncio.shield(task)
         except ReletError as error:
             refusal = refusal_of(error)
             if refusal is None:
@@ -132,59 +127,47 @@ class Endpoints:
             detail = f"The store did not answer within {TIME_LIMIT:g} s. Request less, or try again."
             raise Refusal("too-slow", detail) from None
 
-    def _call(self, acquired: AsyncExitStack, until: float, work: Callable[..., T], *args: Any) -> asyncio.Task[T]:
-        """Start `work` in a thread. The semaphores stay acquired until the thread ends, even if the request has ended.
+    async def _call_in_thread(self, acquired: AsyncExitStack, until: float, work: Callable[..., T], *args: Any) -> T:
+        """Call `work` in a thread. The semaphores stay acquired until it returns, even if the request has ended.
 
         The thread still uses the database by then. At `until`, the database cancels queries that only read.
         """
-
-        def limited() -> T:
-            with reading_until(until):
-                return work(*args)
-
-        async def call() -> T:
-            async with acquired:
-                return await self._threads.call(limited)
-
-        def done(task: asyncio.Task[T]) -> None:
-            if not task.cancelled():
-                task.exception()  # mark it as retrieved; a request that still waits raises it
-
-        task = asyncio.create_task(call())
-        task.add_done_callback(done)
-        return task
+        async with acquired:
+            with reading_until(until):  # the thread runs in a copy of this context
+                return await self._threads.call(work, *args)
 
     def _bind_to_loop(self) -> None:
         """Recreate semaphores and streams if the event loop has changed, as in tests and servers that reload."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
-            self._loop, self._limits, self._live = loop, ConcurrencyLimits(), Live()
+            self._loop, self._limits, self._live = loop, _concurrency_limits(), Live()
+
+    def _client_of(self, principal: Principal) -> Client:
+        """A client for changes: the audit trail records the name of the principal."""
+        return self.client.acting_as(f"web:{principal.name}")
 
     # Sessions
 
     async def end(self, principal: Principal) -> None:
         """Sign a session out in the database, so that every process knows it, also after a restart."""
-        self._bind_to_loop()
-        mark, seconds = self._auth.ending(principal.session or "")
-        await self._within([self._limits.sessions], self._ended.add, mark, seconds)
+        mark, seconds = self._auth.end_mark(principal.session or "")
+        await self.call("session", self._ended.add, mark, seconds)
 
     async def is_ended(self, principal: Principal) -> bool:
         """True if the session was signed out."""
         if principal.session is None:
             return False
-        self._bind_to_loop()
-        return await self._within([self._limits.sessions], self._ended.has, self._auth.ending(principal.session)[0])
+        mark, _ = self._auth.end_mark(principal.session)
+        return await self.call("session", self._ended.has, mark)
 
     # Pages
 
     async def page(self, function: Callable[..., Page], request: Request) -> Response:
         """Respond with a page of the dashboard, and with the result of the action before it."""
-        context = self._request_context(request)
-        message, good = _flash_message(request)
-        page_context = self.page_context(context, message, good)
-        page, html = await self.call(
-            context.principal.role, _rendered, function, page_context, request.path_params, False
-        )
+        context = _request_context(request)
+        message, succeeded = _flash_message(request)
+        view = self.page_context(context, message=message, succeeded=succeeded)
+        page, html = await self.call(context.principal.role, pages.respond, function, view, request.path_params)
         response = Response(html, page.status, media_type="text/html")
         if message:
             response.delete_cookie(FLASH_COOKIE, path=cookie_path(request.scope))
@@ -192,19 +175,19 @@ class Endpoints:
 
     def render_main(self, function: Callable[..., Page], context: RequestContext, parameters: Parameters) -> str:
         """The content of a page's <main> element."""
-        return _rendered(function, self.page_context(context), parameters, True)[1]
+        _, html = pages.respond(function, self.page_context(context), parameters, only_main=True)
+        return html
 
     async def act(self, request: Request) -> Response:
         """Perform a confirmed action. The next page displays its result, which travels in a cookie."""
-        context = self._request_context(request)
+        context = _request_context(request)
         form = _fields((await request.body()).decode("utf-8", "replace"), MAX_FIELDS)
-        actor = self.client.acting_as(f"web:{context.principal.name}")
-        page_context = replace(self.page_context(context), client=actor)
-        outcome = await self.call(context.principal.role, pages.act, page_context, request.path_params["action"], form)
-        if outcome.again is not None:
-            page, context_again = outcome.again
-            return Response(pages.render(page, context_again), page.status, media_type="text/html")
-        flash = base64.urlsafe_b64encode(json.dumps([outcome.message[:400], outcome.good]).encode()).decode()
+        view = self.page_context(context, client=self._client_of(context.principal))
+        outcome = await self.call(context.principal.role, pages.act, view, request.path_params["action"], form)
+        if outcome.form_again is not None:
+            page, view = outcome.form_again
+            return Response(pages.render(page, view), page.status, media_type="text/html")
+        flash = base64.urlsafe_b64encode(json.dumps([outcome.message[:400], outcome.succeeded]).encode()).decode()
         options: dict[str, Any] = {"path": cookie_path(request.scope), "httponly": True, "samesite": "strict"}
         response = RedirectResponse(context.root + outcome.to, 303)
         response.set_cookie(FLASH_COOKIE, flash, 30, **options, secure=is_https(request))
@@ -218,14 +201,17 @@ class Endpoints:
             raise Refusal("not-found", "There is no such file.")
         return FileResponse(path, headers={"cache-control": CACHE_FOREVER})
 
-    def page_context(self, context: RequestContext, message: str = "", good: bool = True) -> PageContext:
+    def page_context(
+        self, context: RequestContext, *, client: Client | None = None, message: str = "", succeeded: bool = True
+    ) -> PageContext:
         """The context from which a page function builds its page."""
-        query = _fields(context.query, MAX_PARAMETERS)
-        several = {name: [value[:LONGEST_PARAMETER] for value in values] for name, values in query.items()}
+        query: dict[str, list[str]] = {}
+        for name, values in _fields(context.query, MAX_PARAMETERS).items():
+            query[name] = [value[:LONGEST_PARAMETER] for value in values]
         return PageContext(
-            client=self.client,
-            query={name: values[-1] for name, values in several.items()},
-            several=several,
+            client=client or self.client,
+            query={name: values[-1] for name, values in query.items()},
+            query_lists=query,
             role=context.principal.role,
             who=context.principal.name,
             root=context.root,
@@ -234,7 +220,7 @@ class Endpoints:
             now=datetime.now(UTC),
             tasks=self._tasks,
             message=message,
-            good=good,
+            succeeded=succeeded,
             here=context.path + (f"?{context.query}" if context.query else ""),
         )
 
@@ -242,7 +228,7 @@ class Endpoints:
 
     async def answer(self, endpoint: api.Endpoint, request: Request) -> Response:
         """Respond to a request to the API."""
-        context, body = self._request_context(request), await request.body()
+        context, body = _request_context(request), await request.body()
         arguments = (endpoint, context, request.path_params, body, dict(request.headers))
         reply = await self.call(context.principal.role, self._reply, *arguments)
         return Response(reply.body, reply.status, reply.headers, reply.media_type)
@@ -259,15 +245,16 @@ class Endpoints:
         body: bytes,
         headers: Mapping[str, str],
     ) -> api.Reply:
+        query: list[tuple[str, str]] = []
+        for name, values in _fields(context.query, MAX_PARAMETERS).items():
+            query += [(name, value) for value in values]
         call = api.Call(
             app=self.app,
-            client=self.client.acting_as(f"web:{context.principal.name}"),
+            client=self.client if endpoint.role == "read" else self._client_of(context.principal),
             caller=context.principal.name,
             idempotency_key=headers.get("idempotency-key"),
             path=dict(parameters),
-            query=[
-                (name, value) for name, values in _fields(context.query, MAX_PARAMETERS).items() for value in values
-            ],
+            query=query,
             body=body,
             content_type=headers.get("content-type"),
             redact=self.redact,
@@ -281,7 +268,7 @@ class Endpoints:
     async def live(self, find: Callable[[str], tuple[Callable[..., str], Parameters]], request: Request) -> Response:
         """Stream a page or the response of an endpoint, again whenever it has changed."""
         self._bind_to_loop()
-        mine = self._request_context(request)
+        mine = _request_context(request)
         wanted = _address(request.query_params.get("page", "/"))
         shared = RequestContext(mine.principal, mine.root, wanted.path, wanted.query)
         render, parameters = find(wanted.path)
@@ -325,24 +312,24 @@ class Endpoints:
         numbers = (client.totals(), client.queues(), client.workers())
         return exposition(*numbers, version=__version__, openmetrics=openmetrics)
 
-    def _request_context(self, request: Request) -> RequestContext:
-        scope = request.scope
-        path, query = quote(path_of(scope), safe=PATH_SAFE), scope["query_string"].decode("latin-1")
-        return RequestContext(scope["relet.principal"], root_of(scope), path, query, scope["relet.form_token"])
+
+def _request_context(request: Request) -> RequestContext:
+    scope = request.scope
+    path, query = quote(path_of(scope), safe=PATH_SAFE), scope["query_string"].decode("latin-1")
+    return RequestContext(scope["relet.principal"], root_of(scope), path, query, scope["relet.form_token"])
 
 
-def _rendered(
-    function: Callable[..., Page], page_context: PageContext, parameters: Parameters, only_main: bool
-) -> tuple[Page, str]:
-    page = pages.answer(function, page_context, **parameters)
-    return page, pages.render(page, page_context, only_main=only_main)
+def _retrieve_exception(task: asyncio.Task[Any]) -> None:
+    """Prevent asyncio from logging an exception for which no request waits any more. One that waits raises it."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _flash_message(request: Request) -> tuple[str, bool]:
     """The result of the previous action, from the cookie that its response set."""
     with suppress(ValueError, TypeError, RecursionError):
-        message, good = json.loads(base64.urlsafe_b64decode(request.cookies.get(FLASH_COOKIE, "")))
-        return str(message)[:400], bool(good)
+        message, succeeded = json.loads(base64.urlsafe_b64decode(request.cookies.get(FLASH_COOKIE, "")))
+        return str(message)[:400], bool(succeeded)
     return "", True
 
 
@@ -378,6 +365,7 @@ async def _with_form_token(
             yield insert_form_token(event).encode()
 
 
-def _role(request: Request) -> Role | None:
+def _role(request: Request) -> Role:
+    """The role of the user. Requests without a user, to an open `/health`, have the limits of readers."""
     principal: Principal | None = request.scope["relet.principal"]
-    return None if principal is None else principal.role
+    return "read" if principal is None else principal.role

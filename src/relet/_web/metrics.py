@@ -51,12 +51,12 @@ def exposition(
 
 def wants_openmetrics(accept: str) -> bool:
     """True if this Accept header prefers OpenMetrics. Prometheus does by default."""
-    offers = [_offer(part) for part in accept.split(",")]
-    wanted, plain = (
-        max((quality for kind, quality in offers if kind == name), default=0.0)
-        for name in ("application/openmetrics-text", "text/plain")
-    )
-    return wanted > 0 and wanted >= plain
+    qualities: dict[str, float] = {}
+    for part in accept.split(","):
+        kind, quality = _media_range(part)
+        qualities[kind] = max(quality, qualities.get(kind, 0.0))
+    wanted = qualities.get("application/openmetrics-text", 0.0)
+    return wanted > 0 and wanted >= qualities.get("text/plain", 0.0)
 
 
 def content_type(*, openmetrics: bool) -> str:
@@ -76,7 +76,7 @@ class StoreCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         built = {"version": self.version} | ({} if self.schema is None else {"schema": str(self.schema)})
-        yield InfoMetricFamily("relet_build", "Which Relet tells this.", value=built)
+        yield InfoMetricFamily("relet_build", "The version of Relet that exports these metrics.", value=built)
         families = (*_jobs(self.queues), *_attempts(self.totals), *_workers(self.workers))
         yield from (family for family in families if family.samples)
 
@@ -111,12 +111,10 @@ def _jobs(queues: Sequence[QueueInfo]) -> Iterator[Metric]:
 
 def _attempts(totals: Sequence[StatPoint]) -> Iterator[Metric]:
     names = _labels(one.queue for one in totals)
-    ended = CounterMetricFamily(
-        "relet_attempts", "Attempts that have ended, by what came of them.", labels=["queue", "outcome"]
-    )
+    ended = CounterMetricFamily("relet_attempts", "Attempts that have ended, by outcome.", labels=["queue", "outcome"])
     lost = CounterMetricFamily(
         "relet_lease_losses",
-        "Leases that ran out, and whose jobs were reaped: taken from workers that were gone.",
+        "Leases that expired, and whose jobs were taken from their workers.",
         labels=["queue"],
     )
     for one in totals:
@@ -152,8 +150,13 @@ def _workers(workers: Sequence[WorkerInfo]) -> Iterator[Metric]:
     for one in workers:
         counts["lost" if one.lost else "stopping" if one.stopping else "working"] += 1
     states: list[LabelsAndValue] = [([state], number) for state, number in counts.items()]
-    yield _gauge("relet_workers", "Workers; lost are those that were not heard of for a while.", ["state"], states)
-    yield _gauge("relet_worker_slots", "Slots of the workers that are there.", ["host"], by_host("slots"))
+    yield _gauge(
+        "relet_workers",
+        "Workers by state. Lost: without a report for a while, and without having announced their end.",
+        ["state"],
+        states,
+    )
+    yield _gauge("relet_worker_slots", "Slots of the live workers.", ["host"], by_host("slots"))
     yield _gauge("relet_worker_slots_used", "Slots in which an attempt runs.", ["host"], by_host("running"))
 
 
@@ -178,9 +181,7 @@ def _labels(names: Iterable[str]) -> dict[str, str]:
     """A label value for each name: printable and encodable, and still unique."""
     labels: dict[str, str] = {}
     taken: set[str] = set()
-    for name in sorted(
-        set(names), key=lambda name: (not _is_clean(name), name)
-    ):  # clean names come first and stay unchanged
+    for name in sorted(set(names), key=lambda name: (not _is_clean(name), name)):  # clean names first, unchanged
         label = name if _is_clean(name) else "".join(letter if _is_clean(letter) else "\ufffd" for letter in name)
         while label in taken:
             label += "\ufffd"
@@ -193,10 +194,12 @@ def _is_clean(text: str) -> bool:
     return text.isprintable() or all(letter.isprintable() or letter == "\n" for letter in text)
 
 
-def _offer(part: str) -> tuple[str, float]:
-    kind, *parameters = (word.strip() for word in part.split(";"))
-    quality = [value for name, _, value in (one.partition("=") for one in parameters) if name.strip() == "q"]
+def _media_range(part: str) -> tuple[str, float]:
+    """A media type of an Accept header, and its quality."""
+    kind, *parameters = part.split(";")
+    pairs = [one.partition("=") for one in parameters]
+    qualities = [value for name, _, value in pairs if name.strip() == "q"]
     try:
-        return kind.lower(), float(quality[0]) if quality else 1.0
+        return kind.strip().lower(), float(qualities[0]) if qualities else 1.0
     except ValueError:
-        return kind.lower(), 0.0
+        return kind.strip().lower(), 0.0

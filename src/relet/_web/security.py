@@ -27,7 +27,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import InvalidInput
-from .auth import COOKIE, SESSION_FOR, Principal, TokenAuth
+from .auth import COOKIE, SESSION_SECONDS, Principal, TokenAuth
 from .pages import STYLE, refused, sign_in
 from .problems import KINDS, Refusal, problem
 
@@ -42,9 +42,9 @@ BODY_WITHIN = 30.0  # seconds: a slow body occupies a connection that other requ
 LARGEST_SIGN_IN = 4096  # bytes: the body of a sign-in is read before the sender is authenticated
 SIGN_IN_WITHIN = 5.0  # seconds, for the same reason
 MAX_FAILURES = 20  # different wrong tokens of one address within a minute
-SLOWED_BY = 1.0  # seconds by which the response to a wrong token is delayed after that
+WRONG_TOKEN_DELAY = 1.0  # seconds by which the response to a wrong token is delayed after that
 MAX_ADDRESSES = 10_000  # whose failures are kept
-A_MINUTE = 60.0
+FAILURES_WITHIN = 60.0  # seconds after which a failure no longer counts
 
 CLOSE = {"connection": "close"}  # the rest of the request is not read
 PATH_SAFE = "/:@!$&'()*+,;=~"  # characters that need no quoting in a path
@@ -85,11 +85,11 @@ class Sessions(Protocol):
 
 
 class SecurityMiddleware:
-    """ASGI middleware: `inside` receives only authenticated requests, with the principal in `scope`."""
+    """ASGI middleware: `application` receives only authenticated requests, with the principal in `scope`."""
 
     def __init__(
         self,
-        inside: ASGIApp,
+        application: ASGIApp,
         auth: TokenAuth,
         *,
         hosts: Iterable[str] = LOCAL,
@@ -97,7 +97,7 @@ class SecurityMiddleware:
         sessions: Sessions | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.inside = inside
+        self.application = application
         self.auth = auth
         self._sessions = sessions
         self._hosts = tuple(_host(name) for name in hosts)
@@ -109,11 +109,11 @@ class SecurityMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check one HTTP request and pass it on. Closes websockets, passes lifespan events through."""
         if scope["type"] != "http":
-            await self._other(scope, receive, send)
+            await self._forward_other_scope(scope, receive, send)
             return
-        secured, request = _Secured(scope, send), Request(scope, receive)
+        secured, request = _SecuredSend(scope, send), Request(scope, receive)
         try:
-            response = await self._pass(request, receive, secured)
+            response = await self._check_and_forward(request, receive, secured)
         except Exception as error:
             refusal = _refusal(request, error)
             if secured.started:
@@ -122,13 +122,13 @@ class SecurityMiddleware:
         if response is not None:
             await response(scope, receive, secured)
 
-    async def _pass(self, request: Request, receive: Receive, send: Send) -> Response | None:
+    async def _check_and_forward(self, request: Request, receive: Receive, send: Send) -> Response | None:
         """Check a request and pass it on. Returns the response to a sign-in or sign-out, which are not passed on."""
         scope, path = request.scope, path_of(request.scope)
         self._check_host(request)
-        signs_in = path == "/login" and request.method == "POST"
-        _check_size(request, LARGEST_SIGN_IN if signs_in else LARGEST_BODY)
-        if signs_in:
+        is_sign_in = path == "/login" and request.method == "POST"
+        _check_size(request, LARGEST_SIGN_IN if is_sign_in else LARGEST_BODY)
+        if is_sign_in:
             return await self._log_in(request)
         principal = await self._principal(request) if path not in self._open else None
         if principal is None and path not in self._open:
@@ -143,12 +143,12 @@ class SecurityMiddleware:
         scope["relet.form_token"] = "" if principal is None else self.auth.form_token(principal)
         if path == "/logout" and request.method == "POST":
             return await self._log_out(request, principal)
-        await self.inside({**scope, "app": self}, _replay(body, receive), send)
+        await self.application({**scope, "app": self}, _replay(body, receive), send)
         return None
 
-    async def _other(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _forward_other_scope(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self.inside(scope, receive, send)
+            await self.application(scope, receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
 
@@ -188,7 +188,7 @@ class SecurityMiddleware:
             return principal
         address = network_of("" if request.client is None else str(request.client.host))
         if self._failures.too_many(address):
-            await asyncio.sleep(SLOWED_BY)
+            await asyncio.sleep(WRONG_TOKEN_DELAY)
             detail = "Invalid token, and too many wrong tokens from this address. Wait a minute and try again."
             raise Refusal("too-many-requests", detail, headers={"retry-after": "60"})
         self._failures.add(address, token)
@@ -215,7 +215,9 @@ class SecurityMiddleware:
         principal = await self._by_token(request, form.get("token", [""])[0].strip())
         if principal is None:
             raise Refusal("unauthenticated", "Invalid token.")
-        return _redirect(request, _asked_for(request.scope), self.auth.open_session(principal), int(SESSION_FOR))
+        return _redirect(
+            request, _path_after_sign_in(request.scope), self.auth.open_session(principal), int(SESSION_SECONDS)
+        )
 
     async def _log_out(self, request: Request, principal: Principal | None) -> Response:
         """Sign the session out in the database before the response, so that a copied cookie is worthless afterwards."""
@@ -224,22 +226,22 @@ class SecurityMiddleware:
         return _redirect(request, "/", "", 0)
 
     def _refused(self, request: Request, refusal: Refusal) -> Response:
-        who = {"www-authenticate": 'Bearer realm="relet"'} if refusal.kind == "unauthenticated" else {}
+        challenge = {"www-authenticate": 'Bearer realm="relet"'} if refusal.kind == "unauthenticated" else {}
         path = path_of(request.scope)
         if "text/html" in request.headers.get("accept", "") and not path.startswith("/api/"):
-            return self._refused_page(request, refusal, who)
+            return self._refused_page(request, refusal, challenge)
         instance = (root_of(request.scope) + path)[:500]
-        reply = problem(refusal.kind, refusal.detail, instance=instance, headers={**who, **refusal.headers})
+        reply = problem(refusal.kind, refusal.detail, instance=instance, headers={**challenge, **refusal.headers})
         return Response(reply.body, reply.status, reply.headers, reply.media_type)
 
-    def _refused_page(self, request: Request, refusal: Refusal, who: dict[str, str]) -> Response:
+    def _refused_page(self, request: Request, refusal: Refusal, challenge: dict[str, str]) -> Response:
         """A refusal as a page: the sign-in form, or a page with the reason."""
         kind, root = KINDS[refusal.kind], root_of(request.scope)
-        headers = {**who, **refusal.headers}
-        if not who:
-            return HTMLResponse(refused(root, kind.title, refusal.detail, status=kind.status), kind.status, headers)
+        headers = {**challenge, **refusal.headers}
+        if not challenge:
+            return HTMLResponse(refused(root, kind.title, refusal.detail, kind.status), kind.status, headers)
         failed = refusal.detail if request.method == "POST" else ""
-        page = sign_in(root, _asked_for(request.scope), failed)
+        page = sign_in(root, _path_after_sign_in(request.scope), failed)
         return HTMLResponse(page, kind.status, {"content-security-policy": LOGIN_POLICY, **headers})
 
 
@@ -263,13 +265,13 @@ class Failures:
         if len(guesses) > MAX_FAILURES:
             del guesses[next(iter(guesses))]
         self._seen[address] = guesses
-        while len(self._seen) > MAX_ADDRESSES or max(next(iter(self._seen.values())).values()) <= now - A_MINUTE:
+        while len(self._seen) > MAX_ADDRESSES or max(next(iter(self._seen.values())).values()) <= now - FAILURES_WITHIN:
             del self._seen[next(iter(self._seen))]
 
     def too_many(self, address: str) -> bool:
         """True if this address has reached the limit of failures."""
         guesses = self._seen.get(address, {})
-        return len(guesses) == MAX_FAILURES and min(guesses.values()) > self._clock() - A_MINUTE
+        return len(guesses) == MAX_FAILURES and min(guesses.values()) > self._clock() - FAILURES_WITHIN
 
 
 def network_of(address: str) -> str:
@@ -350,7 +352,7 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-class _Secured:
+class _SecuredSend:
     """Wraps `send`: adds the security headers that a response does not set itself."""
 
     def __init__(self, scope: Scope, send: Send) -> None:
@@ -395,7 +397,7 @@ def is_https(request: Request) -> bool:
     return request.scope.get("scheme") == "https"
 
 
-def _asked_for(scope: Scope) -> str:
+def _path_after_sign_in(scope: Scope) -> str:
     """The path to return to after signing in. It survives failed attempts to sign in."""
     if "relet.next" in scope:
         return str(scope["relet.next"])

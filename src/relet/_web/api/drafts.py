@@ -15,7 +15,7 @@ from ..._tasks.task import Task
 from ...errors import InvalidInput
 from ..problems import Fault, Refusal, invalid
 from .endpoint import Call
-from .parsing import LATEST, moment
+from .parsing import LATEST, rfc3339_time
 from .requests import CallIn
 
 _NOT_OPTIONS = frozenset({"task", "payload", "args", "cron", "every", "timezone", "missed", "overlap"})
@@ -60,7 +60,7 @@ def _options(asked: CallIn, where: str) -> dict[str, Any]:
 
 
 def _run_at(text: str, where: str) -> datetime:
-    when = moment(text, f"{where}.run_at")
+    when = rfc3339_time(text, f"{where}.run_at")
     if when == LATEST:
         raise invalid([Fault(f"{where}.run_at", f"must be before 2100, not {text[:80]}")])
     return when

@@ -163,23 +163,21 @@ def at(
 
 def answer(endpoint: Endpoint, call: Call) -> Reply:
     """Call an endpoint. Errors become problem documents; this function never raises."""
-    instance = endpoint.url(call.root, call.path)
     try:
-        return _answered(endpoint, call)
+        return _reply_of(endpoint, call)
     except Refusal as refusal:
-        return _refused(refusal, instance)
-    except ReletError as error:
-        known = refusal_of(error)
-        if known is None:
-            return _unforeseen(endpoint, instance, error)
-        if isinstance(error, StoreError):
-            log.warning("%s %s: %s: %s", endpoint.method, instance, type(error).__name__, error)
-        return _refused(known, instance)
+        return _refused(endpoint, call, refusal)
     except Exception as error:
-        return _unforeseen(endpoint, instance, error)
+        known = refusal_of(error) if isinstance(error, ReletError) else None
+        if known is None:
+            return _unforeseen(endpoint, call, error)
+        if isinstance(error, StoreError):
+            where = endpoint.url(call.root, call.path)
+            log.warning("%s %s: %s: %s", endpoint.method, where, type(error).__name__, error)
+        return _refused(endpoint, call, known)
 
 
-def _answered(endpoint: Endpoint, call: Call) -> Reply:
+def _reply_of(endpoint: Endpoint, call: Call) -> Reply:
     path = {name: _checked(name, value) for name, value in call.path.items()}
     query = read_query(endpoint.query, call.query)
     body = read_body(endpoint.body, call.body, call.content_type)
@@ -215,13 +213,14 @@ def _checked(name: str, value: str) -> str:
         raise Refusal("not-found", str(error)) from None
 
 
-def _refused(refusal: Refusal, instance: str) -> Reply:
-    return problem(refusal.kind, refusal.detail, instance=instance, faults=refusal.faults, headers=refusal.headers)
+def _refused(endpoint: Endpoint, call: Call, refusal: Refusal) -> Reply:
+    url = endpoint.url(call.root, call.path)
+    return problem(refusal.kind, refusal.detail, instance=url, faults=refusal.faults, headers=refusal.headers)
 
 
-def _unforeseen(endpoint: Endpoint, instance: str, error: Exception) -> Reply:
+def _unforeseen(endpoint: Endpoint, call: Call, error: Exception) -> Reply:
     """A response without details, which may be confidential. The log has them under the response's id."""
-    id = uuid.uuid4().hex
+    id, instance = uuid.uuid4().hex, endpoint.url(call.root, call.path)
     log.error("%s %s failed (%s)", endpoint.method, instance, id, exc_info=error)
     detail = "Internal error, not caused by your request. Ask the server's operator to look up this id in the log."
     return problem("internal", detail, instance=instance, id=id)

@@ -16,7 +16,7 @@ from ..problems import Fault, Refusal, invalid
 from . import requests, responses
 from .drafts import draft_of
 from .endpoint import Call, Result, at, base
-from .parsing import moment
+from .parsing import rfc3339_time
 
 _NO_JOB = {404: "There is no such job; it may have been deleted or pruned"}
 _STATE = {409: "The state of the job does not allow this"}
@@ -204,7 +204,7 @@ def which(asked: requests.Filter, where: str) -> Which:
     criteria: dict[str, Any] = {name: getattr(asked, name) for name in FILTERS if getattr(asked, name) is not UNSET}
     for name, value in criteria.items():
         if FILTERS[name].comparison in TIME_COMPARISONS:
-            criteria[name] = moment(value, f"{where}.{name}")
+            criteria[name] = rfc3339_time(value, f"{where}.{name}")
     if not criteria.get("state", True):
         del criteria["state"]
     return cast(Which, criteria)
@@ -241,10 +241,8 @@ def _enqueued(call: Call, drafts: list[Any], paths: list[str]) -> list[Job[Any]]
         return call.client.enqueue_many(drafts)
     except JobNotFound as error:
         gone = set(error.ids)
-        faults = [
-            Fault(f"{path}.depends_on", f"there is no job {id}")
-            for draft, path in zip(drafts, paths, strict=True)
-            for id in draft.depends_on
-            if id in gone
-        ]
+        faults: list[Fault] = []
+        for draft, path in zip(drafts, paths, strict=True):
+            missing = [id for id in draft.depends_on if id in gone]
+            faults += [Fault(f"{path}.depends_on", f"there is no job {id}") for id in missing]
         raise (invalid(faults) if faults else Refusal("not-found", str(error))) from None

@@ -11,7 +11,7 @@ from ..._core.stats import BOUNDS, StatPoint
 from ..._tasks.task import Task
 from . import requests, responses
 from .endpoint import Call, at
-from .parsing import an_hour_ago, moment
+from .parsing import an_hour_ago, rfc3339_time
 
 
 @at("GET /workers", "read", responses.Workers, {200: "The workers"})
@@ -28,8 +28,8 @@ def show_stats(call: Call, query: requests.StatsQuery, _: None) -> responses.Poi
     """
     return _points(
         call.client.stats(
-            since=an_hour_ago() if query.since is UNSET else moment(query.since, "query.since"),
-            until=None if query.until is UNSET else moment(query.until, "query.until"),
+            since=an_hour_ago() if query.since is UNSET else rfc3339_time(query.since, "query.since"),
+            until=None if query.until is UNSET else rfc3339_time(query.until, "query.until"),
             step=None if query.step is UNSET else query.step,
             queue=None if query.queue is UNSET else query.queue,
         )

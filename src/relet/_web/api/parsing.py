@@ -84,8 +84,11 @@ def required(kind: type[Struct]) -> bool:
     return any(field.required for field in msgspec.structs.fields(kind))
 
 
-def moment(text: str, where: str) -> datetime:
-    """A timestamp of RFC 3339, clamped to the years 1970 to 2099: no job lies beyond."""
+def rfc3339_time(text: str, where: str) -> datetime:
+    """A timestamp of RFC 3339, clamped to the years 1970 to 2099: no job lies beyond.
+
+    Unlike in the forms of the dashboard (`pages.filters`), the time zone is required: a program must say which one.
+    """
     match = _MOMENT.fullmatch(text)
     if match is None:
         raise invalid([Fault(where, f"must be a timestamp like 2026-03-01T12:00:00Z, not {text[:80]!r}")])

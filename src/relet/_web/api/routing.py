@@ -7,7 +7,7 @@ than the endpoint has, they are joined again where only one reading is possible.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from urllib.parse import quote, unquote_to_bytes
 
 from starlette.requests import Request
@@ -18,13 +18,13 @@ from starlette.types import Receive, Scope, Send
 from ..problems import Refusal
 from .endpoint import Endpoint
 
-Respond = Callable[[Endpoint, Request], Awaitable[Response]]
+MakeHandler = Callable[[Endpoint], Callable[[Request], Awaitable[Response]]]
 
 _PARAMETER = re.compile(r"{(?P<name>\w+)(?P<kind>:path)?}")
 _ENCODED = "relet.encoded_path"  # where the scope keeps the path for the next route
 
 
-def api_routes(endpoints: Sequence[Endpoint], respond: Respond, *, prefix: str = "/api") -> list[ApiRoute]:
+def api_routes(endpoints: Sequence[Endpoint], make_handler: MakeHandler, *, prefix: str = "/api") -> list[ApiRoute]:
     """The routes of these endpoints, in the order in which a path is compared with them.
 
     Paths without parameters come first: /jobs/count is not the job "count". Paths whose parts must be joined are last.
@@ -34,8 +34,8 @@ def api_routes(endpoints: Sequence[Endpoint], respond: Respond, *, prefix: str =
         by_path.setdefault(endpoint.path, []).append(endpoint)
     paths = sorted(by_path, key=lambda path: "{" in path)
     joined = [endpoint for endpoint in endpoints if ":path" in endpoint.path]
-    exact_routes = [ApiRoute(by_path[path], respond, prefix, joins=False) for path in paths]
-    return [*exact_routes, ApiRoute(joined, respond, prefix, joins=True)]
+    exact_routes = [ApiRoute(by_path[path], make_handler, prefix, joins=False) for path in paths]
+    return [*exact_routes, ApiRoute(joined, make_handler, prefix, joins=True)]
 
 
 class ApiRoute(BaseRoute):
@@ -44,8 +44,8 @@ class ApiRoute(BaseRoute):
     It matches whatever the method is: a path must not mean something else because its method is not supported.
     """
 
-    def __init__(self, endpoints: Iterable[Endpoint], respond: Respond, prefix: str, *, joins: bool) -> None:
-        self._respond = respond
+    def __init__(self, endpoints: Sequence[Endpoint], make_handler: MakeHandler, prefix: str, *, joins: bool) -> None:
+        self._handlers = {one.name: make_handler(one) for one in endpoints}
         self._patterns = [(one, re.compile(_pattern(prefix + one.path, joins), re.DOTALL)) for one in endpoints]
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
@@ -65,7 +65,7 @@ class ApiRoute(BaseRoute):
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to a request that matches."""
-        response = await self._respond(endpoint_of(scope), Request(scope, receive, send))
+        response = await self._handlers[endpoint_of(scope).name](Request(scope, receive, send))
         await response(scope, receive, send)
 
 

@@ -1,7 +1,7 @@
 """The dashboard: page functions, which turn a `PageContext` into a `Page`, and their rendering.
 
-`PAGES` maps paths to page functions; path parameters in braces are passed as keyword arguments. `answer` calls a page
-function and turns its errors into error pages. `act` performs a confirmed action.
+`PAGES` maps paths to page functions; path parameters in braces are passed as keyword arguments. `respond` calls a
+page function and renders its page. `act` performs a confirmed action.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from .actions import ACTIONS, Outcome, act
 from .audit import audit
 from .chains import chain
 from .confirm import CONFIRMATIONS, confirm
-from .context import Page, PageContext
 from .failures import failures
 from .job import job
 from .jobs import jobs
 from .login import STYLE, refused, sign_in
 from .overview import overview
+from .page import STATIC, Page, PageContext, environment, render, respond
 from .queues import queues
-from .render import STATIC, answer, fingerprint, problem, render, warm_up
 from .schedules import schedule, schedules
 from .targets import target, targets
 from .workers import workers
@@ -50,11 +49,9 @@ __all__ = [
     "Page",
     "PageContext",
     "act",
-    "answer",
-    "fingerprint",
-    "problem",
+    "environment",
     "refused",
     "render",
+    "respond",
     "sign_in",
-    "warm_up",
 ]

@@ -11,9 +11,9 @@ from ..._core.job import Job
 from ..._core.verbs import BulkVerb
 from ...errors import InvalidInput, ReletError
 from . import filters
-from .confirm import MAX_BULK, MAX_SELECTED, bulk_verb, confirm, local
-from .context import Page, PageContext, PageNotFound
-from .formatting import many, one_line
+from .confirm import MAX_BULK, MAX_SELECTED, bulk_verb, confirm
+from .formatting import many, visible_line
+from .page import Page, PageContext, PageNotFound, local_path
 
 Form = Mapping[str, Sequence[str]]
 LONGEST = 8.0  # seconds that one bulk action may take
@@ -26,33 +26,33 @@ class Outcome:
 
     message: str
     to: str
-    good: bool = True
-    again: tuple[Page, PageContext] | None = None  # shown instead of `to`: the form with the values that were typed
+    succeeded: bool = True
+    form_again: tuple[Page, PageContext] | None = None  # instead of `to`: the form with the values that were typed
 
 
 def act(view: PageContext, action: str, form: Form) -> Outcome:
     """Perform an action, or explain why it was not performed."""
-    back = local(_one(form, "back"))
+    back = local_path(_field(form, "back"))
     perform = ACTIONS.get(action)
     if perform is None:
-        return Outcome(f"There is no action {one_line(action, 40)}.", back, False)
+        return Outcome(f"There is no action {visible_line(action, 40)}.", back, False)
     if not view.may_act:
         return Outcome(READ_ONLY, back, False)
     try:
         result = perform(view, form)
     except (ReletError, PageNotFound, ValueError, TypeError) as error:
-        message = f"Nothing was changed: {one_line(str(error), 300)}"
-        return Outcome(message, back, False, _again(view, action, form, message))
+        message = f"Nothing was changed: {visible_line(str(error), 300)}"
+        return Outcome(message, back, False, _form_again(view, action, form, message))
     return result if isinstance(result, Outcome) else Outcome(result, back)
 
 
-def _one(form: Form, name: str, default: str = "") -> str:
+def _field(form: Form, name: str, default: str = "") -> str:
     values = form.get(name) or [default]
     return values[0].strip()
 
 
 def _job(form: Form) -> str:
-    return _one(form, "job")
+    return _field(form, "job")
 
 
 def _job_message(job: Job[Any], what: str) -> str:
@@ -60,7 +60,7 @@ def _job_message(job: Job[Any], what: str) -> str:
 
 
 def _cancel(view: PageContext, form: Form) -> str:
-    job = view.client.cancel(_job(form), chain=bool(_one(form, "chain")))
+    job = view.client.cancel(_job(form), chain=bool(_field(form, "chain")))
     return _job_message(job, "is cancelled" if job.state.over else "was asked to stop and will be cancelled")
 
 
@@ -78,26 +78,26 @@ def _run_now(view: PageContext, form: Form) -> str:
 
 
 def _complete(view: PageContext, form: Form) -> str:
-    job = view.client.complete(_job(form), _json("result", _one(form, "result") or "null"))
+    job = view.client.complete(_job(form), _json("result", _field(form, "result") or "null"))
     return _job_message(job, "has succeeded, with your result")
 
 
 def _delete(view: PageContext, form: Form) -> Outcome | str:
-    how = _one(form, "how", "job")
+    how = _field(form, "how", "job")
     view.client.delete(_job(form), chain=how in ("chain", "dependents"), dependents=how == "dependents")
-    back, gone = local(_one(form, "back")), _job(form)
+    back, gone = local_path(_field(form, "back")), _job(form)
     what = "The job is deleted." if how == "job" else "The chain is deleted."
     return Outcome(what, "/jobs" if gone in back else back)
 
 
 def _bulk(view: PageContext, form: Form) -> str:
-    verb = bulk_verb(_one(form, "action"))
+    verb = bulk_verb(_field(form, "action"))
     chosen = list(form.get("job") or [])[:MAX_SELECTED]
     rest = False
     if chosen:
         done, refused = _each(getattr(view.client, verb.name), chosen)
     else:
-        criteria = filters.from_query({name: _one(form, name) for name in form})
+        criteria = filters.from_query({name: _field(form, name) for name in form})
         if not criteria:
             raise InvalidInput("No job is selected. Select some, or filter the list first.")
         bulk = view.client.bulk(
@@ -121,71 +121,71 @@ def _each(verb: Callable[[str], object], chosen: Sequence[str]) -> tuple[int, in
 
 
 def _enqueue(view: PageContext, form: Form) -> Outcome:
-    name = _one(form, "task")
+    name = _field(form, "task")
     task = view.tasks.get(name)
     if task is None:
         raise InvalidInput(f"This app has no task {name!r}.")
-    arguments = _json("payload", _one(form, "payload") or "{}")
+    arguments = _json("payload", _field(form, "payload") or "{}")
     if not isinstance(arguments, dict):
         raise InvalidInput('The payload must be a JSON object of arguments by name, such as {"account": "7"}.')
-    options: dict[str, Any] = {name: _one(form, name) for name in ("queue", "target", "unique") if _one(form, name)}
-    if _one(form, "priority"):
-        options["priority"] = int(_one(form, "priority"))
-    if _one(form, "delay"):
-        options["delay"] = float(_one(form, "delay"))
+    options: dict[str, Any] = {name: _field(form, name) for name in ("queue", "target", "unique") if _field(form, name)}
+    if _field(form, "priority"):
+        options["priority"] = int(_field(form, "priority"))
+    if _field(form, "delay"):
+        options["delay"] = float(_field(form, "delay"))
     job = view.client.enqueue(task.using(**options).draft(**arguments))
     return Outcome(_job_message(job, "existed already" if job.existing else "is enqueued"), f"/jobs/{job.id}")
 
 
 def _pause_queue(view: PageContext, form: Form) -> str:
-    view.client.pause_queue(_one(form, "queue"))
-    return f"Queue {_one(form, 'queue')} is paused. Running jobs continue."
+    view.client.pause_queue(_field(form, "queue"))
+    return f"Queue {_field(form, 'queue')} is paused. Running jobs continue."
 
 
 def _resume_queue(view: PageContext, form: Form) -> str:
-    view.client.resume_queue(_one(form, "queue"))
-    return f"Queue {_one(form, 'queue')} is resumed."
+    view.client.resume_queue(_field(form, "queue"))
+    return f"Queue {_field(form, 'queue')} is resumed."
 
 
 def _limit_queue(view: PageContext, form: Form) -> str:
     """Set the limits. An empty field lifts its limit; a rate that was never set is left alone."""
-    name = _one(form, "queue")
+    name = _field(form, "queue")
     queue = None if name == "*" else name
     info = next((one for one in view.client.queues() if one.queue == name), None)
     wanted: dict[str, Any] = {"max_running": _whole("max_running", form), "fair": None}
     if queue is not None:
-        wanted["fair"] = bool(_one(form, "fair"))
+        wanted["fair"] = bool(_field(form, "fair"))
     rate = _whole("rate", form)
     if rate is not None or (info and any(one.group is None for one in info.rates)):
-        wanted |= {"rate": rate, "per": None if rate is None else float(_one(form, "per") or 1)}
+        wanted |= {"rate": rate, "per": None if rate is None else float(_field(form, "per") or 1)}
     view.client.limit_queue(queue, **wanted)
-    if _one(form, "group"):
+    if _field(form, "group"):
         rate = _whole("group_rate", form)
-        per = None if rate is None else float(_one(form, "group_per") or 1)
-        view.client.limit_queue(queue, rate=rate, per=per, group=_one(form, "group"))
+        per = None if rate is None else float(_field(form, "group_per") or 1)
+        view.client.limit_queue(queue, rate=rate, per=per, group=_field(form, "group"))
     return f"{'All queues together' if queue is None else f'Queue {name}'}: the limits are set."
 
 
 def _pause_schedule(view: PageContext, form: Form) -> str:
-    return f"Schedule {view.client.schedules.pause(_one(form, 'name')).name} is paused."
+    return f"Schedule {view.client.schedules.pause(_field(form, 'name')).name} is paused."
 
 
 def _resume_schedule(view: PageContext, form: Form) -> str:
-    return f"Schedule {view.client.schedules.resume(_one(form, 'name')).name} ticks again."
+    return f"Schedule {view.client.schedules.resume(_field(form, 'name')).name} ticks again."
 
 
 def _run_schedule(view: PageContext, form: Form) -> Outcome:
-    job = view.client.schedules.run_now(_one(form, "name"))
+    job = view.client.schedules.run_now(_field(form, "name"))
     return Outcome(_job_message(job, "is enqueued, in addition to the ticks"), f"/jobs/{job.id}")
 
 
 def _remove_schedule(view: PageContext, form: Form) -> Outcome:
-    view.client.schedules.remove(_one(form, "name"))
-    return Outcome(f"Schedule {_one(form, 'name')} is removed.", "/schedules")
+    view.client.schedules.remove(_field(form, "name"))
+    return Outcome(f"Schedule {_field(form, 'name')} is removed.", "/schedules")
 
 
 def _whole(name: str, form: Form) -> int | None:
-    text = _one(form, name)
+    text = _field(form, name)
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 10):
@@ -200,7 +200,7 @@ def _json(name: str, text: str) -> Any:
         raise InvalidInput(f"The {name} is not JSON: {error}.") from None
 
 
-def _again(view: PageContext, action: str, form: Form, message: str) -> tuple[Page, PageContext] | None:
+def _form_again(view: PageContext, action: str, form: Form, message: str) -> tuple[Page, PageContext] | None:
     """The enqueue form again, with the values that were typed, so that the user need not type them anew.
 
     The values are not put into the URL, where others may read them.
@@ -208,7 +208,7 @@ def _again(view: PageContext, action: str, form: Form, message: str) -> tuple[Pa
     if action != "enqueue":
         return None
     typed = {name: values[0] for name, values in form.items() if name != "csrf" and values}
-    here = replace(view, query=typed, several={}, message=message, good=False)
+    here = replace(view, query=typed, query_lists={}, message=message, succeeded=False)
     return replace(confirm(here, "enqueue"), status=422), here
 
 

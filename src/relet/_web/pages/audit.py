@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from ..._core.redact import redacted
-from .context import Page, PageContext
+from .page import Page, PageContext
 
 AT_ONCE = 100
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from .context import PageContext
+from .page import PageContext
 
 T = TypeVar("T")
 

@@ -8,8 +8,8 @@ from typing import Any
 from ..._core.job import Chain, Dependency, Job
 from ...errors import InvalidInput, JobNotFound
 from . import graph
-from .context import Page, PageContext, PageNotFound
 from .formatting import many
+from .page import Page, PageContext, PageNotFound
 
 MAX_CHAINS_READ = 60  # chains that are read for one drawing
 

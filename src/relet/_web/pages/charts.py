@@ -7,7 +7,7 @@ in the table beside it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -39,7 +39,7 @@ class Chart:
     starts: Sequence[float]  # of each step, seconds since 1970
     step: float
     series: Sequence[Series] = field(default_factory=tuple)
-    say: Callable[[float], str] = short_number
+    format_value: Callable[[float], str] = short_number
     height: int = 180
 
 
@@ -100,13 +100,16 @@ def round_up(value: float) -> float:
 
 
 def _greatest(chart: Chart) -> float:
-    lines = [value for one in chart.series if one.line for value in one.values if value is not None]
-    return max([*lines, *_sums(chart)], default=0.0)
-
-
-def _sums(chart: Chart) -> list[float]:
     stacked = [one.values for one in chart.series if not one.line]
-    return [sum(value or 0.0 for value in column) for column in zip(*stacked, strict=True)] if stacked else []
+    heights = [_sum(column) for column in zip(*stacked, strict=True)]
+    for one in chart.series:
+        if one.line:
+            heights += [value for value in one.values if value is not None]
+    return max(heights, default=0.0)
+
+
+def _sum(values: Iterable[float | None]) -> float:
+    return sum(value or 0.0 for value in values)
 
 
 def _grid(chart: Chart, axis_max: float, plot: int) -> tuple[list[Markup], list[Markup]]:
@@ -116,7 +119,7 @@ def _grid(chart: Chart, axis_max: float, plot: int) -> tuple[list[Markup], list[
         y = TOP + plot * (1 - part) + (0.5 if part < 1 else -0.5)
         lines.append(element("line", class_="axis" if part == 0 else "grid", x1=0, x2="100%", y1=y, y2=y))
         if part:
-            labels.append(text(chart.say(axis_max * part), class_="tick", x=0, y=y - 4))
+            labels.append(text(chart.format_value(axis_max * part), class_="tick", x=0, y=y - 4))
     return lines, labels
 
 
@@ -193,7 +196,7 @@ def _hints(chart: Chart, plot: int) -> list[Markup]:
     parts = []
     for index, start in enumerate(chart.starts):
         known = [(one.name, one.values[index]) for one in chart.series]
-        texts = [f"{name} {chart.say(value)}" for name, value in known if value]
+        texts = [f"{name} {chart.format_value(value)}" for name, value in known if value]
         if texts:
             when = datetime.fromtimestamp(start, UTC).strftime(form)
             hint = title(f"{when} UTC: {', '.join(texts)}")
@@ -206,5 +209,5 @@ def _summary(chart: Chart) -> str:
     for one in chart.series:
         known = [value for value in one.values if value is not None]
         if known:
-            parts.append(f"{one.name}: at most {chart.say(max(known))}, last {chart.say(known[-1])}")
+            parts.append(f"{one.name}: at most {chart.format_value(max(known))}, last {chart.format_value(known[-1])}")
     return f"{chart.label}. {'; '.join(parts) or 'Nothing happened in this time'}."

@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..._core.ids import parse_id
 from ..._core.job import Job, State
 from ..._core.schedule import ScheduleInfo
 from ..._core.verbs import BULK, Verb
 from ...errors import InvalidInput
 from . import filters
-from .context import Page, PageContext, PageNotFound
-from .formatting import capped, clock, many, number, one_line
-from .job import get
+from .formatting import capped, clock, many, number, visible_line
+from .page import Page, PageContext, PageNotFound, local_path, problem
 from .queues import limits
 
 MAX_BULK = 10_000  # jobs that one bulk action changes
@@ -25,7 +25,7 @@ MAX_SELECTED = 200
 def bulk_verb(name: str) -> Verb:
     """A bulk verb by its name. Raises PageNotFound if there is none."""
     if name not in BULK:
-        raise PageNotFound(f"There is no bulk action {one_line(name, 40)}.")
+        raise PageNotFound(f"There is no bulk action {visible_line(name, 40)}.")
     return BULK[name]
 
 
@@ -46,23 +46,23 @@ def confirm(view: PageContext, action: str) -> Page:
     """The confirmation page of an action."""
     if not view.may_act:
         advice = "Sign in with an operator token to make changes."
-        context: dict[str, Any] = {"message": "Your token is read-only.", "advice": advice}
-        return Page("Not allowed", "problem.html", context, status=403, live=False)
+        return problem("Not allowed", "Your token is read-only.", 403, advice)
     if action not in CONFIRMATIONS:
         raise PageNotFound(f"There is no action {action}.")
     confirmation = CONFIRMATIONS[action](view)
-    context = {"confirmation": confirmation, "action": action, "back": local(view.query.get("back", ""))}
+    context = {"confirmation": confirmation, "action": action, "back": local_path(view.query.get("back", ""))}
     return Page(confirmation.title, "confirm.html", context, live=False)
 
 
-def local(back: str) -> str:
-    """`back` if it is a path below our root, else the overview. Prevents redirects to other sites."""
-    fine = back.startswith("/") and not back.startswith("//") and "\\" not in back and back.isprintable()
-    return back if fine else "/"
-
-
 def _job(view: PageContext) -> Job[Any]:
-    return get(view, view.query.get("job", ""))
+    id = view.query.get("job", "")
+    try:
+        found = view.client.get(parse_id(id))
+    except InvalidInput as error:
+        raise PageNotFound(f"Invalid job id: {error}.") from None
+    if found is None:
+        raise PageNotFound(f"There is no job {id}.")
+    return found
 
 
 def _short_name(job: Job[Any]) -> str:
@@ -73,7 +73,7 @@ def _current_state(job: Job[Any]) -> str:
     """A clause that describes the state of a job."""
     match job.state:
         case State.RUNNING:
-            return f"It is running at worker {one_line(job.worker, 60)}"
+            return f"It is running at worker {visible_line(job.worker, 60)}"
         case State.FAILED:
             return f"It has failed after {many(job.attempt, 'attempt')}"
         case State.PENDING:
@@ -95,7 +95,7 @@ def _cancel(view: PageContext) -> Confirmation:
     if whole:
         sentences.insert(0, "This cancels the job of the chain that is not over yet, which ends the chain.")
     if job.holds:
-        sentences.append(f"It holds target {one_line(job.target, 80)}, which passes to the next job in line.")
+        sentences.append(f"It holds target {visible_line(job.target, 80)}, which passes to the next job in line.")
     return Confirmation(f"Cancel {_short_name(job)}?", sentences, "Cancel the job", True, _fields(view, "job", "chain"))
 
 
@@ -106,7 +106,7 @@ def _pause(view: PageContext) -> Confirmation:
     }.get(job.state, "it will not start")
     sentences = [f"{_current_state(job)}: {then}. It stays paused until it is resumed."]
     if job.target:
-        sentences.append(f"While it is paused, the jobs behind it at target {one_line(job.target, 80)} wait.")
+        sentences.append(f"While it is paused, the jobs behind it at target {visible_line(job.target, 80)} wait.")
     return Confirmation(f"Pause {_short_name(job)}?", sentences, "Pause the job", False, _fields(view, "job"))
 
 
@@ -117,7 +117,7 @@ def _resume(view: PageContext) -> Confirmation:
         f" with {many(job.max_attempts, 'new attempt')}."
     ]
     if job.state is State.FAILED and job.error:
-        sentences.append(f"Its last error was: {one_line(job.error, 200)}")
+        sentences.append(f"Its last error was: {visible_line(job.error, 200)}")
     return Confirmation(f"Resume {_short_name(job)}?", sentences, "Resume the job", False, _fields(view, "job"))
 
 
@@ -144,13 +144,13 @@ def _delete(view: PageContext) -> Confirmation:
     if job.state is State.RUNNING:
         sentences.append("Its handler is asked to stop, and its return value is discarded.")
     if job.holds:
-        sentences.append(f"It holds target {one_line(job.target, 80)}, which passes to the next job in line.")
+        sentences.append(f"It holds target {visible_line(job.target, 80)}, which passes to the next job in line.")
     return Confirmation(f"Delete {_short_name(job)}?", sentences, "Delete", True, _fields(view, "job"), "delete")
 
 
 def _bulk(view: PageContext) -> Confirmation:
     verb = bulk_verb(view.query.get("action", ""))
-    chosen = list(view.several.get("job") or ([view.query["job"]] if "job" in view.query else []))[:MAX_SELECTED]
+    chosen = list(view.query_lists.get("job") or ([view.query["job"]] if "job" in view.query else []))[:MAX_SELECTED]
     if chosen:
         fields: dict[str, list[str]] = {"action": [verb.name], "job": chosen}
         summary = f"{verb.label} {many(len(chosen), 'job')}"
@@ -217,7 +217,7 @@ def _of_schedule(
 ) -> Callable[[PageContext], Confirmation]:
     def ask(view: PageContext) -> Confirmation:
         found = _schedule(view)
-        name = one_line(found.name, 80)
+        name = visible_line(found.name, 80)
         return Confirmation(title.format(name), sentences(found), button, danger, {"name": [found.name]})
 
     return ask
@@ -232,7 +232,7 @@ def _schedule_resumed(_: ScheduleInfo) -> list[str]:
 
 
 def _schedule_run(found: ScheduleInfo) -> list[str]:
-    return [f"A job of task {one_line(found.task, 80)} is enqueued now. The regular ticks stay unchanged."]
+    return [f"A job of task {visible_line(found.task, 80)} is enqueued now. The regular ticks stay unchanged."]
 
 
 def _schedule_removed(found: ScheduleInfo) -> list[str]:

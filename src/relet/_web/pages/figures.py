@@ -13,8 +13,8 @@ from markupsafe import Markup
 from ..._core.job import AttemptOutcome
 from ..._core.stats import Histogram, StatPoint
 from .charts import Chart, Series, draw
-from .context import PageContext
 from .formatting import duration, number, short_number
+from .page import PageContext
 
 
 @dataclass(frozen=True)
@@ -120,11 +120,12 @@ def draw_all(found: Sequence[Step], which: Range) -> list[Figure]:
 
 
 def _throughput(found: Sequence[Step], which: Range) -> Figure:
-    names = [name for name in AttemptOutcome if name.is_common or any(step.counts.get(name) for step in found)]
     kinds = {"lost": "failed", "snoozed": "pending", "released": "pending"}
-    series = [
-        Series(name, [float(step.counts.get(name, 0)) for step in found], kinds.get(name, name)) for name in names
-    ]
+    series = []
+    for name in AttemptOutcome:
+        counts = [float(step.counts.get(name, 0)) for step in found]
+        if name.is_common or any(counts):
+            series.append(Series(name, counts, kinds.get(name, name)))
     # Lost attempts have the colour of failed ones: one colour less to learn, and the table separates them.
     legend = [("succeeded", "succeeded"), ("failed or lost", "failed"), ("retried", "retried")]
     total = sum(step.ended for step in found)
@@ -134,8 +135,10 @@ def _throughput(found: Sequence[Step], which: Range) -> Figure:
 
 
 def _backlog(found: Sequence[Step], which: Range) -> Figure:
-    series = [Series(name, [step.gauge(name) for step in found], name) for name in WAITING]
-    legend = [(name, name) for name in WAITING]
+    series, legend = [], []
+    for name in WAITING:
+        series.append(Series(name, [step.gauge(name) for step in found], name))
+        legend.append((name, name))
     last = next((step.gauge("queued") for step in reversed(found) if step.gauge("queued") is not None), None)
     note = "unfinished jobs" if last is None else f"unfinished jobs; {number(last)} queued at last"
     return _figure("Backlog", note, legend, found, which, series, short_number)
@@ -165,19 +168,21 @@ def _figure(
     found: Sequence[Step],
     which: Range,
     series: Sequence[Series],
-    say: Callable[[float], str],
+    format_value: Callable[[float], str],
 ) -> Figure:
-    chart = Chart(f"{title} of the last {which.words}, {note}", [step.start for step in found], which.step, series, say)
-    rows = [
-        (datetime.fromtimestamp(step.start, UTC), [_cell(one.values[index], say) for one in series])
-        for index, step in enumerate(found)
-        if any(one.values[index] for one in series)
-    ]
+    chart = Chart(
+        f"{title} of the last {which.words}, {note}", [step.start for step in found], which.step, series, format_value
+    )
+    rows = []
+    for index, step in enumerate(found):
+        values = [one.values[index] for one in series]
+        if any(values):
+            rows.append((datetime.fromtimestamp(step.start, UTC), [_cell(value, format_value) for value in values]))
     return Figure(title, note, legend, draw(chart), [one.name for one in series], rows)
 
 
-def _cell(value: float | None, say: Callable[[float], str]) -> str:
-    return "\u2013" if value is None else say(value)
+def _cell(value: float | None, format_value: Callable[[float], str]) -> str:
+    return "\u2013" if value is None else format_value(value)
 
 
 def _sum(one: Histogram | None, other: Histogram) -> Histogram | None:

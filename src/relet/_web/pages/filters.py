@@ -24,11 +24,14 @@ def _argument(name: str, text: str) -> Any:
     comparison = FILTERS[name].comparison
     if comparison == "one_of":
         return text.split(",")
-    return moment(name, text) if comparison in TIME_COMPARISONS else text
+    return _form_time(name, text) if comparison in TIME_COMPARISONS else text
 
 
-def moment(name: str, text: str) -> datetime:
-    """A timestamp from a form. Without a time zone it is UTC, as on all pages."""
+def _form_time(name: str, text: str) -> datetime:
+    """A timestamp that a user typed, in any form of ISO 8601, or that the date field of a browser sends.
+
+    Such a field sends no time zone, so the time is then UTC, as on all pages. The API (`api.parsing`) requires one.
+    """
     try:
         when = datetime.fromisoformat(text.strip())
     except ValueError:

@@ -41,8 +41,12 @@ def _picture(char: str) -> str:
     return {0x7F: "\u2421", 0x2028: "\u2424", 0x2029: "\u2424"}.get(code) or f"\u27e8U+{code:04X}\u27e9"
 
 
-def one_line(text: str | None, limit: int = LINE) -> str:
-    """The first non-blank line, shortened to `limit`."""
+def visible_line(text: str | None, limit: int = LINE) -> str:
+    """The first non-blank line, shortened to `limit`.
+
+    Unlike `_core.text.one_line`, which is for terminals and logs, it shows which character is invisible, and hides
+    passwords. It does so before it shortens the line: a URL that is cut within its password is not recognized.
+    """
     for line in (text or "")[: limit * 20].splitlines():
         if line.strip():
             return cut(visible(without_passwords(line.strip())), limit)
@@ -128,6 +132,11 @@ def ago(moment: datetime | None, now: datetime) -> str:
     if abs(passed) < 0.5:
         return "now"
     return f"{about(passed)} ago" if passed > 0 else f"in {about(passed)}"
+
+
+def iso(moment: datetime) -> str:
+    """2026-11-16T06:20:11.000+00:00, for the scripts of the page"""
+    return moment.isoformat(timespec="milliseconds")
 
 
 def clock(moment: datetime | None, *, fraction: bool = False) -> str:

@@ -8,11 +8,12 @@ from typing import Any
 from ..._core.ids import id_time
 from ..._core.job import State
 from ..._core.verbs import BULK, Verb
-from ..._core.views import QueueInfo, by_state, counted_at
+from ..._core.views import counted_at
 from ...errors import InvalidInput
 from . import filters
-from .context import Page, PageContext
 from .job import job
+from .page import Page, PageContext
+from .queues import totals
 
 AT_ONCE = 50
 SCAN = 20_000  # jobs that are read for one page
@@ -35,6 +36,9 @@ def jobs(view: PageContext) -> Page:
     if page is not None and criteria and view.may_act and not cursor and _cheap(criteria):
         total = view.client.count(**arguments, limit=MAX_COUNTED + 1)
     queues = view.client.queues()
+    queue_names = {one.queue for one in queues if one.queue != "*"}
+    numbers = totals(queues)
+    tabs = [(str(state), numbers.get(state)) for state in State]
     context: dict[str, Any] = {
         "criteria": criteria,
         "jobs": found,
@@ -44,10 +48,10 @@ def jobs(view: PageContext) -> Page:
         "cursor": cursor,
         "problem": problem,
         "total": total,
-        "tabs": _tabs(queues),
+        "tabs": tabs,
         "counted_at": counted_at(queues),
         "at_least": any(one.at_least for one in queues),
-        "queue_names": sorted({one.queue for one in queues if one.queue != "*"}),
+        "queue_names": sorted(queue_names),
         "task_names": sorted(view.tasks),
         "verbs": list(BULK.values()),
         "verbs_for_all": _verbs_for(criteria),
@@ -65,7 +69,3 @@ def _verbs_for(criteria: dict[str, str]) -> list[Verb]:
     """The verbs that the filtered states allow."""
     states = set(criteria.get("state", "").split(","))
     return [verb for verb in BULK.values() if states & verb.sources]
-
-
-def _tabs(queues: list[QueueInfo]) -> list[tuple[str, int | None]]:
-    return [(str(state), None if state.over else sum(by_state(one)[state] for one in queues)) for state in State]

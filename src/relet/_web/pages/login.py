@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from .context import Page, PageContext
-from .render import environment, render
+from .page import PageContext, environment, problem, render
 
 #: Inline, because users who are not signed in get no static files. The content security policy allows it by its hash.
 STYLE = """
@@ -36,7 +35,7 @@ def sign_in(root: str, to: str, failed: str = "") -> str:
     return environment().get_template("sign_in.html").render(root=root, to=to, failed=failed, style=STYLE)
 
 
-def refused(root: str, title: str, message: str, advice: str = "", *, status: int = 400) -> str:
+def refused(root: str, title: str, message: str, status: int) -> str:
     """A page that says why a request was refused. Makes no query: the database may be unreachable."""
     view = PageContext(cast(Any, None), {}, "read", "", root, "", str, datetime.now(UTC), here="")
-    return render(Page(title, "problem.html", {"message": message, "advice": advice}, status, live=False), view)
+    return render(problem(title, message, status), view)

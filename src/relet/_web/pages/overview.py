@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from ..._core.job import State
 from ..._core.redact import redacted
-from ..._core.views import by_state, counted_at
+from ..._core.views import counted_at
 from . import cache, figures
-from .context import Page, PageContext
+from .page import Page, PageContext
+from .queues import totals
+from .workers import capacity
 
 FEW = 6
 
@@ -18,22 +19,20 @@ def overview(view: PageContext) -> Page:
     queues = [one for one in view.client.queues() if one.queue != "*"]
     workers = view.client.workers()
     schedules = [one for one in view.client.schedules.all() if one.next_at and not (one.paused or one.problem)]
-    totals = {str(state): sum(by_state(one)[state] for one in queues) for state in State if not state.over}
+    oldest = [one.oldest for one in queues if one.oldest is not None]
     context = {
         "which": which,
         "ranges": figures.RANGES,
-        "totals": totals,
+        "totals": totals(queues),
         "counted_at": counted_at(queues),
         "at_least": any(one.at_least for one in queues),
         "history": history,
         "queues": sorted(queues, key=lambda one: (-one.queued - one.running, one.queue))[:FEW],
         "queues_left": max(len(queues) - FEW, 0),
-        "oldest": max((one.oldest for one in queues if one.oldest is not None), default=None),
+        "oldest": max(oldest, default=None),
         "workers": sorted(workers, key=lambda one: (not one.lost, one.name))[:FEW],
         "workers_left": max(len(workers) - FEW, 0),
-        "slots": sum(one.slots for one in workers if not one.lost),
-        "used": sum(one.running for one in workers if not one.lost),
-        "lost": sum(one.lost for one in workers),
+        "capacity": capacity(workers),
         "failures": redacted(view.client.failures(limit=FEW), view.redact),
         "schedules": sorted(schedules, key=lambda one: one.next_at or view.now)[:FEW],
     }

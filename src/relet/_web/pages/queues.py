@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
 from markupsafe import Markup
 
+from ..._core.job import State
 from ..._core.stats import StatPoint
 from ..._core.views import QueueInfo, by_state, counted_at
 from . import cache, figures
 from .charts import share_bar, sparkline
-from .context import Page, PageContext
 from .formatting import duration, many, number
+from .page import Page, PageContext
 
 HOURS = 2.0  # statistics by the minute are kept for three hours
 LATELY = figures.Range("lately", f"{HOURS:g} hours", HOURS * 3600, 300)
@@ -25,14 +26,25 @@ def queues(view: PageContext) -> Page:
     """All queues, and the limits of all of them together."""
     found = view.client.queues()
     sparks = cache.shared(view, "sparks", LATELY.step, lambda: _sparks(view))
+    rows = [_row(one, sparks.get(one.queue, NOTHING)) for one in found if one.queue != "*"]
+    all_queues = next((one for one in found if one.queue == "*"), None)
     context = {
-        "queues": [_row(one, sparks.get(one.queue, NOTHING)) for one in found if one.queue != "*"],
-        "all_queues": next((limits(one) for one in found if one.queue == "*"), ()),
+        "queues": rows,
+        "all_queues": limits(all_queues) if all_queues else (),
         "hours": HOURS,
         "counted_at": counted_at(found),
         "at_least": any(one.at_least for one in found),
     }
     return Page("Queues", "queues.html", context)
+
+
+def totals(queues: Iterable[QueueInfo]) -> dict[State, int]:
+    """The number of jobs of all these queues in each state that is not final."""
+    numbers = {state: 0 for state in State if not state.over}
+    for queue in queues:
+        for state, count in by_state(queue).items():
+            numbers[state] += count
+    return numbers
 
 
 def limits(info: QueueInfo) -> list[str]:
@@ -67,10 +79,11 @@ def _sparks(view: PageContext) -> dict[str, list[float]]:
     points: dict[str, list[StatPoint]] = defaultdict(list)
     for point in view.client.stats(since=view.now - timedelta(hours=HOURS), only="succeeded"):
         points[point.queue].append(point)
-    return {
-        queue: [float(step.counts.get("succeeded", 0)) for step in figures.steps(some, LATELY, view.now)]
-        for queue, some in points.items()
-    }
+    sparks: dict[str, list[float]] = {}
+    for queue, some in points.items():
+        steps = figures.steps(some, LATELY, view.now)
+        sparks[queue] = [float(step.counts.get("succeeded", 0)) for step in steps]
+    return sparks
 
 
 def _summary(lately: Sequence[float]) -> str:

@@ -8,8 +8,8 @@ from ..._core.cron import Cron, Every
 from ..._core.job import utc
 from ..._core.schedule import ScheduleInfo, zone_of
 from ...errors import InvalidInput
-from .context import Page, PageContext, PageNotFound
 from .formatting import duration, pretty
+from .page import Page, PageContext, PageNotFound
 
 TICKS = 30
 NEXT = 5

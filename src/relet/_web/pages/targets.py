@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .context import Page, PageContext
+from .page import Page, PageContext
 
 AT_ONCE = 50
 LINE = 100

@@ -13,13 +13,14 @@ from itertools import pairwise
 
 from markupsafe import Markup, escape
 
-from .formatting import cut, duration, many, middle, one_line, visible
+from ..._core.text import duration
+from .formatting import cut, many, middle, visible, visible_line
 from .svg import Value, element, percent, text, title
 
 LANE, BAR, HEAD, FOOT = 46, 14, 24, 24  # pixels
 MAX_RUNS = 40
 EDGE = 0.014  # room for half a point on a phone
-LEASED = ("running", "lost")  # outcomes of attempts whose leases are drawn; other leases are of no interest
+LEASED = ("running", "lost")  # outcomes of attempts whose leases are drawn
 LONG, SHORT = 1.2, 0.5  # an idle time longer than LONG times all attempts together is cut to SHORT times that
 
 
@@ -56,7 +57,7 @@ class Scale:
     def __init__(self, moments: Sequence[float], busy: Sequence[tuple[float, float]]) -> None:
         points = sorted(set(moments))
         self.spans = list(pairwise(points)) or [(points[0], points[0] + 1.0)]
-        at_work = [any(start < to and end > since for start, end in busy) for since, to in self.spans]
+        at_work = [_overlaps(span, busy) for span in self.spans]
         working = sum(to - since for (since, to), works in zip(self.spans, at_work, strict=True) if works)
         longest = working * LONG if working else float("inf")
         self.cut = [not works and to - since > longest for (since, to), works in zip(self.spans, at_work, strict=True)]
@@ -77,6 +78,10 @@ class Scale:
         return [span for span, cut in zip(self.spans, self.cut, strict=True) if cut]
 
 
+def _overlaps(span: tuple[float, float], others: Sequence[tuple[float, float]]) -> bool:
+    return any(start < span[1] and end > span[0] for start, end in others)
+
+
 def scale_of(life: Life) -> Scale:
     """The scale of a timeline."""
     moments = [life.created, life.ended or life.now]
@@ -84,7 +89,7 @@ def scale_of(life: Life) -> Scale:
         moments.append(life.due)
     for run in life.runs:
         moments += [run.started, run.ended or life.now]
-        moments += [moment for moment in (run.renewed, run.expires) if moment and _shows_lease(run)]
+        moments += [moment for moment in (run.renewed, run.expires) if moment and run.outcome in LEASED]
     if life.next_due is not None:
         moments += [life.next_due, life.now]
     busy = [(run.started, max(run.ended or run.expires or life.now, run.started + 1e-6)) for run in life.runs]
@@ -125,7 +130,7 @@ def _waiting(life: Life, scale: Scale, hidden: int) -> list[Markup]:
         hint = f"waited {duration(first - due)} until a worker claimed it"
         parts.append(_bar(scale(due), scale(first), "waited", hint, thin=True))
     parts.append(_point(scale(life.created), "point"))
-    return [_group(parts)]
+    return [element("g", *parts)]
 
 
 def _runs(life: Life, scale: Scale) -> list[Markup]:
@@ -136,7 +141,7 @@ def _runs(life: Life, scale: Scale) -> list[Markup]:
             parts.append(_dots(scale(before), scale(run.started)))
         parts += _attempt(run, life.now, scale)
         before = run.ended
-        lanes.append(_group(parts))
+        lanes.append(element("g", *parts))
     return lanes
 
 
@@ -148,7 +153,7 @@ def _attempt(run: Execution, now: float, scale: Scale) -> list[Markup]:
     if known < end:
         since = f"no heartbeat for {duration(end - known)}, then taken from its worker"
         parts.append(_bar(scale(known), scale(end), run.outcome, since, hatched=True))
-    if run.expires and _shows_lease(run):
+    if run.expires and run.outcome in LEASED:
         left = f"its lease, held until {_time(run.expires)}"
         lease = {"x": percent(scale(run.started)), "width": percent(scale(run.expires) - scale(run.started))}
         parts.append(element("rect", title(left), class_="lease", y=37.5, height=3, rx=1.5, **lease))
@@ -166,11 +171,7 @@ def _what_is_next(life: Life, scale: Scale) -> list[Markup]:
     ahead = to - life.now
     note = f"due in {duration(round(ahead))}" if ahead > 0 else "due now"
     parts = [_label("Next", "", note), _dots(scale(since), scale(to)), _point(scale(to), "point next")]
-    return [_group(parts)]
-
-
-def _shows_lease(run: Execution) -> bool:
-    return run.outcome in LEASED
+    return [element("g", *parts)]
 
 
 def _how_long(run: Execution, now: float) -> str:
@@ -178,7 +179,7 @@ def _how_long(run: Execution, now: float) -> str:
 
 
 def _where(run: Execution) -> str:
-    reason = one_line(run.reason, 90)
+    reason = visible_line(run.reason, 90)
     return f"on {middle(visible(run.worker), 36)}" + (f": {reason}" if reason else "")
 
 
@@ -205,10 +206,6 @@ def _dots(start: float, end: float) -> Markup:
 
 def _point(at: float, kind: str) -> Markup:
     return element("circle", class_=kind, cx=percent(min(max(at, EDGE), 1 - EDGE)), cy=27, r=4)
-
-
-def _group(parts: Sequence[Markup]) -> Markup:
-    return element("g", *parts)
 
 
 def _hatch() -> Markup:
