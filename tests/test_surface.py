@@ -117,7 +117,7 @@ def test_a_public_module_lists_what_it_has(module: ModuleType) -> None:
 
 def test_nothing_else_is_public() -> None:
     modules = {module.name for module in pkgutil.iter_modules(relet.__path__) if not module.name.startswith("_")}
-    assert modules == {"app", "contrib", "errors", "events", "logs", "types", "web"}
+    assert modules == {"app", "contrib", "errors", "events", "logs", "testing", "types", "web"}
 
 
 def test_every_error_can_be_caught_by_its_base() -> None:

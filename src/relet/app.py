@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Self, TypeVar
 
 from ._client.async_client import AsyncClient
@@ -13,6 +14,7 @@ from ._core import payload, validate
 from ._core.redact import KEYS, redactor
 from ._core.schedule import Definition, Missed, Overlap, define
 from ._store.open import DEFAULT_URL, open_store
+from ._store.query import Clock
 from ._store.store import Store
 from ._tasks.options import Defaults, check_defaults
 from ._tasks.task import ConfiguredTask, TaskRegistry
@@ -50,6 +52,7 @@ class App(TaskRegistry):
         self._schema = validate.schema(schema)
         self._connections = validate.integer("connections", connections, 1, 1000)
         self.redact = redactor(redact)
+        self._clock: Clock | None = None  # of the stores; None: the database's
         self._stores: dict[str | None, Store] = {None: self._open(None, None)}
         self._lock = threading.Lock()
         self.schedules: dict[str, Definition] = {}  # declared in code
@@ -107,7 +110,27 @@ class App(TaskRegistry):
         return self._stores[tenant]
 
     def _open(self, tenant: str | None, like: Store | None) -> Store:
-        return open_store(self._url, schema=self._schema, tenant=tenant, connections=self._connections, like=like)
+        store = open_store(self._url, schema=self._schema, tenant=tenant, connections=self._connections, like=like)
+        store.clock = self._clock
+        return store
+
+    @contextmanager
+    def _replaced_store(self, url: str, schema: str, clock: Clock) -> Iterator[dict[str | None, Store]]:
+        """Within the block, the app and its clients use another store, for tests. Yields its stores by tenant."""
+        before = self._url, self._schema, self._clock, self._stores
+        self._url, self._schema, self._clock = url, schema, clock
+        self._stores = {None: self._open(None, None)}
+        try:
+            self._bind_clients()
+            yield self._stores
+        finally:
+            self.close()
+            self._url, self._schema, self._clock, self._stores = before
+            self._bind_clients()
+
+    def _bind_clients(self) -> None:
+        for client in (self._client, self._aclient._plain):
+            client._bind()
 
     def close(self) -> None:
         """Close all connections. The app may be used again."""

@@ -58,12 +58,15 @@ class Client(Inspection):
         who: str | None = None,
         key: IdempotencyKey | None = None,
     ) -> None:
-        super().__init__(store, tenant)
         self._tasks = tasks
         self._actor = who
         self._key = key
         self._is_anonymous = who is None and key is None
-        self._audited = AuditedStore(self._store, who, key)
+        super().__init__(store, tenant)
+
+    def _bind(self) -> None:
+        super()._bind()
+        self._audited = AuditedStore(self._store, self._actor, self._key)
 
     @property
     def where(self) -> str:

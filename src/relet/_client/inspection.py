@@ -31,8 +31,12 @@ class Inspection:
 
     def __init__(self, store: Callable[[str | None], Store], tenant: str | None) -> None:
         self._store_of = store
-        self._store = store(tenant)
         self._tenant = tenant
+        self._bind()
+
+    def _bind(self) -> None:
+        """Look up the store; again after the app has changed it."""
+        self._store = self._store_of(self._tenant)
 
     def get(self, job: AnyJob, /) -> Job[Any] | None:
         """A job as it is now. None if it does not exist, which is also true of a text that is no job id."""

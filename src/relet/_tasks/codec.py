@@ -132,6 +132,14 @@ class TaskCodec:
         bound = inspect.BoundArguments(self._signature, arguments)
         return bound.args, bound.kwargs
 
+    def name_arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """These arguments by name. They may be some of those that a call needs. Raises InvalidArguments."""
+        try:
+            arguments = self._signature.bind_partial(*args, **kwargs).arguments
+        except TypeError as error:
+            raise InvalidArguments(f"{self.task}() {error}") from None
+        return {name: list(value) if name == self._variadic else value for name, value in arguments.items()}
+
     def schemas(self) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
         """The JSON schemas of payload and result; None for a type that has no schema."""
         return _schema(self._codec.arguments.type), _schema(self._codec.result.type)

@@ -80,6 +80,7 @@ class Producer:
         self._subscriptions.enter_context(notifier.subscribe("queued", "jobs", wake=self.loop.wake))
         self.is_claiming = False
         self.idle_since: float | None = None  # since when claims have found nothing
+        self.again_in: float | None = None  # seconds after the last claim until a rate has room again
         self.last_empty_claim = 0.0  # when the last claim that found nothing was sent
 
     def start(self) -> None:
@@ -111,7 +112,7 @@ class Producer:
         if not want:
             return STALE / 2
         found = self.claim(min(want, MAX_CLAIMED), free)
-        self.slots.is_limited = found.limited
+        self.slots.is_limited, self.again_in = found.limited, found.again_in
         if not found.jobs:
             self.idle_since = self.idle_since or self._now()
             self.last_empty_claim = sent
