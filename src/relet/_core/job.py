@@ -108,11 +108,11 @@ class Draft(Struct, Generic[R_co], frozen=True, rename={"payload_json": "payload
         """The arguments, as plain JSON values."""
         return json.decode(self.payload_json)
 
-    @property
-    def is_immediate(self) -> bool:
-        """Whether the draft is a new job that waits for nothing but its target. A unique key, if any, has no window."""
-        is_due = self.run_at is None and self.delay is None
-        return self.fresh and self.unique_for is None and not self.depends_on and is_due
+
+def is_immediate(draft: Draft[Any]) -> bool:
+    """Whether the draft is a new job that waits for nothing but its target. A unique key, if any, has no window."""
+    is_due = draft.run_at is None and draft.delay is None
+    return draft.fresh and draft.unique_for is None and not draft.depends_on and is_due
 
 
 class Job(Struct, Generic[R_co], frozen=True, rename={"payload_json": "payload", "result_json": "result"}):

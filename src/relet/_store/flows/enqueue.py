@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any
 
-from ..._core.job import Draft, Job, utc
+from ..._core.job import Draft, Job, is_immediate, utc
 from ..query import BEGIN, Conflict, Flow, Notify, repeated_by, write
 from . import enqueue_constrained, mapping
 from .enqueue_constrained import MAX_BATCH, Batch, batches
@@ -46,7 +46,7 @@ def enqueue_directly(drafts: Batch) -> Flow[list[Job[Any]]]:
 
 def _is_plain(draft: Draft[Any]) -> bool:
     """Whether the draft is a new job without a unique key that waits for nothing but its target."""
-    return draft.unique is None and draft.is_immediate
+    return draft.unique is None and is_immediate(draft)
 
 
 def _is_conflict(error: Exception) -> bool:

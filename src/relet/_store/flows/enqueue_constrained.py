@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, field, structs
 
-from ..._core.job import Draft, Job
+from ..._core.job import Draft, Job, is_immediate
 from ...errors import InvalidInput, JobNotFound, KeyTaken, ReletError, StoreBusy
 from ..query import BEGIN, Flow, Notify, Row, as_json, read, write
 from . import inspect, mapping, replace, unique_keys
@@ -126,7 +126,7 @@ def _insert_batch(drafts: Batch, insertion: _Insertion) -> Flow[dict[str, Job[An
     """Insert a batch: first the drafts that wait for nothing, then the others. Returns the jobs that are new."""
     added: dict[str, Job[Any]] = {}
     if insertion.insert_immediate is not None:
-        immediate = [draft for draft in drafts if draft.is_immediate]
+        immediate = [draft for draft in drafts if is_immediate(draft)]
         jobs = (yield from insertion.insert_immediate(immediate, insertion.chains)) if immediate else []
         added = {job.id: job for job in jobs}
     rest = [draft for draft in drafts if draft.id not in added]
@@ -142,7 +142,7 @@ def _load_missing(drafts: Batch, jobs: Sequence[Job[Any] | None], holders: Mappi
 
 def _immediate_come_first(drafts: Batch) -> bool:
     """Whether immediate drafts come before all others of their batch, so that inserting them first keeps the order."""
-    immediate = [draft.is_immediate for draft in drafts]
+    immediate = [is_immediate(draft) for draft in drafts]
     return immediate == sorted(immediate, reverse=True)
 
 
