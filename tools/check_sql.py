@@ -45,7 +45,7 @@ NOT_IMMUTABLE = CLOCKS | {
 WITHOUT_PARENTHESES = {"current_timestamp", "current_date", "current_time", "localtimestamp", "localtime"}
 
 _TOKEN = re.compile(
-    r"""(?P<skip>\s+|--[^\n]*|/\*.*?\*/|\$\$|'(?:[^']|'')*')|(?P<word>(?:\{\w+\}|"[^"]+"|[A-Za-z_]\w*)(?:\.(?:"[^"]+"|\w+))*)"""
+    r"""(?P<skip>\s+|--[^\n]*|/\*.*?\*/|\$\$|'(?:[^']|'')*')|(?P<word>(?:\{[\w.]+\}|"[^"]+"|[A-Za-z_]\w*)(?:\.(?:"[^"]+"|\w+))*)"""
     r"""|(?P<other>.)""",
     re.DOTALL,
 )

@@ -1,7 +1,13 @@
 """The parts that statements share, by the word in braces that stands for each of them in a SQL file.
 
-`{job}` and `{filter}` are made from the fields of `Job` and from `FILTERS`: a new column or filter needs no change of
-any statement. The others are files in `sql/shared`:
+`{job}`, `{kept}` and `{filter}` are made from the fields of `Job` and from `FILTERS`: a new column or filter needs no
+change of any statement.
+
+`{job}`: the columns of a job, as `mapping.job` reads them.
+`{kept}`: the columns that a row keeps when it moves from `jobs` to `finished`; `{j.kept}`: those of table `j`.
+`{filter}`: the condition of all filters.
+
+The others are files in `sql/shared`:
 
 `{claimed}`: the columns that a claiming statement returns for each job; `mapping.claimed` reads them. Fields that most
 jobs do not have are returned as one list, or as null. On PostgreSQL it calls no function that depends on the session,
@@ -19,7 +25,7 @@ from functools import cache
 from typing import Literal
 
 from .._core.filters import FILTERS, Comparison
-from .._core.job import Job
+from .._core.job import END_FIELDS, LIVE_FIELDS, Job
 
 Dialect = Literal["postgres", "sqlite"]
 
@@ -60,6 +66,8 @@ def with_fragments(text: str, dialect: Dialect) -> str:
     for name in ("claimed", "leased", "room"):
         if f"{{{name}}}" in text:
             text = text.replace(f"{{{name}}}", shared(name, dialect))
+    for alias in ("", "j."):
+        text = text.replace(f"{{{alias}kept}}", ", ".join(alias + column for column in kept(dialect)))
     return text.replace("{job}", _job(dialect)).replace("{filter}", _filter(dialect))
 
 
@@ -77,19 +85,30 @@ def _job(dialect: Dialect) -> str:
 
 
 @cache
+def kept(dialect: Dialect) -> list[str]:
+    """The columns that a row keeps when its job ends, in the order of the fields of `Job`."""
+    return [_column(name, dialect) for name in job_fields() if name not in LIVE_FIELDS + END_FIELDS]
+
+
+@cache
 def job_fields() -> dict[str, str]:
     """The fields of a job that are stored, with their annotations."""
     return {name: str(kind) for name, kind in Job.__annotations__.items() if name != "existing"}
 
 
-def _returned(name: str, kind: str, dialect: Dialect) -> str:
+def _column(name: str, dialect: Dialect) -> str:
     column = COLUMNS.get(name, name)
+    # PostgreSQL would read the unquoted word as the function of that name.
+    return f'"{column}"' if dialect == "postgres" and column == "position" else column
+
+
+def _returned(name: str, kind: str, dialect: Dialect) -> str:
+    column = _column(name, dialect)
     if dialect == "sqlite":
         return column
-    quoted = f'"{column}"' if column == "position" else column  # else it reads as the function of that name
     if name in _TEXT:
-        return f"{quoted}::text"
-    return _RETURNED.get(kind.partition(" ")[0], "{}").format(quoted)
+        return f"{column}::text"
+    return _RETURNED.get(kind.partition(" ")[0], "{}").format(column)
 
 
 @cache
