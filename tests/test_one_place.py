@@ -167,3 +167,130 @@ assert json.loads(command("jobs", "adding:app", "show", job.id, "--json"))["job"
 
 def test_a_column_of_a_job_is_added_in_the_migration_and_in_job(tmp_path: Path, store_url: str, schema: str) -> None:
     add_and_run(tmp_path, COLUMN, USE_OF_COLUMN, store_url, schema)
+
+
+VERB: Additions = {
+    "_core/machine.py": {
+        "    # verb: from, to, who may use it, a remark\n": (
+            '    "requeue_later": _verb({PENDING, QUEUED}, {PENDING}, "anyone", "its time is an hour from now"),\n'
+        ),
+    },
+    "_core/verbs.py": {
+        "BulkVerb = Literal[": '"requeue_later", ',
+        "    for verb in (\n": """
+        Verb(
+            name="requeue_later",
+            label="Requeue later",
+            summary="make a job wait for an hour",
+            done="requeued",
+            note="Waiting jobs are due in an hour.",
+            event="Requeued",
+        ),
+""",
+    },
+    "events.py": {
+        '    "Renewed",\n': '    "Requeued",\n',
+        '    """The job was deleted."""\n': '\n\nclass Requeued(JobEvent, frozen=True):\n    """It was requeued."""\n',
+    },
+    "_store/flows/control.py": {
+        "LOCK_TIMEOUT = chains.LOCK_TIMEOUT\n": """
+
+def requeue_later(job_id: str) -> Flow[Job[Any]]:
+    job = yield from _lock(job_id, "requeue_later")
+    state, wait = State.PENDING, Wait.TIME
+    yield from _change(Change(job.id, "requeue_later", state, job.attempt, job.losses, wait, 3600.0, job.holds))
+    return (yield from _reload(job_id))
+""",
+    },
+    "_client/client.py": {
+        "for synchronous code. Safe to use from any thread, and after a fork.": """\"""
+
+    def requeue_later(self, job: AnyJob, /) -> Job[Any]:
+        \"""Make a job wait for an hour.\"""
+        return self._act("requeue_later", job, control.requeue_later)
+
+    ""\"""",
+    },
+    "_client/async_client.py": {
+        "for async code. Safe to use from any event loop, and after a fork.": """\"""
+
+    async def requeue_later(self, job: AnyJob, /) -> Job[Any]:
+        return await write_in_thread(self._plain.requeue_later, job)
+
+    ""\"""",
+    },
+}
+
+USE_OF_VERB = """
+import os, runpy
+from relet import events
+from relet.errors import InvalidTransition
+from relet._web.pages import act
+from tests.web.conftest import ask as page_of, view_of
+
+heard = []
+app.on(events.Requeued)(heard.append)
+
+def waits(*jobs):
+    return all(app.client.get(job).wait == "time" for job in jobs)
+
+first = work.enqueue()
+assert app.client.acting_as("ann").requeue_later(first).state == "pending"
+assert [event.job_id for event in heard] == [first.id]
+assert waits(first)
+assert [(one.who, one.what, one.subject) for one in app.client.audit().entries] == [("ann", "requeue_later", first.id)]
+
+job = work.enqueue()
+assert asyncio.run(app.aclient.requeue_later(job)).wait == "time"
+
+running = work.enqueue()
+claim(app)
+with suppress(InvalidTransition):
+    app.client.requeue_later(running)
+    raise AssertionError("a running job was requeued")
+
+jobs = [work.enqueue() for _ in range(3)]
+assert app.client.bulk("requeue_later", state="queued").done == 3
+assert waits(*jobs)
+
+first, *others = [work.enqueue() for _ in range(3)]
+assert first.id in command("jobs", "adding:app", "requeue-later", first.id)
+assert command("jobs", "adding:app", "requeue-later", "--state", "queued", "--yes") == "requeue-later: 2 done, 0 refused\\n"
+assert waits(first, *others)
+help = command("jobs", "--help")
+assert "requeue-later ID ...     make a job wait for an hour" in help and "Without IDs, requeue-later, resume" in help, help
+
+first, second = work.enqueue(), work.enqueue()
+with asyncio.Runner() as runner:
+    ask = Asking(runner, create_app(app, operate={"ann": OPERATE}))
+    assert ask("POST", f"/jobs/{first.id}/requeue-later")["wait"] == "time"
+    assert ask("POST", "/jobs/bulk", {"action": "requeue_later", "filter": {"state": ["queued"]}})["done"] == 1
+    about = ask("GET", "/openapi.json")["paths"]["/jobs/{id}/requeue-later"]["post"]
+    assert (about["operationId"], about["summary"]) == ("requeue_later_job", "Make a job wait for an hour")
+assert waits(first, second)
+
+job = work.enqueue()
+_, html = page_of(app, "/jobs/{id}", f"/jobs/{job.id}", {"id": job.id})
+assert "/confirm/requeue-later?" in html and ">Requeue later</a>" in html, html
+_, html = page_of(app, "/confirm/{action}", f"/confirm/requeue-later?job={job.id}", {"action": "requeue-later"})
+assert "Requeue later: work" in html and "It is queued." in html and "Waiting jobs are due in an hour." in html, html
+outcome = act(view_of(app), "requeue-later", {"job": [job.id]})
+assert outcome.message == f"work {job.id[-8:]} is requeued.", outcome
+assert waits(job)
+_, html = page_of(app, "/jobs", "/jobs?state=pending")
+assert 'name="action" value="requeue_later">Requeue later</button>' in html, html
+address = "/confirm/bulk?action=requeue_later&state=pending"
+_, html = page_of(app, "/confirm/{action}", address, {"action": "bulk"})
+assert "Waiting jobs are due in an hour." in html, html
+_, html = page_of(app, "/audit")
+assert "<td>requeue later</td>" in html and f'href="/jobs/{job.id}"' in html, html
+
+concepts = runpy.run_path(os.path.join(os.environ["PYTHONPATH"], "docs", "make_concepts.py"))
+row = "| requeue_later | `pending`, `queued` | `pending` | anyone | its time is an hour from now |"
+assert row in concepts["table"]().splitlines()
+assert "queued --> pending: requeue_later" in concepts["diagram"]()
+"""
+
+
+def test_a_verb_is_added_in_its_tables_its_flow_and_the_clients(tmp_path: Path, home: Home) -> None:
+    add_and_run(tmp_path, VERB, USE_OF_VERB, home.url, home.schema)

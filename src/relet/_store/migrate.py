@@ -5,9 +5,9 @@ line `-- oldest: N`, which is stored with its version. A release whose newest mi
 a schema to which this file was applied. So an operator can migrate a store while programs of the previous release run,
 and can also restart them. A schema migrated by a file without the line works with no earlier release.
 
-A file may name a list of columns, in a comment: `-- {kept}: id, chain`, continued in lines that begin with `--     `. The
-statements of this file then write `{kept}`, or `{j.kept}` for the columns of table `j`. It is not made from the fields
-of `Job`, as a migration must not change after its release.
+A file may name a list of columns in a comment, `-- {kept}: id, chain`, continued in lines that begin with `--     `.
+The statements of the file then contain `{kept}`, or `{j.kept}` for the columns of table `j`. The list is not made from
+the fields of `Job`, because a migration must not change after its release.
 """
 
 from __future__ import annotations

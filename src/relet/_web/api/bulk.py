@@ -11,7 +11,7 @@ from .jobs import which
 
 @at("POST /jobs/bulk", "operate", responses.BulkOut, {200: "The result, or its preview"}, body=requests.BulkIn)
 def bulk(call: Call, _: None, body: requests.BulkIn) -> responses.BulkOut:
-    """Cancel, pause, resume, run now or delete all jobs that match a filter.
+    """Apply an action to all jobs that match a filter.
 
     At least one filter is required. Without `state`, the action applies to jobs in any state that allows it. With
     `preview` nothing is changed: `matching` is the number of jobs that would be affected, counted up to `limit`. Jobs
