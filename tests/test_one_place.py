@@ -294,3 +294,41 @@ assert "queued --> pending: requeue_later" in concepts["diagram"]()
 
 def test_a_verb_is_added_in_its_tables_its_flow_and_the_clients(tmp_path: Path, home: Home) -> None:
     add_and_run(tmp_path, VERB, USE_OF_VERB, home.url, home.schema)
+
+
+OUTCOME: Additions = {
+    "_core/job.py": {
+        '    LOST = "lost"\n': '    TIMED_OUT = "timed_out"\n',
+        "return self in (self.SUCCEEDED, ": "self.TIMED_OUT, ",
+    },
+    "_core/machine.py": {'    "fail": AttemptOutcome.FAILED,\n': '    "fail": AttemptOutcome.TIMED_OUT,  # noqa: F601\n'},
+}
+
+USE_OF_OUTCOME = """
+from dataclasses import replace
+from relet._cli.top import poller, screen
+from relet._store.flows import stats
+from tests.web.conftest import ask as page_of
+
+job = work.enqueue()
+fail(app, *claim(app))
+assert [one.outcome for one in app.client.attempts(job)] == ["timed_out"]
+app._store().run(stats.add, [stats.Count("default", "timed_out", 3)])
+
+with asyncio.Runner() as runner:
+    ask = Asking(runner, create_app(app, operate={"ann": OPERATE}))
+    assert [one["outcome"] for one in ask("GET", f"/jobs/{job.id}")["attempts"]] == ["timed_out"]
+    metrics = ask.request("GET", "/metrics").text
+assert 'relet_attempts_total{outcome="timed_out",queue="default"} 3.0\\n' in metrics, metrics
+
+for path, address, parameters in (("/jobs/{id}", f"/jobs/{job.id}", {"id": job.id}), ("/", "/", {})):
+    _, html = page_of(app, path, address, parameters)
+    assert "timed_out" in html, html
+assert "TIMED_OUT" in command("stats", "adding:app")
+snapshot = replace(poller.SnapshotReader(app.client).read(), rates={"timed_out": 2.0})
+assert "2.0/s timed_out" in str(screen._rates(snapshot))
+"""
+
+
+def test_an_outcome_of_an_attempt_is_added_in_job_and_machine(tmp_path: Path, home: Home) -> None:
+    add_and_run(tmp_path, OUTCOME, USE_OF_OUTCOME, home.url, home.schema)
