@@ -78,6 +78,7 @@ USE_OF_FILTER = """
 import msgspec
 from relet._web.api import requests
 from relet._web.pages import filters
+from tests.web.conftest import ask as page_of
 
 wanted = work.using(group="a").enqueue()
 other = work.using(group="b").enqueue()
@@ -91,6 +92,8 @@ query = msgspec.convert({"group": "a"}, requests.JobsQuery)
 assert query.group == "a"
 assert filters.arguments(filters.from_query({"group": "a"})) == {"group": "a"}
 assert filters.in_words({"group": "a"}) == "jobs of group a"
+_, html = page_of(app, "/jobs", "/jobs?group=a")
+assert '<label>group<input type="search" name="group" value="a"' in html and other.id not in html, html
 
 assert app.client.bulk("cancel", group="a").done == 1
 """
@@ -255,10 +258,12 @@ assert waits(*jobs)
 
 first, *others = [work.enqueue() for _ in range(3)]
 assert first.id in command("jobs", "adding:app", "requeue-later", first.id)
-assert command("jobs", "adding:app", "requeue-later", "--state", "queued", "--yes") == "requeue-later: 2 done, 0 refused\\n"
+said = command("jobs", "adding:app", "requeue-later", "--state", "queued", "--yes")
+assert said == "requeue-later: 2 done, 0 refused\\n", said
 assert waits(first, *others)
 help = command("jobs", "--help")
-assert "requeue-later ID ...     make a job wait for an hour" in help and "Without IDs, requeue-later, resume" in help, help
+assert "requeue-later ID ...     make a job wait for an hour" in help, help
+assert "Without IDs, requeue-later, resume" in help, help
 
 first, second = work.enqueue(), work.enqueue()
 with asyncio.Runner() as runner:
@@ -301,7 +306,7 @@ OUTCOME: Additions = {
         '    LOST = "lost"\n': '    TIMED_OUT = "timed_out"\n',
         "return self in (self.SUCCEEDED, ": "self.TIMED_OUT, ",
     },
-    "_core/machine.py": {'    "fail": AttemptOutcome.FAILED,\n': '    "fail": AttemptOutcome.TIMED_OUT,  # noqa: F601\n'},
+    "_core/machine.py": {'    "fail": AttemptOutcome.FAILED,\n': '    "fail": AttemptOutcome.TIMED_OUT,\n'},
 }
 
 USE_OF_OUTCOME = """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..._core.filters import FILTERS
+from ..._core.text import series
 from ..._core.verbs import VERBS
 from ..problems import Fault, invalid
 from . import requests, responses
@@ -20,8 +22,7 @@ def bulk(call: Call, _: None, body: requests.BulkIn) -> responses.BulkOut:
     """
     criteria = which(body.filter, "body.filter")
     if not criteria:
-        what = "filter by at least one of state, queue, task, target, worker, error or time"
-        raise invalid([Fault("body.filter", what)])
+        raise invalid([Fault("body.filter", f"filter by at least one of {series(list(FILTERS), 'or')}")])
     allowed = {**criteria, "state": criteria.get("state") or sorted(VERBS[body.action].sources)}
     matching = call.client.count(limit=body.limit + 1, **allowed)  # type: ignore[arg-type]
     if body.preview:

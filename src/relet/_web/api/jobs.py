@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from msgspec import UNSET, UnsetType
 
-from ..._core.filters import FILTERS, TIME_COMPARISONS, Which
+from ..._core.filters import FILTERS, Which
 from ..._core.job import Job
 from ..._core.redact import redacted
 from ..._core.verbs import VERBS, Verb
@@ -195,7 +195,7 @@ def which(asked: requests.Filter, where: str) -> Which:
     """A filter as keyword arguments of the client."""
     criteria: dict[str, Any] = {name: getattr(asked, name) for name in FILTERS if getattr(asked, name) is not UNSET}
     for name, value in criteria.items():
-        if FILTERS[name].comparison in TIME_COMPARISONS:
+        if FILTERS[name].is_time:
             criteria[name] = moment(value, f"{where}.{name}")
     if not criteria.get("state", True):
         del criteria["state"]
