@@ -20,26 +20,6 @@ ORDER = list(State)
 #: Verbs that lead from nearly every state to one end: with their arrows the diagram could not be read.
 LEFT_OUT = {"cancel", "complete", "delete"}
 
-NOTES = {
-    "enqueue": "queued if it need not wait",
-    "promote": "from a nudge or by the clock",
-    "claim": "attempt and version increase by one; new token, new expiry",
-    "renew": "new expiry; the reply carries a request to cancel or pause",
-    "succeed": "the only exit that no request changes",
-    "replace": "it takes the arguments that were enqueued last under its unique key",
-    "retry": "attempts remain; run_at is now + backoff",
-    "snooze": "the attempt is given back",
-    "fail": "attempts spent, or a fatal error",
-    "release": "the attempt is given back",
-    "reap": "the lease has expired; counts as a lost attempt",
-    "cancel": "for a running job a request to its owner",
-    "pause": "for a running job a request to its owner; a job in line at its target keeps its position",
-    "resume": "attempts start again at zero",
-    "run_now": "only a job that waits for its time",
-    "complete": "from outside; a running owner loses its lease",
-    "delete": "the row is deleted; a running owner loses its lease",
-}
-
 
 def listed(states: Iterator[State] | frozenset[State] | set[State]) -> str:
     return ", ".join(f"`{state}`" for state in sorted(states, key=ORDER.index))
@@ -60,7 +40,7 @@ def table() -> str:
     rows = ["| verb | from | to | who | |", "|---|---|---|---|---|"]
     for verb, transition in TRANSITIONS.items():
         sources = "any" if transition.sources == set(State) else listed(transition.sources)
-        rows.append(f"| {verb} | {sources} | {targets(verb, transition)} | {transition.who} | {NOTES[verb]} |")
+        rows.append(f"| {verb} | {sources} | {targets(verb, transition)} | {transition.who} | {transition.remark} |")
     return "\n".join(rows)
 
 

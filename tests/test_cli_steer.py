@@ -131,7 +131,7 @@ def test_without_a_state_a_bulk_verb_means_all_that_it_applies_to(
         (("frobnicate",), "Unknown verb 'frobnicate': use a job ID or one of list, show, explain"),
         (("show",), "show needs one job ID. List jobs: relet jobs shop:app"),
         (("pause", "--all", "--result", "1"), "--result works only with complete, not with pause."),
-        (("pause", "--all", "--chain"), "--chain works only with cancel, complete or delete, and with job IDs."),
+        (("pause", "--all", "--chain"), "--chain works only with complete, cancel or delete, and with job IDs."),
         (("delete", "--all", "--dependents"), "--dependents works only with delete --chain."),
         (("signal",), "signal needs a job ID, a name and optionally JSON: signal ID approved"),
         (("wait",), "No job IDs. Give them as arguments, or - to read them from standard input."),

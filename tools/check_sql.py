@@ -45,7 +45,7 @@ NOT_IMMUTABLE = CLOCKS | {
 WITHOUT_PARENTHESES = {"current_timestamp", "current_date", "current_time", "localtimestamp", "localtime"}
 
 _TOKEN = re.compile(
-    r"""(?P<skip>\s+|--[^\n]*|/\*.*?\*/|\$\$|'(?:[^']|'')*')|(?P<word>(?:\{\w+\}|"[^"]+"|[A-Za-z_]\w*)(?:\.(?:"[^"]+"|\w+))*)"""
+    r"""(?P<skip>\s+|--[^\n]*|/\*.*?\*/|\$\$|'(?:[^']|'')*')|(?P<word>(?:\{[\w.]+\}|"[^"]+"|[A-Za-z_]\w*)(?:\.(?:"[^"]+"|\w+))*)"""
     r"""|(?P<other>.)""",
     re.DOTALL,
 )
@@ -126,7 +126,7 @@ def _returning(statement: Statement) -> Iterator[Problem]:
 
 def _with_shared_parts(text: str) -> str:
     """The rules hold for what statements share, too. Its lines are joined: problems are found where they are used."""
-    for name in ("leased", "room"):
+    for name in ("leased", "locked", "running", "room"):
         text = text.replace(f"{{{name}}}", shared(name, "postgres").replace("\n", " "))
     return text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -96,9 +97,8 @@ def test_jobs_that_no_worker_can_run_are_named(home: Home) -> None:
         promote_all(app)
         app.client.pause_queue("paused")
         finding = the(app, "queues", "warning")
-        assert (
-            "jobs are queued (in default, mail; the oldest has been due for 1 min 30 s), and no worker" in finding.text
-        )
+        expected = r"jobs are queued \(in default, mail; the oldest has been due for 1 min [345]\d s\), and no worker"
+        assert re.search(expected, finding.text)
         with workers(app, WORKER):
             the(app, "queues", "ok")
         with workers(app, structs.replace(WORKER, queues=("default",))):

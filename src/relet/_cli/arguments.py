@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from .._core.filters import FILTERS, TIME_COMPARISONS
+from .._core.filters import FILTERS
 from .._core.job import State
 from ..errors import InvalidInput
 
@@ -42,7 +42,7 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
         flag = f"--{one.flag or name}"
         if one.comparison == "one_of":
             add(flag, dest=name, action="append", choices=[state.value for state in State], help=one.help)
-        elif one.comparison in TIME_COMPARISONS:
+        elif one.is_time:
             add(flag, dest=name, type=past_time, metavar="WHEN", help=f"{one.help}: {TIME_FORMS}")
         else:
             add(flag, dest=name, metavar="TEXT" if one.comparison == "contains" else "NAME", help=one.help)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 from .._client.client import Client
 from .._core.ids import parse_id
 from .._core.job import Job
-from .._core.text import one_line
+from .._core.text import one_line, series
 from .._core.verbs import VERBS, BulkVerb
 from ..errors import InvalidInput, ReletError, StoreError
 from . import output, progress
@@ -88,16 +89,14 @@ def _each(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
 
 def _verb(client: Client, options: argparse.Namespace) -> Callable[[str], Job[Any] | None]:
     """The call that applies the verb to one job."""
-    chain: bool = options.chain
-    if options.verb == "complete":
+    verb = VERBS_BY_WORD[options.verb]
+    act: Callable[..., Job[Any] | None] = getattr(client, verb.name)
+    if verb.has_chain:
+        act = partial(act, chain=options.chain)
+    if verb.name == "complete":
         result = None if options.result is None else decode(options.result, "--result")
-        return lambda job: client.complete(job, result, chain=chain)
-    if options.verb == "cancel":
-        return lambda job: client.cancel(job, chain=chain)
-    if options.verb == "delete":
-        return lambda job: client.delete(job, chain=chain, dependents=options.dependents)
-    act: Callable[[str], Job[Any]] = getattr(client, VERBS_BY_WORD[options.verb].name)
-    return act
+        return lambda job: act(job, result)
+    return partial(act, dependents=options.dependents) if verb.name == "delete" else act
 
 
 def _bulk(client: Client, options: argparse.Namespace, which: dict[str, Any]) -> int:
@@ -153,6 +152,7 @@ def _check_options(options: argparse.Namespace, *, in_bulk: bool) -> None:
     if options.result is not None and options.verb != "complete":
         raise InvalidInput(f"--result works only with complete, not with {options.verb}.")
     if options.chain and (not VERBS_BY_WORD[options.verb].has_chain or in_bulk):
-        raise InvalidInput("--chain works only with cancel, complete or delete, and with job IDs.")
+        with_chain = series([verb.word for verb in VERBS.values() if verb.has_chain], "or")
+        raise InvalidInput(f"--chain works only with {with_chain}, and with job IDs.")
     if options.dependents and not (options.verb == "delete" and options.chain):
         raise InvalidInput("--dependents works only with delete --chain.")

@@ -9,7 +9,8 @@ from typing import Any
 
 from .._client.client import Client
 from .._core.job import Job
-from .._core.text import one_line
+from .._core.text import one_line, series
+from .._core.verbs import BULK, VERBS
 from ..errors import InvalidInput
 from . import control, output
 from .arguments import add_app, add_filters, add_words, decode, duration, filters
@@ -17,7 +18,7 @@ from .load_app import opened
 
 UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
 
-VERBS = """\
+HELP = """\
 verbs:
   list                     list jobs that match the filters, newest first
   show ID                  show one job in detail; an ID alone does the same
@@ -27,15 +28,10 @@ verbs:
   dependencies ID          list the jobs that it waits or waited for
   dependents ID            list the jobs that wait for its chain
   wait ID ...              wait until the jobs end; exit with 1 if one did not succeed
-  cancel ID ...            cancel the jobs; running handlers are asked to stop
-  pause ID ...             pause the jobs; running handlers are asked to stop
-  resume ID ...            resume paused or failed jobs; their attempts start anew
-  run-now ID ...           make jobs due that wait for their time
-  complete ID ...          mark the jobs as succeeded, with --result
-  delete ID ...            delete the jobs and their history
+{verbs}
   signal ID NAME [JSON]    send a signal that its handler waits for
 
-Without IDs, cancel, pause, resume, run-now and delete change all jobs that match the filters, or with --all all jobs.
+Without IDs, {in_bulk} change all jobs that match the filters, or with --all all jobs.
 They print the number of jobs and ask for confirmation. An ID of - reads IDs from standard input."""
 
 
@@ -44,7 +40,7 @@ def add_to(commands: Any) -> None:
         "jobs",
         help="list jobs, show one, or cancel, pause, resume, ... them",
         description="List jobs with their progress, newest first; show one in detail; or change jobs.",
-        epilog=VERBS,
+        epilog=_help(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_app(parser)
@@ -62,6 +58,11 @@ def add_to(commands: Any) -> None:
     add_app(explain)
     explain.add_argument("id", metavar="ID", help="the ID of the job")
     explain.set_defaults(run=run_explain)
+
+
+def _help() -> str:
+    verbs = [f"  {verb.word + ' ID ...':<25}{verb.summary}" for verb in VERBS.values()]
+    return HELP.format(verbs="\n".join(verbs), in_bulk=series([verb.word for verb in BULK.values()]))
 
 
 def run(options: argparse.Namespace) -> int:

@@ -253,7 +253,7 @@ class Client(Inspection):
         on_step: Callable[[BulkResult], object] | None = None,
         **which: Unpack[Which],
     ) -> BulkResult:
-        """Apply a verb to all jobs that match: cancel, pause, resume, run_now or delete.
+        """Apply a verb (`BulkVerb`) to all jobs that match.
 
         The filters are those of `jobs`, and at least one is needed. Without `state`, all states that allow the verb
         match. It works in small transactions, newest job first, up to `limit` jobs and `seconds`, and calls `on_step`

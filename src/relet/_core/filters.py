@@ -24,9 +24,6 @@ AnyState = State | str
 DAY = 86400.0  # how far the time in an id may be from the moment at which its job was stored
 
 
-TIME_COMPARISONS: tuple[Comparison, ...] = ("from", "before")
-
-
 class FilterField(Struct, frozen=True):
     """`phrase`: what stands before the value in a sentence. `flag`: the option of the command line, without dashes."""
 
@@ -35,6 +32,10 @@ class FilterField(Struct, frozen=True):
     phrase: str
     help: str
     flag: str | None = None
+
+    @property
+    def is_time(self) -> bool:
+        return self.comparison in ("from", "before")
 
 
 FILTERS = {

@@ -149,7 +149,7 @@ class Job(Struct, Generic[R_co], frozen=True, rename={"payload_json": "payload",
     awaits: str | None = None  # the signal that its handler waits for
     context: str | None = None  # trace context from the producer, as JSON text
     renewed_at: datetime | None = None  # when its lease was last renewed; None: not since the claim
-    existing: bool = False  # enqueue returned a job that was stored before
+    existing: bool = False  # not stored: enqueue returned a job that was stored before
 
     @property
     def payload(self) -> Any:
@@ -167,6 +167,12 @@ class Job(Struct, Generic[R_co], frozen=True, rename={"payload_json": "payload",
     def __repr__(self) -> str:
         waits = f" (waits for {self.wait})" if self.wait else ""
         return f"<job {self.id} {self.task} {self.state}{waits}>"
+
+
+#: Fields that only a job has which has not ended.
+LIVE_FIELDS = ("wait", "holds", "expires_at", "request", "progress", "awaits")
+#: Fields that the end of a job sets or may change. A job keeps its other fields when it ends.
+END_FIELDS = ("state", "finished_at", "result_json", "error", "continued", "losses")
 
 
 @dataclass(frozen=True, slots=True)

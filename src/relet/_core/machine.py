@@ -30,42 +30,69 @@ PENDING, QUEUED, RUNNING, PAUSED = State.PENDING, State.QUEUED, State.RUNNING, S
 FAILED, SUCCEEDED, CANCELLED = State.FAILED, State.SUCCEEDED, State.CANCELLED
 
 
+Who = Literal["anyone", "maintenance", "worker", "owner"]
+
+
 class Transition(NamedTuple):
-    """The states that a verb leads from and to, and who may use it."""
+    """The states that a verb leads from and to, who may use it, and a remark for the table in the documentation."""
 
     sources: frozenset[State]
     targets: frozenset[State]
-    who: Literal["anyone", "maintenance", "worker", "owner"]
+    who: Who
+    remark: str
 
 
-def _verb(
-    sources: set[State], targets: set[State], who: Literal["anyone", "maintenance", "worker", "owner"]
-) -> Transition:
-    return Transition(frozenset(sources), frozenset(targets), who)
+def _verb(sources: set[State], targets: set[State], who: Who, remark: str) -> Transition:
+    return Transition(frozenset(sources), frozenset(targets), who, remark)
 
 
 #: After a request, every exit from running except succeed leads here: cancel to cancelled, pause to paused.
 _REQUESTED = {CANCELLED, PAUSED}
 
 TRANSITIONS: dict[str, Transition] = {
-    # verb: from, to, who may use it
-    "enqueue": _verb(set(), {QUEUED, PENDING}, "anyone"),
-    "promote": _verb({PENDING}, {QUEUED}, "maintenance"),
-    "claim": _verb({QUEUED}, {RUNNING}, "worker"),
-    "renew": _verb({RUNNING}, {RUNNING}, "owner"),
-    "succeed": _verb({RUNNING}, {SUCCEEDED}, "owner"),
-    "retry": _verb({RUNNING}, {PENDING} | _REQUESTED, "owner"),
-    "snooze": _verb({RUNNING}, {PENDING} | _REQUESTED, "owner"),
-    "fail": _verb({RUNNING}, {FAILED} | _REQUESTED, "owner"),
-    "release": _verb({RUNNING}, {QUEUED} | _REQUESTED, "owner"),
-    "reap": _verb({RUNNING}, {QUEUED, PENDING, FAILED} | _REQUESTED, "anyone"),
-    "cancel": _verb({PENDING, QUEUED, PAUSED, FAILED, RUNNING}, {CANCELLED, RUNNING}, "anyone"),
-    "pause": _verb({PENDING, QUEUED, RUNNING}, {PAUSED, RUNNING}, "anyone"),
-    "resume": _verb({PAUSED, FAILED}, {PENDING}, "anyone"),
-    "run_now": _verb({PENDING}, {PENDING}, "anyone"),  # only a job with Wait.TIME
-    "replace": _verb({PENDING, QUEUED, PAUSED}, {PENDING, QUEUED, PAUSED}, "anyone"),  # its arguments and options
-    "complete": _verb({PENDING, QUEUED, RUNNING, PAUSED, FAILED}, {SUCCEEDED}, "anyone"),
-    "delete": _verb(set(State), set(), "anyone"),
+    # verb: from, to, who may use it, a remark
+    "enqueue": _verb(set(), {QUEUED, PENDING}, "anyone", "queued if it need not wait"),
+    "promote": _verb({PENDING}, {QUEUED}, "maintenance", "from a nudge or by the clock"),
+    "claim": _verb({QUEUED}, {RUNNING}, "worker", "attempt and version increase by one; new token, new expiry"),
+    "renew": _verb({RUNNING}, {RUNNING}, "owner", "new expiry; the reply carries a request to cancel or pause"),
+    "succeed": _verb({RUNNING}, {SUCCEEDED}, "owner", "the only exit that no request changes"),
+    "retry": _verb({RUNNING}, {PENDING} | _REQUESTED, "owner", "attempts remain; run_at is now + backoff"),
+    "snooze": _verb({RUNNING}, {PENDING} | _REQUESTED, "owner", "the attempt is given back"),
+    "fail": _verb({RUNNING}, {FAILED} | _REQUESTED, "owner", "attempts spent, or a fatal error"),
+    "release": _verb({RUNNING}, {QUEUED} | _REQUESTED, "owner", "the attempt is given back"),
+    "reap": _verb(
+        {RUNNING},
+        {QUEUED, PENDING, FAILED} | _REQUESTED,
+        "anyone",
+        "the lease has expired; counts as a lost attempt",
+    ),
+    "cancel": _verb(
+        {PENDING, QUEUED, PAUSED, FAILED, RUNNING},
+        {CANCELLED, RUNNING},
+        "anyone",
+        "for a running job a request to its owner",
+    ),
+    "pause": _verb(
+        {PENDING, QUEUED, RUNNING},
+        {PAUSED, RUNNING},
+        "anyone",
+        "for a running job a request to its owner; a job in line at its target keeps its position",
+    ),
+    "resume": _verb({PAUSED, FAILED}, {PENDING}, "anyone", "attempts start again at zero"),
+    "run_now": _verb({PENDING}, {PENDING}, "anyone", "only a job that waits for its time"),
+    "replace": _verb(
+        {PENDING, QUEUED, PAUSED},
+        {PENDING, QUEUED, PAUSED},
+        "anyone",
+        "it takes the arguments that were enqueued last under its unique key",
+    ),
+    "complete": _verb(
+        {PENDING, QUEUED, RUNNING, PAUSED, FAILED},
+        {SUCCEEDED},
+        "anyone",
+        "from outside; a running owner loses its lease",
+    ),
+    "delete": _verb(set(State), set(), "anyone", "the row is deleted; a running owner loses its lease"),
 }
 
 

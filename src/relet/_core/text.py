@@ -43,6 +43,12 @@ def listed(names: Sequence[str], limit: int = 5) -> str:
     return ", ".join(names[:limit]) + more
 
 
+def series(names: Sequence[str], word: str = "and") -> str:
+    """Names as a sentence has them: `a, b and c`."""
+    *others, last = names
+    return f"{', '.join(others)} {word} {last}" if others else last
+
+
 def printable(text: str, replacement: str = "\ufffd") -> str:
     """The text without control characters, which a terminal would obey."""
     return text if text.isprintable() else "".join(char if char.isprintable() else replacement for char in text)

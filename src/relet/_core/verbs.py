@@ -18,10 +18,12 @@ BulkVerb = Literal["cancel", "pause", "resume", "run_now", "delete"]
 
 
 class Verb(Struct, frozen=True, kw_only=True):
-    """`done`: the result, after a count of jobs. `note`: what the verb will do, for a confirmation."""
+    """`summary`: what the verb does, in the help of the command line and of the HTTP API. `done`: the result, after a
+    count of jobs. `note`: what the verb will do, for a confirmation."""
 
     name: str  # the method of the client
     label: str
+    summary: str
     done: str
     note: str
     event: str  # in `relet.events`
@@ -53,6 +55,7 @@ VERBS = {
         Verb(
             name="resume",
             label="Resume",
+            summary="resume a paused or failed job, with all its attempts restored",
             done="resumed",
             event="Resumed",
             note="Paused and failed jobs run again, and all their attempts are restored.",
@@ -60,13 +63,16 @@ VERBS = {
         Verb(
             name="run_now",
             label="Run now",
+            summary="make a job due at once that waits for its time or for a retry",
             done="due now",
             event="MadeDue",
-            note="Jobs that wait for their time, or for a retry, are due at once.",
+            note="Jobs that wait for their time, or for a retry, are due at once, and run as soon as a worker has a "
+            "free slot.",
         ),
         Verb(
             name="pause",
             label="Pause",
+            summary="pause a job until it is resumed; a running handler is asked to stop",
             done="paused, or asked to stop",
             event="Paused",
             note="Waiting jobs do not run until they are resumed. Running jobs are asked to stop.",
@@ -74,6 +80,7 @@ VERBS = {
         Verb(
             name="complete",
             label="Complete",
+            summary="complete a job from outside, without running it any further",
             done="completed",
             event="Completed",
             note="The job succeeds without running any further. A running handler is told to stop.",
@@ -83,6 +90,7 @@ VERBS = {
         Verb(
             name="cancel",
             label="Cancel",
+            summary="cancel a job; a running handler is asked to stop",
             done="cancelled, or asked to stop",
             event="Cancelled",
             note="Waiting, paused and failed jobs are cancelled at once. Running jobs are asked to stop, and end "
@@ -93,6 +101,7 @@ VERBS = {
         Verb(
             name="delete",
             label="Delete",
+            summary="delete a job and its history, in any state",
             done="deleted",
             event="Deleted",
             note="The jobs and their history are removed for good. Running handlers are told to stop, and nothing that "

@@ -1,12 +1,20 @@
 """The parts that statements share, by the word in braces that stands for each of them in a SQL file.
 
-`{job}` and `{filter}` are made from the fields of `Job` and from `FILTERS`: a new column or filter needs no change of
-any statement. The others are files in `sql/shared`:
+`{job}`, `{kept}` and `{filter}` are made from the fields of `Job` and from `FILTERS`: a new column or filter needs no
+change of any statement.
+
+`{job}`: the columns of a job, as `mapping.job` reads them.
+`{kept}`: the columns that a row keeps when it moves from `jobs` to `finished`; `{j.kept}`: those of table `j`.
+`{filter}`: the condition of all filters.
+
+The others are files in `sql/shared`:
 
 `{claimed}`: the columns that a claiming statement returns for each job; `mapping.claimed` reads them. Fields that most
 jobs do not have are returned as one list, or as null. On PostgreSQL it calls no function that depends on the session,
 because engines that distribute rows refuse those in RETURNING.
 `{leased}`: the columns that a claim sets.
+`{locked}`: the columns that the action of an operator depends on; `control._Locked.of` reads them.
+`{running}`: the columns that a decision about a running job depends on; `mapping.running` reads them.
 `{room}`: the queues that may be served, in the order that the caller asked for (sorted, because the planner would join
 them in another order): not paused ones, and, unless the limits are locked, only those before the first queue that has a
 limit.
@@ -19,11 +27,13 @@ from functools import cache
 from typing import Literal
 
 from .._core.filters import FILTERS, Comparison
-from .._core.job import Job
+from .._core.job import END_FIELDS, LIVE_FIELDS, Job
 
 Dialect = Literal["postgres", "sqlite"]
 
 SQL = os.path.join(os.path.dirname(__file__), "sql")  # not pathlib: it takes 4 ms to import
+
+_SHARED = ("claimed", "leased", "locked", "running", "room")
 
 #: Fields of a job whose column has a different name.
 COLUMNS = {"group": "group_key", "unique": "unique_key", "payload_json": "payload", "result_json": "result"}
@@ -57,9 +67,11 @@ _RANGE: dict[Dialect, str] = {
 
 def with_fragments(text: str, dialect: Dialect) -> str:
     """Fill in the shared parts of a statement."""
-    for name in ("claimed", "leased", "room"):
+    for name in _SHARED:
         if f"{{{name}}}" in text:
             text = text.replace(f"{{{name}}}", shared(name, dialect))
+    for alias in ("", "j."):
+        text = text.replace(f"{{{alias}kept}}", ", ".join(alias + column for column in kept(dialect)))
     return text.replace("{job}", _job(dialect)).replace("{filter}", _filter(dialect))
 
 
@@ -77,19 +89,30 @@ def _job(dialect: Dialect) -> str:
 
 
 @cache
+def kept(dialect: Dialect) -> list[str]:
+    """The columns that a row keeps when its job ends, in the order of the fields of `Job`."""
+    return [_column(name, dialect) for name in job_fields() if name not in LIVE_FIELDS + END_FIELDS]
+
+
+@cache
 def job_fields() -> dict[str, str]:
     """The fields of a job that are stored, with their annotations."""
     return {name: str(kind) for name, kind in Job.__annotations__.items() if name != "existing"}
 
 
-def _returned(name: str, kind: str, dialect: Dialect) -> str:
+def _column(name: str, dialect: Dialect) -> str:
     column = COLUMNS.get(name, name)
+    # PostgreSQL would read the unquoted word as the function of that name.
+    return f'"{column}"' if dialect == "postgres" and column == "position" else column
+
+
+def _returned(name: str, kind: str, dialect: Dialect) -> str:
+    column = _column(name, dialect)
     if dialect == "sqlite":
         return column
-    quoted = f'"{column}"' if column == "position" else column  # else it reads as the function of that name
     if name in _TEXT:
-        return f"{quoted}::text"
-    return _RETURNED.get(kind.partition(" ")[0], "{}").format(quoted)
+        return f"{column}::text"
+    return _RETURNED.get(kind.partition(" ")[0], "{}").format(column)
 
 
 @cache

@@ -4,6 +4,10 @@ A release works with the version that its own migrations make, and with later ve
 line `-- oldest: N`, which is stored with its version. A release whose newest migration is N, or a later one, works with
 a schema to which this file was applied. So an operator can migrate a store while programs of the previous release run,
 and can also restart them. A schema migrated by a file without the line works with no earlier release.
+
+A file may name a list of columns in a comment, `-- {kept}: id, chain`, continued in lines that begin with `--     `.
+The statements of the file then contain `{kept}`, or `{j.kept}` for the columns of table `j`. The list is not made from
+the fields of `Job`, because a migration must not change after its release.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ RACED = ("23505", "42P06", "42P07", "42710")
 MAX_RACES = 100
 
 _OLDEST = re.compile(r"^-- oldest: (\d+)$", re.M)
+_LIST = re.compile(r"^-- \{(\w+)\}: (.+(?:\n--     .+)*)$", re.M)
 
 
 class Applied(NamedTuple):
@@ -52,8 +57,17 @@ def migrations(dialect: Dialect) -> dict[int, str]:
         match = _FILE.fullmatch(name)
         if match and match[2] == dialect:
             with open(os.path.join(folder, name), encoding="utf-8") as file:
-                found[int(match[1])] = file.read()
+                found[int(match[1])] = _with_lists(file.read())
     return dict(sorted(found.items()))
+
+
+def _with_lists(text: str) -> str:
+    """Fill in the lists of columns that a migration names."""
+    for name, words in _LIST.findall(text):
+        columns = words.replace("\n--", "").replace(",", " ").split()
+        text = text.replace(f"{{{name}}}", ", ".join(columns))
+        text = text.replace(f"{{j.{name}}}", ", ".join(f"j.{column}" for column in columns))
+    return text
 
 
 def newest(dialect: Dialect) -> int:

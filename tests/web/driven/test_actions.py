@@ -133,7 +133,7 @@ ACTIONS: dict[str, Action] = {
         {}, lambda shop: shop.state("failed") in ("pending", "queued"), "is resumed", "resume",
     ),
     "run now": Action(
-        "/jobs/{later}", "Run now", ["It is pending, due", "it becomes due at once"],
+        "/jobs/{later}", "Run now", ["It is pending, due", "are due at once"],
         {}, lambda shop: shop.job("later").run_at <= datetime.now(UTC), "is due now", "run_now",
     ),
     "complete": Action(

@@ -68,7 +68,7 @@ def _rates(snapshot: Snapshot) -> Text:
     text = Text()
     for outcome in (one for one in AttemptOutcome if one.is_common):
         rate = snapshot.rates.get(outcome, 0.0)
-        text.append(_rate(rate), style=f"bold {output.STYLES[outcome]}" if rate else "dim")
+        text.append(_rate(rate), style=f"bold {output.STYLES.get(outcome, '')}" if rate else "dim")
         text.append(f"/s {outcome}   ")
     alive = [worker for worker in snapshot.workers if not worker.lost]
     slots = sum(worker.slots for worker in alive)

@@ -1,4 +1,4 @@
-"""Operator actions on jobs (cancel, pause, resume, run_now, complete, delete) and queues (pause, resume, limit).
+"""Operator actions on jobs, a function for each of `VERBS`, and on queues (pause, resume, limit).
 
 Each locks the job first and decides in a later statement. A job that is over or deleted has no row to lock. With
 `chain`, the action applies to the job of the chain that is not over.

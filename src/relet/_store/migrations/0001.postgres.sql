@@ -103,6 +103,10 @@ create unique index jobs_holder on {schema}.jobs (target) where holds;
 create unique index jobs_chain on {schema}.jobs (chain) where position > 0;
 create index jobs_failed on {schema}.jobs (stopped_at) where state = 'failed';
 
+-- The columns that a row keeps when it moves to `finished`.
+-- {kept}: id, chain, created_at, run_at, attempt, max_attempts, version, "position", priority, queue, task, payload,
+--     started_at, renewed_at, worker, target, group_key, unique_key, context
+
 -- Partitioned by ranges of the id, which contains its time: `get` reads one partition, pruning drops whole partitions.
 create table {schema}.finished (
     id            uuid not null primary key,
@@ -355,19 +359,16 @@ create table {schema}.locks (
 );
 insert into {schema}.locks (name) values ('promote'), ('partitions'), ('prune');
 
--- Views for reading: the jobs of each table, and of both together.
+-- Views for reading: the jobs of each table, and of both together. `create or replace view` can add columns only at the
+-- end.
 create view {schema}.live_jobs as
-    select id, state, wait, queue, task, priority, target, group_key, holds, payload, null::json as result, error,
-           attempt, max_attempts, losses, version, worker, token, expires_at, request, chain, position,
-           false as continued, unique_key, waits, awaits, policy, progress, context, renewed_at, created_at, run_at,
-           started_at, stopped_at as finished_at
+    select state, wait, losses, token, holds, waits, expires_at, request, awaits, policy, progress, error,
+           null::json as result, false as continued, stopped_at as finished_at, {kept}
     from {schema}.jobs;
 create view {schema}.over_jobs as
-    select id, state, null::text as wait, queue, task, priority, target, group_key, false as holds, payload, result,
-           error, attempt, max_attempts, losses, version, worker, token, null::timestamptz as expires_at,
-           null::text as request, chain, position, continued, unique_key, 0 as waits,
-           null::text as awaits, null::json as policy, null::json as progress, context,
-           renewed_at, created_at, run_at, started_at, finished_at
+    select state, null::text as wait, losses, token, false as holds, 0 as waits, null::timestamptz as expires_at,
+           null::text as request, null::text as awaits, null::json as policy, null::json as progress, error, result,
+           continued, finished_at, {kept}
     from {schema}.finished;
 create view {schema}.all_jobs as select * from {schema}.live_jobs union all select * from {schema}.over_jobs;
 
@@ -610,19 +611,11 @@ begin
     with gone as (
         delete from {schema}.jobs j
         where j.id = any(ids) and j.token = tokens[width_bucket(j.id, ids)] and j.state = 'running'
-        returning j.id, results[width_bucket(j.id, ids)] as result, j.chain, j.created_at, j.run_at, j.attempt,
-                  j.max_attempts, j.losses, j.version, j."position", j.priority, j.queue, j.task, j.payload, j.token,
-                  j.started_at, j.renewed_at, j.worker, j.target, j.group_key, j.unique_key, j.context, j.watched,
-                  j.holds
+        returning {j.kept}, j.losses, j.token, j.watched, j.holds, results[width_bucket(j.id, ids)] as result
     ),
     kept as (
-        insert into {schema}.finished ( id, chain, created_at, run_at, finished_at, attempt, max_attempts, losses,
-                                       version, "position", priority, state, queue, task, payload, token, started_at,
-                                       renewed_at, worker, target, group_key, unique_key, result, context)
-        select id, chain, created_at, run_at, moment, attempt, max_attempts, losses, version, "position", priority,
-               'succeeded', queue, task, payload, token, started_at, renewed_at, worker, target, group_key, unique_key,
-               coalesce(result, 'null')::json, context
-        from gone
+        insert into {schema}.finished ({kept}, losses, token, state, result, finished_at)
+        select {kept}, losses, token, 'succeeded', coalesce(result, 'null')::json, moment from gone
     )
     select count(*), array_agg(target) filter (where holds), array_agg(chain) filter (where watched),
            array_agg(id) filter (where unique_key is not null),

@@ -72,6 +72,10 @@ create unique index {schema}.jobs_holder on {schema}.jobs (target) where holds;
 create unique index {schema}.jobs_chain on {schema}.jobs (chain) where position > 0;
 create index {schema}.jobs_failed on {schema}.jobs (stopped_at) where state = 'failed';
 
+-- The columns that a row keeps when it moves to `finished`.
+-- {kept}: id, chain, created_at, run_at, attempt, max_attempts, version, position, priority, queue, task, payload,
+--     started_at, renewed_at, worker, target, group_key, unique_key, context
+
 create table {schema}.finished (
     id            text primary key not null,
     state         text not null check (state in ('succeeded', 'cancelled')),
@@ -319,15 +323,11 @@ insert into {schema}.sequence values (1, 0);
 
 -- Views for reading: the jobs of each table, as SQLite looks up a list of ids only there, and of both together.
 create view {schema}.live_jobs as
-    select id, state, wait, queue, task, priority, target, group_key, holds, payload, null as result, error, attempt,
-           max_attempts, losses, version, worker, token, expires_at, request, chain, position, 0 as continued,
-           unique_key, waits, awaits, policy, progress, context, renewed_at, created_at, run_at, started_at,
-           stopped_at as finished_at
+    select state, wait, losses, token, holds, waits, expires_at, request, awaits, policy, progress, error,
+           null as result, 0 as continued, stopped_at as finished_at, {kept}
     from {schema}.jobs;
 create view {schema}.over_jobs as
-    select id, state, null as wait, queue, task, priority, target, group_key, 0 as holds, payload, result, error,
-           attempt, max_attempts, losses, version, worker, token, null as expires_at, null as request, chain, position,
-           continued, unique_key, 0 as waits, null as awaits, null as policy, null as progress, context, renewed_at,
-           created_at, run_at, started_at, finished_at
+    select state, null as wait, losses, token, 0 as holds, 0 as waits, null as expires_at, null as request,
+           null as awaits, null as policy, null as progress, error, result, continued, finished_at, {kept}
     from {schema}.finished;
 create view {schema}.all_jobs as select * from {schema}.live_jobs union all select * from {schema}.over_jobs;

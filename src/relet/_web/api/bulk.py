@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..._core.filters import FILTERS
+from ..._core.text import series
 from ..._core.verbs import VERBS
 from ..problems import Fault, invalid
 from . import requests, responses
@@ -11,7 +13,7 @@ from .jobs import which
 
 @at("POST /jobs/bulk", "operate", responses.BulkOut, {200: "The result, or its preview"}, body=requests.BulkIn)
 def bulk(call: Call, _: None, body: requests.BulkIn) -> responses.BulkOut:
-    """Cancel, pause, resume, run now or delete all jobs that match a filter.
+    """Apply an action to all jobs that match a filter.
 
     At least one filter is required. Without `state`, the action applies to jobs in any state that allows it. With
     `preview` nothing is changed: `matching` is the number of jobs that would be affected, counted up to `limit`. Jobs
@@ -20,8 +22,7 @@ def bulk(call: Call, _: None, body: requests.BulkIn) -> responses.BulkOut:
     """
     criteria = which(body.filter, "body.filter")
     if not criteria:
-        what = "filter by at least one of state, queue, task, target, worker, error or time"
-        raise invalid([Fault("body.filter", what)])
+        raise invalid([Fault("body.filter", f"filter by at least one of {series(list(FILTERS), 'or')}")])
     allowed = {**criteria, "state": criteria.get("state") or sorted(VERBS[body.action].sources)}
     matching = call.client.count(limit=body.limit + 1, **allowed)  # type: ignore[arg-type]
     if body.preview:

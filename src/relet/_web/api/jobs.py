@@ -8,14 +8,15 @@ from typing import Any, cast
 
 from msgspec import UNSET, UnsetType
 
-from ..._core.filters import FILTERS, TIME_COMPARISONS, Which
+from ..._core.filters import FILTERS, Which
 from ..._core.job import Job
 from ..._core.redact import redacted
+from ..._core.verbs import VERBS, Verb
 from ...errors import InvalidPayload, JobNotFound
 from ..problems import Fault, Refusal, invalid
 from . import requests, responses
 from .drafts import draft_of
-from .endpoint import Call, Result, at, base
+from .endpoint import Call, Endpoint, Result, at, base
 from .parsing import rfc3339_time
 
 _NO_JOB = {404: "There is no such job; it may have been deleted or pruned"}
@@ -123,28 +124,18 @@ def show_chain_of_job(call: Call, _: None, __: None) -> responses.ChainOut:
     return responses.chain_out(call.client.chain(call.path["id"]), call.redact)
 
 
-@at("POST /jobs/{id}/cancel", "operate", responses.JobOut, _CHANGED)
-def cancel_job(call: Call, _: None, __: None) -> responses.JobOut:
-    """Cancel a job. A running job is asked to stop, and is cancelled as soon as its attempt has ended."""
-    return responses.job_out(call.client.cancel(call.path["id"]), call.redact)
+def _endpoint_of(verb: Verb) -> Endpoint:
+    """The endpoint of a verb that needs only the job."""
+
+    def change(call: Call, _: None, __: None) -> responses.JobOut:
+        return responses.job_out(getattr(call.client, verb.name)(call.path["id"]), call.redact)
+
+    change.__name__ = f"{verb.name}_job"
+    change.__doc__ = f"{verb.summary[0].upper()}{verb.summary[1:]}.\n\n{verb.note}"
+    return at(f"POST /jobs/{{id}}/{verb.word}", "operate", responses.JobOut, _CHANGED)(change)
 
 
-@at("POST /jobs/{id}/pause", "operate", responses.JobOut, _CHANGED)
-def pause_job(call: Call, _: None, __: None) -> responses.JobOut:
-    """Pause a job until it is resumed. A running job is asked to stop."""
-    return responses.job_out(call.client.pause(call.path["id"]), call.redact)
-
-
-@at("POST /jobs/{id}/resume", "operate", responses.JobOut, _CHANGED)
-def resume_job(call: Call, _: None, __: None) -> responses.JobOut:
-    """Resume a paused or failed job, with all its attempts restored."""
-    return responses.job_out(call.client.resume(call.path["id"]), call.redact)
-
-
-@at("POST /jobs/{id}/run-now", "operate", responses.JobOut, _CHANGED)
-def run_job_now(call: Call, _: None, __: None) -> responses.JobOut:
-    """Make a job due at once that waits for its time or for a retry."""
-    return responses.job_out(call.client.run_now(call.path["id"]), call.redact)
+_WITH_OPTIONS = ("complete", "delete")  # verbs whose endpoints are below
 
 
 @at("POST /jobs/{id}/complete", "operate", responses.JobOut, _CHANGED, body=requests.CompletionIn)
@@ -185,8 +176,9 @@ def delete_job(call: Call, query: requests.DeleteQuery, _: None) -> Result:
 
 
 ENDPOINTS = [
-    enqueue, enqueue_many, list_jobs, count_jobs, show_job, list_attempts, explain_job, show_chain_of_job, cancel_job,
-    pause_job, resume_job, run_job_now, complete_job, signal_job, delete_job,
+    enqueue, enqueue_many, list_jobs, count_jobs, show_job, list_attempts, explain_job, show_chain_of_job,
+    *(_endpoint_of(verb) for verb in VERBS.values() if verb.name not in _WITH_OPTIONS),
+    complete_job, signal_job, delete_job,
 ]  # fmt: skip
 
 
@@ -203,7 +195,7 @@ def which(asked: requests.Filter, where: str) -> Which:
     """A filter as keyword arguments of the client."""
     criteria: dict[str, Any] = {name: getattr(asked, name) for name in FILTERS if getattr(asked, name) is not UNSET}
     for name, value in criteria.items():
-        if FILTERS[name].comparison in TIME_COMPARISONS:
+        if FILTERS[name].is_time:
             criteria[name] = rfc3339_time(value, f"{where}.{name}")
     if not criteria.get("state", True):
         del criteria["state"]

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from ..._core.job import AttemptRecord, Chain, Job, Progress, Request, State, Wait
+from ..._core.job import AttemptRecord, Chain, Job, State
 from ..._core.redact import HIDDEN, Redact, redacted
 from ..._core.schedule import Missed, Overlap, ScheduleInfo, Tick
 from ..._core.stats import Histogram, StatPoint
@@ -36,41 +36,25 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-class JobOut(Struct, kw_only=True):
-    """A job as it was when the store read it."""
+_EMBEDDED = ("payload", "result", "context")  # fields of a job that are JSON text
 
-    id: str
-    task: str
-    queue: str
-    state: State
-    priority: int
-    payload: Raw
-    attempt: int
-    max_attempts: int
-    losses: int
-    version: int
-    chain: str
-    position: int
-    created_at: Moment
-    run_at: Moment
-    started_at: Moment | None
-    finished_at: Moment | None
-    wait: Wait | None
-    target: str | None
-    holds: bool
-    unique: str | None
-    group: str | None
-    worker: str | None
-    expires_at: Moment | None
-    renewed_at: Moment | None
-    request: Request | None
-    result: Raw
-    error: str | None
-    continued: bool
-    progress: Progress | None
-    awaits: str | None
-    context: Raw
-    existing: bool
+
+def _make_job_out() -> Any:
+    """A struct with the fields of `Job`, all of them required."""
+    fields: list[tuple[str, Any]] = []
+    for one in msgspec.structs.fields(Job):
+        kind = {datetime: Moment, datetime | None: Moment | None}.get(one.type, one.type)
+        fields.append((one.encode_name, Raw if one.encode_name in _EMBEDDED else kind))
+    about = {"__doc__": "A job as it was when the store read it."}
+    return msgspec.defstruct("JobOut", fields, namespace=about, module=__name__, kw_only=True)
+
+
+if TYPE_CHECKING:
+
+    class JobOut(Struct, kw_only=True): ...
+
+else:
+    JobOut = _make_job_out()
 
 
 class Attempts(Struct):
@@ -299,7 +283,7 @@ class TasksOut(Struct):
     tasks: list[TaskOut]
 
 
-_SAME = tuple(name for name in JobOut.__struct_fields__ if name not in ("payload", "result", "context"))
+_SAME = tuple(name for name in JobOut.__struct_fields__ if name not in _EMBEDDED)
 
 
 def raw(text: str | None) -> Raw:

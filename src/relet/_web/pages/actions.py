@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from ..._core.job import Job
-from ..._core.verbs import BulkVerb
+from ..._core.verbs import VERBS, BulkVerb, Verb
 from ...errors import InvalidInput, ReletError
 from . import filters
 from .confirm import MAX_BULK, MAX_SELECTED, bulk_verb, confirm
@@ -59,6 +59,15 @@ def _job_message(job: Job[Any], what: str) -> str:
     return f"{job.task} {job.id[-8:]} {what}."
 
 
+def _action_of(verb: Verb) -> Callable[[PageContext, Form], str]:
+    """The action of a verb that needs only the job."""
+
+    def perform(view: PageContext, form: Form) -> str:
+        return _job_message(getattr(view.client, verb.name)(_job(form)), f"is {verb.done}")
+
+    return perform
+
+
 def _cancel(view: PageContext, form: Form) -> str:
     job = view.client.cancel(_job(form), chain=bool(_field(form, "chain")))
     return _job_message(job, "is cancelled" if job.state.over else "was asked to stop and will be cancelled")
@@ -71,10 +80,6 @@ def _pause(view: PageContext, form: Form) -> str:
 
 def _resume(view: PageContext, form: Form) -> str:
     return _job_message(view.client.resume(_job(form)), "is resumed, with all its attempts restored")
-
-
-def _run_now(view: PageContext, form: Form) -> str:
-    return _job_message(view.client.run_now(_job(form)), "is due now")
 
 
 def _complete(view: PageContext, form: Form) -> str:
@@ -213,10 +218,10 @@ def _form_again(view: PageContext, action: str, form: Form, message: str) -> tup
 
 
 ACTIONS: dict[str, Callable[[PageContext, Form], Outcome | str]] = {
+    **{verb.word: _action_of(verb) for verb in VERBS.values()},
     "cancel": _cancel,
     "pause": _pause,
     "resume": _resume,
-    "run-now": _run_now,
     "complete": _complete,
     "delete": _delete,
     "bulk": _bulk,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from ..._core.redact import redacted
+from ..._core.verbs import VERBS
 from .page import Page, PageContext
 
 AT_ONCE = 100
@@ -27,7 +28,6 @@ def _detail(detail: dict[str, object]) -> str:
 
 def _about(what: str) -> str:
     """The kind of the entry's subject, which decides the page it links to."""
-    for word in ("queue", "schedule"):
-        if word in what:
-            return word
-    return "job"
+    if what in VERBS:
+        return "job"
+    return next((word for word in ("queue", "schedule") if word in what), "job")

@@ -11,7 +11,7 @@ from typing import Any
 from ..._core.ids import parse_id
 from ..._core.job import Job, State
 from ..._core.schedule import ScheduleInfo
-from ..._core.verbs import BULK, Verb
+from ..._core.verbs import BULK, VERBS, Verb
 from ...errors import InvalidInput
 from . import filters
 from .formatting import capped, clock, many, number, visible_line
@@ -85,6 +85,17 @@ def _fields(view: PageContext, *names: str) -> dict[str, list[str]]:
     return {name: [view.query[name]] for name in names if name in view.query}
 
 
+def _confirmation_of(verb: Verb) -> Callable[[PageContext], Confirmation]:
+    """The confirmation of a verb whose effect is the same in all states."""
+
+    def ask(view: PageContext) -> Confirmation:
+        job = _job(view)
+        title, sentences = f"{verb.label}: {_short_name(job)}?", [f"{_current_state(job)}.", verb.note]
+        return Confirmation(title, sentences, verb.label, verb.destroys, _fields(view, "job"))
+
+    return ask
+
+
 def _cancel(view: PageContext) -> Confirmation:
     job = _job(view)
     whole = bool(view.query.get("chain"))
@@ -119,12 +130,6 @@ def _resume(view: PageContext) -> Confirmation:
     if job.state is State.FAILED and job.error:
         sentences.append(f"Its last error was: {visible_line(job.error, 200)}")
     return Confirmation(f"Resume {_short_name(job)}?", sentences, "Resume the job", False, _fields(view, "job"))
-
-
-def _run_now(view: PageContext) -> Confirmation:
-    job = _job(view)
-    sentences = [f"{_current_state(job)}: it becomes due at once, and runs as soon as a worker has a free slot."]
-    return Confirmation(f"Run {_short_name(job)} now?", sentences, "Run it now", False, _fields(view, "job"))
 
 
 def _complete(view: PageContext) -> Confirmation:
@@ -264,10 +269,10 @@ def _written(one: inspect.Parameter) -> str:
 
 
 CONFIRMATIONS: dict[str, Callable[[PageContext], Confirmation]] = {
+    **{verb.word: _confirmation_of(verb) for verb in VERBS.values()},
     "cancel": _cancel,
     "pause": _pause,
     "resume": _resume,
-    "run-now": _run_now,
     "complete": _complete,
     "delete": _delete,
     "bulk": _bulk,

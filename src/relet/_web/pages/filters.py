@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from ..._core.filters import FILTERS, TIME_COMPARISONS
+from ..._core.filters import FILTERS
 from ...errors import InvalidInput
 
 
@@ -21,10 +21,10 @@ def arguments(filters: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _argument(name: str, text: str) -> Any:
-    comparison = FILTERS[name].comparison
-    if comparison == "one_of":
+    one = FILTERS[name]
+    if one.comparison == "one_of":
         return text.split(",")
-    return _form_time(name, text) if comparison in TIME_COMPARISONS else text
+    return _form_time(name, text) if one.is_time else text
 
 
 def _form_time(name: str, text: str) -> datetime:

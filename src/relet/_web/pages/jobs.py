@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from ..._core.filters import FILTERS
 from ..._core.ids import id_time
 from ..._core.job import State
 from ..._core.verbs import BULK, Verb
@@ -18,6 +19,7 @@ from .queues import totals
 AT_ONCE = 50
 SCAN = 20_000  # jobs that are read for one page
 MAX_COUNTED = 10_000
+FIRST_FILTERS = ("state", "task", "queue", "error")  # the form displays the others on request
 
 
 def jobs(view: PageContext) -> Page:
@@ -39,6 +41,7 @@ def jobs(view: PageContext) -> Page:
     queue_names = {one.queue for one in queues if one.queue != "*"}
     numbers = totals(queues)
     tabs = [(str(state), numbers.get(state)) for state in State]
+    more_filters = {name: one for name, one in FILTERS.items() if name not in FIRST_FILTERS}
     context: dict[str, Any] = {
         "criteria": criteria,
         "jobs": found,
@@ -53,6 +56,7 @@ def jobs(view: PageContext) -> Page:
         "at_least": any(one.at_least for one in queues),
         "queue_names": sorted(queue_names),
         "task_names": sorted(view.tasks),
+        "more_filters": more_filters,
         "verbs": list(BULK.values()),
         "verbs_for_all": _verbs_for(criteria),
     }

@@ -1,6 +1,6 @@
 -- Lock jobs whose lease has expired, unless the store itself was unreachable (the pulse decides): live workers renew
 -- first.
-select j.id::text, j.attempt, j.losses, j.alone, j.request, j.target, j.max_attempts, j.policy::text, j.queue
+select {running}, j.queue
 from {schema}.jobs j
 where j.expires_at <= {now} and j.state = 'running'
   and exists (select from {schema}.pulse p

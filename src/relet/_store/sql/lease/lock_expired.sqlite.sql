@@ -1,5 +1,5 @@
 -- Jobs whose lease has expired, unless the store itself was unreachable (the pulse decides): live workers renew first.
-select j.id, j.attempt, j.losses, j.alone, j.request, j.target, j.max_attempts, j.policy, j.queue
+select {running}, j.queue
 from {schema}.jobs j
 where j.expires_at <= {now} and j.state = 'running'
   and exists (

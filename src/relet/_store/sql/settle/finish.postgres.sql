@@ -8,21 +8,13 @@ with given as materialized (
 gone as (
     delete from {schema}.jobs j using given g
     where j.id = g.id and j.id = any(array(select id from given))
-    returning j.id, g.state, g.result, coalesce(g.error, j.error) as error, g.continued, j.queue, j.task, j.priority,
-              j.target, j.group_key, j.holds, j.state = 'paused' and j.wait is not null as kept_place, j.payload,
-              j.attempt,
-              j.max_attempts, g.losses, j.version, j.worker, case when g.keeps_token then j.token end as token, j.chain,
-              j."position", j.watched, j.unique_key, j.created_at, j.run_at, j.started_at, j.renewed_at, j.context
+    returning {j.kept}, g.losses, case when g.keeps_token then j.token end as token, j.holds, j.watched, g.state,
+              g.result, coalesce(g.error, j.error) as error, g.continued,
+              j.state = 'paused' and j.wait is not null as kept_place
 ),
 kept as (
-    insert into {schema}.finished (id, state, queue, task, priority, target, group_key, payload, result, error,
-                                   attempt, max_attempts, losses, version, worker, token, chain, "position",
-                                   continued, unique_key, created_at, run_at, started_at, renewed_at, context,
-                                   finished_at)
-    select id, state, queue, task, priority, target, group_key, payload, result::json, error, attempt, max_attempts,
-           losses, version, worker, token, chain, "position", continued, unique_key, created_at, run_at, started_at,
-           renewed_at, context, {now}
-    from gone
+    insert into {schema}.finished ({kept}, losses, token, state, result, error, continued, finished_at)
+    select {kept}, losses, token, state, result::json, error, continued, {now} from gone
 ),
 freed as (
     insert into {schema}.nudges (kind, key)

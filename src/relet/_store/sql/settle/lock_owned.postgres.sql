@@ -10,6 +10,5 @@ mine as materialized (
     order by j.id
     for update
 )
-select m.id::text, m.attempt, m.losses, m.alone, m.request, m.target, m.max_attempts, m.policy::text, m.token::text,
-       m.chain::text
-from mine m join given g on g.id = m.id and g.token = m.token
+select {running}, j.token::text, j.chain::text
+from mine j join given g on g.id = j.id and g.token = j.token

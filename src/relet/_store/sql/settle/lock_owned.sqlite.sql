@@ -1,4 +1,4 @@
 -- The jobs that this owner is about to settle, guarded by the lease, with the columns that the decision needs.
-select j.id, j.attempt, j.losses, j.alone, j.request, j.target, j.max_attempts, j.policy, j.token, j.chain
+select {running}, j.token, j.chain
 from json_each(:batch) g cross join {schema}.jobs j
 where j.id = json_extract(g.value, '$.id') and j.token = json_extract(g.value, '$.token') and j.state = 'running';

@@ -13,20 +13,11 @@ mine as materialized (
 gone as (
     delete from {schema}.jobs j using mine m join given g on g.id = m.id and g.token = m.token
     where j.id = m.id and j.token = m.token and j.state = 'running'
-    returning j.id, g.result, g.continued, j.queue, j.task, j.priority, j.target, j.group_key, j.holds, j.payload,
-        j.attempt,
-              j.max_attempts, j.losses, j.version, j.worker, j.token, j.chain, j."position", j.watched, j.unique_key,
-              j.created_at, j.run_at, j.started_at, j.renewed_at, j.context
+    returning {j.kept}, j.losses, j.token, j.holds, j.watched, g.result, g.continued
 ),
 kept as (
-    insert into {schema}.finished (id, state, queue, task, priority, target, group_key, payload, result, attempt,
-                                   max_attempts, losses, version, worker, token, chain, "position", continued,
-                                   unique_key, created_at, run_at, started_at, renewed_at, context, finished_at)
-    select id, 'succeeded', queue, task, priority, target, group_key, payload, result::json, attempt, max_attempts,
-        losses,
-           version, worker, token, chain, "position", continued, unique_key, created_at, run_at, started_at, renewed_at,
-           context, {now}
-    from gone
+    insert into {schema}.finished ({kept}, losses, token, state, result, continued, finished_at)
+    select {kept}, losses, token, 'succeeded', result::json, continued, {now} from gone
 ),
 freed as (
     insert into {schema}.nudges (kind, key)

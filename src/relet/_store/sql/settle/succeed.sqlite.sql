@@ -1,11 +1,7 @@
 -- Running -> succeeded, guarded by the lease. Moves the row to `finished`; everything else depends on that.
-insert into {schema}.finished (id, state, queue, task, priority, target, group_key, payload, result, attempt,
-                               max_attempts, losses, version, worker, token, chain, position, continued, unique_key,
-                               created_at, run_at, started_at, renewed_at, context, finished_at)
-select j.id, 'succeeded', j.queue, j.task, j.priority, j.target, j.group_key, j.payload,
-       json_extract(g.value, '$.result'), j.attempt, j.max_attempts, j.losses, j.version, j.worker, j.token, j.chain,
-       j.position, json_extract(g.value, '$.continued'), j.unique_key, j.created_at, j.run_at, j.started_at,
-       j.renewed_at, j.context, {now}
+insert into {schema}.finished ({kept}, losses, token, state, result, continued, finished_at)
+select {j.kept}, j.losses, j.token, 'succeeded', json_extract(g.value, '$.result'),
+       json_extract(g.value, '$.continued'), {now}
 from json_each(:batch) g cross join {schema}.jobs j
 where j.id = json_extract(g.value, '$.id') and j.token = json_extract(g.value, '$.token') and j.state = 'running';
 

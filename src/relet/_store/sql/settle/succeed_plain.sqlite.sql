@@ -10,12 +10,8 @@ select rowid, watched, holds, unique_key is not null, :results
 from {schema}.jobs
 where id = :ids and token = :tokens and state = 'running';
 
-insert into {schema}.finished (id, state, queue, task, priority, target, group_key, payload, result, attempt,
-                               max_attempts, losses, version, worker, token, chain, position, continued, unique_key,
-                               created_at, run_at, started_at, renewed_at, context, finished_at)
-select j.id, 'succeeded', j.queue, j.task, j.priority, j.target, j.group_key, j.payload, coalesce(s.result, 'null'),
-       j.attempt, j.max_attempts, j.losses, j.version, j.worker, j.token, j.chain, j.position, 0, j.unique_key,
-       j.created_at, j.run_at, j.started_at, j.renewed_at, j.context, {now}
+insert into {schema}.finished ({kept}, losses, token, state, result, continued, finished_at)
+select {j.kept}, j.losses, j.token, 'succeeded', coalesce(s.result, 'null'), 0, {now}
 from temp.settling s cross join {schema}.jobs j
 where j.rowid = s.job;
 

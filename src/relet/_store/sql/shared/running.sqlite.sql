@@ -1,0 +1,1 @@
+j.id, j.attempt, j.losses, j.alone, j.request, j.target, j.max_attempts, j.policy
