@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -38,6 +37,8 @@ class IdempotencyKey(Struct, frozen=True):
 
     def operation_id(self) -> str:
         """The id of the call's next transaction: a repeated call makes the same changes in the same order."""
+        import hashlib  # imported here: it loads OpenSSL, and few programs use idempotency keys
+
         digest = hashlib.sha256(f"{next(self._changes)}:{self.key}".encode()).digest()
         return str(uuid.UUID(bytes=digest[:16], version=5))
 
