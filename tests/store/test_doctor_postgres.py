@@ -36,7 +36,7 @@ ALL_CHECKS = {
 @pytest.fixture(scope="module", params=PG_KINDS)
 def doctor_home(request: pytest.FixtureRequest) -> Iterator[Home]:
     """A schema that is made once. Each test repairs what it breaks, by following the advice."""
-    with request.config.stash[SERVERS].get(request.param).fresh_database() as url:
+    with request.config.stash[SERVERS].durable(request.param).fresh_database() as url:
         with closing(make_app(url, "jobs")) as app:
             app.client.migrate()
         yield Home(request.param, url, "jobs")
