@@ -18,7 +18,8 @@ TEXT_LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} (DEBUG|INFO|WARNI
 
 #: Runs command lines in forks of itself: a Python that has everything imported already, which is much quicker.
 FORKS = """
-import json, os, sys
+import json, os, shutil, sys
+import psycopg
 from relet._cli import main
 for line in sys.stdin:
     folder, *arguments = json.loads(line)
