@@ -18,6 +18,7 @@ import pytest
 from relet import App, Client, Job
 from relet._core.job import Draft
 from tests.conftest import PG_KINDS, SERVERS
+from tests.schemas import schemas_of
 
 T = TypeVar("T")
 
@@ -177,24 +178,24 @@ def processes_with(mark: bytes) -> list[int]:
 
 
 @pytest.fixture(params=["sqlite", *PG_KINDS])
-def theatre(request: pytest.FixtureRequest, tmp_path: Path, schema: str) -> Iterator[Theatre]:
+def theatre(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Theatre]:
     """A SQLite file, and a PostgreSQL."""
     if request.param == "sqlite":
         yield from _play(Theatre("sqlite", f"sqlite:///{tmp_path / 'relet.db'}", "relet", tmp_path))
     else:
-        yield from _play_on_postgres(request, tmp_path, schema)
+        yield from _play_on_postgres(request, tmp_path)
 
 
 @pytest.fixture(params=PG_KINDS)
-def pg_theatre(request: pytest.FixtureRequest, tmp_path: Path, schema: str) -> Iterator[Theatre]:
+def pg_theatre(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Theatre]:
     """A PostgreSQL."""
-    yield from _play_on_postgres(request, tmp_path, schema)
+    yield from _play_on_postgres(request, tmp_path)
 
 
-def _play_on_postgres(request: pytest.FixtureRequest, tmp_path: Path, schema: str) -> Iterator[Theatre]:
+def _play_on_postgres(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Theatre]:
     server = request.config.stash[SERVERS].get(request.param)
-    yield from _play(Theatre(request.param, server.dsn, schema, tmp_path))
-    server.drop_schema(schema)
+    with schemas_of(request.config).one_of(server) as shared:
+        yield from _play(Theatre(request.param, server.dsn, shared.name, tmp_path))
 
 
 def _play(theatre: Theatre) -> Iterator[Theatre]:
