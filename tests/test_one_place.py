@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import relet
 from tests.homes import Home
 
@@ -54,6 +56,7 @@ ADDED = {
 }
 
 
+@pytest.mark.long("memory")
 def test_a_filter_is_added_in_one_module(tmp_path: Path, home: Home) -> None:
     source = Path(relet.__file__).parent
     shutil.copytree(source, tmp_path / "relet", ignore=shutil.ignore_patterns("__pycache__"))

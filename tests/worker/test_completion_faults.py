@@ -135,6 +135,7 @@ def _where_they_died(theatre: Theatre) -> dict[str, int]:
 # At each point
 
 
+@pytest.mark.long("sqlite")
 def test_a_worker_killed_at_any_point_has_moved_the_money_once_or_not_at_all_and_its_heir_sees_to_the_rest(
     theatre: Theatre, bank: Bank
 ) -> None:
@@ -150,6 +151,7 @@ def test_a_worker_killed_at_any_point_has_moved_the_money_once_or_not_at_all_and
     bank.adds_up({job.id: 7 for job in jobs})
 
 
+@pytest.mark.long("sqlite")
 def test_a_child_process_killed_at_any_point_has_moved_the_money_once_or_not_at_all(
     theatre: Theatre, bank: Bank
 ) -> None:

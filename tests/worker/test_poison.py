@@ -39,6 +39,7 @@ def test_a_job_that_kills_its_worker_fails_and_500_others_succeed(theatre: Theat
     assert max(job.losses for job in _all_quick(theatre)) <= 2, "an innocent job was lost beside one that ran alone"
 
 
+@pytest.mark.long
 @ANY_STORE
 def test_a_job_that_kills_its_workers_does_so_under_a_supervisor_as_well(theatre: Theatre) -> None:
     _, bad = _enqueue(theatre, victim.poison.draft("poison", "oom"))

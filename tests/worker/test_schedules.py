@@ -101,6 +101,7 @@ def test_one_job_for_each_tick_with_several_workers_and_none_left_out(two_homes:
         assert median(beyond) < 0.1, f"on time: {late}, where the machine is late by {machine}"
 
 
+@pytest.mark.long("sqlite")
 def test_one_job_for_each_tick_with_four_worker_processes(theatre: Theatre) -> None:
     theatre.client.schedules.put("beat", victim.quick.draft("tick"), every=EVERY, missed="all")
     patient = ("-c", "1", "--lease", "3")  # so that no lease is lost to a loaded machine

@@ -112,6 +112,7 @@ def test_a_worker_that_is_killed_between_steps_has_done_them(theatre: Theatre) -
     assert theatre.client.result(job) == [0, 1, 2, 3]
 
 
+@pytest.mark.long("sqlite")
 def test_a_child_process_that_dies_between_steps_has_done_them(theatre: Theatre) -> None:
     """And it sleeps, and waits for a signal, as others do."""
     (job,) = theatre.enqueue(victim.caged_stepwise.draft("steps"))

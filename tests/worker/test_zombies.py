@@ -20,6 +20,7 @@ LONG = 3 * LEASE
 ANY_STORE = pytest.mark.parametrize("theatre", ["sqlite"], indirect=True)  # the store has no part in it
 
 
+@pytest.mark.long("sqlite")
 def test_a_worker_stopped_for_three_leases_loses_its_jobs_tells_its_handlers_and_goes_on(theatre: Theatre) -> None:
     gate = theatre.folder / "no renewals"
     jobs = theatre.enqueue(
@@ -87,6 +88,7 @@ def _is_free(path: str) -> bool:
         return True
 
 
+@pytest.mark.long("sqlite")
 def test_a_handler_that_blocks_the_event_loop_for_three_leases_keeps_its_job(theatre: Theatre) -> None:
     blocked = theatre.worker("-q", "blocked")
     (job,) = theatre.enqueue(victim.block.using(queue="blocked").draft("block", LONG))

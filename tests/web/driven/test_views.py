@@ -17,6 +17,7 @@ from tests.web.driven.views import EVERYTHING, VIEWS
 ALIKE = {"overview of a month", "pending job"}  # a similar page is checked instead
 
 
+@pytest.mark.long(*ALIKE)
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_a_view_loads_without_errors_fits_and_is_accessible(name: str, shop: App, operator: Tab) -> None:
     address, words = EVERYTHING[name]
