@@ -19,7 +19,7 @@ from relet._tasks.task import new_id
 from relet.types import Finding
 from tests.clocks import at
 from tests.homes import Home, beat, claim, promote_all
-from tests.store.patients import found, make_app, the
+from tests.store.doctor_findings import found, make_app, the
 
 
 def test_a_store_that_nobody_works_on_says_so_once_there_is_work(home: Home) -> None:
