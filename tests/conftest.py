@@ -15,6 +15,7 @@ from tests.servers import PrivateServer, Server, Servers
 
 pytest_plugins = [
     "tests.plugin.selection",
+    "tests.plugin.heap",
     "tests.homes",
     "tests.plugin.apps",
     "tests.plugin.command_line",

@@ -143,6 +143,10 @@ class Servers:
             self._started[name] = Server(name, dsn, version)
         return self._started[name]
 
+    def durable(self, name: str) -> Server:
+        """The server of this kind that syncs its files; the shared one does not."""
+        return self.get(name if name in _given() else f"{name}.durable")
+
     @contextmanager
     def private(self, kind: str) -> Iterator[PrivateServer]:
         name = f"{kind}.{uuid.uuid4().hex[:8]}"

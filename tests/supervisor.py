@@ -29,6 +29,8 @@ SETTINGS = {
     "shared_buffers": "256MB",
     "timezone": "Asia/Kolkata",  # neither UTC nor a whole hour from it
 }
+#: A cluster that all tests share is deleted after the run, whatever happens to the machine, so it never syncs a file.
+SHARED = {"fsync": "off"}
 PATIENCE = 60.0
 
 
@@ -131,6 +133,10 @@ class Cluster:
         self.lock = threading.Lock()
         self.process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def is_shared(self) -> bool:
+        return "." not in self.home.name
+
     def start(self) -> None:
         with self.lock:
             if self.process is None or self.process.poll() is not None:
@@ -172,7 +178,8 @@ class Cluster:
         self.log.touch()
 
     def _launch(self) -> None:
-        settings = [f"--{name}={value}" for name, value in SETTINGS.items()]
+        chosen = SETTINGS | (SHARED if self.is_shared else {})
+        settings = [f"--{name}={value}" for name, value in chosen.items()]
         deadline = time.monotonic() + PATIENCE
         while True:
             begin = self.log.stat().st_size

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 import relet
 from tests.homes import Home
 
@@ -99,6 +101,7 @@ assert app.client.bulk("cancel", group="a").done == 1
 """
 
 
+@pytest.mark.long("memory")
 def test_a_filter_is_added_in_one_module(tmp_path: Path, home: Home) -> None:
     add_and_run(tmp_path, FILTER, USE_OF_FILTER, home.url, home.schema)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tests.conftest import LOCAL_PG_KINDS, SERVERS
 from tests.schemas import Schemas
 from tests.servers import PrivateServer, Server, local_names
 
@@ -36,12 +37,20 @@ def test_a_store_starts_empty(store_url: str, schema: str) -> None:
         connection.execute(f"create table {schema}.jobs as select 1")
 
 
-def test_postgres_is_durable_and_far_from_utc(pg_servers: list[Server]) -> None:
-    for server in pg_servers:
-        if server.name.startswith("pg"):
-            with psycopg.connect(server.dsn) as connection:
-                settings = [connection.execute(f"show {name}").fetchone() for name in ("fsync", "timezone")]
-            assert settings == [("on",), ("Asia/Kolkata",)]
+@pytest.mark.parametrize("kind", LOCAL_PG_KINDS)
+def test_postgres_is_far_from_utc_and_syncs_files_unless_all_tests_share_it(
+    pytestconfig: pytest.Config, kind: str
+) -> None:
+    servers = pytestconfig.stash[SERVERS]
+    with servers.private(kind) as private:
+        assert _settings(private) == [("on",), ("Asia/Kolkata",)]
+    assert _settings(servers.durable(kind)) == [("on",), ("Asia/Kolkata",)]
+    assert _settings(servers.get(kind)) == [("off",), ("Asia/Kolkata",)]
+
+
+def _settings(server: Server) -> list[tuple[str]]:
+    with psycopg.connect(server.dsn) as connection:
+        return [connection.execute(f"show {name}").fetchone() or ("",) for name in ("fsync", "timezone")]
 
 
 def test_a_shared_schema_is_used_again_unless_more_than_rows_was_left_in_it(pg_servers: list[Server]) -> None:

@@ -16,20 +16,37 @@ import pytest
 TEXT_LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} (DEBUG|INFO|WARNING|ERROR) +[a-z.]+: \S.*")
 
 
-#: Runs command lines in forks of itself: a Python that has everything imported already, which is much quicker.
+#: Runs command lines in forks of itself: a Python that has everything imported already, which is much quicker. A fork
+#: ends as a program does, but does not take the interpreter apart, which takes longer than most commands.
 FORKS = """
-import json, os, sys
+import atexit, gc, json, os, shutil, sys, threading, traceback
+import psycopg
 from relet._cli import main
-for line in sys.stdin:
-    folder, *arguments = json.loads(line)
-    if os.fork() == 0:
-        os.chdir(folder)
-        printed = os.open("said", os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
-        piped = os.open("piped" if os.path.exists("piped") else os.devnull, os.O_RDONLY)
-        os.dup2(piped, 0), os.dup2(printed, 1), os.dup2(printed, 2)
-        sys.stdin = open(0)
-        sys.argv = ["relet", *arguments]
+
+def run(folder, arguments):
+    os.chdir(folder)
+    printed = os.open("said", os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+    piped = os.open("piped" if os.path.exists("piped") else os.devnull, os.O_RDONLY)
+    os.dup2(piped, 0), os.dup2(printed, 1), os.dup2(printed, 2)
+    sys.stdin = open(0)
+    sys.argv = ["relet", *arguments]
+    try:
         main(arguments)
+    except SystemExit as end:
+        return end.code or 0
+    except BaseException:
+        traceback.print_exc()
+        return 1
+
+gc.freeze()
+for line in sys.stdin:
+    if os.fork() == 0:
+        folder, *arguments = json.loads(line)
+        code = run(folder, arguments)
+        threading._shutdown()
+        atexit._run_exitfuncs()
+        sys.stdout.flush(), sys.stderr.flush()
+        os._exit(code)
     print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
 """
 

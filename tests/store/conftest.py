@@ -8,8 +8,8 @@ import pytest
 
 from tests.conftest import PG_KINDS, SQLITE_KINDS
 from tests.homes import Home, shared_schema
+from tests.store.compared_stores import ComparedStore, compared_stores_of
 from tests.store.interleave import Bench, bench
-from tests.store.subjects import Subject, subjects_of
 from tests.store.world import World
 
 
@@ -45,13 +45,13 @@ def either(_one_of_two: Home) -> Iterator[Bench]:
 
 
 @pytest.fixture(scope="module", params=[*SQLITE_KINDS, *PG_KINDS])
-def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Subject]:
+def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComparedStore]:
     names = [] if request.param in SQLITE_KINDS else [request.param]
-    with subjects_of(request.config, tmp_path_factory.mktemp("shared"), names) as found:
-        yield next(subject for subject in found if subject.name == request.param)
+    with compared_stores_of(request.config, tmp_path_factory.mktemp("shared"), names) as found:
+        yield next(compared for compared in found if compared.name == request.param)
 
 
 @pytest.fixture
-def world(shared: Subject) -> World:
+def world(shared: ComparedStore) -> World:
     shared.wipe()
     return World(shared)

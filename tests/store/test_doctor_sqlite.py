@@ -33,7 +33,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def patient(path: Path) -> Iterator[App]:
+def checked_app(path: Path) -> Iterator[App]:
     with closing(App(f"sqlite:///{path}")) as app:
 
         @app.task
@@ -58,9 +58,9 @@ def the(app: App, check: str, level: str) -> Finding:
     return finding
 
 
-def test_a_healthy_file_has_no_complaints(patient: App) -> None:
-    beat(patient)
-    findings = patient.client.doctor()
+def test_a_healthy_file_has_no_complaints(checked_app: App) -> None:
+    beat(checked_app)
+    findings = checked_app.client.doctor()
     assert {one.check for one in findings} == ALL_CHECKS
     bad = {one.check for one in findings if one.level in ("warning", "error") or "could not be checked" in one.text}
     assert bad == ({"sqlite"} if HAS_BUG else set())
@@ -85,34 +85,34 @@ def test_a_file_that_is_no_database_is_a_finding(path: Path) -> None:
         assert "file is not a database" in the(app, "file", "error").text
 
 
-def test_a_missing_index_comes_with_the_statement_that_makes_it(patient: App, path: Path) -> None:
+def test_a_missing_index_comes_with_the_statement_that_makes_it(checked_app: App, path: Path) -> None:
     execute(path, "drop index relet_jobs_claim")
-    finding = the(patient, "indexes", "error")
+    finding = the(checked_app, "indexes", "error")
     assert "index relet_jobs_claim is missing" in finding.text
     execute(path, str(finding.advice).removeprefix("make it again: "))
-    the(patient, "indexes", "ok")
+    the(checked_app, "indexes", "ok")
     execute(path, "create index mine on relet_jobs (created_at)")
-    assert "not Relet's: mine" in the(patient, "indexes", "info").text
+    assert "not Relet's: mine" in the(checked_app, "indexes", "info").text
 
 
-def test_a_missing_table_is_not_taken_for_health(patient: App, path: Path) -> None:
+def test_a_missing_table_is_not_taken_for_health(checked_app: App, path: Path) -> None:
     execute(path, "drop table relet_steps")
-    version, missing = [one for one in patient.client.doctor() if one.check == "schema"]
+    version, missing = [one for one in checked_app.client.doctor() if one.check == "schema"]
     assert (version.level, missing.level, missing.text) == (
         "ok", "error", "table relet_steps is missing, although the schema's version has it",
     )  # fmt: skip
 
 
-def test_another_journal_mode_is_seen_and_not_changed(patient: App, path: Path) -> None:
-    patient.close()
+def test_another_journal_mode_is_seen_and_not_changed(checked_app: App, path: Path) -> None:
+    checked_app.close()
     execute(path, "pragma journal_mode = delete")
     for _ in range(2):
-        assert "the journal mode is delete, not wal" in the(patient, "journal", "warning").text
-    patient.client.count()
-    the(patient, "journal", "ok")
+        assert "the journal mode is delete, not wal" in the(checked_app, "journal", "warning").text
+    checked_app.client.count()
+    the(checked_app, "journal", "ok")
 
 
-def test_a_reader_that_lets_the_log_grow(patient: App, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_lets_the_log_grow(checked_app: App, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judge_file, "WAL_GROWN", 8_000_000)
     monkeypatch.setattr(doctor_sqlite, "A_WHILE", 0.2)
     with closing(sqlite3.connect(path, isolation_level=None)) as reader, closing(sqlite3.connect(path)) as writer:
@@ -123,26 +123,23 @@ def test_a_reader_that_lets_the_log_grow(patient: App, path: Path, monkeypatch: 
         for _ in range(3):
             writer.execute("insert into filler values (zeroblob(4000000))")
             writer.commit()
-        assert "no program writes" in the(patient, "wal", "info").text
+        assert "no program writes" in the(checked_app, "wal", "info").text
         with writing(path):
-            finding = wal_while_written(patient, until="warning")
+            finding = wal_while_written(checked_app, "warning")
         assert finding.text.startswith("12.")
         reader.execute("rollback")
         with writing(path):
-            finding = wal_while_written(patient, until="ok")
+            finding = wal_while_written(checked_app, "ok")
         assert "MB, of which " in finding.text, "the file is as long as it was"
 
 
-def wal_while_written(app: App, until: str) -> Finding:
-    """The finding about the log, once it has this level.
-
-    On a busy machine the check may see no commit, or one that comes before the checkpoint that restarts the log.
-    """
+def wal_while_written(app: App, level: str) -> Finding:
+    """The finding about the log, once it has this level: on a busy machine a commit, or a checkpoint, may be late."""
     for _ in range(100):
         (finding,) = [one for one in app.client.doctor() if one.check == "wal"]
-        if finding.level == until:
+        if finding.level == level:
             return finding
-    raise AssertionError(finding)
+    pytest.fail(f"not {level}: {finding}")
 
 
 @contextmanager
@@ -164,42 +161,42 @@ def writing(path: Path) -> Iterator[None]:
         thread.join()
 
 
-def test_a_damaged_page_is_found(patient: App, path: Path) -> None:
-    patient.client.enqueue_many([patient.lookup("work").draft("x" * 200) for _ in range(200)])
-    patient.close()
+def test_a_damaged_page_is_found(checked_app: App, path: Path) -> None:
+    checked_app.client.enqueue_many([checked_app.lookup("work").draft("x" * 200) for _ in range(200)])
+    checked_app.close()
     with closing(sqlite3.connect(path)) as connection:
         (root,) = connection.execute("select rootpage from sqlite_master where name = 'relet_jobs'").fetchone()
     with path.open("r+b") as file:
         file.seek((root - 1) * 4096 + 8)
         file.write(b"\xff" * 64)
-    assert "the file is damaged" in the(patient, "integrity", "error").text
+    assert "the file is damaged" in the(checked_app, "integrity", "error").text
 
 
-def test_a_large_file_is_not_checked_through(patient: App, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_file_is_not_checked_through(checked_app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judge_file, "MAX_CHECKED", 1000)
-    assert "take too long" in the(patient, "integrity", "info").text
+    assert "take too long" in the(checked_app, "integrity", "info").text
 
 
 @pytest.mark.parametrize(("kind", "level"), [("nfs4", "error"), ("fuse.mergerfs", "warning"), ("unknown", "info")])
-def test_where_the_file_lies(patient: App, monkeypatch: pytest.MonkeyPatch, kind: str, level: str) -> None:
+def test_where_the_file_lies(checked_app: App, monkeypatch: pytest.MonkeyPatch, kind: str, level: str) -> None:
     monkeypatch.setattr(store_sqlite, "file_system", lambda path: kind)
-    the(patient, "file_system", level)
-    was_opened = "file" in {one.check for one in patient.client.doctor()}
+    the(checked_app, "file_system", level)
+    was_opened = "file" in {one.check for one in checked_app.client.doctor()}
     assert was_opened == (level != "error"), "opening the file there is as dangerous as using it"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_may_not_be_written(patient: App, path: Path) -> None:
-    patient.close()
+def test_a_folder_that_may_not_be_written(checked_app: App, path: Path) -> None:
+    checked_app.close()
     path.parent.chmod(0o555)
-    the(patient, "writable", "error")
+    the(checked_app, "writable", "error")
     path.parent.chmod(0o755)
 
 
-def test_somebody_who_writes_is_not_waited_for(patient: App, path: Path) -> None:
+def test_somebody_who_writes_is_not_waited_for(checked_app: App, path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as writer:
         writer.execute("begin immediate")
-        assert "could not be checked" not in repr(patient.client.doctor())
+        assert "could not be checked" not in repr(checked_app.client.doctor())
         writer.execute("rollback")
 
 

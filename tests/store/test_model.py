@@ -27,10 +27,10 @@ from relet._store.flows.claim_scope import Scope
 from relet._store.flows.operations import Operation
 from relet.errors import HasDependents, InvalidInput, InvalidTransition, JobNotFound, KeyTaken, ReletError
 from tests import servers
+from tests.store.compared_stores import ComparedStore, check_invariants, compared_stores_of, expected
 from tests.store.histories import batches, steps
 from tests.store.model import HALF, OVER
 from tests.store.model_people import FullModel
-from tests.store.subjects import Subject, check_invariants, expected, subjects_of
 
 BASE = 1_767_225_600.0  # the moment in the ids below
 THOROUGH = os.environ.get("RELET_HYPOTHESIS") == "thorough"
@@ -48,13 +48,13 @@ SETTINGS = settings(
 class History(RuleBasedStateMachine):
     """The verbs, said to every store and to the model at the same moment of a clock of their own."""
 
-    def __init__(self, subjects: list[Subject]) -> None:
+    def __init__(self, stores: list[ComparedStore]) -> None:
         super().__init__()
         self.model = FullModel()
-        self.subjects = subjects
-        for subject in subjects:
-            subject.wipe()
-            subject.store.clock = lambda: self.now
+        self.stores = stores
+        for compared in stores:
+            compared.wipe()
+            compared.store.clock = lambda: self.now
         self.now = BASE
         self.made = self.operations = 0
         self.ids: list[str] = []
@@ -79,19 +79,19 @@ class History(RuleBasedStateMachine):
     ) -> Any:
         """Run a flow on every store: each must answer as the model does."""
         wanted = _answer(model)
-        for subject in self.subjects:
-            got = _answer(lambda s=subject: shape(s.store.run(flow, *args, **kw)))
-            assert got == wanted, f"{subject.name}: {flow.__name__} answered {got}, not {wanted}"
+        for compared in self.stores:
+            got = _answer(lambda s=compared: shape(s.store.run(flow, *args, **kw)))
+            assert got == wanted, f"{compared.name}: {flow.__name__} answered {got}, not {wanted}"
         self.compare_states()
         return wanted
 
     def compare_states(self) -> None:
         wanted = expected(self.model)
-        for subject in self.subjects:
-            state = subject.dump()
+        for compared in self.stores:
+            state = compared.dump()
             for table, rows in wanted.items():
-                assert state[table] == rows, f"{subject.name}: {table} differ"
-            check_invariants(subject, state)
+                assert state[table] == rows, f"{compared.name}: {table} differ"
+            check_invariants(compared, state)
 
     # Picking
 
@@ -162,8 +162,8 @@ class History(RuleBasedStateMachine):
     def promote_all(self) -> None:
         while self.promote():
             pass
-        for subject in self.subjects:
-            subject.check_nothing_is_stuck(self.now)
+        for compared in self.stores:
+            compared.check_nothing_is_stuck(self.now)
 
     def pass_time(self, seconds: float, grace: float | None) -> None:
         """Time passes; then, unless upkeep is away, leases that ran out are reaped."""
@@ -300,12 +300,12 @@ class History(RuleBasedStateMachine):
         """What people can ask of a job reads the same on every store."""
         id = self.id_of(which)
         asked = []
-        for subject in self.subjects:
-            run = subject.store.run
+        for compared in self.stores:
+            run = compared.store.run
             flows = (look.explain, look.attempts, look.chain, look.dependencies)
             asked.append([_answer(lambda flow=flow, run=run: run(flow, id)) for flow in flows] + [run(look.queues)])
-        for subject, answer in zip(self.subjects[1:], asked[1:], strict=True):
-            assert answer == asked[0], subject.name
+        for compared, answer in zip(self.stores[1:], asked[1:], strict=True):
+            assert answer == asked[0], compared.name
 
 
 CLAIMED = [
@@ -345,13 +345,13 @@ def _plain(value: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def subjects(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Subject]]:
+def stores(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[ComparedStore]]:
     folder: Path = tmp_path_factory.mktemp("model")
     names = servers.names() if THOROUGH else servers.names()[:1]
-    with subjects_of(pytestconfig, folder, names) as found:
+    with compared_stores_of(pytestconfig, folder, names) as found:
         yield found
 
 
 @pytest.mark.timeout(0)
-def test_every_store_behaves_as_the_model_does(subjects: list[Subject]) -> None:
-    run_state_machine_as_test(lambda: History(subjects), settings=SETTINGS)
+def test_every_store_behaves_as_the_model_does(stores: list[ComparedStore]) -> None:
+    run_state_machine_as_test(lambda: History(stores), settings=SETTINGS)

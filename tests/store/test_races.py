@@ -84,6 +84,7 @@ def check_exits(exits: list[int]) -> None:
     assert exits == [-9] * KILLED + [0] * (PROCESSES - KILLED)
 
 
+@pytest.mark.long("sqlite")
 def test_limits_are_not_exceeded_at_any_commit_and_a_killed_worker_gives_its_place_back(race: Race) -> None:
     race.store.run(control.set_queue, "narrow", max_running=3)
     race.store.run(control.set_queue, "*", max_running=4)
@@ -108,6 +109,7 @@ def test_limits_are_not_exceeded_at_any_commit_and_a_killed_worker_gives_its_pla
     assert {what: number for what, number in race.most_observed().items() if what != "wide"} == {"narrow": 3, "*": 4}
 
 
+@pytest.mark.long("sqlite")
 def test_a_target_runs_one_job_at_a_time_in_order_and_nothing_is_stuck(race: Race) -> None:
     race.observe(
         "update",
@@ -134,6 +136,7 @@ def test_a_target_runs_one_job_at_a_time_in_order_and_nothing_is_stuck(race: Rac
     assert race.query("select count(*) from {schema}.nudges where kind <> 'target'") == [(0,)]
 
 
+@pytest.mark.long("sqlite")
 def test_one_key_is_taken_once_in_each_round_whoever_rolls_back(race: Race) -> None:
     race.run("compete", rounds=60)
     kept: dict[str, set[str]] = defaultdict(set)
@@ -146,6 +149,7 @@ def test_one_key_is_taken_once_in_each_round_whoever_rolls_back(race: Race) -> N
     assert len(race.records("dropped")) > 50
 
 
+@pytest.mark.long("sqlite")
 def test_keys_that_are_freed_and_taken_by_all_have_one_live_job_at_every_commit(race: Race) -> None:
     measure = "select 'key', count(*) from {schema}.jobs where unique_key = new.unique_key"
     race.observe("insert", "new.unique_key is not null", measure)
@@ -159,6 +163,7 @@ def test_keys_that_are_freed_and_taken_by_all_have_one_live_job_at_every_commit(
     assert len(settled) > 100
 
 
+@pytest.mark.long("sqlite")
 def test_batches_that_take_keys_and_settles_that_free_them_do_not_deadlock(race: Race) -> None:
     race.run("churn", rounds=40, keys=5, at_once=3)  # a deadlock ends the process that it hits
     assert set(race.query("select key, cast(job as text) from {schema}.keys")) == set(

@@ -74,7 +74,7 @@ def test_the_store_does_what_the_table_says(world: World, situation: str, verb: 
         allowed = situation == "pending-time"  # only a time can be brought forward
     if verb == "promote" and allowed:
         return  # needs what it waits for to happen first: see below
-    before = world.subject.everything()
+    before = world.compared.everything()
     done = perform(world, verb, id, held)
     assert done == allowed
     if verb == "delete":
@@ -82,7 +82,7 @@ def test_the_store_does_what_the_table_says(world: World, situation: str, verb: 
     elif allowed:
         assert world.state(id) in TRANSITIONS[verb].targets
     else:
-        after = world.subject.everything()
+        after = world.compared.everything()
         if verb == "promote":  # it takes nudges away, whether or not they lead to anything
             before["nudges"] = after["nudges"] = []
         assert after == before
@@ -105,9 +105,9 @@ def test_a_pending_job_is_promoted_once_what_it_waits_for_has_come(world: World,
 def test_a_settle_said_twice_is_recognised_and_changes_nothing(world: World, verb: str) -> None:
     id, held = world.job_in("running", "x")
     first = world.settle((held, OUTCOMES[verb]))
-    before = world.subject.everything()
+    before = world.compared.everything()
     assert world.settle((held, OUTCOMES[verb]), now=LATER) == first
-    assert world.subject.everything() == before
+    assert world.compared.everything() == before
     assert first == [world.state(id)]
 
 
@@ -164,9 +164,9 @@ def test_a_verb_whose_answer_was_lost_can_be_said_again(world: World, verb: str)
     args = [None] if verb == "complete" else []
     operation = Operation(str(uuid.UUID(int=71)), verb, id)
     first = world.run(operations.once, operation, getattr(control, verb), id, *args)
-    before = world.subject.everything()
+    before = world.compared.everything()
     assert world.run(operations.once, operation, getattr(control, verb), id, *args) == first
-    assert world.subject.everything() == before
+    assert world.compared.everything() == before
 
 
 def test_an_owner_learns_that_its_job_was_completed_by_somebody_else(world: World) -> None:

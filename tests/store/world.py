@@ -12,7 +12,7 @@ from relet._store.flows import control, enqueue, inspect, lease, maintenance, pr
 from relet._store.flows import settle as settle_flows
 from relet._store.flows.claim_scope import Scope
 from tests.clocks import MovedClock
-from tests.store.subjects import Subject
+from tests.store.compared_stores import ComparedStore
 
 NOW = 1_767_225_600.0  # the moment in the ids below
 LATER = NOW + 1000.0
@@ -21,11 +21,11 @@ LATER = NOW + 1000.0
 class World(MovedClock):
     """An empty store with a few hands to bring jobs into any state."""
 
-    def __init__(self, subject: Subject) -> None:
-        self.subject = subject
-        self.run = subject.store.run
+    def __init__(self, compared: ComparedStore) -> None:
+        self.compared = compared
+        self.run = compared.store.run
         self.now = NOW
-        subject.store.clock = lambda: self.now
+        compared.store.clock = lambda: self.now
         self._numbers = count(1)
 
     def draft(self, **options: Any) -> Draft[Any]:

@@ -128,6 +128,7 @@ def test_mypy_finds_nothing_wrong_in_what_users_write(mypy: Found) -> None:
     assert mypy["consumer.py"] == {}
 
 
+@pytest.mark.long
 def test_pyright_finds_nothing_wrong_in_what_users_write(pyright: Found) -> None:
     assert pyright["consumer.py"] == {}
 
@@ -139,6 +140,7 @@ def test_mypy_refuses_each_wrong_line_for_the_right_reason(mypy: Found) -> None:
     }
 
 
+@pytest.mark.long
 def test_pyright_refuses_each_wrong_line_for_the_right_reason(pyright: Found) -> None:
     expected = refused_lines(2)
     assert {line: codes & {expected.get(line, "")} for line, codes in pyright["refused.py"].items()} == {

@@ -18,6 +18,7 @@ import pytest
 from relet import App, Client, Job
 from relet._core.job import Draft
 from tests.conftest import PG_KINDS, SERVERS
+from tests.schemas import schemas_of
 
 T = TypeVar("T")
 
@@ -71,7 +72,7 @@ class WorkerProcess:
         return self._process.wait(PATIENCE)
 
 
-class Theatre:
+class Harness:
     """A store, an app that enqueues into it, the workers of one test, and what their handlers have noted."""
 
     def __init__(self, kind: str, url: str, schema: str, folder: Path) -> None:
@@ -86,7 +87,7 @@ class Theatre:
         command = [
             "relet",
             "worker",
-            "tests.worker.victim:app",
+            "tests.worker.fault_tasks:app",
             "--lease",
             str(LEASE),
             "--poll-interval",
@@ -98,7 +99,11 @@ class Theatre:
     def program(self, *command: str, url: str | None = None, **environment: str) -> WorkerProcess:
         """Start another module than the worker's as a program."""
         log = self.folder / f"worker-{len(self._started) + 1}.log"
-        defaults = {"RELET_URL": url or self.url, "VICTIM_SCHEMA": self.schema, "VICTIM_NOTES": str(self._notes)}
+        defaults = {
+            "RELET_URL": url or self.url,
+            "TASKS_SCHEMA": self.schema,
+            "TASKS_NOTES": str(self._notes),
+        }
         with log.open("wb") as said:
             process = subprocess.Popen(
                 [sys.executable, "-m", *command], cwd=ROOT, env={**os.environ, **defaults, **environment},
@@ -138,7 +143,7 @@ class Theatre:
 
     def close(self) -> None:
         """Kill whatever was started for this test, whoever started it, and show what the workers said."""
-        mark = f"VICTIM_NOTES={self._notes}".encode()
+        mark = f"TASKS_NOTES={self._notes}".encode()
         for pid in processes_with(mark):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -177,29 +182,29 @@ def processes_with(mark: bytes) -> list[int]:
 
 
 @pytest.fixture(params=["sqlite", *PG_KINDS])
-def theatre(request: pytest.FixtureRequest, tmp_path: Path, schema: str) -> Iterator[Theatre]:
+def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
     """A SQLite file, and a PostgreSQL."""
     if request.param == "sqlite":
-        yield from _play(Theatre("sqlite", f"sqlite:///{tmp_path / 'relet.db'}", "relet", tmp_path))
+        yield from _migrated(Harness("sqlite", f"sqlite:///{tmp_path / 'relet.db'}", "relet", tmp_path))
     else:
-        yield from _play_on_postgres(request, tmp_path, schema)
+        yield from _on_postgres(request, tmp_path)
 
 
 @pytest.fixture(params=PG_KINDS)
-def pg_theatre(request: pytest.FixtureRequest, tmp_path: Path, schema: str) -> Iterator[Theatre]:
+def pg_harness(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
     """A PostgreSQL."""
-    yield from _play_on_postgres(request, tmp_path, schema)
+    yield from _on_postgres(request, tmp_path)
 
 
-def _play_on_postgres(request: pytest.FixtureRequest, tmp_path: Path, schema: str) -> Iterator[Theatre]:
+def _on_postgres(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
     server = request.config.stash[SERVERS].get(request.param)
-    yield from _play(Theatre(request.param, server.dsn, schema, tmp_path))
-    server.drop_schema(schema)
+    with schemas_of(request.config).one_of(server) as shared:
+        yield from _migrated(Harness(request.param, server.dsn, shared.name, tmp_path))
 
 
-def _play(theatre: Theatre) -> Iterator[Theatre]:
-    theatre.client.migrate()
+def _migrated(harness: Harness) -> Iterator[Harness]:
+    harness.client.migrate()
     try:
-        yield theatre
+        yield harness
     finally:
-        theatre.close()
+        harness.close()

@@ -76,7 +76,7 @@ def on_connections(stage: Stage, scene: Scene, before: Before) -> list[Task[...,
         @stage.app.task(name=name, backoff=AT_ONCE)
         async def on_loop(attempt: Attempt) -> Any:
             if before(attempt):
-                return "the heir's"
+                return "the new owner's"
             async with way(stage.home.url) as caller:
                 return await scene(attempt, Completing(stage, attempt, caller))
 
@@ -92,7 +92,7 @@ def on_django(stage: Stage, scene: Scene, before: Before) -> list[Task[..., Any]
         @stage.app.task(name=f"django-{name}", backoff=AT_ONCE)
         def in_thread(attempt: Attempt) -> Any:
             if before(attempt):
-                return "the heir's"
+                return "the new owner's"
             with way(stage.home) as raw:
                 caller = Transaction(raw, False, lambda sql: _execute(raw, sql), lambda: None, _undo)
                 return by_hand(scene(attempt, Completing(stage, attempt, caller)))  # type: ignore[arg-type]
@@ -172,7 +172,7 @@ def test_a_zombie_is_told_in_its_transaction(stage: Stage) -> None:
     with _each(stage, scene, robbed) as jobs:
         for job in over(stage.app, *jobs):
             assert (job.task, job.state, job.losses) == (job.task, State.SUCCEEDED, 1), stage.reasons(job)
-            assert stage.app.client.result(job) == "the heir's"
+            assert stage.app.client.result(job) == "the new owner's"
             assert stage.written(job) == []
     assert sorted(told) == sorted(job.id for job in jobs)
 

@@ -21,9 +21,9 @@ import psycopg
 import pytest
 
 from relet import App, Attempt, Job, State
-from tests.worker import teller
+from tests.worker import transfer_tasks
 from tests.worker.completing import FENCED, ON_POSTGRES, WAYS, Begin, Stage, Tx
-from tests.worker.processes import PATIENCE, Theatre
+from tests.worker.processes import PATIENCE, Harness
 from tests.worker.proxy import COMPLETE, Trap, proxy_to
 from tests.worker.working import over, until, working
 
@@ -34,9 +34,9 @@ AT_FIRST = 1_000_000
 class Bank:
     """Two accounts and a ledger, in the database that the jobs live in."""
 
-    def __init__(self, theatre: Theatre) -> None:
-        self.theatre = theatre
-        prefix = "" if theatre.kind == "sqlite" else f"{theatre.schema}."
+    def __init__(self, harness: Harness) -> None:
+        self.harness = harness
+        prefix = "" if harness.kind == "sqlite" else f"{harness.schema}."
         self._accounts, self._ledger = f"{prefix}accounts", f"{prefix}ledger"
         self.run(
             f"create table {self._accounts} (name text primary key, balance bigint)",
@@ -58,9 +58,9 @@ class Bank:
         return dict(self.run(f"select job, cents from {self._ledger}"))
 
     def _connect(self) -> Any:
-        if self.theatre.kind == "sqlite":
-            return sqlite3.connect(self.theatre.url.removeprefix("sqlite:///"), timeout=PATIENCE)
-        return psycopg.connect(self.theatre.url)
+        if self.harness.kind == "sqlite":
+            return sqlite3.connect(self.harness.url.removeprefix("sqlite:///"), timeout=PATIENCE)
+        return psycopg.connect(self.harness.url)
 
     def adds_up(self, given: dict[str, int]) -> None:
         """Each of these transfers, by job, has happened once, and nothing else has."""
@@ -70,8 +70,8 @@ class Bank:
 
 
 @pytest.fixture
-def bank(theatre: Theatre) -> Bank:
-    return Bank(theatre)
+def bank(harness: Harness) -> Bank:
+    return Bank(harness)
 
 
 # At random
@@ -79,34 +79,34 @@ def bank(theatre: Theatre) -> Bank:
 
 @pytest.mark.long("sqlite")
 def test_a_thousand_transfers_happen_once_each_while_workers_are_killed_all_the_time(
-    theatre: Theatre, bank: Bank
+    harness: Harness, bank: Bank
 ) -> None:
-    tasks = (teller.transaction, teller.own, teller.atransaction, teller.own)
-    jobs = theatre.client.enqueue_many([tasks[n % 4].draft(n + 1) for n in range(TRANSFERS)])
-    nest = theatre.program("tests.worker.nest", "--again", *["default"] * 3)
+    tasks = (transfer_tasks.transaction, transfer_tasks.own, transfer_tasks.atransaction, transfer_tasks.own)
+    jobs = harness.client.enqueue_many([tasks[n % 4].draft(n + 1) for n in range(TRANSFERS)])
+    group = harness.program("tests.worker.worker_group", "--again", *["default"] * 3)
     kills = 0
-    with _succeeded(theatre, TRANSFERS, within=90.0) as waiting:
+    with _succeeded(harness, TRANSFERS, within=90.0) as waiting:
         while waiting():
             time.sleep(0.4 + random.random())
-            young = children_of(nest.pid)
+            young = children_of(group.pid)
             if young:
                 kills += _kill(random.choice(young))
     bank.adds_up({job.id: n + 1 for n, job in enumerate(jobs)})
-    losses = sum(theatre.job(job).losses for job in jobs)
-    print(f"{kills} kills took {losses} attempts, at {_where_they_died(theatre)}")
+    losses = sum(harness.job(job).losses for job in jobs)
+    print(f"{kills} kills took {losses} attempts, at {_where_they_died(harness)}")
     assert kills >= 5
     assert losses >= 5
-    errors = [record.error or "" for job in jobs[::10] for record in theatre.client.attempts(job)]
+    errors = [record.error or "" for job in jobs[::10] for record in harness.client.attempts(job)]
     assert not [error for error in errors if "unique" in error.lower()], "a transfer was tried twice"
 
 
 @contextmanager
-def _succeeded(theatre: Theatre, number: int, within: float) -> Iterator[Any]:
+def _succeeded(harness: Harness, number: int, within: float) -> Iterator[Any]:
     """Yields a question: are there any left?"""
     give_up = time.monotonic() + within
 
     def waiting() -> bool:
-        done = theatre.client.count(state=State.SUCCEEDED)
+        done = harness.client.count(state=State.SUCCEEDED)
         assert time.monotonic() < give_up, f"{done} of {number} have succeeded"
         return done < number
 
@@ -124,10 +124,10 @@ def children_of(pid: int) -> list[int]:
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def _where_they_died(theatre: Theatre) -> dict[str, int]:
+def _where_they_died(harness: Harness) -> dict[str, int]:
     """The last word of attempts that were followed by another."""
     last: dict[str, dict[int, str]] = {}
-    for note in theatre.notes():
+    for note in harness.notes():
         last.setdefault(note.key, {})[note.detail] = note.what
     return Counter(said[version] for said in last.values() for version in said if version < max(said))
 
@@ -135,47 +135,49 @@ def _where_they_died(theatre: Theatre) -> dict[str, int]:
 # At each point
 
 
-def test_a_worker_killed_at_any_point_has_moved_the_money_once_or_not_at_all_and_its_heir_sees_to_the_rest(
-    theatre: Theatre, bank: Bank
+@pytest.mark.long("sqlite")
+def test_a_worker_killed_at_any_point_has_moved_the_money_once_or_not_at_all_and_the_next_owner_does_the_rest(
+    harness: Harness, bank: Bank
 ) -> None:
     """Each of them alone in a worker of its own: twelve that start at once may not lose a lease before they begin."""
-    ways = (teller.transaction, teller.atransaction, teller.own)
-    deaths = {f"{task.name}-{point}": (task, point) for task in ways for point in teller.POINTS}
-    jobs = theatre.enqueue(*(task.using(queue=queue).draft(7, point) for queue, (task, point) in deaths.items()))
-    theatre.program("tests.worker.nest", "--again", "--lease", "4", *deaths)
+    ways = (transfer_tasks.transaction, transfer_tasks.atransaction, transfer_tasks.own)
+    deaths = {f"{task.name}-{point}": (task, point) for task in ways for point in transfer_tasks.POINTS}
+    jobs = harness.enqueue(*(task.using(queue=queue).draft(7, point) for queue, (task, point) in deaths.items()))
+    harness.program("tests.worker.worker_group", "--again", "--lease", "4", *deaths)
     for job, (_, point) in zip(jobs, deaths.values(), strict=True):
-        done = theatre.wait(job)
-        _crashed_once(theatre, done, point)
+        done = harness.wait(job)
+        _crashed_once(harness, done, point)
         assert done.losses == (0 if point == "committed" else 1)
     bank.adds_up({job.id: 7 for job in jobs})
 
 
+@pytest.mark.long("sqlite")
 def test_a_child_process_killed_at_any_point_has_moved_the_money_once_or_not_at_all(
-    theatre: Theatre, bank: Bank
+    harness: Harness, bank: Bank
 ) -> None:
-    ways = (teller.in_process, teller.own_in_process)
+    ways = (transfer_tasks.in_process, transfer_tasks.own_in_process)
     jobs = {
         job: point
-        for point in teller.POINTS
-        for job in theatre.enqueue(*(task.using(target=task.name).draft(7, point) for task in ways))
+        for point in transfer_tasks.POINTS
+        for job in harness.enqueue(*(task.using(target=task.name).draft(7, point) for task in ways))
     }
-    worker = theatre.program("tests.worker.nest", "default")
+    worker = harness.program("tests.worker.worker_group", "default")
     for job, point in jobs.items():
-        _crashed_once(theatre, theatre.wait(job), point)
+        _crashed_once(harness, harness.wait(job), point)
         if point != "committed":
-            assert "worker lost: its process was killed" in (theatre.client.attempts(job)[0].error or "")
+            assert "worker lost: its process was killed" in (harness.client.attempts(job)[0].error or "")
     until(lambda: worker.log.count("failed after it was completed: worker lost") == len(ways))
     bank.adds_up({job.id: 7 for job in jobs})
 
 
-def _crashed_once(theatre: Theatre, done: Job[Any], point: str) -> None:
+def _crashed_once(harness: Harness, done: Job[Any], point: str) -> None:
     """The attempt that crashed has counted; one that had committed was the last."""
     attempts = 1 if point == "committed" else 2
     assert (done.state, done.attempt) == (State.SUCCEEDED, attempts)
-    assert theatre.client.result(done) == 7
-    assert [note.detail for note in theatre.notes("begun", done.id)] == list(range(1, attempts + 1))
-    theatre.wait_for_note("committed", done.id)
-    assert len(theatre.notes("committed", done.id)) == 1
+    assert harness.client.result(done) == 7
+    assert [note.detail for note in harness.notes("begun", done.id)] == list(range(1, attempts + 1))
+    harness.wait_for_note("committed", done.id)
+    assert len(harness.notes("committed", done.id)) == 1
 
 
 # The connection

@@ -73,7 +73,7 @@ SCENES: dict[Scene, tuple[str, ...]] = {
 
 
 class Robbery:
-    """The jobs of a worker that is cut off are taken away from it, and go to heirs in another."""
+    """The jobs of a worker that is cut off are taken away from it, and go to new owners in another."""
 
     def __init__(self, stage: Stage, fate: str) -> None:
         self.stage, self.fate = stage, fate
@@ -138,8 +138,8 @@ class Robbery:
         if self.fate == "running":
             assert self._buried.wait(PATIENCE)
         if self.fate == "failed":
-            raise ValueError("the heir has failed")
-        return "the heir's"
+            raise ValueError("the new owner has failed")
+        return "the new owner's"
 
 
 @pytest.mark.parametrize("fate", FATES)
@@ -160,7 +160,7 @@ def test_nothing_that_a_zombie_writes_is_committed(stage: Stage, fate: str) -> N
             until_state(stage.app, job, FATES[fate])
             assert stage.written(job) == []
             if FATES[fate] is State.SUCCEEDED:
-                assert stage.app.client.result(job) == ("by others" if fate == "completed" else "the heir's")
+                assert stage.app.client.result(job) == ("by others" if fate == "completed" else "the new owner's")
                 assert len(stage.app.client.chain(job)) == 1
     assert sorted(robbery.told) == sorted(job.id for job in jobs)
     assert followed == []
@@ -174,7 +174,7 @@ def test_a_zombie_that_wrote_before_it_lost_its_lease_loses_what_it_wrote(stage:
 
     async def writes_first(attempt: Attempt, begin: Begin) -> str:
         if attempt.version > 1:
-            return "the heir's"
+            return "the new owner's"
         try:
             async with begin() as tx:
                 await tx.write("a zombie's")
@@ -190,5 +190,5 @@ def test_a_zombie_that_wrote_before_it_lost_its_lease_loses_what_it_wrote(stage:
         until(lambda: len(robbery.told) == 2)
         for _, job in stage.ends(("transaction", "own"), jobs):
             assert (job.state, job.attempt, job.losses) == (State.SUCCEEDED, 2, 1)
-            assert stage.app.client.result(job) == "the heir's"
+            assert stage.app.client.result(job) == "the new owner's"
             assert stage.written(job) == []

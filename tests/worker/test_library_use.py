@@ -442,6 +442,7 @@ def test_a_worker_runs_in_a_fork_of_a_process_that_had_one(
     assert done.stdout.split("\n")[:2] == ["child done", "parent done"]
 
 
+@pytest.mark.usefixtures("unfrozen_heap")
 def test_the_garbage_collector_leaves_out_what_was_there_before_while_a_worker_runs(memory_app: App) -> None:
     @memory_app.task
     async def count() -> int:
@@ -453,6 +454,7 @@ def test_the_garbage_collector_leaves_out_what_was_there_before_while_a_worker_r
     assert gc.get_freeze_count() == 0
 
 
+@pytest.mark.usefixtures("unfrozen_heap")
 def test_a_program_that_has_frozen_its_heap_is_left_alone(memory_app: App) -> None:
     @memory_app.task
     async def nothing() -> None: ...

@@ -15,8 +15,8 @@ from relet import App, Attempt, InvalidInput, State
 from relet._worker import Worker
 from relet._worker.maintenance import Maintenance
 from tests.homes import Home
-from tests.worker import victim
-from tests.worker.processes import Theatre, wait_until
+from tests.worker import fault_tasks
+from tests.worker.processes import Harness, wait_until
 from tests.worker.working import connect, over, prefix, until, working
 
 EVERY = 0.2
@@ -101,18 +101,19 @@ def test_one_job_for_each_tick_with_several_workers_and_none_left_out(two_homes:
         assert median(beyond) < 0.1, f"on time: {late}, where the machine is late by {machine}"
 
 
-def test_one_job_for_each_tick_with_four_worker_processes(theatre: Theatre) -> None:
-    theatre.client.schedules.put("beat", victim.quick.draft("tick"), every=EVERY, missed="all")
+@pytest.mark.long("sqlite")
+def test_one_job_for_each_tick_with_four_worker_processes(harness: Harness) -> None:
+    harness.client.schedules.put("beat", fault_tasks.quick.draft("tick"), every=EVERY, missed="all")
     patient = ("-c", "1", "--lease", "3")  # so that no lease is lost to a loaded machine
-    workers = [theatre.worker(*patient) for _ in range(4)]
-    wait_until(lambda: len(theatre.notes("start")) >= 10, "ticks")
+    workers = [harness.worker(*patient) for _ in range(4)]
+    wait_until(lambda: len(harness.notes("start")) >= 10, "ticks")
     workers[0].kill()
-    number = len(theatre.notes("start"))
-    wait_until(lambda: len(theatre.notes("start")) >= number + 5, "ticks after a death")
-    theatre.client.schedules.pause("beat")
-    wait_until(lambda: theatre.client.count(state=["queued", "pending", "running"]) == 0, "the end")
-    ticks = check_ticks(theatre.app, "beat", EVERY)
-    starts = [note.pid for note in theatre.notes("start")]
+    number = len(harness.notes("start"))
+    wait_until(lambda: len(harness.notes("start")) >= number + 5, "ticks after a death")
+    harness.client.schedules.pause("beat")
+    wait_until(lambda: harness.client.count(state=["queued", "pending", "running"]) == 0, "the end")
+    ticks = check_ticks(harness.app, "beat", EVERY)
+    starts = [note.pid for note in harness.notes("start")]
     assert ticks <= len(starts)
     others = [pid for pid in starts if pid != workers[0].pid]
     assert len(others) <= ticks, "what the dead worker had not settled may run again, and nothing else"

@@ -23,8 +23,8 @@ from relet._store.retry import Transient
 from relet.errors import StoreUnavailable
 from tests.clocks import at
 from tests.homes import beat, claim, inventory, settle, succeed
-from tests.worker import victim
-from tests.worker.processes import Theatre, wait_until
+from tests.worker import fault_tasks
+from tests.worker.processes import Harness, wait_until
 from tests.worker.working import error_of, state, take, until, working
 
 SOON = Backoff(base=0.001, max=0.001)
@@ -102,25 +102,26 @@ def test_a_step_of_an_async_handler_runs_once(app: App) -> None:
     assert calls == [0, 1, 2]
 
 
-def test_a_worker_that_is_killed_between_steps_has_done_them(theatre: Theatre) -> None:
-    (job,) = theatre.enqueue(victim.stepwise.draft("steps"))
-    assert theatre.worker().wait_for_death() == -signal.SIGKILL
-    assert [note.detail for note in theatre.notes("step")] == [0, 1]
-    theatre.worker()
-    assert theatre.wait(job).state is State.SUCCEEDED
-    assert [note.detail for note in theatre.notes("step")] == [0, 1, 2, 3]
-    assert theatre.client.result(job) == [0, 1, 2, 3]
+def test_a_worker_that_is_killed_between_steps_has_done_them(harness: Harness) -> None:
+    (job,) = harness.enqueue(fault_tasks.stepwise.draft("steps"))
+    assert harness.worker().wait_for_death() == -signal.SIGKILL
+    assert [note.detail for note in harness.notes("step")] == [0, 1]
+    harness.worker()
+    assert harness.wait(job).state is State.SUCCEEDED
+    assert [note.detail for note in harness.notes("step")] == [0, 1, 2, 3]
+    assert harness.client.result(job) == [0, 1, 2, 3]
 
 
-def test_a_child_process_that_dies_between_steps_has_done_them(theatre: Theatre) -> None:
+@pytest.mark.long("sqlite")
+def test_a_child_process_that_dies_between_steps_has_done_them(harness: Harness) -> None:
     """And it sleeps, and waits for a signal, as others do."""
-    (job,) = theatre.enqueue(victim.caged_stepwise.draft("steps"))
-    theatre.worker()
-    wait_until(lambda: "signal 'word'" in theatre.client.explain(job)[0], "the job to wait for a signal")
-    theatre.client.signal(job, "word", "go")
-    assert theatre.client.result(job, timeout=20) == [0, 1, 2, 3, "go"]
-    assert [note.detail for note in theatre.notes("step")] == [0, 1, 2, 3]
-    assert theatre.outcomes(job) == ["retried", "snoozed", "snoozed", "succeeded"]
+    (job,) = harness.enqueue(fault_tasks.caged_stepwise.draft("steps"))
+    harness.worker()
+    wait_until(lambda: "signal 'word'" in harness.client.explain(job)[0], "the job to wait for a signal")
+    harness.client.signal(job, "word", "go")
+    assert harness.client.result(job, timeout=20) == [0, 1, 2, 3, "go"]
+    assert [note.detail for note in harness.notes("step")] == [0, 1, 2, 3]
+    assert harness.outcomes(job) == ["retried", "snoozed", "snoozed", "succeeded"]
 
 
 def test_a_thousand_steps_of_one_job(two_apps: App) -> None:
@@ -240,7 +241,7 @@ def test_a_result_that_cannot_be_kept_is_an_error_that_says_so_and_is_not_kept(m
 # Whose it is
 
 
-def test_a_zombies_step_is_refused_and_the_heirs_counts(app: App) -> None:
+def test_a_zombies_step_is_refused_and_that_of_the_new_owner_counts(app: App) -> None:
     @app.task
     def work(attempt: Attempt) -> None: ...
 
@@ -252,17 +253,20 @@ def test_a_zombies_step_is_refused_and_the_heirs_counts(app: App) -> None:
     until(lambda: app._store().run(lease.reap, random.random))
     with pytest.raises(LeaseLost):
         zombie.step("second", lambda: "too late")
-    (heir,) = take(app, seconds=30.0)
-    new = _backed(app, heir)
+    (new_owner,) = take(app, seconds=30.0)
+    new = _backed(app, new_owner)
     with pytest.raises(LeaseLost):
         zombie.step("third", lambda: "much too late")
     assert new.step("first", lambda: "again") == "in time"
-    assert new.step("second", lambda: "the heir's") == "the heir's"
+    assert new.step("second", lambda: "the new owner's") == "the new owner's"
     for suspends in (lambda: zombie.sleep("nap", 1), lambda: zombie.wait_for("word", timeout=1)):
         with pytest.raises(LeaseLost):
             suspends()
     kept = app._store().run(completion.steps, job.id)
-    assert {name: one.result for (_, name), one in kept.items()} == {"first": '"in time"', "second": '"the heir\'s"'}
+    assert {name: one.result for (_, name), one in kept.items()} == {
+        "first": '"in time"',
+        "second": '"the new owner\'s"',
+    }
 
 
 def test_a_step_whose_answer_was_lost_is_repeated_and_finds_itself(app: App) -> None:

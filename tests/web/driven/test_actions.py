@@ -176,12 +176,19 @@ ACTIONS: dict[str, Action] = {
         {}, lambda shop: shop.client.count(state="failed") == 1, "4 jobs: resumed.", "bulk resume",
     ),
 }  # fmt: skip
-WITHOUT_SCRIPT = ["cancel", "complete", "limit queue", "resume all that match"]
+#: One of each kind: without and with a field, on a queue, and in bulk.
+KINDS = ["cancel", "complete", "limit queue", "resume all that match"]
 
 
-@pytest.mark.parametrize(
-    ("name", "script"), [*((name, True) for name in ACTIONS), *((name, False) for name in WITHOUT_SCRIPT)]
-)
+def actions_and_scripts() -> Iterator[Any]:
+    """The fast suite runs one action of each kind; `tests/web/test_actions.py` runs all of them without a browser."""
+    for name in ACTIONS:
+        yield pytest.param(name, True, marks=[] if name in KINDS else pytest.mark.long)
+    for name in KINDS:
+        yield pytest.param(name, False, marks=[] if name == "complete" else pytest.mark.long)
+
+
+@pytest.mark.parametrize(("name", "script"), list(actions_and_scripts()))
 def test_an_action_asks_first_and_does_what_it_says(name: str, script: bool, shop: Shop, opens: Opens) -> None:
     action, tab = ACTIONS[name], opens(shop.base, script=script)
     tab.go(action.at.format(**{name: job.id for name, job in shop.jobs.items()}))

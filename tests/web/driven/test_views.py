@@ -15,8 +15,13 @@ from tests.web.driven.conftest import Opens, Tab
 from tests.web.driven.views import EVERYTHING, VIEWS
 
 ALIKE = {"overview of a month", "pending job"}  # a similar page is checked instead
+#: Of the same template as another. The tests below visit them too, but for a check of accessibility.
+SAME_TEMPLATE = {
+    "no such jobs", "failed jobs", "running job", "succeeded job", "confirm delete", "confirm bulk", "confirm enqueue",
+}  # fmt: skip
 
 
+@pytest.mark.long(*ALIKE, *SAME_TEMPLATE)
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_a_view_loads_without_errors_fits_and_is_accessible(name: str, shop: App, operator: Tab) -> None:
     address, words = EVERYTHING[name]

@@ -58,7 +58,7 @@ class Stuck(NamedTuple):
     id: str
 
 
-class Subject:
+class ComparedStore:
     """A store, and a connection of the test's own that sees its tables as they are."""
 
     def __init__(self, name: str, store: PostgresStore | SQLiteStore, raw: Any) -> None:
@@ -134,7 +134,7 @@ class Subject:
         assert not stuck, f"{self.name}: {stuck}"
 
 
-def check_invariants(subject: Subject, state: State) -> None:
+def check_invariants(compared: ComparedStore, state: State) -> None:
     """What must hold whatever was said, by whomever."""
     jobs, over, limits = state["jobs"], state["finished"], {row["queue"]: row["max_running"] for row in state["queues"]}
     assert not jobs.keys() & over.keys()
@@ -150,7 +150,7 @@ def check_invariants(subject: Subject, state: State) -> None:
     assert all(target is not None and number == 1 for target, number in holders.items())
     for key in state["keys"]:
         assert key["until"] is not None or jobs.get(key["job"], {"state": "failed"})["state"] != "failed"
-    before, subject.previous = subject.previous or {"jobs": {}, "finished": {}, "queues": []}, state
+    before, compared.previous = compared.previous or {"jobs": {}, "finished": {}, "queues": []}, state
     for id, row in (jobs | over).items():
         assert row["version"] >= (before["jobs"] | before["finished"]).get(id, row)["version"]
     assert all(over.get(id, row) == row and id not in jobs for id, row in before["finished"].items())
@@ -193,7 +193,7 @@ def _sorted(rows: list[State]) -> list[State]:
 
 
 @contextmanager
-def subjects_of(config: pytest.Config, folder: Path, names: list[str]) -> Iterator[list[Subject]]:
+def compared_stores_of(config: pytest.Config, folder: Path, names: list[str]) -> Iterator[list[ComparedStore]]:
     """Memory, a file, and the PostgreSQL servers named."""
     schema = f"t_{uuid.uuid4().hex[:12]}"
     with ExitStack() as stack:
@@ -206,23 +206,23 @@ def subjects_of(config: pytest.Config, folder: Path, names: list[str]) -> Iterat
             store.migrate()
             stack.callback(store.close)
             raw = stack.enter_context(psycopg.connect(url, autocommit=True))
-            found.append(Subject(name, store, raw))
+            found.append(ComparedStore(name, store, raw))
         yield found
 
 
-def _memory(stack: ExitStack) -> Subject:
+def _memory(stack: ExitStack) -> ComparedStore:
     store = SQLiteStore(None)
     store.migrate()
     stack.callback(store.close)
     raw = sqlite3.connect(str(store._memory), uri=True, isolation_level=None)
     stack.callback(raw.close)
-    return Subject("memory", store, raw)
+    return ComparedStore("memory", store, raw)
 
 
-def _file(stack: ExitStack, folder: Path) -> Subject:
+def _file(stack: ExitStack, folder: Path) -> ComparedStore:
     store = SQLiteStore(str(folder / "model.db"), synchronous="OFF")
     store.migrate()
     stack.callback(store.close)
     raw = sqlite3.connect(folder / "model.db", isolation_level=None)
     stack.callback(raw.close)
-    return Subject("sqlite", store, raw)
+    return ComparedStore("sqlite", store, raw)

@@ -1,7 +1,7 @@
-"""A nest of workers that run `tests.worker.teller`: `python -m tests.worker.nest [--again] [--lease 1] queue ...`.
+"""Workers that run `tests.worker.transfer_tasks`.
 
-There is a worker process for each queue, forked, so that they are all there at once. With `--again` whoever dies is
-born again.
+`python -m tests.worker.worker_group [--again] [--lease 1] queue ...` forks a worker process for each queue: they
+all exist at once. With `--again` a process that dies is replaced.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 import os
 
 from relet import Worker
-from tests.worker.teller import app
+from tests.worker.transfer_tasks import app
 
 
 def _hatch(queue: str, lease: float) -> int:

@@ -1,8 +1,8 @@
-"""The app that the workers of the crash tests run: `python -m relet worker tests.worker.victim:app`.
+"""The app that the workers of the crash tests run: `python -m relet worker tests.worker.fault_tasks:app`.
 
-Handlers note what happens to them in the file that VICTIM_NOTES names, each line with one write, so that it survives a
-kill -9. Tests import this module for the tasks alone: drafts can be enqueued by any client. VICTIM_DIES makes a worker
-kill itself at a stage of its work that nobody could hit from outside; VICTIM_GATE holds its heartbeat up.
+Handlers note what happens to them in the file that TASKS_NOTES names, each line with one write, so that it survives a
+kill -9. Tests import this module for the tasks alone: drafts can be enqueued by any client. TASKS_DIES makes a worker
+kill itself at a stage of its work that nobody could hit from outside; TASKS_GATE holds its heartbeat up.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ LATER = 0.5
 FOR_EVER = 600.0
 SOON = Backoff(base=0.05, max=0.1)
 
-app = App(schema=os.environ.get("VICTIM_SCHEMA", "relet"))
+app = App(schema=os.environ.get("TASKS_SCHEMA", "relet"))
 
 
 def note(what: str, key: str, detail: Any = None) -> None:
     """Append one line, which a kill cannot tear."""
-    file = os.open(os.environ["VICTIM_NOTES"], os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+    file = os.open(os.environ["TASKS_NOTES"], os.O_CREAT | os.O_WRONLY | os.O_APPEND)
     try:
         os.write(file, json.dumps([what, key, os.getpid(), detail, time.monotonic()]).encode() + b"\n")
     finally:
         os.close(file)
 
 
-# Handlers that behave. What takes its time does so in the first attempt only: an heir is done at once.
+# Handlers that behave. What takes its time does so in the first attempt only: the next owner is done at once.
 
 
 def _takes(attempt: Attempt, seconds: float) -> float:
@@ -259,10 +259,10 @@ def _gated(gate: Path, run_once: Callable[..., Any]) -> Callable[..., Any]:
 
 def _install() -> None:
     for kind in (SQLiteStore, PostgresStore):
-        if "VICTIM_DIES" in os.environ:
-            kind.run_once = _dying(os.environ["VICTIM_DIES"], kind.run_once)  # type: ignore[method-assign]
-        if "VICTIM_GATE" in os.environ:
-            kind.run_once = _gated(Path(os.environ["VICTIM_GATE"]), kind.run_once)  # type: ignore[method-assign]
+        if "TASKS_DIES" in os.environ:
+            kind.run_once = _dying(os.environ["TASKS_DIES"], kind.run_once)  # type: ignore[method-assign]
+        if "TASKS_GATE" in os.environ:
+            kind.run_once = _gated(Path(os.environ["TASKS_GATE"]), kind.run_once)  # type: ignore[method-assign]
 
 
 _install()

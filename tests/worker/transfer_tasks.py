@@ -1,6 +1,6 @@
-"""Handlers that move money between two rows and complete their jobs in the same transaction: for `tests.worker.nest`.
+"""Handlers that move money between two rows and complete their jobs in the same transaction.
 
-A job may say at which point of its first attempt its process is to kill itself.
+`tests.worker.worker_group` runs them. A job may say at which point of its first attempt its process is to kill itself.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any
 import psycopg
 
 from relet import App, Attempt, Backoff
-from tests.worker.victim import note
+from tests.worker.fault_tasks import note
 
 POINTS = ("begun", "wrote", "completed", "committed")
 
-_SCHEMA = os.environ.get("VICTIM_SCHEMA", "relet")
+_SCHEMA = os.environ.get("TASKS_SCHEMA", "relet")
 _SOON = Backoff(base=0.01, max=0.1)
 
 app = App(schema=_SCHEMA)
@@ -124,7 +124,7 @@ def own_in_process(attempt: Attempt, cents: int, dies: str | None = None) -> int
 def _own_connection() -> Iterator[Any]:
     url = os.environ["RELET_URL"]
     if is_postgres():
-        with psycopg.connect(url, application_name="the teller's own") as raw:
+        with psycopg.connect(url, application_name="the handler's own") as raw:
             yield raw
         return
     with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None, timeout=30)) as connection:
