@@ -6,6 +6,7 @@ For long runs: `python -m tests.store.interrupted URL SCHEMA NUMBER SEED`.
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import gc
 import logging
 import random
@@ -28,6 +29,7 @@ from relet._store.sqlite import SQLiteStore
 
 LONGEST = 0.006  # seconds until an interrupt: a few writes
 TIMEOUT = 60.0
+HANGS = 100.0  # seconds after which a run does not end any more
 
 
 class Bang(Exception):
@@ -121,12 +123,12 @@ class Subject:
             except BaseException as error:
                 ended.append(error)
 
-        victim = threading.Thread(target=live, daemon=True)
-        victim.start()
+        thread = threading.Thread(target=live, daemon=True)
+        thread.start()
         time.sleep(self.dice.uniform(0.00001, LONGEST))
-        while victim.is_alive():  # an exception that is raised in a destructor goes no further
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(victim.ident or 0), ctypes.py_object(Bang))
-            victim.join(0.5)
+        while thread.is_alive():  # an exception that is raised in a destructor goes no further
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Bang))
+            thread.join(0.5)
         self.strays += [error for error in ended if not isinstance(error, Bang)]
         self.interrupted["in another thread"] += 1
 
@@ -180,6 +182,7 @@ def main() -> None:
         answer(url, schema)
         return
     logging.disable(logging.WARNING)
+    faulthandler.dump_traceback_later(HANGS, exit=True)  # before the test that started this is ended
     began = time.monotonic()
     subject = Subject(url, schema, int(rest[1]))
     subject.app.client.migrate()
