@@ -79,7 +79,6 @@ METHODS = [
     "schedules",
     "signal",
     "stats",
-    "steps",
     "target",
     "targets",
     "tenant",

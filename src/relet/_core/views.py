@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from .job import AttemptRecord, Chain, Dependency, Job, State, StepRecord
+from .job import AttemptRecord, Chain, Dependency, Job, State
 
 
 class Page(Struct, frozen=True):
@@ -27,7 +27,6 @@ class JobDetails(Struct, frozen=True):
 
     job: Job[Any]
     attempts: list[AttemptRecord]
-    steps: list[StepRecord]
     chain: Chain
     dependencies: list[Dependency]
     dependents: list[Job[Any]]
