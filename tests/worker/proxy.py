@@ -25,8 +25,8 @@ READY = b"Z\0\0\0\5"  # for the next query: what was sent is done, or has failed
 CLAIM = b"set state = 'running', attempt = j.attempt + 1"
 RENEW = b"set expires_at ="
 SUCCEED = b".succeed_plain("
-COMPLETE = b"'succeeded', queue, task"  # in the transaction of a handler
-MINE = b"select m.id::text, m.attempt, m.losses"  # the first of a settle that takes several
+COMPLETE = b"losses, token, 'succeeded', result::json"  # in the transaction of a handler
+MINE = b"from mine j join given g on g.id = j.id and g.token = j.token"  # the first of a settle that takes several
 COMMIT = b"commit"
 
 Fate = Literal["lose answer", "delay"]
