@@ -275,21 +275,41 @@ def test_a_local_file_system_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 # the WAL-reset bug
 
 
-def test_a_sqlite_with_the_wal_reset_bug_is_warned_of_once(
+@contextmanager
+def used_elsewhere(path: Path) -> Iterator[None]:
+    """Another process has the file open."""
+    program = (
+        "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('pragma journal_mode = wal');"
+        "c.execute('create table if not exists t (x)'); c.execute('select * from t').fetchall();"
+        "print('open', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", program, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield
+        process.kill()
+
+
+def test_a_sqlite_with_the_wal_reset_bug_is_warned_of_where_two_processes_use_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(sqlite_module, "_warned", False)
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 51, 2))
-    in_memory = App("sqlite:///:memory:")
-    assert in_memory.client.count() == 0
-    assert "WAL-reset" not in caplog.text, "memory has no WAL"
-    apps = [App(f"sqlite:///{tmp_path / name}.db") for name in "abc"]
-    for app in apps:
-        app.client.count()
+    for name in ("sqlite:///:memory:", f"sqlite:///{tmp_path / 'alone.db'}"):
+        app = App(name)
+        assert app.client.count() == 0
         app.close()
-    assert caplog.text.count("WAL-reset") == 1
+    assert "WAL-reset" not in caplog.text, "one process is safe"
+    for name in "ab":
+        path = tmp_path / f"{name}.db"
+        with used_elsewhere(path):
+            app = App(f"sqlite:///{path}")
+            app.client.count()
+            app.close()
     (record,) = [record for record in caplog.records if "WAL-reset" in record.getMessage()]
     assert (record.levelname, record.name) == ("WARNING", "relet.store")
+    assert "Run one process only, use PostgreSQL, or" in record.getMessage()
 
 
 def test_a_sqlite_without_the_bug_is_not_warned_of(

@@ -42,7 +42,7 @@ def test_an_argument_is_json_or_else_text(typed: CommandLine, shop: CliShop, arg
     code, printed = typed(shop.folder, "enqueue", "shop:app", "pair", "--arg", argument, "--json")
     assert code == 0
     (job,) = json.loads(printed)["jobs"]
-    assert json.loads(job["payload"]) == stored
+    assert job["payload"] == stored
 
 
 def test_all_options_of_a_job_can_be_set(typed: CommandLine, shop: CliShop) -> None:

@@ -79,6 +79,7 @@ METHODS = [
     "schedules",
     "signal",
     "stats",
+    "steps",
     "target",
     "targets",
     "tenant",

@@ -90,6 +90,8 @@ class JsonLines(logging.Formatter):
         fields |= {name: value for name in FIELDS if (value := getattr(record, name, None)) is not None}
         if record.exc_info:
             fields["error"] = self.formatException(record.exc_info)
+        elif record.exc_text:
+            fields["error"] = record.exc_text
         if record.stack_info:
             fields["stack"] = self.formatStack(record.stack_info)
         extra = {

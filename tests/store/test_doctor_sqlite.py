@@ -17,6 +17,7 @@ from relet._store import migrate
 from relet._store import sqlite as store_sqlite
 from relet._store.doctor import judge_file
 from relet._store.doctor import sqlite as doctor_sqlite
+from relet._store.sqlite_library import has_wal_reset_bug
 from relet.types import Finding
 from tests.homes import beat
 
@@ -24,7 +25,7 @@ ALL_CHECKS = {
     "sqlite", "file_system", "writable", "disk", "file", "journal", "durability", "space", "wal", "integrity", "schema",
     "indexes", "pulse", "leases", "workers", "queues",
 }  # fmt: skip
-HAS_BUG = sqlite3.sqlite_version_info < store_sqlite.FIXED_WAL_RESET
+HAS_BUG = has_wal_reset_bug()
 
 
 @pytest.fixture

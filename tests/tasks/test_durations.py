@@ -68,7 +68,8 @@ def _work() -> None: ...
         ("run_after", "use run_at="),
         ("after", "use depends_on="),
         ("max_retries", "retries \\+ 1"),
-        ("autoretry_for", "raise Fail to stop"),
+        ("autoretry_for", "use retry_on="),
+        ("throws", "use fail_on="),
     ],
 )
 def test_an_option_of_another_queue_is_answered_with_ours(app: App, option: str, hint: str) -> None:

@@ -122,6 +122,11 @@ def tell_progress(attempt: Attempt, place: str) -> str:
     return "done"
 
 
+@app.task(process=True, fail_on=LookupError)
+def refuse() -> None:
+    raise KeyError("missing")
+
+
 def register(other: App, **options: Any) -> None:
     """The same tasks, of another app."""
     for task in app.tasks.values():

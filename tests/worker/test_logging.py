@@ -107,7 +107,7 @@ def test_what_the_worker_says_of_a_job_is_marked_likewise(memory_app: App, strea
         logger.handlers.pop()
         logger.setLevel("NOTSET")
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
-    about = [line for line in lines if "now" in line["message"]]
+    about = [line for line in lines if " failed (attempt" in line["message"]]
     assert [(line["job_id"], line["task"], line["attempt"], line["level"]) for line in about] == [
         (job.id, "work", 1, "warning"),
         (job.id, "work", 2, "error"),

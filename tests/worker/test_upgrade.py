@@ -152,6 +152,7 @@ def until(what: Callable[[], bool], seconds: float = PATIENCE) -> None:
 
 
 @pytest.mark.long("sqlite")
+@pytest.mark.timeout(600)
 def test_two_releases_work_side_by_side_while_the_store_is_migrated(upgrade: Upgrade, tmp_path: Path) -> None:
     old, new = upgrade.old, upgrade.new
     new.add_migration(oldest=NEWEST)

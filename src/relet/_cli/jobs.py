@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Callable
 from typing import Any
 
 from .._client.client import Client
-from .._core.job import Job
+from .._core.job import Job, StepRecord
 from .._core.text import one_line, series
 from .._core.verbs import BULK, VERBS
 from ..errors import InvalidInput
 from . import control, output
 from .arguments import add_app, add_filters, add_words, decode, duration, filters
 from .load_app import opened
+from .short_ids import find_ids, is_id
 
-UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
+#: Words of other queues for our verbs.
+ALIASES = {"retry": "resume"}
 
 HELP = """\
 verbs:
@@ -24,6 +25,7 @@ verbs:
   show ID                  show one job in detail; an ID alone does the same
   explain ID               explain why the job does not run
   attempts ID              list its attempts
+  steps ID                 list its durable steps, sleeps, waits and signals
   chain ID                 list the jobs of its chain
   dependencies ID          list the jobs that it waits or waited for
   dependents ID            list the jobs that wait for its chain
@@ -32,7 +34,8 @@ verbs:
   signal ID NAME [JSON]    send a signal that its handler waits for
 
 Without IDs, {in_bulk} change all jobs that match the filters, or with --all all jobs.
-They print the number of jobs and ask for confirmation. An ID of - reads IDs from standard input."""
+They print the number of jobs and ask for confirmation. An ID of - reads IDs from standard input. The end of an ID will
+do, if no other recent job has it. retry is another word for resume."""
 
 
 def add_to(commands: Any) -> None:
@@ -68,18 +71,20 @@ def _help() -> str:
 def run(options: argparse.Namespace) -> int:
     """Run the verb. A job ID in place of a verb means `show`."""
     verb, *ids = options.words or ["list"]
-    if UUID.fullmatch(verb):
+    if verb not in KNOWN and is_id(verb):
         verb, ids = "show", [verb, *ids]
+    verb = ALIASES.get(verb, verb)
     if verb not in KNOWN:
         raise InvalidInput(f"Unknown verb {verb!r}: use a job ID or one of {', '.join(KNOWN)}.")
     options.verb = verb
     with opened(options) as (_, client):
-        return KNOWN[verb](client, options, ids)
+        whole = [*find_ids(client, ids[:1]), *ids[1:]] if verb == "signal" else find_ids(client, ids)
+        return KNOWN[verb](client, options, whole)
 
 
 def run_explain(options: argparse.Namespace) -> int:
     with opened(options) as (_, client):
-        return explain(client, options, [options.id])
+        return explain(client, options, find_ids(client, [options.id]))
 
 
 def list_jobs(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
@@ -96,7 +101,18 @@ def list_jobs(client: Client, options: argparse.Namespace, ids: list[str]) -> in
 
 
 def table_of(jobs: list[Job[Any]]) -> None:
-    """Print jobs with their progress."""
+    """Print jobs with their progress; on a narrow terminal with the ends of their ids, and their age."""
+    if output.is_narrow():
+        output.table(
+            ("ID", "TASK", "QUEUE", "STATE", "TRY", "AGE", "PROGRESS"),
+            [
+                (output.short_id(job.id), job.task, job.queue, output.state(job), f"{job.attempt}/{job.max_attempts}",
+                 output.since(job.created_at), output.progress(job.progress))
+                for job in jobs
+            ],
+            one_line=True,
+        )  # fmt: skip
+        return
     heads = ("ID", "TASK", "QUEUE", "STATE", "ATTEMPT", "CREATED (UTC)", "PROGRESS")
     output.table(
         heads,
@@ -113,12 +129,16 @@ def show_job(client: Client, options: argparse.Namespace, ids: list[str]) -> int
     details = client.describe(_one(ids, options))
     job, attempts, chain, why = details.job, details.attempts, details.chain, details.explanation
     if options.json:
-        output.as_json({"job": job, "attempts": attempts, "chain": list(chain), "explain": why})
+        document = {"job": job, "attempts": attempts, "steps": details.steps, "chain": list(chain), "explain": why}
+        output.as_json(document)
         return 0
     output.facts(job_facts(job, why, [one.task for one in chain]))
     if attempts:
         print()
         _attempts_table(attempts)
+    if details.steps:
+        print()
+        _steps_table(details.steps)
     if job.error and "\n" in job.error:
         print("\n" + output.lines(job.error))
     return 0
@@ -154,6 +174,20 @@ def attempts(client: Client, options: argparse.Namespace, ids: list[str]) -> int
     else:
         _attempts_table(found)
     return 0
+
+
+def steps(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
+    found = client.steps(_one(ids, options))
+    if options.json:
+        output.as_json({"steps": found})
+    else:
+        _steps_table(found)
+    return 0
+
+
+def _steps_table(found: list[StepRecord]) -> None:
+    lines = [(one.kind, one.name, one.at, one.until, one.result_json) for one in found]
+    output.table(("KIND", "NAME", "STORED (UTC)", "UNTIL (UTC)", "RESULT"), lines)
 
 
 def chain(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
@@ -195,7 +229,7 @@ def signal(client: Client, options: argparse.Namespace, words: list[str]) -> int
     job_id, name, *value = words
     sent = client.signal(job_id, name, decode(value[0], "the value of a signal") if value else None)
     if options.json:
-        output.as_json({"id": job_id, "signal": name, "told": sent})
+        output.as_json({"id": job_id, "signal": name, "sent": sent})
     else:
         text = "Signal sent." if sent else f'Signal "{name}" was sent before; the first value is kept.'
         print(output.plain(text))
@@ -217,7 +251,7 @@ def _one(ids: list[str], options: argparse.Namespace) -> str:
 
 
 KNOWN: dict[str, Callable[[Client, argparse.Namespace, list[str]], int]] = {
-    "list": list_jobs, "show": show_job, "explain": explain, "attempts": attempts, "chain": chain,
+    "list": list_jobs, "show": show_job, "explain": explain, "attempts": attempts, "steps": steps, "chain": chain,
     "dependencies": dependencies, "dependents": dependents,
     "wait": control.wait, **dict.fromkeys(control.VERBS_BY_WORD, control.run), "signal": signal,
 }  # fmt: skip

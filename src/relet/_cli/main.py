@@ -14,6 +14,7 @@ from .._version import __version__
 from ..errors import InvalidInput, ReletError, SchemaMismatch, UnknownTask
 from . import (
     bench,
+    check,
     completion,
     demo,
     doctor,
@@ -35,7 +36,7 @@ from . import (
 from .load_app import CommandError
 
 COMMANDS = (
-    worker, enqueue, jobs, queues, workers, targets, schedules, history, top, web, doctor, prune, migrate,
+    worker, enqueue, jobs, queues, workers, check, targets, schedules, history, top, web, doctor, prune, migrate,
     completion, bench, demo,
 )  # fmt: skip
 

@@ -6,6 +6,7 @@ every machine and easy to grep.
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -16,6 +17,9 @@ import msgspec
 from .._core.job import Job, Progress
 from .._core.text import duration, printable
 
+WIDE = 110  # columns of a terminal
+SHORT_ID = 8  # digits
+
 STYLES: Mapping[str, str] = {
     "running": "cyan", "queued": "blue", "paused": "yellow", "failed": "red", "succeeded": "green", "cancelled": "dim",
     "pending": "", "retried": "yellow", "lost": "red", "ok": "green", "info": "blue", "warning": "yellow",
@@ -23,11 +27,14 @@ STYLES: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def table(heads: Sequence[str], lines: Sequence[Sequence[object]]) -> None:
-    """Print columns as wide as their content, with numbers aligned right."""
+def table(heads: Sequence[str], lines: Sequence[Sequence[object]], *, one_line: bool = False) -> None:
+    """Print columns as wide as their content, with numbers aligned right.
+
+    `one_line`: cut cells that do not fit the terminal; else they are folded.
+    """
     texts = [list(map(plain, line)) for line in lines]
     numbers = [_is_number(lines, column) for column in range(len(heads))]
-    if on_terminal() and _draw(heads, texts, numbers):
+    if on_terminal() and _draw(heads, texts, numbers, one_line):
         return
     rows = [list(heads), *texts]
     widths = column_widths(rows)
@@ -36,7 +43,7 @@ def table(heads: Sequence[str], lines: Sequence[Sequence[object]]) -> None:
         print("  ".join(cell.rjust(width) if right else cell.ljust(width) for cell, width, right in cells).rstrip())
 
 
-def _draw(heads: Sequence[str], texts: list[list[str]], numbers: list[bool]) -> bool:
+def _draw(heads: Sequence[str], texts: list[list[str]], numbers: list[bool], one_line: bool) -> bool:
     """Draw the table with rich, which folds wide cells, without empty columns. Returns False without rich."""
     try:
         from rich import box
@@ -49,7 +56,8 @@ def _draw(heads: Sequence[str], texts: list[list[str]], numbers: list[bool]) -> 
     grid = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, header_style="bold")
     for column in used:
         justify: Literal["left", "right"] = "right" if numbers[column] else "left"
-        grid.add_column(heads[column], justify=justify, overflow="fold", no_wrap=heads[column] == "ID")
+        overflow: Literal["ellipsis", "fold"] = "ellipsis" if one_line else "fold"
+        grid.add_column(heads[column], justify=justify, overflow=overflow, no_wrap=one_line or heads[column] == "ID")
     for row in texts:
         # Text, not str: rich would interpret markup in a str.
         grid.add_row(*(Text(row[column], style=style(row[column])) for column in used))
@@ -66,8 +74,26 @@ def facts(pairs: Sequence[tuple[str, object]]) -> None:
 
 
 def as_json(value: Any) -> None:
-    """Print one JSON document."""
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value)).decode() + "\n")
+    """Print one JSON document. Payloads and results are values in it, not text."""
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(_with_values(value))).decode() + "\n")
+
+
+def _with_values(value: Any) -> Any:
+    """Replace the JSON text in the fields of records (`payload_json`, ...) by its value."""
+    match value:
+        case msgspec.Struct():
+            names = zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True)
+            return {label: _field(name, getattr(value, name)) for name, label in names}
+        case dict():
+            return {name: _with_values(one) for name, one in value.items()}
+        case list() | tuple():
+            return [_with_values(one) for one in value]
+    return value
+
+
+def _field(name: str, value: Any) -> Any:
+    is_text = name.endswith("_json") and isinstance(value, str)
+    return msgspec.Raw(value.encode()) if is_text else _with_values(value)
 
 
 def plain(value: object) -> str:
@@ -88,6 +114,16 @@ def lines(value: str) -> str:
 
 def on_terminal() -> bool:
     return sys.stdout.isatty()
+
+
+def is_narrow() -> bool:
+    """Whether a row with whole ids and times would not fit the terminal."""
+    return on_terminal() and shutil.get_terminal_size().columns < WIDE
+
+
+def short_id(id: str) -> str:
+    """The end of an id, which tells jobs apart: the beginning is the time. Commands accept it in place of the id."""
+    return id[-SHORT_ID:]
 
 
 def style(cell: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from .. import logs
 from .._worker import Worker
 from .._worker.signals import AT_ONCE, SignalPipe
+from .._worker.source_files import SourceFiles
 from .._worker.supervisor import REACHED_LIMIT, Supervisor
 from ..app import App
 from ..errors import InvalidInput, StoreBusy, StoreUnavailable
@@ -71,6 +72,8 @@ def add_to(commands: Any) -> None:
     add("--max-jobs", type=int, metavar="N", help="replace a process after N jobs")
     add("--max-rss", type=int, metavar="MIB", help="replace a process that uses more memory than this")
     add("--until-idle", action="store_true", help="stop when no job can run now")
+    add("--reload", action="store_true", help="for development: restart when a Python file below the working "
+        "directory was changed")  # fmt: skip
     add(
         "--log-level",
         default="info",
@@ -91,22 +94,29 @@ def run(options: argparse.Namespace) -> int:
     # Before the import of the user's modules, which may be slow. The supervisor has counted the signals that it
     # forwards: only a service manager that signals all processes makes two of one.
     signals = SignalPipe(at_once=AT_ONCE / 2) if options.supervisor_pipe is not None else None
+    if options.reload and options.supervisor_pipe is None:
+        _check_processes(options)
+        return Supervisor(options.processes, SourceFiles(os.getcwd())).run()
     app = load_app(options.app)
     worker = make_worker(app, options)
     recycled = options.max_jobs is not None or options.max_rss is not None
     if options.supervisor_pipe is None and (options.processes != 1 or recycled):
-        if not 1 <= options.processes <= 1000:
-            raise InvalidInput(f"--processes must be from 1 to 1000, not {options.processes}")
-        if options.until_idle:
-            raise InvalidInput(
-                "--until-idle works only with one process: not with --processes, --max-jobs or --max-rss."
-            )
+        _check_processes(options)
         for tenant in worker.tenants:
             with suppress(StoreUnavailable, StoreBusy):  # the children wait until the store is available
                 app._store(tenant).reach()  # report a permanent error once, not in every child
         app.close()
         return Supervisor(options.processes).run()
     return run_here(worker, signals or SignalPipe(), options.supervisor_pipe, until_idle=options.until_idle)
+
+
+def _check_processes(options: argparse.Namespace) -> None:
+    if not 1 <= options.processes <= 1000:
+        raise InvalidInput(f"--processes must be from 1 to 1000, not {options.processes}")
+    if options.until_idle:
+        raise InvalidInput(
+            "--until-idle works only with one process: not with --processes, --max-jobs, --max-rss or --reload."
+        )
 
 
 def make_worker(app: App, options: argparse.Namespace) -> Worker:

@@ -18,7 +18,7 @@ from msgspec import UNSET, UnsetType
 from .._core import validate
 from .._core.filters import Which
 from .._core.finding import Finding
-from .._core.job import AttemptRecord, Chain, Dependency, Draft, Job
+from .._core.job import AttemptRecord, Chain, Dependency, Draft, Job, StepRecord
 from .._core.stats import StatPoint
 from .._core.validate import Seconds
 from .._core.verbs import BulkVerb
@@ -196,6 +196,9 @@ class AsyncClient:
 
     async def attempts(self, job: AnyJob, /) -> list[AttemptRecord]:
         return await read_in_thread(self._plain.attempts, job)
+
+    async def steps(self, job: AnyJob, /) -> list[StepRecord]:
+        return await read_in_thread(self._plain.steps, job)
 
     async def chain(self, job: AnyJob, /) -> Chain:
         return await read_in_thread(self._plain.chain, job)

@@ -388,7 +388,7 @@ class Client(Inspection):
         text = payload.encode(result, path="result", limit=self._tasks.payload_limit, hook=plain_value)
 
         def fits(name: str) -> None:
-            task = self._tasks.tasks.get(name)
+            task = self._tasks._tasks_by_any_name.get(name)
             if task is not None:
                 task.encode_result(result)
 
@@ -402,7 +402,7 @@ class Client(Inspection):
             return JobCancelled(job.id)
         if job.result_json is None:
             return None
-        task = self._tasks.tasks.get(job.task)
+        task = self._tasks._tasks_by_any_name.get(job.task)
         return payload.decode(job.result_json) if task is None else task.decode_result(job.result_json)
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from .._core import validate
 from .._core.filters import Which, make_filter
 from .._core.ids import parse_id
-from .._core.job import AttemptRecord, Chain, Dependency, Job
+from .._core.job import AttemptRecord, Chain, Dependency, Job, StepRecord
 from .._core.stats import STEPS, StatPoint
 from .._core.views import AuditPage, FailureGroup, JobDetails, Page, QueueInfo, TargetPage, TargetView
 from .._core.worker import WorkerInfo
@@ -68,7 +68,7 @@ class Inspection:
         return self._store.run(search.count, where, limit=limit, scan=scan)
 
     def describe(self, job: AnyJob, /) -> JobDetails:
-        """A job with its attempts, chain, dependencies, dependents and explanation, read in one transaction."""
+        """A job with its attempts, steps, chain, dependencies, dependents and explanation, read in one transaction."""
         return self._store.run(inspect.describe, id_of(job))
 
     def explain(self, job: AnyJob, /) -> list[str]:
@@ -78,6 +78,10 @@ class Inspection:
     def attempts(self, job: AnyJob, /) -> list[AttemptRecord]:
         """Every attempt of a job in order, including the running one."""
         return self._store.run(inspect.attempts, id_of(job))
+
+    def steps(self, job: AnyJob, /) -> list[StepRecord]:
+        """The durable steps of a job in order, with its sleeps, its waits and the signals that it was sent."""
+        return self._store.run(inspect.steps, id_of(job))
 
     def chain(self, job: AnyJob, /) -> Chain:
         """The chain of a job: all its jobs in order, its state and its result."""

@@ -288,6 +288,25 @@ class AttemptRecord(Struct, frozen=True):
     expires_at: datetime | None = None  # when its lease expires or would have expired; None after a success
 
 
+class StepRecord(Struct, frozen=True, rename={"result_json": "result"}):
+    """A durable step of a job, a sleep, a wait for a signal, or a signal that was sent.
+
+    `kind`: "step", "sleep", "wait" (with a timeout), "missed" (that timeout has passed) or "signal". `at`: when it was
+    stored. `until`: when the sleep or the wait ends. `result_json`: what the step returned, or the value of the signal.
+    """
+
+    name: str
+    kind: str
+    at: datetime
+    until: datetime | None = None
+    result_json: str | None = None
+
+    @property
+    def result(self) -> Any:
+        """The result as plain JSON values."""
+        return None if self.result_json is None else json.decode(self.result_json)
+
+
 class Dependency(Struct, frozen=True, rename={"result_json": "result"}):
     """A chain that a job waits for or waited for: how it ended (`state`; None: it has not) and its result.
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from .job import AttemptRecord, Chain, Dependency, Job
+from .job import AttemptRecord, Chain, Dependency, Job, StepRecord
 from .schedule import ScheduleInfo
 from .views import AuditEntry, AuditPage, FailureGroup, JobDetails, Page, TargetInfo, TargetPage, TargetView
 
@@ -120,7 +120,7 @@ def _redacted_record(value: Any, redact: Redact) -> Any:
             return replace(value, **texts, error=without_passwords_in(value.error), progress=progress)
         case AttemptRecord():
             return replace(value, error=without_passwords_in(value.error))
-        case Dependency():
+        case Dependency() | StepRecord():
             return replace(value, result_json=_json(value.result_json, redact))
         case ScheduleInfo():
             return replace(value, payload_json=redact(value.payload_json))

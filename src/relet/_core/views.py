@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from .job import AttemptRecord, Chain, Dependency, Job, State
+from .job import AttemptRecord, Chain, Dependency, Job, State, StepRecord
 
 
 class Page(Struct, frozen=True):
@@ -27,6 +27,7 @@ class JobDetails(Struct, frozen=True):
 
     job: Job[Any]
     attempts: list[AttemptRecord]
+    steps: list[StepRecord]
     chain: Chain
     dependencies: list[Dependency]
     dependents: list[Job[Any]]

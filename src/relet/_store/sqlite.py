@@ -34,6 +34,7 @@ from .pool import LoopSemaphore, Pool, abandoned
 from .query import Clock, Flow, Notify, Query, Row, Traits, as_json, render, texts, values
 from .retry import HANDLER_SECONDS, Transient
 from .runner import drive
+from .sqlite_library import has_wal_reset_bug, how_to_upgrade, is_shared
 from .store import ENDED, AsyncStoreTransaction, Store, StoreTransaction
 
 R = TypeVar("R")
@@ -41,7 +42,6 @@ R = TypeVar("R")
 log = logging.getLogger("relet.store")
 
 OLDEST = (3, 35, 0)  # RETURNING
-FIXED_WAL_RESET = (3, 51, 3)
 NETWORK = re.compile(
     r"nfs\d?|cifs|smb\d?|smbfs|9p|afs|ceph|glusterfs|lustre|ncpfs|vboxsf|prl_fs|fuse\.(sshfs|glusterfs|rclone|s3fs)"
 )
@@ -165,8 +165,8 @@ class SQLiteStore(Store):
     def check(self) -> None:
         """Create the schema in a new file. Raise SchemaMismatch if this release does not work with an existing one."""
         self._refuse_network()
-        self._warn_of_wal_reset()
         self._exclusively(self._check_exclusively)
+        self._warn_of_wal_reset()
 
     def _check_exclusively(self) -> None:
         found = migrate.sqlite_applied(self._open_writer(), self.quoted)
@@ -472,13 +472,14 @@ class SQLiteStore(Store):
 
     def _warn_of_wal_reset(self) -> None:
         global _warned
-        if self.path and sqlite3.sqlite_version_info < FIXED_WAL_RESET and not _warned:
+        if self.path and not _warned and has_wal_reset_bug() and is_shared(self.path):
             _warned = True
             log.warning(
-                "SQLite %s can damage a file that several processes write at the same moment "
-                "(the WAL-reset bug, rare, fixed in 3.51.3): upgrade before you run more than one on %s",
-                sqlite3.sqlite_version,
+                "Another process uses %s, and SQLite %s can damage a file that two processes write at the same moment "
+                "(the WAL-reset bug, rare, fixed in 3.51.3). Run one process only, use PostgreSQL, or %s.",
                 self.where,
+                sqlite3.sqlite_version,
+                how_to_upgrade(),
             )
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, TypedDict, get_args
+from typing import Any, Literal, TypedDict, cast, get_args
 from uuid import UUID
 
 from msgspec import structs
 
+from .._attempts.attempt import Attempt
 from .._core import validate
 from .._core.backoff import Backoff
 from .._core.ids import parse_id
@@ -16,6 +17,8 @@ from .._core.job import Draft, Job, OnDependencyFailure, OnExpired, OnFailure, P
 from .._core.validate import Seconds
 from ..errors import InvalidInput
 
+Exceptions = type[BaseException] | tuple[type[BaseException], ...]
+RetryDelay = Callable[[Attempt, BaseException], Seconds | None]
 OnDoubt = Literal["continue", "abort"]
 OnShutdown = Literal["release", "pause"]
 Reference = Job[Any] | Draft[Any] | str | UUID
@@ -25,12 +28,16 @@ class TaskOptions(TypedDict, total=False):
     """The policy of a task: `@app.task(queue="billing", max_attempts=5)`."""
 
     name: str | None  # None: the function's name
+    aliases: Sequence[str]  # earlier names, under which jobs may still wait
     queue: str
     priority: int
     max_attempts: int
     backoff: Backoff
     lease: Seconds | None  # None: the worker's
     timeout: Seconds | None
+    retry_on: Exceptions | None  # None: every exception
+    fail_on: Exceptions
+    retry_delay: RetryDelay | None  # None: the backoff
     process: bool
     on_expired: OnExpired
     on_doubt: OnDoubt
@@ -100,6 +107,32 @@ def _backoff(value: object) -> Backoff:
     raise InvalidInput(f"backoff must be a Backoff, as in Backoff(base=1, max=60), not {value!r}")
 
 
+def _aliases(value: object) -> tuple[str, ...]:
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        raise InvalidInput(f"aliases must be a list of names, not {value!r:.80}")
+    return tuple(validate.name("an alias", one) for one in value)
+
+
+def _exceptions(kind: str) -> Check:
+    def check(value: object) -> tuple[type[BaseException], ...]:
+        classes = value if isinstance(value, tuple) else (value,)
+        for one in classes:
+            if not (isinstance(one, type) and issubclass(one, BaseException)):
+                raise InvalidInput(f"{kind} must be an exception class, or a tuple of them, not {value!r:.80}")
+        return classes
+
+    return check
+
+
+def _retry_delay(value: object) -> RetryDelay:
+    if callable(value):
+        return cast(RetryDelay, value)
+    raise InvalidInput(
+        f"retry_delay must be a function of the attempt and the exception that returns seconds, not {value!r:.80}; "
+        "for a fixed delay write backoff=Backoff(base=60, max=60, jitter=False)"
+    )
+
+
 def _depends_on(value: object) -> tuple[str, ...]:
     """The ids of the jobs to wait for, each once."""
     if not isinstance(value, Sequence) or isinstance(value, str | bytes):
@@ -137,8 +170,12 @@ _ANY_LEVEL: dict[str, Check] = {
 _TASK: dict[str, Check] = {
     **_ANY_LEVEL,
     "name": _or_none(lambda value: validate.name("name", value)),
+    "aliases": _aliases,
     # A lease below a second is useful only in tests.
     "lease": _or_none(_seconds("lease", 0.1, 86_400)),
+    "retry_on": _or_none(_exceptions("retry_on")),
+    "fail_on": _exceptions("fail_on"),
+    "retry_delay": _or_none(_retry_delay),
     "process": _flag,
     "on_doubt": _word("on_doubt", OnDoubt),
     "on_shutdown": _word("on_shutdown", OnShutdown),
@@ -159,7 +196,9 @@ _JOB: dict[str, Check] = {
 }
 #: What to write in place of the options of other job queues.
 FOREIGN_OPTIONS = {
-    "autoretry_for": "every exception is retried up to max_attempts; raise Fail to stop",
+    "autoretry_for": "use retry_on=(SomeError, ...); without it, every exception is retried up to max_attempts",
+    "dont_autoretry_for": "use fail_on=(SomeError, ...)",
+    "throws": "use fail_on=(SomeError, ...)",
     "countdown": "use delay=, in seconds",
     "after": "use depends_on=[job, ...]",
     "eta": "use run_at=, a datetime with a timezone",
@@ -168,7 +207,8 @@ FOREIGN_OPTIONS = {
     "max_retries": "use max_attempts=, which counts the first attempt: retries + 1",
     "queue_name": "use queue=",
     "retries": "use max_attempts=, which counts the first attempt: retries + 1",
-    "retry_delay": "use backoff=Backoff(base=..., max=...)",
+    "retry_backoff": "use backoff=Backoff(base=..., max=...)",
+    "retry_when": "use retry_on=(SomeError, ...)",
     "run_after": "use run_at=, a datetime with a timezone, or delay=, in seconds",
     "schedule_at": "use run_at=, a datetime with a timezone",
     "schedule_in": "use delay=, in seconds",

@@ -23,7 +23,17 @@ from .._system import SYSTEM
 from ..errors import InvalidInput, UnknownTask
 from ..events import Event, Events
 from .codec import TaskCodec
-from .options import POLICY_OPTIONS, OnDoubt, OnShutdown, Options, TaskOptions, check_job, check_task, policy_from
+from .options import (
+    POLICY_OPTIONS,
+    OnDoubt,
+    OnShutdown,
+    Options,
+    RetryDelay,
+    TaskOptions,
+    check_job,
+    check_task,
+    policy_from,
+)
 from .telemetry import Telemetry
 
 P = ParamSpec("P")
@@ -135,6 +145,9 @@ class Task(ConfiguredTask[P, R_co]):
         self.priority: int = checked.get("priority", 0)
         self.policy = policy_from(DEFAULT_POLICY, checked)
         self.process: bool = checked.get("process", False)
+        self.retry_on: tuple[type[BaseException], ...] | None = checked.get("retry_on")
+        self.fail_on: tuple[type[BaseException], ...] = checked.get("fail_on", ())
+        self.retry_delay: RetryDelay | None = checked.get("retry_delay")
         self.on_doubt: OnDoubt = checked.get("on_doubt", "continue")
         self.on_shutdown: OnShutdown = checked.get("on_shutdown", "release")
         self.is_async = inspect.iscoroutinefunction(function)
@@ -254,6 +267,7 @@ class TaskRegistry(ABC):
         self.payload_limit = payload_limit
         self._defaults = dict(defaults or {})
         self._tasks: dict[str, Task[..., Any]] = {}
+        self._aliases: dict[str, Task[..., Any]] = {}
         self.middlewares: list[Middleware] = []
         self.events = Events()
         self.telemetry: Telemetry | None = None
@@ -272,7 +286,8 @@ class TaskRegistry(ABC):
     def task(self) -> TaskDecorator:
         """Register a function as a task: `@app.task`, or with options `@app.task(queue="billing", max_attempts=5)`.
 
-        Options: `name` (default: the function's), `queue`, `priority`, `max_attempts`, `backoff`, `lease`, `timeout`,
+        Options: `name` (default: the function's), `aliases` (earlier names), `queue`, `priority`, `max_attempts`,
+        `backoff`, `retry_on` and `fail_on` (exception classes), `retry_delay` (a function), `lease`, `timeout`,
         `process` (run in a child process), `on_expired`, `on_doubt`, `on_failure`, `on_shutdown`,
         `on_dependency_failure`.
         """
@@ -282,6 +297,11 @@ class TaskRegistry(ABC):
     def tasks(self) -> Mapping[str, Task[..., Any]]:
         """All tasks by name. Read-only."""
         return MappingProxyType(self._tasks)
+
+    @property
+    def _tasks_by_any_name(self) -> dict[str, Task[..., Any]]:
+        """All tasks by name, and by their earlier names."""
+        return {**self._aliases, **self._tasks}
 
     def middleware(self, function: Callable[[Attempt], M]) -> Callable[[Attempt], M]:
         """Wrap every attempt: `@app.middleware` on a generator that yields once. The first one added is outermost.
@@ -301,9 +321,9 @@ class TaskRegistry(ABC):
         return add
 
     def lookup(self, name: str) -> Task[..., Any]:
-        """The task of that name, or UnknownTask."""
+        """The task of that name, or of that earlier name; or UnknownTask."""
         try:
-            return self._tasks[name]
+            return self._tasks.get(name) or self._aliases[name]
         except KeyError:
             from difflib import get_close_matches  # not at the top: the import takes a millisecond
 
@@ -316,12 +336,15 @@ class TaskRegistry(ABC):
             raise InvalidInput(f"{function!r} is a task already")
         signature = TaskCodec(checked.get("name"), function)
         name = signature.task
-        taken = self._tasks.get(name)
-        if taken is not None:
-            here, there = _location(function), _location(taken.__wrapped__)
-            raise InvalidInput(f"two tasks are named {name}: {there} and {here}; give one of them another name=")
+        aliases: tuple[str, ...] = checked.get("aliases", ())
+        for one in (name, *aliases):
+            taken = self._tasks.get(one) or self._aliases.get(one)
+            if taken is not None:
+                here, there = _location(function), _location(taken.__wrapped__)
+                raise InvalidInput(f"two tasks are named {one}: {there} and {here}; give one of them another name=")
         kind = _KINDS[inspect.iscoroutinefunction(function), signature.takes_attempt]
         task = self._tasks[name] = kind(self, function, signature, self._defaults | dict(checked))
+        self._aliases |= dict.fromkeys(aliases, task)
         return task
 
 

@@ -173,10 +173,9 @@ def find_task(module: str, name: str) -> Task[..., Any]:
     """Import the module that defines a task's function, and find the task in it or in its app."""
     imported = _main_module() if module == "__main__" else importlib.import_module(module)
     for value in vars(imported).values():
-        if isinstance(value, TaskRegistry) and name in value.tasks:
-            return value.tasks[name]
-        if isinstance(value, Task) and value.app.tasks.get(name) is not None:
-            return value.app.tasks[name]
+        registry = value.app if isinstance(value, Task) else value
+        if isinstance(registry, TaskRegistry) and name in registry._tasks_by_any_name:
+            return registry.lookup(name)
     raise UnknownTask(
         f"{module} has no app with a task named {name}; process=True needs both at the module's top level"
     )

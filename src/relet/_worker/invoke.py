@@ -133,4 +133,4 @@ def _check_deadline(attempt: Attempt) -> None:
 def _ended_by(error: BaseException, task: Task[..., Any], attempt: Attempt) -> Outcome:
     if task.app.telemetry is not None:  # only telemetry reads it, and clears it: a traceback keeps all its frames alive
         attempt._error = error
-    return outcomes.of_error(error)
+    return outcomes.of_error(error, task, attempt)

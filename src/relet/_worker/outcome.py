@@ -80,15 +80,16 @@ def _compare(task: Task[..., Any], attempt: Attempt, value: object) -> None:
         log.warning(text, task.name, attempt.job.id, extra=job_facts(attempt))
 
 
-def of_error(error: BaseException) -> Outcome:
+def of_error(error: BaseException, task: Task[..., Any], attempt: Attempt) -> Outcome:
     """The outcome of a handler that raised. Never raises itself."""
     try:
-        return _outcome_of(error)
+        return _outcome_of(error) or _by_rules(error, task, attempt)
     except Exception as refused:
         return Raised(f"{describe(refused)}\n\nwhile handling\n\n{describe(error)}")
 
 
-def _outcome_of(error: BaseException) -> Outcome:
+def _outcome_of(error: BaseException) -> Outcome | None:
+    """The outcome of an exception that has a meaning for Relet; None for all others."""
     match error:
         case Suspended():
             return Snoozed(error.delay, error.awaits)
@@ -99,14 +100,43 @@ def _outcome_of(error: BaseException) -> Outcome:
         case Retry():
             return Raised(str(error), delay=None if error.delay is None else validate.seconds("Retry", error.delay))
         case Fail():
-            return Raised(describe(error), fatal=True)
+            return Raised(_reason(error), fatal=True)
         case BadPayload():
             return Raised(str(error), fatal=True)
         case StartedTooLate():
             return Released("the lease may have expired before the handler started")
         case Aborted():
             return Released(f"aborted: {error.reason}")
-    return Raised(describe(error))
+    return None
+
+
+def _by_rules(error: BaseException, task: Task[..., Any], attempt: Attempt) -> Raised:
+    """Apply `fail_on`, `retry_on` and `retry_delay` of the task."""
+    text = describe(error)
+    if _has(error, task.fail_on) or (task.retry_on is not None and not _is_only(error, task.retry_on)):
+        return Raised(text, fatal=True)
+    delay = None if task.retry_delay is None else task.retry_delay(attempt, error)
+    return Raised(text, None if delay is None else validate.seconds("retry_delay", delay))
+
+
+def _has(error: BaseException, kinds: tuple[type[BaseException], ...]) -> bool:
+    """Whether the exception, or one in its group, is of one of these classes."""
+    if isinstance(error, kinds):
+        return True
+    return isinstance(error, BaseExceptionGroup) and any(_has(one, kinds) for one in error.exceptions)
+
+
+def _is_only(error: BaseException, kinds: tuple[type[BaseException], ...]) -> bool:
+    """Whether the exception, or every one in its group, is of one of these classes."""
+    if isinstance(error, kinds):
+        return True
+    return isinstance(error, BaseExceptionGroup) and all(_is_only(one, kinds) for one in error.exceptions)
+
+
+def _reason(error: Fail) -> str:
+    """The text of a deliberate failure, without a traceback of the line that raised it; with that of its cause."""
+    text = str(error) or "Fail"
+    return text if error.__cause__ is None else f"{text}\n\n{describe(error.__cause__)}"
 
 
 def describe(error: BaseException) -> str:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from .._core import validate
+from .._store.flows import inspect
 from .._store.retry import backoff
 from .._system import Event
 from ..errors import InvalidInput, StoreBusy, StoreUnavailable
@@ -69,6 +70,10 @@ class StoreSession:
                 if failures:
                     log.info("Reached the database after %.1f s", self._now() - since)
                 return
+
+    def queue_names(self) -> set[str]:
+        """The queues that have live jobs or settings."""
+        return {one.queue for one in self._context.store.run(inspect.queues)}
 
     def start(self) -> None:
         self._is_started = True

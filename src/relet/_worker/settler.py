@@ -10,6 +10,7 @@ from typing import NamedTuple
 from .._core.job import AttemptOutcome, Lease, Outcome, Raised, Released, Snoozed, State, Succeeded
 from .._core.text import one_line
 from .._store.flows import settle
+from .._store.flows.settle import Settled
 from .._store.query import Notify
 from ..errors import RowRejected, StoreBusy
 from ..events import Cancelled, Ended, Paused
@@ -20,6 +21,7 @@ from ..events import Snoozed as SnoozedEvent
 from ..events import Succeeded as SucceededEvent
 from .context import WorkerContext
 from .execution import ROLLED_BACK, Execution
+from .job_log import JobLog
 from .loop import Loop
 from .reconnect import ReconnectingStore, Stopped
 
@@ -58,6 +60,7 @@ class Settler:
         # Another program's transaction has locked the unique key of the next job in the chain.
         self._blocked: list[Item] = []
         self._pause = FIRST_PAUSE
+        self._job_log = JobLog(context.system)
         self._in_flight = 0  # outcomes in the settle under way
         self._wakers: set[Callable[[], None]] = set()  # of producers at a limit, where a settle makes room
         self._made_room = False  # other workers have not been notified yet
@@ -104,7 +107,9 @@ class Settler:
         self._pause = min(self._pause * 1.5, LONGEST_PAUSE) if self._set_aside == aside else FIRST_PAUSE
         if self._waiting:
             return 0.0
-        return NOTIFY_EVERY if self._made_room else self._pause if self._set_aside else None
+        wait = NOTIFY_EVERY if self._made_room else self._pause if self._set_aside else None
+        summary_in = self._job_log.flush()
+        return wait if summary_in is None else summary_in if wait is None else min(wait, summary_in)
 
     def _make_room(self, has_settled: bool) -> None:
         """Queues at their limit have room after a settle. Wake producers of this worker, and notify other workers."""
@@ -134,7 +139,7 @@ class Settler:
         else:
             for (execution, outcome), answer in zip(batch, answers, strict=True):
                 self._leases.remove(execution)
-                self._report(execution, outcome, answer.state)
+                self._report(execution, outcome, answer)
 
     def _settle_halves(self, batch: list[Item], error: Exception, unless_busy: bool, was_rejected: bool) -> None:
         """The store refused a batch: find the outcome that it refuses by halving, so that the others are stored."""
@@ -162,18 +167,16 @@ class Settler:
         except Exception:
             self._settle([*batch])  # finds the one that the store refuses
             return
-        if states is None and not self._reports_successes:
-            executions = [execution for execution, _ in batch]
-            self._leases.remove(*executions)
+        executions = [execution for execution, _ in batch]
+        self._leases.remove(*executions)
+        if states is None and not self._events.wanted(SucceededEvent):
             self._context.meter.ended(COUNTED[SucceededEvent], executions)
+            if self._job_log.wants_successes:
+                self._job_log.succeeded(executions)
             return
         for execution, outcome in batch:
-            self._leases.remove(execution)
-            self._report(execution, outcome, State.SUCCEEDED if states is None else states.get(execution.lease))
-
-    @property
-    def _reports_successes(self) -> bool:
-        return log.isEnabledFor(logging.DEBUG) or self._events.wanted(SucceededEvent)
+            state = State.SUCCEEDED if states is None else states.get(execution.lease)
+            self._report(execution, outcome, Settled(execution.lease.id, state))
 
     def _settle_blocked(self) -> None:
         """Try blocked outcomes one by one, up to the first that is still blocked: other outcomes wait meanwhile."""
@@ -191,18 +194,18 @@ class Settler:
         still_open = []
         for item in items:
             execution, outcome = item
-            state, is_open = settled.get(execution.lease), False
-            if state is None:
-                state, is_open = self._settle_unless_open(execution, outcome)
-            if is_open:
+            answer = Settled(execution.lease.id, settled.get(execution.lease))
+            if answer.state is None:
+                answer = self._settle_unless_open(execution, outcome)
+            if answer.open:
                 still_open.append(item)
             else:
                 self._leases.remove(execution)
-                self._report(execution, outcome, state)
+                self._report(execution, outcome, answer)
         self._open = still_open
 
-    def _settle_unless_open(self, execution: Execution, outcome: Outcome) -> tuple[State | None, bool]:
-        """Settle a job unless its row is locked. Returns its state, and whether the handler's transaction is open."""
+    def _settle_unless_open(self, execution: Execution, outcome: Outcome) -> Settled:
+        """Settle a job unless its row is locked."""
         try:
             (answer,) = self._store.run(settle.settle_unless_open, [(execution.lease, outcome)], self._system.random)
         except Stopped:
@@ -210,11 +213,11 @@ class Settler:
         except RowRejected as error:
             self._log_rejected(execution, error)
             self._leases.abandon(execution)
-            return None, False
+            return Settled(execution.lease.id, None)
         except Exception as error:
             self._log_kept(execution, error)
-            return None, True
-        return answer.state, answer.open
+            return Settled(execution.lease.id, None, open=True)
+        return answer
 
     def _rejected(self, execution: Execution, error: Exception, *, again: bool) -> None:
         """The store rejected this outcome. Store a failure instead; if that is rejected too, let the lease expire."""
@@ -234,9 +237,9 @@ class Settler:
         text = "%s %s: could not store its outcome, trying again: %s"
         log.error(text, *what, extra=execution.log_fields)
 
-    def _report(self, execution: Execution, outcome: Outcome, state: State | None) -> None:
-        """Log and count the end of an attempt, and emit its event. `state` is None if the lease was lost."""
-        job, fields = execution.job, execution.log_fields
+    def _report(self, execution: Execution, outcome: Outcome, answer: Settled) -> None:
+        """Log and count the end of an attempt, and emit its event. The state is None if the lease was lost."""
+        job, fields, state = execution.job, execution.log_fields, answer.state
         if state is State.QUEUED:
             execution.slots.on_requeued()
         if state is None:
@@ -249,12 +252,11 @@ class Settler:
                 log.warning("%s %s: failed after it was completed: %s", *late, extra=fields)
             outcome = Succeeded()
         if isinstance(outcome, Raised):
-            level = logging.ERROR if state is State.FAILED else logging.WARNING
-            error = one_line(outcome.error)
-            what = (job.task, job.id, job.attempt, job.policy.max_attempts, state, error)
-            log.log(level, "%s %s failed (attempt %d of %d, now %s): %s", *what, extra=fields)
-        elif log.isEnabledFor(logging.DEBUG):
-            log.debug("%s %s: attempt %d, now %s", job.task, job.id, job.attempt, state, extra=fields)
+            self._job_log.failed(execution, outcome, state, answer.delay)
+        elif state is State.SUCCEEDED:
+            self._job_log.succeeded([execution])
+        else:
+            self._job_log.other(execution, state)
         kind = _event(outcome, state)
         self._context.meter.ended(COUNTED[kind], [execution])
         if self._events.wanted(kind):

@@ -9,13 +9,16 @@ import subprocess
 import sys
 from contextlib import suppress
 
+from .._core.text import listed
 from .._system import SYSTEM
 from .signals import SignalPipe
+from .source_files import SourceFiles
 
 log = logging.getLogger("relet.worker")
 
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
+HURRY_AFTER = 1.0  # seconds that jobs have to end before a restart; then they are given back
 HEALTHY_AFTER = 30.0  # seconds; a process that has run for this long is replaced at once
 REACHED_LIMIT = 64  # the exit code of a process that stopped at max_jobs or max_rss, and is to be replaced
 
@@ -30,6 +33,7 @@ class Member:
         self._started = 0.0
         self._process: subprocess.Popen[bytes] | None = None
         self._start_at = 0.0
+        self._hurry_at: float | None = None  # when to signal a process again that is to be restarted
 
     @property
     def runs(self) -> bool:
@@ -39,6 +43,9 @@ class Member:
         """Replace a process that has exited: at once if it was healthy, else after a pause that doubles each time."""
         if self._process is not None:
             self._note_end(self._process)
+        if self._hurry_at is not None and SYSTEM.monotonic() >= self._hurry_at:
+            self._hurry_at = SYSTEM.monotonic() + HURRY_AFTER
+            self.send_signal(signal.SIGTERM)
         if self._process is None and SYSTEM.monotonic() >= self._start_at:
             self._started = SYSTEM.monotonic()
             # In a new process group, so that it gets a Ctrl-C only once: from the supervisor, not from the terminal.
@@ -48,6 +55,13 @@ class Member:
                 process_group=0,
             )
             log.info("Started worker process %d (pid %d)", self._number, self._process.pid)
+
+    def restart(self) -> None:
+        """Have the process end, soon, and start another at once."""
+        self._start_at, self._pause = 0.0, FIRST_PAUSE
+        if self._process is not None:
+            self._hurry_at = SYSTEM.monotonic() + HURRY_AFTER
+            self.send_signal(signal.SIGTERM)
 
     def end(self) -> int:
         """Wait until the process has exited, and return its exit code as a shell would show it."""
@@ -66,6 +80,9 @@ class Member:
         if code is None:
             return
         self._process = None
+        if self._hurry_at is not None:  # it was to be restarted
+            self._hurry_at = None
+            return
         lived = SYSTEM.monotonic() - self._started
         if code == REACHED_LIMIT or lived > HEALTHY_AFTER:
             self._pause, wait = FIRST_PAUSE, 0.0
@@ -78,9 +95,13 @@ class Member:
 
 
 class Supervisor:
-    """Keeps a number of worker processes running, each with the command line of this process."""
+    """Keeps a number of worker processes running, each with the command line of this process.
 
-    def __init__(self, processes: int) -> None:
+    With `files`, it restarts them when one of these files was changed.
+    """
+
+    def __init__(self, processes: int, files: SourceFiles | None = None) -> None:
+        self._files = files
         # The children inherit the read end. Only this process has the write end: when it dies, they read the end of
         # the pipe, and stop.
         self._pipe, self._write_end = os.pipe()
@@ -92,6 +113,7 @@ class Supervisor:
         signals = SignalPipe(signal.SIGCHLD)
         while not self._stops or any(member.runs for member in self._members):
             if not self._stops:
+                self._restart_if_changed()
                 for member in self._members:
                     member.start_if_due()
             for number in signals.stops(0.2):
@@ -99,6 +121,13 @@ class Supervisor:
                     self._stop(number)
         signals.ignore()
         return max((member.end() for member in self._members), default=0)
+
+    def _restart_if_changed(self) -> None:
+        changed = self._files.changed() if self._files is not None else []
+        if changed:
+            log.info("Restarting, because files were changed: %s", listed(changed))
+            for member in self._members:
+                member.restart()
 
     def _stop(self, number: signal.Signals) -> None:
         self._stops += 1

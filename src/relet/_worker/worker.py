@@ -10,6 +10,7 @@ event loop delays other async handlers, and nothing else.
 from __future__ import annotations
 
 import asyncio
+import difflib
 import logging
 import os
 import socket
@@ -19,10 +20,11 @@ from functools import partial
 
 from .._core import validate
 from .._core.job import Released, Snoozed
+from .._core.text import duration, listed
 from .._core.validate import Seconds
 from .._system import SYSTEM, Event, System
 from ..app import App
-from ..errors import AbortReason, InvalidInput
+from ..errors import AbortReason, InvalidInput, StoreError
 from ..events import WorkerStarted, WorkerStopped, WorkerStopping
 from .context import Queues, Settings, WorkerContext
 from .execution import Execution
@@ -51,6 +53,7 @@ CHILD_STARTS_WITHIN = 30.0  # seconds that a child process has to start, which d
 IDLE_FOR = 0.2  # seconds: a job that is due within them counts as due now
 IDLE_WITHIN = 5.0  # seconds to wait for due jobs that are locked
 NAMED_AT_STOP = 5  # running jobs that the log names when the worker stops
+NAMED_AT_START = 20  # tasks and queues that the log names when the worker starts
 MIB = 1024 * 1024
 
 
@@ -243,9 +246,29 @@ class Worker:
         for session in self._sessions:
             session.start()
         slots = sum(session.slots for session in self._sessions)
-        about = (self.id, slots, len(self._app.tasks), self._app._store().where)
-        log.info("Worker %s started: %d slots, %d tasks, %s", *about, extra={"worker": self.id})
+        self._log_started(slots)
         self._app.events.emit(WorkerStarted(worker=self.id, slots=slots))
+
+    def _log_started(self, slots: int) -> None:
+        worker, where, lease = {"worker": self.id}, self._app._store().where, duration(self._settings.lease)
+        log.info("Worker %s started: %d slots, lease %s, %s", self.id, slots, lease, where, extra=worker)
+        queues = "all queues" if self._settings.queues is None else f"queues {', '.join(self._settings.queues)}"
+        log.info("Serving %s; tasks: %s", queues, listed(sorted(self._app.tasks), NAMED_AT_START), extra=worker)
+        if self._settings.queues is not None:
+            with suppress(StoreError):  # the database was lost just now: claims report that
+                self._warn_of_unused(self._settings.queues)
+
+    def _warn_of_unused(self, queues: Queues) -> None:
+        """Warn of queues that neither a task nor a job uses: their names may be misspelled."""
+        known = {"default", *(task.queue for task in self._app.tasks.values())}
+        for session in self._sessions:
+            known |= session.queue_names()
+        for queue in queues:
+            if queue not in known:
+                near = difflib.get_close_matches(queue, sorted(known), n=1)
+                hint = f"Did you mean {near[0]}?" if near else f"In use: {listed(sorted(known), NAMED_AT_START)}."
+                text = "Queue %s has no jobs, and no task of this app uses it. %s"
+                log.warning(text, queue, hint, extra={"worker": self.id})
 
     def _open_sessions(self, quarantine: Quarantine) -> list[StoreSession]:
         """Open a session for each tenant. All sessions share the worker's connections, which handlers cannot use.
@@ -262,7 +285,7 @@ class Worker:
                 len(self._slots), like=heartbeat_store, timeout=silence
             )
             context = WorkerContext(
-                worker=self.id, tenant=tenant, settings=self._settings, tasks=dict(self._app.tasks),
+                worker=self.id, tenant=tenant, settings=self._settings, tasks=self._app._tasks_by_any_name,
                 schedules=self._app.schedules, events=self._app.events, store=store, heartbeat_store=heartbeat_store,
                 handler_store=handler_store, leases=LeaseTable(self.id, self._app.events), meter=Meter(self._system),
                 guard=ReapGuard(self._system), timers=self._timers, system=self._system,
@@ -361,11 +384,11 @@ class Worker:
 
     def _log_stopping(self) -> None:
         running = [one for session in self._sessions for one in session.executions() if one.started_at]
-        named = ", ".join(f"{one.job.task} {one.job.id[-6:]}" for one in running[:NAMED_AT_STOP])
-        more = ", ..." if len(running) > NAMED_AT_STOP else ""
         if running:
-            text = "Stopping: %d jobs still running (%s%s), waiting up to %g s. Stop again to give them back now."
-            log.info(text, len(running), named, more, self._shutdown_timeout, extra={"worker": self.id})
+            named = listed([f"{one.job.task} {one.job.id[-6:]}" for one in running], NAMED_AT_STOP)
+            timeout = duration(self._shutdown_timeout)
+            text = "Stopping: %d jobs still running (%s), waiting up to %s. Stop again to give them back now."
+            log.info(text, len(running), named, timeout, extra={"worker": self.id})
         else:
             log.info("Stopping: no jobs are running", extra={"worker": self.id})
 

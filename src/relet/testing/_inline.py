@@ -43,7 +43,7 @@ class InlineWorker:
             lease=LEASE, poll_interval=1.0, rest=0.0, keep_finished=FOR_EVER, keep_failed=FOR_EVER, queues=queues
         )
         self._context = WorkerContext(
-            worker="test", tenant=tenant, settings=settings, tasks=dict(app.tasks), schedules=app.schedules,
+            worker="test", tenant=tenant, settings=settings, tasks=app._tasks_by_any_name, schedules=app.schedules,
             events=app.events, store=store, heartbeat_store=store, handler_store=store,
             leases=LeaseTable("test", app.events), meter=Meter(SYSTEM), guard=ReapGuard(SYSTEM),
             timers=Timers(SYSTEM), system=SYSTEM,

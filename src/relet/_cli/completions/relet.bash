@@ -5,14 +5,15 @@
 #    source ~/.local/share/bash_completion/relet
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_relet_subparsers=(worker enqueue jobs explain queues workers targets schedules failures stats audit top web doctor prune migrate completion bench demo)
+_shtab_relet_subparsers=(worker enqueue jobs explain queues workers check targets schedules failures stats audit top web doctor prune migrate completion bench demo)
 
-_shtab_relet_worker_option_strings=(-h --help -q --queue -c --concurrency --processes --lease --shutdown-timeout --poll-interval --rest --tenant --max-jobs --max-rss --until-idle --log-level --log-format)
+_shtab_relet_worker_option_strings=(-h --help -q --queue -c --concurrency --processes --lease --shutdown-timeout --poll-interval --rest --tenant --max-jobs --max-rss --until-idle --reload --log-level --log-format)
 _shtab_relet_enqueue_option_strings=(-h --help --tenant --json --arg --payload --file --queue --priority --delay --run-at --target --group --unique --unique-for --replace --depends-on --id --max-attempts --backoff --timeout --on-expired --on-failure --on-dependency-failure)
 _shtab_relet_jobs_option_strings=(-h --help --tenant --json --state --queue --task --target --worker --error --since --until --limit --cursor --all --yes -y --chain --dependents --result --timeout)
 _shtab_relet_explain_option_strings=(-h --help --tenant --json)
 _shtab_relet_queues_option_strings=(-h --help --tenant --json --max-running --rate --per --group --fair --no-fair)
 _shtab_relet_workers_option_strings=(-h --help --tenant --json)
+_shtab_relet_check_option_strings=(-h --help --tenant --json --host --worker --ready)
 _shtab_relet_targets_option_strings=(-h --help --tenant --json --limit --cursor)
 _shtab_relet_schedules_option_strings=(-h --help --tenant --json --cron --every --timezone --missed --overlap --arg --payload --file)
 _shtab_relet_failures_option_strings=(-h --help --tenant --json --limit)
@@ -36,6 +37,7 @@ _shtab_relet_explain_pos_0_COMPGEN=_relet_apps
 _shtab_relet_queues_pos_0_COMPGEN=_relet_apps
 _shtab_relet_queues_pos_1_COMPGEN=_relet_verbs_queues
 _shtab_relet_workers_pos_0_COMPGEN=_relet_apps
+_shtab_relet_check_pos_0_COMPGEN=_relet_apps
 _shtab_relet_targets_pos_0_COMPGEN=_relet_apps
 _shtab_relet_schedules_pos_0_COMPGEN=_relet_apps
 _shtab_relet_schedules_pos_1_COMPGEN=_relet_verbs_schedules
@@ -58,11 +60,12 @@ _shtab_relet_jobs___state_choices=(pending queued running paused failed succeede
 _shtab_relet_schedules___missed_choices=(skip once all)
 _shtab_relet_schedules___overlap_choices=(allow skip wait)
 _shtab_relet_completion_pos_0_choices=(bash zsh fish)
-_shtab_relet_pos_0_choices=(worker enqueue jobs explain queues workers targets schedules failures stats audit top web doctor prune migrate completion bench demo)
+_shtab_relet_pos_0_choices=(worker enqueue jobs explain queues workers check targets schedules failures stats audit top web doctor prune migrate completion bench demo)
 
 _shtab_relet_worker__h_nargs=0
 _shtab_relet_worker___help_nargs=0
 _shtab_relet_worker___until_idle_nargs=0
+_shtab_relet_worker___reload_nargs=0
 _shtab_relet_enqueue__h_nargs=0
 _shtab_relet_enqueue___help_nargs=0
 _shtab_relet_enqueue___json_nargs=0
@@ -87,6 +90,10 @@ _shtab_relet_queues___no_fair_nargs=0
 _shtab_relet_workers__h_nargs=0
 _shtab_relet_workers___help_nargs=0
 _shtab_relet_workers___json_nargs=0
+_shtab_relet_check__h_nargs=0
+_shtab_relet_check___help_nargs=0
+_shtab_relet_check___json_nargs=0
+_shtab_relet_check___ready_nargs=0
 _shtab_relet_targets__h_nargs=0
 _shtab_relet_targets___help_nargs=0
 _shtab_relet_targets___json_nargs=0
@@ -151,7 +158,7 @@ _relet_verbs() {
   done
   compgen -W "${*:2}" -- "$1"
 }
-_relet_verbs_jobs() { _relet_verbs "$1" list show explain attempts chain dependencies dependents wait resume run-now pause complete cancel delete signal; }
+_relet_verbs_jobs() { _relet_verbs "$1" list show explain attempts steps chain dependencies dependents wait resume run-now pause complete cancel delete signal; }
 _relet_verbs_queues() { _relet_verbs "$1" list pause resume limit; }
 _relet_verbs_schedules() { _relet_verbs "$1" list show put pause resume run remove; }
 

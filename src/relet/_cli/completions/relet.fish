@@ -58,7 +58,7 @@ function _shtab_relet_using
   test "$_shtab_relet_cmdpath" = "$argv"
 end
 
-set -g _shtab_relet_commands worker enqueue jobs explain queues workers targets schedules failures stats audit top web doctor prune migrate completion bench demo
+set -g _shtab_relet_commands worker enqueue jobs explain queues workers check targets schedules failures stats audit top web doctor prune migrate completion bench demo
 set -g _shtab_relet_opts_with_value --arg --backoff --concurrency --cron --cursor --delay --depends-on --error --every --file --group --host --host-name --id --jobs --keep-failed --keep-finished --lease --limit --log-format --log-level --max-attempts --max-jobs --max-rss --max-running --missed --on-dependency-failure --on-expired --on-failure --overlap --payload --per --poll-interval --port --priority --processes --proxy --queue --rate --replace --rest --result --run-at --shutdown-timeout --since --state --step --target --task --tenant --timeout --timezone --unique --unique-for --until --worker -c -q
 
 complete -c relet -e
@@ -79,6 +79,7 @@ complete -c relet -n '_shtab_relet_using worker' -l tenant -x -d 'serve this ten
 complete -c relet -n '_shtab_relet_using worker' -l max-jobs -x -d 'replace a process after N jobs'
 complete -c relet -n '_shtab_relet_using worker' -l max-rss -x -d 'replace a process that uses more memory than this'
 complete -c relet -n '_shtab_relet_using worker' -l until-idle -d 'stop when no job can run now'
+complete -c relet -n '_shtab_relet_using worker' -l reload -d 'for development: restart when a Python file below the working directory was changed'
 complete -c relet -n '_shtab_relet_using worker' -l log-level -xka "debug info warning error" -d 'lowest level to log (default info)'
 complete -c relet -n '_shtab_relet_using worker' -l log-format -xka "text json" -d 'readable lines, or one JSON object a line (default text)'
 complete -c relet -n '_shtab_relet_using worker; and test $_shtab_relet_npos -eq 0' -ka "(__relet_apps)" -d 'the app as module:attribute, such as shop:app'
@@ -128,7 +129,7 @@ complete -c relet -n '_shtab_relet_using jobs' -l dependents -d 'delete --chain:
 complete -c relet -n '_shtab_relet_using jobs' -l result -x -d 'complete: the result of the job'
 complete -c relet -n '_shtab_relet_using jobs' -l timeout -x -d 'wait: longest time (default 60)'
 complete -c relet -n '_shtab_relet_using jobs; and test $_shtab_relet_npos -eq 0' -ka "(__relet_apps)" -d 'the app as module:attribute, such as shop:app'
-complete -c relet -n '_shtab_relet_using jobs; and test $_shtab_relet_npos -ge 1' -ka "list show explain attempts chain dependencies dependents wait resume run-now pause complete cancel delete signal" -d 'the action (default list); see below'
+complete -c relet -n '_shtab_relet_using jobs; and test $_shtab_relet_npos -ge 1' -ka "list show explain attempts steps chain dependencies dependents wait resume run-now pause complete cancel delete signal" -d 'the action (default list); see below'
 complete -c relet -n '_shtab_relet_using; and test $_shtab_relet_npos -eq 0' -a explain -d 'Explain why a job does not run.'
 complete -c relet -n '_shtab_relet_using explain' -s h -l help -d 'show this help message and exit'
 complete -c relet -n '_shtab_relet_using explain' -l tenant -x -d 'use the store of this tenant'
@@ -150,6 +151,14 @@ complete -c relet -n '_shtab_relet_using workers' -s h -l help -d 'show this hel
 complete -c relet -n '_shtab_relet_using workers' -l tenant -x -d 'use the store of this tenant'
 complete -c relet -n '_shtab_relet_using workers' -l json -d 'print one JSON document'
 complete -c relet -n '_shtab_relet_using workers; and test $_shtab_relet_npos -eq 0' -ka "(__relet_apps)" -d 'the app as module:attribute, such as shop:app'
+complete -c relet -n '_shtab_relet_using; and test $_shtab_relet_npos -eq 0' -a check -d 'Check the workers on this host, for a liveness or readiness probe. Exits with 1 if none is alive.'
+complete -c relet -n '_shtab_relet_using check' -s h -l help -d 'show this help message and exit'
+complete -c relet -n '_shtab_relet_using check' -l tenant -x -d 'use the store of this tenant'
+complete -c relet -n '_shtab_relet_using check' -l json -d 'print one JSON document'
+complete -c relet -n '_shtab_relet_using check' -l host -x -d 'check the workers on this host (default: here)'
+complete -c relet -n '_shtab_relet_using check' -l worker -x -d 'check this worker, by its name or the beginning of its name'
+complete -c relet -n '_shtab_relet_using check' -l ready -d 'a worker that is stopping does not count'
+complete -c relet -n '_shtab_relet_using check; and test $_shtab_relet_npos -eq 0' -ka "(__relet_apps)" -d 'the app as module:attribute, such as shop:app'
 complete -c relet -n '_shtab_relet_using; and test $_shtab_relet_npos -eq 0' -a targets -d 'List targets with the job that holds each and how many wait; or show the jobs that wait for one.'
 complete -c relet -n '_shtab_relet_using targets' -s h -l help -d 'show this help message and exit'
 complete -c relet -n '_shtab_relet_using targets' -l tenant -x -d 'use the store of this tenant'

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from ..._core.finding import Finding
 from ..._core.text import listed, size
-from ..sqlite import FIXED_WAL_RESET, NETWORK
+from ..sqlite import NETWORK
+from ..sqlite_library import FIXED_WAL_RESET, how_to_upgrade
 
 # SQLite checkpoints and restarts the log from 4 MB on: eight times that means that a connection prevents it.
 WAL_GROWN = 32_000_000
@@ -56,7 +57,7 @@ def library(version: tuple[int, int, int]) -> list[Finding]:
         f"SQLite {number} can damage a file that several processes write at the same moment (the WAL-reset bug, rare, "
         "fixed in 3.51.3)"
     )
-    advice = "upgrade SQLite, or a Python that brings it, before more than one process uses the file"
+    advice = f"before more than one process uses the file, {how_to_upgrade()}"
     return [Finding("sqlite", "warning", text, advice)]
 
 

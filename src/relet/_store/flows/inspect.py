@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct, structs
 
 from ..._core import validate
-from ..._core.job import AttemptRecord, Chain, Dependency, Job, State, Wait, maybe_utc, utc
+from ..._core.job import AttemptRecord, Chain, Dependency, Job, State, StepRecord, Wait, maybe_utc, utc
 from ..._core.text import one_line
 from ..._core.views import JobDetails, QueueInfo, RateInfo
 from ...errors import JobNotFound
@@ -53,6 +53,26 @@ def attempts(job_id: str) -> Flow[list[AttemptRecord]]:
 
 def _attempts_of(job_id: str) -> Flow[list[AttemptRecord]]:
     return [_attempt(job_id, row) for row in (yield read("inspect/attempts", id=job_id))]
+
+
+@read_only
+def steps(job_id: str) -> Flow[list[StepRecord]]:
+    """The durable steps, sleeps, waits and signals of a job, in order."""
+    records = yield from _steps_of(job_id)
+    if not records:
+        yield from _existing(job_id)
+    return records
+
+
+def _steps_of(job_id: str) -> Flow[list[StepRecord]]:
+    rows = yield read("inspect/steps", id=job_id)
+    return [_step(*row) for row in rows]
+
+
+def _step(kind: str, name: str, result: str | None, until: float | None, at: float) -> StepRecord:
+    first, _, number = name.partition("\x1f")  # a handler that waits again for a signal numbers its waits
+    label = f"{first} ({number})" if number else first
+    return StepRecord(label, kind, utc(at), maybe_utc(until), result)
 
 
 @read_only
@@ -114,12 +134,13 @@ def _dependents_of(chain: str, limit: int) -> Flow[list[Job[Any]]]:
 
 @snapshot
 def describe(job_id: str) -> Flow[JobDetails]:
-    """A job with its attempts, chain, dependencies, dependents and explanation, all of the same moment."""
+    """A job with its attempts, steps, chain, dependencies, dependents and explanation, all of the same moment."""
     job = yield from _existing(job_id)
     is_alone = not job.position and not job.continued
     return JobDetails(
         job=job,
         attempts=(yield from _attempts_of(job_id)),
+        steps=(yield from _steps_of(job_id)),
         chain=Chain((job,)) if is_alone else (yield from chain(job_id)),
         dependencies=(yield from dependencies(job_id)),
         dependents=(yield from _dependents_of(job.chain, DESCRIBED)),

@@ -26,11 +26,13 @@ class Settled(Struct, frozen=True):
     """The result of settling one attempt: the state that the job is in now, or None if the lease was lost.
 
     `open`: the handler has completed the job in its own transaction, which has not ended yet. Ask again later.
+    `delay`: seconds until the next attempt, if this decision set it.
     """
 
     id: str
     state: State | None
     open: bool = False
+    delay: float | None = None
 
 
 def settle_succeeded(leases: Sequence[Lease], results: Sequence[str | None]) -> Flow[dict[Lease, State] | None]:
@@ -55,10 +57,10 @@ def settle(outcomes: Sequence[tuple[Lease, Outcome]], random: Callable[[], float
     if outcomes and len(plain) == len(outcomes) and len(plain_ids) == len(plain):
         found = yield from settle_succeeded(list(plain), list(plain.values()))
         states = dict.fromkeys(plain, State.SUCCEEDED) if found is None else found
-    else:
-        states = yield from _settle_mixed(outcomes, random)
-        states |= yield from find_settled([lease for lease, _ in outcomes if lease not in states])
-    return [Settled(lease.id, states.get(lease)) for lease, _ in outcomes]
+        return [Settled(lease.id, states.get(lease)) for lease, _ in outcomes]
+    settled = yield from _settle_mixed(outcomes, random)
+    states = yield from find_settled([lease for lease, _ in outcomes if lease not in settled])
+    return [settled.get(lease) or Settled(lease.id, states.get(lease)) for lease, _ in outcomes]
 
 
 def is_plain(outcome: Outcome) -> TypeGuard[Succeeded]:
@@ -76,12 +78,12 @@ def settle_unless_open(outcomes: Sequence[tuple[Lease, Outcome]], random: Callab
     yield from _set_lock_timeout(outcomes)
     leases = [lease for lease, _ in outcomes]
     owned = _owned((yield write("settle/lock_owned_skip_locked", batch=as_json(mapping.lease_rows(leases)))))
-    states = yield from _settle_locked(owned, outcomes, random)
-    rest = [lease for lease in leases if lease not in states]
+    settled = yield from _settle_locked(owned, outcomes, random)
+    rest = [lease for lease in leases if lease not in settled]
     found = (yield read("lease/requests", batch=as_json(mapping.lease_rows(rest)))) if rest else []
     running = {Lease(id, token) for id, token, _ in found}
-    states |= yield from find_settled([lease for lease in rest if lease not in running])
-    return [Settled(lease.id, states.get(lease), lease in running) for lease in leases]
+    states = yield from find_settled([lease for lease in rest if lease not in running])
+    return [settled.get(lease) or Settled(lease.id, states.get(lease), lease in running) for lease in leases]
 
 
 @read_only
@@ -142,7 +144,7 @@ def _owned(locked: list[Row]) -> _Owned:
     return {Lease(row[0], token): (mapping.running(tuple(row)), chain) for *row, token, chain in locked}
 
 
-def _settle_mixed(outcomes: Sequence[tuple[Lease, Outcome]], random: Callable[[], float]) -> Flow[dict[Lease, State]]:
+def _settle_mixed(outcomes: Sequence[tuple[Lease, Outcome]], random: Callable[[], float]) -> Flow[dict[Lease, Settled]]:
     """Lock all rows first, in one order, whatever their outcomes: two settlers cannot deadlock."""
     yield BEGIN
     yield from _set_lock_timeout(outcomes)
@@ -158,8 +160,8 @@ def _set_lock_timeout(outcomes: Sequence[tuple[Lease, Outcome]]) -> Flow[None]:
 
 def _settle_locked(
     owned: _Owned, outcomes: Sequence[tuple[Lease, Outcome]], random: Callable[[], float]
-) -> Flow[dict[Lease, State]]:
-    """Settle the outcomes whose rows are locked (`owned`); returns the new state of each.
+) -> Flow[dict[Lease, Settled]]:
+    """Settle the outcomes whose rows are locked (`owned`); returns the result of each.
 
     A success whose successor is refused counts as an attempt that raised.
     """
@@ -172,7 +174,10 @@ def _settle_locked(
     others = {lease: outcome for lease, outcome in pending.items() if lease not in states}
     changes = {lease: machine.settle(owned[lease][0], outcome, random()) for lease, outcome in others.items()}
     yield from apply(list(changes.values()))
-    return states | {lease: change.state for lease, change in changes.items()}
+    settled = {lease: Settled(lease.id, state) for lease, state in states.items()}
+    for lease, change in changes.items():
+        settled[lease] = Settled(lease.id, change.state, delay=change.delay)
+    return settled
 
 
 def _successors(successes: dict[Lease, Succeeded], owned: _Owned) -> dict[str, tuple[Draft[Any], str]]:

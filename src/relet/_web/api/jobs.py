@@ -112,6 +112,12 @@ def list_attempts(call: Call, _: None, __: None) -> responses.Attempts:
     return responses.Attempts(redacted(call.client.attempts(call.path["id"]), call.redact))
 
 
+@at("GET /jobs/{id}/steps", "read", responses.Steps, {200: "Its steps, sleeps, waits and signals", **_NO_JOB})
+def list_steps(call: Call, _: None, __: None) -> responses.Steps:
+    """List the durable steps of a job with its sleeps, waits and signals."""
+    return responses.Steps(responses.steps_out(call.client.steps(call.path["id"]), call.redact))
+
+
 @at("GET /jobs/{id}/explain", "read", responses.Reasons, {200: "The reasons, the nearest first", **_NO_JOB})
 def explain_job(call: Call, _: None, __: None) -> responses.Reasons:
     """Explain in sentences why a job does not run."""
@@ -176,7 +182,7 @@ def delete_job(call: Call, query: requests.DeleteQuery, _: None) -> Result:
 
 
 ENDPOINTS = [
-    enqueue, enqueue_many, list_jobs, count_jobs, show_job, list_attempts, explain_job, show_chain_of_job,
+    enqueue, enqueue_many, list_jobs, count_jobs, show_job, list_attempts, list_steps, explain_job, show_chain_of_job,
     *(_endpoint_of(verb) for verb in VERBS.values() if verb.name not in _WITH_OPTIONS),
     complete_job, signal_job, delete_job,
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from ..._core.job import AttemptRecord, Chain, Job, State
+from ..._core.job import AttemptRecord, Chain, Job, State, StepRecord
 from ..._core.redact import HIDDEN, Redact, redacted
 from ..._core.schedule import Missed, Overlap, ScheduleInfo, Tick
 from ..._core.stats import Histogram, StatPoint
@@ -63,6 +63,22 @@ class Attempts(Struct):
     attempts: list[AttemptRecord]
 
 
+class StepOut(Struct):
+    """A durable step, a sleep, a wait for a signal, or a signal that was sent, by `kind`."""
+
+    name: str
+    kind: str
+    at: datetime
+    until: datetime | None
+    result: Raw
+
+
+class Steps(Struct):
+    """The durable steps of a job with its sleeps, waits and signals, in order."""
+
+    steps: list[StepOut]
+
+
 class DependencyOut(Struct):
     """A chain that a job waits or waited for. `state` is null until the chain has ended."""
 
@@ -76,6 +92,7 @@ class JobView(JobOut, kw_only=True):
     """A job with its history, dependencies and dependents. `explain` says in sentences why it does not run."""
 
     attempts: list[AttemptRecord]
+    steps: list[StepOut]
     dependencies: list[DependencyOut]
     dependents: list[JobOut]
     explain: list[str]
@@ -311,15 +328,20 @@ def job_view(
     details: JobDetails,
     redact: Redact,
 ) -> JobView:
-    """A job with its attempts, dependencies, dependents and explanation as a response."""
+    """A job with its attempts, steps, dependencies, dependents and explanation as a response."""
     dependencies = redacted(details.dependencies, redact)
     return JobView(
         **_job_fields(details.job, redact),
         attempts=redacted(details.attempts, redact),
+        steps=steps_out(details.steps, redact),
         dependencies=[DependencyOut(one.chain, one.state, raw(one.result_json), one.task) for one in dependencies],
         dependents=jobs_out(details.dependents, redact),
         explain=redacted(details.explanation, redact),
     )
+
+
+def steps_out(steps: list[StepRecord], redact: Redact) -> list[StepOut]:
+    return [StepOut(one.name, one.kind, one.at, one.until, raw(one.result_json)) for one in redacted(steps, redact)]
 
 
 def chain_out(chain: Chain, redact: Redact) -> ChainOut:
