@@ -17,6 +17,8 @@ from relet._store.fragments import Dialect
 from tests import servers, supervisor
 from tests.stored.loading import FOLDER
 
+REPOSITORY = Path(__file__).resolve().parents[2]
+
 #: Commands of psql, and a setting that older servers do not have.
 LEFT_OUT = ("\\", "SET transaction_timeout")
 
@@ -53,7 +55,7 @@ def _store(dialect: Dialect, statements: str, jobs: str) -> None:
     file = FOLDER / f"{version:04}.{dialect}.sql"
     if file.exists():
         sys.exit(f"{file.name} exists: a stored database is never changed, as users have such databases")
-    file.write_text(statements + "\n")
+    file.write_text(statements.replace(str(REPOSITORY), "/srv") + "\n")  # tracebacks name files
     digest = hashlib.sha256(text.encode()).hexdigest()
     file.with_suffix(".json").write_text(json.dumps({"migration": digest, "jobs": json.loads(jobs)}, indent=1) + "\n")
     print(f"stored {file.name}: {len(statements):,} bytes")

@@ -14,6 +14,8 @@ from relet._worker import job_log
 from relet._worker.job_log import JobLog
 from relet.testing import harness
 
+from .working import until, working
+
 
 @pytest.fixture
 def app() -> App:
@@ -124,3 +126,22 @@ def test_every_success_has_a_line_at_debug(caplog: pytest.LogCaptureFixture) -> 
     many: list[Any] = [Ended("mail") for _ in range(3 * job_log.MAX_LINES)]
     JobLog(Clock()).succeeded(many)
     assert len(messages(caplog)) == len(many)
+
+
+def test_a_misspelled_queue_is_named_with_the_queue_that_is_meant(app: App, caplog: pytest.LogCaptureFixture) -> None:
+    @app.task(queue="mail")
+    def work() -> None: ...
+
+    with working(app, queues=["mial", "default"]):
+        until(lambda: messages(caplog))
+    assert messages(caplog) == ["Queue mial has no jobs, and no task of this app uses it. Did you mean mail?"]
+
+
+def test_a_queue_that_only_jobs_use_is_not_called_misspelled(app: App, caplog: pytest.LogCaptureFixture) -> None:
+    @app.task
+    def work() -> None: ...
+
+    work.using(queue="by_sql", delay=3600).enqueue()
+    with working(app, queues=["by_sql", "unused"]):
+        until(lambda: messages(caplog))
+    assert [line.partition(" has")[0] for line in messages(caplog)] == ["Queue unused"]

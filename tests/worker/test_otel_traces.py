@@ -398,8 +398,8 @@ def test_what_the_worker_says_of_a_job_has_its_trace(memory_app: App, caplog: py
     context = json.dumps({"traceparent": TRACEPARENT})
     with working(memory_app):
         over(memory_app, memory_app.client.enqueue(Draft(work.draft().id, "work", "{}", context=context)))
-        until(lambda: "now failed" in caplog.text)
-    (record,) = [one for one in caplog.records if "now failed" in one.getMessage()]
+        until(lambda: "failed (attempt 1" in caplog.text)
+    (record,) = [one for one in caplog.records if "failed (attempt 1" in one.getMessage()]
     assert record.trace_id == "0af7651916cd43dd8448eb211c80319c"  # type: ignore[attr-defined]
 
 

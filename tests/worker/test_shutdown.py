@@ -124,7 +124,7 @@ def test_signals_that_come_together_count_once(shop: Shop) -> None:
     shop.started(job)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
         worker.process.send_signal(number)
-    worker.says("waiting up to 300 s")
+    worker.says("waiting up to 5 min")
     shop.go()
     assert worker.code() == 0
     assert worker.log.count("relet.worker: Received SIG") == 1
@@ -224,7 +224,9 @@ def test_an_idle_worker_does_not_wait_for_a_database_that_does_not_answer(
 ) -> None:
     try:
         with a_shop(tmp_path, pg_server.dsn, schema) as shop, psycopg.connect(pg_server.dsn) as other:
-            worker = shop.start("-q", "default")  # of which it need not look for more: it only claims
+            worker = shop.start(
+                "-q", "default", "-q", "unknown"
+            )  # claims, and looks up the unknown queue
             other.execute(f"lock table {schema}.jobs in access exclusive mode".encode())
             time.sleep(0.5)  # now its claim waits for the lock
             assert worker.send(signal.SIGTERM).code(SOON) == 0

@@ -88,7 +88,7 @@ def test_a_ctrl_c_at_the_terminal_reaches_each_process_once(shop: Shop) -> None:
     jobs = [shop.one("hold"), shop.one("hold_in_process")]
     shop.started(*jobs)
     os.killpg(program.pid, signal.SIGINT)  # what a terminal does
-    program.says("waiting up to 300 s", times=2)
+    program.says("waiting up to 5 min", times=2)
     shop.go()
     assert program.code() == 0
     assert program.log.count("SIGTERM (1)") == 2
@@ -101,7 +101,7 @@ def test_further_signals_are_passed_on(shop: Shop, signals: int) -> None:
     program = pair(shop)
     jobs = [shop.one("stuck"), shop.one("block_the_loop")]
     shop.started(*jobs)
-    program.send(signal.SIGTERM).says("waiting up to 300 s", times=2)
+    program.send(signal.SIGTERM).says("waiting up to 5 min", times=2)
     program.send(signal.SIGTERM).says("SIGTERM (2)", times=3)  # twice from them
     if signals == 3:
         program.send(signal.SIGTERM)

@@ -254,15 +254,17 @@ class Worker:
         log.info("Worker %s started: %d slots, lease %s, %s", self.id, slots, lease, where, extra=worker)
         queues = "all queues" if self._settings.queues is None else f"queues {', '.join(self._settings.queues)}"
         log.info("Serving %s; tasks: %s", queues, listed(sorted(self._app.tasks), NAMED_AT_START), extra=worker)
-        if self._settings.queues is not None:
-            with suppress(StoreError):  # the database was lost just now: claims report that
-                self._warn_of_unused(self._settings.queues)
-
-    def _warn_of_unused(self, queues: Queues) -> None:
-        """Warn of queues that neither a task nor a job uses: their names may be misspelled."""
         known = {"default", *(task.queue for task in self._app.tasks.values())}
-        for session in self._sessions:
-            known |= session.queue_names()
+        unknown = [queue for queue in self._settings.queues or () if queue not in known]
+        if unknown:  # not in this thread: a database that does not answer must not delay a stop
+            self._system.spawn("check of queue names", partial(self._warn_of_unused, unknown, known))
+
+    def _warn_of_unused(self, queues: list[str], known: set[str]) -> None:
+        """Warn of queues that neither a task nor a job uses: their names may be misspelled."""
+        try:
+            known = known.union(*(session.queue_names() for session in self._sessions))
+        except StoreError:  # claims report it
+            return
         for queue in queues:
             if queue not in known:
                 near = difflib.get_close_matches(queue, sorted(known), n=1)

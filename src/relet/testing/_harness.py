@@ -12,13 +12,14 @@ from typing import Any, ParamSpec, TypeVar
 from msgspec import Struct
 
 from .._client.client import Client
-from .._core.job import Job, State
+from .._core.job import Job, Outcome, State
 from .._store.store import Store
 from .._tasks.task import ConfiguredTask
+from .._worker.execution import Execution
 from ..app import App
 from ..errors import InvalidInput, JobFailed
 from ..events import AttemptEvent, Claimed, Failed, Renewed, Retried, Succeeded
-from ._inline import InlineWorker, inline_worker
+from ._inline import InlineWorker, Work, inline_worker
 from ._matching import Expected
 
 P = ParamSpec("P")
@@ -93,14 +94,7 @@ class Harness:
             work = worker.work()
             execution = next(work, None)
             while execution is not None:
-                outcome = await worker.acall(execution)
-                try:
-                    execution = work.send(outcome)
-                except StopIteration:
-                    execution = None
-                if raise_errors and worker.raised:
-                    work.close()
-                    raise worker.raised[0]
+                execution = _settle(worker, work, await worker.acall(execution), raise_errors)
         return Drained(tuple(ended))
 
     def perform(self, task: ConfiguredTask[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -223,14 +217,19 @@ def _run_all(worker: InlineWorker, raise_errors: bool) -> None:
     work = worker.work()
     execution = next(work, None)
     while execution is not None:
-        outcome = worker.call(execution)
-        try:
-            execution = work.send(outcome)
-        except StopIteration:
-            execution = None
-        if raise_errors and worker.raised:
-            work.close()
-            raise worker.raised[0]
+        execution = _settle(worker, work, worker.call(execution), raise_errors)
+
+
+def _settle(worker: InlineWorker, work: Work, outcome: Outcome, raise_errors: bool) -> Execution | None:
+    """Settle a job, and claim the next one; None: there is none."""
+    try:
+        following = work.send(outcome)
+    except StopIteration:
+        following = None
+    if raise_errors and worker.raised:
+        work.close()
+        raise worker.raised[0]
+    return following
 
 
 def _next_in(worker: InlineWorker) -> float | None:

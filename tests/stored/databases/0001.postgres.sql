@@ -1526,14 +1526,14 @@ INSERT INTO relet.arming VALUES (true, '2026-11-18 04:51:25.552117+05:30');
 INSERT INTO relet.attempts VALUES ('01a1ebd0-91d8-7679-a72c-5d4f0285a1c5', 1, 1, 'vm:9434:3207fa96', '2026-11-18 04:51:17.829233+05:30', '2026-11-18 04:51:17.907062+05:30', NULL, '2026-11-18 04:51:47.829233+05:30', 'retried', 'ValueError: card declined
 
 Traceback (most recent call last):
-  File "/work/main/tests/stored/shop.py", line 28, in refuse
+  File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ');
 INSERT INTO relet.attempts VALUES ('01a1ebd0-91d8-7679-a72c-5d4f0285a1c5', 2, 2, 'vm:9434:3207fa96', '2026-11-18 04:51:17.969508+05:30', '2026-11-18 04:51:17.981333+05:30', NULL, '2026-11-18 04:51:47.969508+05:30', 'failed', 'ValueError: card declined
 
 Traceback (most recent call last):
-  File "/work/main/tests/stored/shop.py", line 28, in refuse
+  File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ');
@@ -1628,7 +1628,7 @@ INSERT INTO relet.finished_20261117 VALUES ('01a1ebd0-997e-7ed3-8afe-913101c416f
 INSERT INTO relet.jobs VALUES ('01a1ebd0-91d8-7679-a72c-5d4f0285a1c5', '01a1ebd0-91d8-7679-a72c-5d4f0285a1c5', 6, '2026-11-18 04:51:17.020165+05:30', '2026-11-18 04:51:17.909773+05:30', 2, 2, 0, 2, 0, 0, 0, 'failed', 0, 0, 0, true, false, true, false, 'default', 'refuse', '{"reason":"card declined"}', '102eaa3e-ef1b-47a6-a03b-9d8671213821', NULL, NULL, NULL, '2026-11-18 04:51:17.981333+05:30', NULL, NULL, NULL, 'blocked', NULL, NULL, NULL, '{"backoff":[0.01,0.01,2.0,true]}', NULL, 'ValueError: card declined
 
 Traceback (most recent call last):
-  File "/work/main/tests/stored/shop.py", line 28, in refuse
+  File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ', NULL, NULL);

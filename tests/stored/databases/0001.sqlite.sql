@@ -15,14 +15,14 @@ CREATE TABLE relet_attempts (
 INSERT INTO "relet_attempts" VALUES('01a1ebd0-6a2c-7f97-96aa-6b161e79ea3b',1,1,'vm:8694:c2bd752d',1794957667.29,1794957667.318,NULL,1794957697.29,'retried','ValueError: card declined
 
 Traceback (most recent call last):
-  File "/work/main/tests/stored/shop.py", line 28, in refuse
+  File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ');
 INSERT INTO "relet_attempts" VALUES('01a1ebd0-6a2c-7f97-96aa-6b161e79ea3b',2,2,'vm:8694:c2bd752d',1794957667.33,1794957667.332,NULL,1794957697.33,'failed','ValueError: card declined
 
 Traceback (most recent call last):
-  File "/work/main/tests/stored/shop.py", line 28, in refuse
+  File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ');
@@ -146,7 +146,7 @@ CREATE TABLE relet_jobs (
 INSERT INTO "relet_jobs" VALUES('01a1ebd0-6a2c-7f97-96aa-6b161e79ea3b',6,'failed',NULL,'default','refuse',0,0,'blocked',NULL,1,'{"reason":"card declined"}',1.79495766731927585604e+09,2,2,0,0,2,'{"backoff":[0.01,0.01,2.0,true]}',NULL,NULL,'48cedc2f-60cd-4174-b231-2fadcb7ebb7d',NULL,NULL,NULL,0,NULL,NULL,'ValueError: card declined
 
 Traceback (most recent call last):
-  File "/work/main/tests/stored/shop.py", line 28, in refuse
+  File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ','01a1ebd0-6a2c-7f97-96aa-6b161e79ea3b',0,0,0,NULL,NULL,1,NULL,0,1794957666.861,1794957667.333);
