@@ -134,7 +134,7 @@ def _count(connection: Any, table: str) -> int:
     return int(connection.execute(f"select count(*) from {table}").fetchone()[0])
 
 
-def claim(app: App, want: int = 1, *, queue: str = "default", worker: str = "w1") -> list[Claimed]:
+def claim(app: App, want: int = 1, *, queue: str = "default", worker: str = "w1", lease: float = 30.0) -> list[Claimed]:
     """Take jobs, as a worker does."""
     found = app._store().run(
         claim_flows.claim,
@@ -143,7 +143,7 @@ def claim(app: App, want: int = 1, *, queue: str = "default", worker: str = "w1"
         [Scope(queue, want)],
         sorted(app.tasks),
         want=want,
-        lease=30.0,
+        lease=lease,
         random=random.random,
     )
     return found.jobs

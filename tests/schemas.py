@@ -19,6 +19,7 @@ from tests.servers import Server
 
 EMPTIED = (
     "jobs", "finished", "keys", "dependencies", "attempts", "nudges", "queues", "steps", "signals", "rates", "starts",
+    "group_limits", "ready_groups", "group_nudges", "tags", "reruns",
     "schedules", "ticks", "workers", "stats", "audit", "operations", "queue_samples",
     "ended_sessions",
 )  # fmt: skip

@@ -57,7 +57,7 @@ def test_queues_are_listed_paused_and_limited(typed: CommandLine, any_shop: CliS
     limits = ("--max-running", "4", "--rate", "100", "--per", "1m", "--group", "*", "--fair")
     code, printed = typed(shop.folder, "queues", "shop:app", "limit", "billing", *limits)
     assert code == 0
-    assert printed.splitlines()[1].endswith("4 at once, 100 in 60 s of each group, fair")
+    assert printed.splitlines()[1].endswith("4 at once of each group, 100 in 60 s of each group, fair")
     assert typed(shop.folder, "queues", "shop:app", "limit", "billing", "--max-running", "none", "--no-fair")[0] == 0
     (billing, _) = as_json(typed(shop.folder, "queues", "shop:app", "--json")[1])["queues"]
     assert (billing["max_running"], billing["fair"], billing["rates"][0]["rate"]) == (None, False, 100)
@@ -191,7 +191,7 @@ def test_the_doctor_shows_what_it_finds_and_exits_by_it(typed: CommandLine, shop
     code, printed = typed(shop.folder, "doctor", "shop:app")
     assert code == 0, printed
     assert printed.split()[:3] == ["LEVEL", "CHECK", "FINDING"]
-    assert re.search(r"^ok +schema +version 1", printed, re.M)
+    assert re.search(r"^ok +schema +version 2", printed, re.M)
     with closing(sqlite3.connect(shop.folder / "jobs.db")) as connection, connection:
         connection.execute("insert into relet_migrations (version, applied_at) values (999, 0)")
     code, printed = typed(shop.folder, "doctor", "shop:app")

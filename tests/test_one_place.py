@@ -117,6 +117,8 @@ COLUMN: Additions = {
         "    context       text,\n": "    origin text,\n",
         "worker, target, group_key, unique_key, context": ", origin",
     },
+    "_store/migrations/0002.postgres.sql": {"worker, target, group_key, unique_key, context": ", origin"},
+    "_store/migrations/0002.sqlite.sql": {"worker, target, group_key, unique_key, context": ", origin"},
     "_core/job.py": {
         "    context: str | None = None  # trace context from the producer, as JSON text\n": (
             "    origin: str | None = None\n"

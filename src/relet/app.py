@@ -8,11 +8,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self, TypeVar
 
+from msgspec import UNSET
+
 from ._client.async_client import AsyncClient
 from ._client.client import Client
+from ._client.limits import QueueLimits
 from ._core import payload, validate
 from ._core.redact import KEYS, redactor
 from ._core.schedule import Definition, Missed, Overlap, define
+from ._core.validate import Seconds
 from ._store.open import DEFAULT_URL, open_store
 from ._store.query import Clock
 from ._store.store import Store
@@ -56,6 +60,8 @@ class App(TaskRegistry):
         self._stores: dict[str | None, Store] = {None: self._open(None, None)}
         self._lock = threading.Lock()
         self.schedules: dict[str, Definition] = {}  # declared in code
+        self.limits: dict[str, dict[str, Any]] = {}  # declared in code, by queue
+        self._limited_tasks: dict[str, str] = {}  # by queue, the task that declares its limits
         self._client = Client(self, self._store)
         self._aclient = AsyncClient(self, self._store)
 
@@ -100,6 +106,69 @@ class App(TaskRegistry):
             return task
 
         return add
+
+    def limit_queue(
+        self,
+        queue: str,
+        /,
+        *,
+        max_running: int | None = None,
+        rate: int | None = None,
+        per: Seconds | None = None,
+        group: str | None = None,
+        fair: bool | None = None,
+    ) -> None:
+        """Declare limits of a queue in code; the arguments are those of `client.limit_queue`.
+
+        Workers store declared limits when they start. `client.limit_queue` changes them while workers run, and what it
+        has set stays until the declaration changes. A limit that the code no longer declares is removed.
+        """
+        limits = QueueLimits(
+            queue=queue,
+            max_running=UNSET if max_running is None else max_running,
+            rate=UNSET if rate is None else rate,
+            per=per,
+            group=group,
+            fair=fair,
+        )
+        name, declared = limits.declared()
+        known = self.limits.setdefault(name, {})
+        for limit, value in declared.items():
+            if known.setdefault(limit, value) != value:
+                raise InvalidInput(f"queue {name}: {limit.strip()} is declared twice, as {known[limit]} and as {value}")
+
+    def limit(
+        self,
+        *,
+        max_running: int | None = None,
+        rate: int | None = None,
+        per: Seconds | None = None,
+        group: str | None = None,
+        fair: bool | None = None,
+    ) -> Callable[[T], T]:
+        """Declare limits for a task's queue: `@app.limit(max_running=2)` above `@app.task(queue="reports")`.
+
+        The limits apply to the queue, so the task needs one that no other task uses.
+        """
+
+        def add(task: T) -> T:
+            if not isinstance(task, ConfiguredTask):
+                raise InvalidInput(f"{task!r} is not a task: write @app.limit(...) above @app.task")
+            self._limited_tasks[task._task.queue] = task._task.name
+            self.limit_queue(task._task.queue, max_running=max_running, rate=rate, per=per, group=group, fair=fair)
+            return task
+
+        return add
+
+    def _check_limits(self) -> None:
+        """Raise InvalidInput if a task shares the queue that another task limits."""
+        for task in self.tasks.values():
+            limited = self._limited_tasks.get(task.queue, task.name)
+            if limited != task.name:
+                raise InvalidInput(
+                    f"the limits of task {limited} apply to queue {task.queue}, which task {task.name} uses, too: give"
+                    f" one of them another queue=, or declare them with app.limit_queue"
+                )
 
     def _store(self, tenant: str | None = None) -> Store:
         """The store of the app, or of one of its tenants."""

@@ -110,6 +110,29 @@ def test_limits_are_not_exceeded_at_any_commit_and_a_killed_worker_gives_its_pla
 
 
 @pytest.mark.long("sqlite")
+def test_a_group_is_never_above_its_limit_at_any_commit_though_workers_die(race: Race) -> None:
+    race.store.run(control.set_queue, "narrow", group_limit=("*", 2))
+    race.store.run(control.set_queue, "narrow", group_limit=("group 0", 3))
+    race.observe(
+        "update",
+        "new.state = 'running' and old.state <> 'running'",
+        "select 'group', count(*) from {schema}.jobs where state = 'running' and group_key = new.group_key"
+        " and group_key <> 'group 0' union all"
+        " select 'group 0', count(*) from {schema}.jobs where state = 'running' and group_key = 'group 0'",
+    )
+    ids = race.enqueue([draft(queue="narrow", group=f"group {n % 5}") for n in range(1000)])
+    race.say_that_all_is_enqueued()
+    with race.processes("work", working(batch=6, queues=["narrow"], hold=0.004, seconds=1.0)) as exits:
+        pass
+    check_exits(exits)
+    held = race.held()
+    assert sorted(one.id for one in held) == sorted(ids)
+    assert live(race.store) == 0
+    assert most_at_once(held) <= 2 * 4 + 3
+    assert race.most_observed() == {"group": 2, "group 0": 3}
+
+
+@pytest.mark.long("sqlite")
 def test_a_target_runs_one_job_at_a_time_in_order_and_nothing_is_stuck(race: Race) -> None:
     race.observe(
         "update",

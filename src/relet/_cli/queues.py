@@ -37,7 +37,7 @@ def add_to(commands: Any) -> None:
     add("--max-running", type=number_or_none, default=KEEP, metavar="N", help="how many jobs may run at once; or none")
     add("--rate", type=number_or_none, default=KEEP, metavar="N", help="how many jobs may start within --per; or none")
     add("--per", type=duration, metavar="S", help="the time window of --rate: 60, 1m")
-    add("--group", metavar="GROUP", help="apply --rate to jobs of this group; '*' to each group")
+    add("--group", metavar="GROUP", help="limit jobs of this group; '*': of each group")
     add("--fair", action=argparse.BooleanOptionalAction, help="claim from groups in turn")
     parser.set_defaults(run=run)
 
@@ -104,10 +104,15 @@ def count_note(queues: Sequence[QueueInfo]) -> str:
     return ""
 
 
+def _of_group(group: str | None) -> str:
+    return {None: "", "*": " of each group"}.get(group, f" of {group}")
+
+
 def limits_of(queue: Any) -> str:
     """All limits of a queue in one line."""
     limits = [] if queue.max_running is None else [f"{queue.max_running} at once"]
+    for limit in queue.group_limits:
+        limits.append(f"{limit.max_running} at once{_of_group(limit.group)}")
     for rate in queue.rates:
-        whose = {None: "", "*": " of each group"}.get(rate.group, f" of {rate.group}")
-        limits.append(f"{rate.rate} in {rate.per:g} s{whose}")
+        limits.append(f"{rate.rate} in {rate.per:g} s{_of_group(rate.group)}")
     return ", ".join([*limits, *(["fair"] if queue.fair else [])])

@@ -300,7 +300,8 @@ class Client(Inspection):
         """Limit a queue (None: all queues together). Limits that are not passed stay as they are; None removes one.
 
         `max_running`: how many jobs may run at once. `rate` and `per`: how many jobs may start within any `per`
-        seconds; with `group`, of those enqueued with this group, and with `group="*"` of each group separately.
+        seconds. With `group` they limit the jobs enqueued with this group, with `group="*"` those of each group
+        separately.
         `fair`: groups take turns, whatever the order in which their jobs were enqueued.
         """
         limits = QueueLimits(queue=queue, max_running=max_running, rate=rate, per=per, group=group, fair=fair)

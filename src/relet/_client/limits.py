@@ -26,14 +26,27 @@ class QueueLimits(Struct, frozen=True, kw_only=True):
         self._check()
         queue = "*" if self.queue is None else validate.name("queue", self.queue)
         arguments: dict[str, Any] = {"queue": queue, "fair": self.fair}
+        group = None if self.group is None else validate.text("group", self.group)
         if self.max_running is not UNSET:
-            number = self.max_running
-            arguments["max_running"] = None if number is None else _number("max_running", number)
+            number = None if self.max_running is None else _number("max_running", self.max_running)
+            arguments |= {"max_running": number} if group is None else {"group_limit": (group, number)}
         if self.rate is not UNSET:
             number = None if self.rate is None else _number("rate", self.rate)
             seconds = 1.0 if self.per is None else validate.seconds("per", self.per, minimum=0.001)
-            arguments["rate"] = ("" if self.group is None else validate.text("group", self.group), number, seconds)
+            arguments["rate"] = (group or "", number, seconds)
         return arguments
+
+    def declared(self) -> tuple[str, dict[str, Any]]:
+        """The queue, and its limits by name, for `control.declare_limits`: `rate GROUP`, `group_limit GROUP`."""
+        arguments = self.checked()
+        found: dict[str, Any] = {"max_running": arguments.get("max_running"), "fair": self.fair}
+        if "group_limit" in arguments:
+            group, number = arguments["group_limit"]
+            found[f"group_limit {group}"] = number
+        if "rate" in arguments:
+            group, number, seconds = arguments["rate"]
+            found[f"rate {group}"] = None if number is None else [number, seconds]
+        return arguments["queue"], {name: value for name, value in found.items() if value is not None}
 
     def details(self) -> dict[str, Any]:
         """For the audit trail: what was set, and None for what was removed."""
@@ -53,10 +66,10 @@ class QueueLimits(Struct, frozen=True, kw_only=True):
         has_rate = self.rate is not UNSET and self.rate is not None
         if has_rate != (self.per is not None):
             raise InvalidInput("a rate is so many jobs in so many seconds: pass rate and per, as in rate=100, per=60")
-        if self.rate is UNSET and self.group is not None:
-            raise InvalidInput("group is for a rate: pass rate and per as well")
+        if self.rate is UNSET and self.max_running is UNSET and self.group is not None:
+            raise InvalidInput("group is for a limit: pass max_running, or rate and per, as well")
         if self.queue is None and (self.group is not None or self.fair is not None):
-            raise InvalidInput("group and fair need a queue; rates for all queues together have no groups")
+            raise InvalidInput("group and fair need a queue; limits for all queues together have no groups")
         if self.fair is not None and not isinstance(self.fair, bool):
             raise InvalidInput(f"fair must be True or False, not {self.fair!r}")
 

@@ -42,6 +42,13 @@ class RateInfo(Struct, frozen=True):
     per: float
 
 
+class GroupLimit(Struct, frozen=True):
+    """At most `max_running` jobs of one group, or of each group ("*"), run at once."""
+
+    group: str
+    max_running: int
+
+
 class QueueInfo(Struct, frozen=True):
     """A queue that has jobs or settings.
 
@@ -59,6 +66,7 @@ class QueueInfo(Struct, frozen=True):
     failed: int
     fair: bool = False  # workers claim from its groups in turn
     rates: tuple[RateInfo, ...] = ()
+    group_limits: tuple[GroupLimit, ...] = ()
     oldest: float | None = None  # for how many seconds the longest queued job has been due
     counted_at: datetime | None = None  # when the numbers were counted; None: now
     at_least: bool = False  # the real numbers may be higher

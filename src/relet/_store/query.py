@@ -214,9 +214,10 @@ def in_schema(text: str, dialect: Dialect, schema: str) -> str:
     return text.replace("{schema}.", f"{schema}_") if dialect == "sqlite" else text.replace("{schema}", schema)
 
 
-# Comments, strings, quoted identifiers and casts are skipped; the remaining colons begin parameters.
+# Comments, strings, quoted identifiers, triggers and casts are skipped; the remaining colons begin parameters.
 _TOKEN = re.compile(
-    r"""(?P<comment>--[^\n]*|/\*.*?\*/)|(?P<string>'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)"""
+    r"""(?P<comment>--[^\n]*|/\*.*?\*/)|(?P<string>'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$"""
+    r"""|create\ trigger.*?\bend(?=;))"""
     r"""|(?P<cast>::)|:(?P<name>[a-z_]+)|(?P<percent>%)|(?P<end>;)""",
     re.DOTALL,
 )

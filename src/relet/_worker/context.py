@@ -44,6 +44,7 @@ class WorkerContext(Struct, frozen=True, kw_only=True):
     settings: Settings
     tasks: Mapping[str, Task[..., Any]]
     schedules: Mapping[str, Definition]
+    limits: Mapping[str, Mapping[str, Any]]  # declared in code, by queue
     events: Events
     store: Store
     heartbeat_store: Store

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from .._core.job import State
-from .._store.flows import lease, schedules
+from .._store.flows import control, lease, limits, schedules
 from .._store.flows import maintenance as flows
 from .._store.flows.promote import promote
 from .._system import Event
@@ -32,6 +32,7 @@ CHECK_EVERY = 1.0  # seconds, at most; notifications and due times make a check 
 CHECK_GAP = 0.005  # seconds, at least, from the end of one check to the next
 PROGRESS_EVERY = 1.0
 SKIP_UNREADABLE_FOR = 60.0
+READY_EVERY = 60.0
 PARTITIONS_EVERY = 3600.0
 PARTITIONS_AGAIN = 60.0
 
@@ -59,6 +60,7 @@ class Maintenance:
             self.check: 0.0,
             self.progress: 0.0,
             self.partitions: 0.0,
+            self.find_ready_groups: 0.0,
         }
 
     def start(self) -> None:
@@ -129,10 +131,17 @@ class Maintenance:
         return 0.0 if done.more else done.next_due
 
     def declare(self) -> float:
-        """Store the schedules that the app declares, once."""
+        """Store the schedules and limits that the app declares, once."""
+        if self._context.limits:
+            self._store.run(control.declare_limits, self._context.limits)
         if self._context.schedules:
             self._store.run(schedules.declare, self._context.schedules)
         return math.inf
+
+    def find_ready_groups(self) -> float:
+        """Find groups that have room and that no nudge named, in queues with limits by group."""
+        self._store.run(limits.find_ready)
+        return READY_EVERY * self._system.uniform(0.9, 1.1)
 
     def tick(self) -> float:
         """Enqueue the jobs of due schedules.

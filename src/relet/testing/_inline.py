@@ -44,6 +44,7 @@ class InlineWorker:
         )
         self._context = WorkerContext(
             worker="test", tenant=tenant, settings=settings, tasks=app._tasks_by_any_name, schedules=app.schedules,
+            limits=app.limits,
             events=app.events, store=store, heartbeat_store=store, handler_store=store,
             leases=LeaseTable("test", app.events), meter=Meter(SYSTEM), guard=ReapGuard(SYSTEM),
             timers=Timers(SYSTEM), system=SYSTEM,
@@ -68,7 +69,7 @@ class InlineWorker:
 
     def work(self) -> Work:
         """Yields each execution that can run now, and expects its outcome. Ends when no job is due."""
-        declares = bool(self._context.schedules)
+        declares = bool(self._context.schedules or self._context.limits)
         while True:
             self._maintain(declares)
             declares = False

@@ -142,7 +142,7 @@ complete -c relet -n '_shtab_relet_using queues' -l json -d 'print one JSON docu
 complete -c relet -n '_shtab_relet_using queues' -l max-running -x -d 'how many jobs may run at once; or none'
 complete -c relet -n '_shtab_relet_using queues' -l rate -x -d 'how many jobs may start within --per; or none'
 complete -c relet -n '_shtab_relet_using queues' -l per -x -d 'the time window of --rate: 60, 1m'
-complete -c relet -n '_shtab_relet_using queues' -l group -x -d 'apply --rate to jobs of this group; '"'"'*'"'"' to each group'
+complete -c relet -n '_shtab_relet_using queues' -l group -x -d 'limit jobs of this group; '"'"'*'"'"': of each group'
 complete -c relet -n '_shtab_relet_using queues' -l fair -l no-fair -d 'claim from groups in turn'
 complete -c relet -n '_shtab_relet_using queues; and test $_shtab_relet_npos -eq 0' -ka "(__relet_apps)" -d 'the app as module:attribute, such as shop:app'
 complete -c relet -n '_shtab_relet_using queues; and test $_shtab_relet_npos -ge 1' -ka "list pause resume limit" -d 'the action (default list); see below'

@@ -70,7 +70,8 @@ def flags(queues: Sequence[str], tasks: Iterable[str]) -> Flow[QueueFlags]:
 class Claim(Struct, frozen=True):
     """The result of a claim.
 
-    `flags`: None if the claim did not read them. `again_in`: a rate is used up, and has room again in so many seconds.
+    `flags`: None if the claim did not read them. `again_in`: a rate is used up, and has room again in
+    so many seconds; 0: the claim ended before it had read all groups.
     `limited`: some jobs are from queues with limits, from which no more are taken than can start at once.
     """
 

@@ -6,9 +6,10 @@ Each locks the job first and decides in a later statement. A job that is over or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from ..._core import machine
@@ -206,10 +207,57 @@ def set_queue(
     max_running: int | Literal["keep"] | None = "keep",
     fair: bool | None = None,
     rate: tuple[str, int | None, float] | None = None,
+    group_limit: tuple[str, int | None] | None = None,
 ) -> Flow[None]:
-    """Pause, resume or limit a queue. None and "keep" leave a setting as it is. `rate`: group, number (None: no rate),
-    seconds."""
+    """Pause, resume or limit a queue. None and "keep" leave a setting as it is.
+
+    `rate`: group, number (None: no rate), seconds. `group_limit`: group, and how many of its jobs may run at once.
+    """
     yield BEGIN
+    yield from _set_queue(queue, paused, max_running, fair, rate, group_limit)
+    yield Notify("queued")
+    if paused:
+        yield Notify("request")  # workers release jobs of the queue that they claimed in advance
+
+
+def declare_limits(declared: Mapping[str, Mapping[str, Any]]) -> Flow[None]:
+    """Store the limits that the code declares, by queue. Limits whose declaration has not changed keep what operators
+    have set; those that the code no longer declares are removed."""
+    for queue, limits in sorted(declared.items()):
+        yield BEGIN
+        ((text,),) = yield write("limits/lock_declared", queue=queue)
+        before: dict[str, Any] = msgspec.json.decode(text) if text else {}
+        changed = {name: limits.get(name) for name in before.keys() | limits.keys()}
+        for name, value in changed.items():
+            if value != before.get(name):
+                yield from _set_declared(queue, name, value)
+        if changed != before:
+            yield write("limits/set_declared", queue=queue, declared=as_json(limits))
+            yield Notify("queued")
+
+
+def _set_declared(queue: str, name: str, value: Any) -> Flow[None]:
+    """Set a limit as `limits.declared` names it, or remove it (None)."""
+    kind, _, group = name.partition(" ")
+    if kind == "fair":
+        yield from _set_queue(queue, fair=bool(value))
+    elif kind == "max_running":
+        yield from _set_queue(queue, max_running=value)
+    elif kind == "group_limit":
+        yield from _set_queue(queue, group_limit=(group, value))
+    else:
+        number, per = value or (None, 1.0)
+        yield from _set_queue(queue, rate=(group, number, per))
+
+
+def _set_queue(
+    queue: str,
+    paused: bool | None = None,
+    max_running: int | Literal["keep"] | None = "keep",
+    fair: bool | None = None,
+    rate: tuple[str, int | None, float] | None = None,
+    group_limit: tuple[str, int | None] | None = None,
+) -> Flow[None]:
     limit = None if max_running == "keep" else max_running
     yield write(
         "limits/set_queue", queue=queue, paused=paused, max_running=limit, keep=max_running == "keep", fair=fair
@@ -220,11 +268,15 @@ def set_queue(
             yield write("limits/delete_rate", queue=queue, group=group)
         else:
             yield write("limits/set_rate", queue=queue, group=group, rate=number, per=per)
-    if fair is not None or rate is not None:
+    if group_limit is not None:
+        group, number = group_limit
+        if number is None:
+            yield write("limits/delete_group_limit", queue=queue, group=group)
+        else:
+            yield write("limits/set_group_limit", queue=queue, group=group, number=number)
+    if fair is not None or rate is not None or group_limit is not None:
         yield write("limits/refresh_queue_flags", queue=queue)
-    yield Notify("queued")
-    if paused:
-        yield Notify("request")  # workers release jobs of the queue that they claimed in advance
+        yield write("limits/find_ready_groups", queue=queue)
 
 
 def backfill_group(queue: str, *, limit: int = 1000) -> Flow[bool]:

@@ -33,7 +33,7 @@ def enqueue(drafts: Batch) -> Flow[list[Job[Any]]]:
 def enqueue_directly(drafts: Batch) -> Flow[list[Job[Any]]]:
     """The same on a connection of the store. New jobs that wait for nothing take one statement, which also notifies."""
     try:
-        if len(drafts) == 1 and drafts[0].target is None and _is_plain(drafts[0]):
+        if len(drafts) == 1 and _is_plain(drafts[0]) and drafts[0].target is None and drafts[0].group is None:
             return (yield from _insert_one(drafts[0]))
         if not all(map(_is_plain, drafts)) or len({draft.id for draft in drafts}) < len(drafts):
             return (yield from enqueue_constrained.enqueue(drafts, frozenset(), _insert_immediate))
@@ -59,8 +59,8 @@ def _insert_one(draft: Draft[Any]) -> Flow[list[Job[Any]]]:
     policy = draft.policy
     ((created, notified),) = yield write(
         "enqueue/insert_one", id=draft.id, queue=draft.queue, task=draft.task, priority=draft.priority,
-        group=draft.group, payload=draft.payload_json, max_attempts=policy.max_attempts,
-        policy=mapping.policy_text(policy), lease=policy.lease, context=draft.context,
+        payload=draft.payload_json, max_attempts=policy.max_attempts, policy=mapping.policy_text(policy),
+        lease=policy.lease, context=draft.context,
     )  # fmt: skip
     if notified:
         yield Notify("queued", sent=True)

@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 from ..._core import validate
 from ..._core.job import AttemptRecord, Chain, Dependency, Job, State, StepRecord, Wait, maybe_utc, utc
 from ..._core.text import one_line
-from ..._core.views import JobDetails, QueueInfo, RateInfo
+from ..._core.views import GroupLimit, JobDetails, QueueInfo, RateInfo
 from ...errors import JobNotFound
 from ..query import LONG, Flow, Row, as_json, bounded, pairs, read, read_only, snapshot
 from . import limits, workers
@@ -170,6 +170,9 @@ def queues() -> Flow[list[QueueInfo]]:
     for queue, key, rate, per in (yield read("limits/all_rates")):
         info = found.get(queue) or _counted(queue, {})
         found[queue] = structs.replace(info, rates=(*info.rates, RateInfo(key or None, rate, per)))
+    for queue, group, number in (yield read("limits/all_group_limits")):
+        info = found.get(queue) or _counted(queue, {})
+        found[queue] = structs.replace(info, group_limits=(*info.group_limits, GroupLimit(group, number)))
     return [found[name] for name in sorted(found)]
 
 

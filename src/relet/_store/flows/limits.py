@@ -21,6 +21,7 @@ from .claim_scope import Claim, Scope, scope_columns
 
 MAX_GROUPS = 200  # groups read in one step; the first step reads only a few more than are wanted
 MAX_STEPS = 20
+MAX_NUDGES = 1000  # taken by one statement
 WHOLE, EACH = "", "*"  # groups of rates that apply to the whole queue, or to each group separately
 
 
@@ -38,11 +39,13 @@ class _Limit(Struct):
     frees_in: dict[tuple[str, str], float] = field(
         default_factory=dict
     )  # seconds until the oldest of those no longer counts
+    max_running: dict[str, int] = field(default_factory=dict)  # by group, EACH among them
+    running: dict[str, int] = field(default_factory=dict)  # by group, if groups have such a limit
 
     @property
     def by_group(self) -> bool:
         """Whether the group of a job matters."""
-        return self.fair or any(group != WHOLE for group in self.rates)
+        return self.fair or bool(self.max_running) or any(group != WHOLE for group in self.rates)
 
     @property
     def room(self) -> int:
@@ -53,11 +56,18 @@ class _Limit(Struct):
     def room_for(self, group: str) -> int:
         """How many more jobs of this group may start."""
         rate = self._rate_of(group)
-        return self.room if rate is None else max(min(self.room, self.rates[rate] - self.used[rate, group]), 0)
+        room = self.room if rate is None else min(self.room, self.rates[rate] - self.used[rate, group])
+        return max(room, 0) if not self.max_running else max(min(room, self.left_in(group)), 0)
+
+    def left_in(self, group: str) -> int:
+        """How many more jobs of this group may run at once. Jobs without a group are not limited."""
+        limit = self.max_running.get(group, self.max_running.get(EACH))
+        return self.room if limit is None or group == WHOLE else limit - self.running.get(group, 0)
 
     def take(self, group: str, number: int) -> None:
         """Count jobs of this group that start now."""
         self.left -= number
+        self.running[group] = self.running.get(group, 0) + number
         rate = self._rate_of(group)
         self.used[WHOLE, WHOLE] += number
         if rate is not None:
@@ -137,6 +147,17 @@ def used_up(queue: str, group: str | None) -> Flow[list[UsedUp]]:
     return found
 
 
+def find_ready() -> Flow[None]:
+    """Find the groups with queued jobs in queues with limits by group, if no nudge named them.
+
+    An enqueue that began before the limit was set leaves no nudge, nor does a program of an earlier release.
+    """
+    for queue in sorted({row[0] for row in (yield read("limits/all_group_limits"))}):
+        yield BEGIN
+        yield write("limits/lock", queues=[queue])
+        yield write("limits/find_ready_groups", queue=queue)
+
+
 def _lock(scopes: Sequence[Scope], want: int, reap: Callable[[], Flow[Any]]) -> Flow[dict[str, _Limit]]:
     """Lock the limits of these queues, and read them. Reaps expired leases first if they use up a limit."""
     names = sorted(scope.queue for scope in scopes)
@@ -150,6 +171,8 @@ def _lock(scopes: Sequence[Scope], want: int, reap: Callable[[], Flow[Any]]) -> 
         limits[queue] = _Limit(left, bool(fair), last_group)
     if any(rated for _, _, _, rated, *_ in locked):
         yield from _read_rates(limits)
+        for queue, group, number in (yield read("limits/group_limits", queues=as_json(sorted(limits)))):
+            limits[queue].max_running[group] = number
     return limits
 
 
@@ -209,6 +232,12 @@ class _Turns(Struct):
         self.seen.update(self.groups)
         return is_new
 
+    def drop_ready(self) -> Flow[None]:
+        """Record that groups are full, or have no queued jobs: claims skip them until that may have changed."""
+        full = [group for group in self.seen if self.limit.left_in(group) <= 0]
+        if full or self.spent:
+            yield write("limits/drop_ready_groups", queue=self.queue, full=as_json(full), spent=as_json([*self.spent]))
+
     def deal(self, number: int) -> dict[str, int]:
         """How many of `number` jobs to claim of each group."""
         return _deal(number, [(group, self.limit.room_for(group)) for group in self.groups if group not in self.spent])
@@ -233,13 +262,18 @@ def _claim_by_group(
     limit, want = limits[scope.queue], min(want, scope.want)
     found = Claim([])
     turns = _Turns(scope.queue, limit, limit.last_group, min(want + want // 4 + 10, MAX_GROUPS))
+    has_nudges = bool(limit.max_running) and (yield from _take_nudges(scope.queue))
     yield from turns.read_page(share["suspect"])
     for _ in range(MAX_STEPS):
         left = min(want - len(found.jobs), limit.room, limits["*"].room if "*" in limits else want)
         wants = turns.deal(left)
-        if left <= 0 or (not wants and len(turns.groups) < turns.page):
+        is_last = not wants and len(turns.groups) < turns.page
+        if left <= 0 or (is_last and not has_nudges):
             break
-        if wants:
+        if is_last:
+            has_nudges = yield from _take_nudges(scope.queue)
+            yield from turns.read_page(share["suspect"])
+        elif wants:
             jobs = yield from _claim_of_keys(scope.queue, limits, share, wants, left)
             found += Claim(jobs)
             turns.record(wants, jobs, left)
@@ -249,7 +283,15 @@ def _claim_by_group(
                 break
     if turns.last != limit.last_group:
         yield write("limits/set_last_group", queue=scope.queue, group=turns.last)
-    return found
+    if limit.max_running:
+        yield from turns.drop_ready()
+    return found + Claim([], again_in=0.0 if has_nudges else None)
+
+
+def _take_nudges(queue: str) -> Flow[bool]:
+    """Add groups of which nudges say that they may have a job which can start. Returns whether there may be more."""
+    ((number,),) = yield write("limits/take_group_nudges", queue=queue, limit=MAX_NUDGES)
+    return bool(number == MAX_NUDGES)
 
 
 def _claim_of_keys(
@@ -267,10 +309,15 @@ def _claim_of_keys(
 def _groups(queue: str, limit: _Limit, suspect: int, after: str | None, number: int) -> Flow[list[str]]:
     """The groups that have queued jobs, in the order of their turns: those after `after`, then from the first on.
 
-    Reads the recent starts of groups that have a rate.
+    Reads the running jobs of groups that have a limit for them, and the recent starts of groups that have a rate.
     """
-    answer = yield read("limits/next_groups", queue=queue, suspect=suspect, after=after, limit=number)
-    groups = [group for _, _, group in sorted(answer, key=lambda row: row[:2])]
+    if limit.max_running:
+        answer = yield read("limits/ready_groups", queue=queue, suspect=suspect, after=after, limit=number)
+        groups = [group for _, group, _ in sorted(answer)]
+        limit.running |= {group: running for _, group, running in answer}
+    else:
+        answer = yield read("limits/next_groups", queue=queue, suspect=suspect, after=after, limit=number)
+        groups = [group for _, _, group in sorted(answer, key=lambda row: row[:2])]
     new = [group for group in groups if (rate := limit._rate_of(group)) is not None and (rate, group) not in limit.used]
     if new:
         for rate, group, starts, frees_in in (yield read("limits/group_rates", queue=queue, groups=as_json(new))):

@@ -42,14 +42,16 @@ def limit_queue(call: Call, _: None, body: requests.LimitsIn) -> QueueInfo:
 
     Fields that are left out stay unchanged; null lifts a limit.
     """
-    call.client.limit_queue(call.path["queue"], **_limits(body))
+    for limits in _limits(body):
+        call.client.limit_queue(call.path["queue"], **limits)
     return _queue(call, call.path["queue"])
 
 
 @at("PATCH /limits", "operate", QueueInfo, {200: "The limits of all queues together"}, body=requests.AllLimitsIn)
 def limit_all_queues(call: Call, _: None, body: requests.AllLimitsIn) -> QueueInfo:
     """Limit how many jobs of all queues together run at once, and how many start per period."""
-    call.client.limit_queue(None, **_limits(body))
+    for limits in _limits(body):
+        call.client.limit_queue(None, **limits)
     return _queue(call, "*")
 
 
@@ -104,12 +106,13 @@ def _queue(call: Call, name: str) -> QueueInfo:
     return next((info for info in call.client.queues() if info.queue == name), responses.no_queue(name))
 
 
-def _limits(body: Struct) -> dict[str, Any]:
-    """Keyword arguments for `client.limit_queue`. A lifted rate has no period."""
+def _limits(body: Struct) -> list[dict[str, Any]]:
+    """Keyword arguments for calls of `client.limit_queue`: the limits of a group take a separate call."""
     changes = {name: value for name, value in structs.asdict(body).items() if value is not UNSET}
     if not changes:
         raise invalid([Fault("body", f"set at least one of {', '.join(body.__struct_fields__)}")])
+    calls = [structs.asdict(changes.pop("group_limit"))] if "group_limit" in changes else []
     if "rate" in changes:
         rate = structs.asdict(changes.pop("rate"))
-        changes.update(rate if rate["rate"] is not None else {**rate, "per": None})
-    return changes
+        calls.append(rate if rate["rate"] is not None else {**rate, "per": None})  # a lifted rate has no period
+    return [changes, *calls] if changes else calls

@@ -153,10 +153,18 @@ class RateIn(Struct, kw_only=True, forbid_unknown_fields=True):
     group: Text | None = None
 
 
+class GroupLimitIn(Struct, kw_only=True, forbid_unknown_fields=True):
+    """At most `max_running` jobs of a group run at once, "*": of each group; null lifts the limit."""
+
+    max_running: Limited | None
+    group: Text = "*"
+
+
 class LimitsIn(Struct, kw_only=True, forbid_unknown_fields=True):
     """Limits of a queue. A field that is left out stays unchanged; null lifts the limit."""
 
     max_running: Limited | UnsetType | None = UNSET
+    group_limit: GroupLimitIn | UnsetType = UNSET
     rate: RateIn | UnsetType = UNSET
     fair: bool | UnsetType = UNSET
 

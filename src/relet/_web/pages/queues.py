@@ -52,12 +52,17 @@ def limits(info: QueueInfo) -> list[str]:
     texts = []
     if info.max_running is not None:
         texts.append(f"at most {number(info.max_running)} run at once")
+    for limit in info.group_limits:
+        texts.append(f"at most {number(limit.max_running)}{_of_group(limit.group)} run at once")
     for one in info.rates:
-        whose = {None: "", "*": " of each group"}.get(one.group, f" of group {one.group}")
-        texts.append(f"{many(one.rate, 'start')}{whose} in {duration(one.per)}")
+        texts.append(f"{many(one.rate, 'start')}{_of_group(one.group)} in {duration(one.per)}")
     if info.fair:
-        texts.append("keys are served in turn")
+        texts.append("groups are served in turn")
     return texts
+
+
+def _of_group(group: str | None) -> str:
+    return {None: "", "*": " of each group"}.get(group, f" of group {group}")
 
 
 def _row(info: QueueInfo, lately: Sequence[float]) -> dict[str, Any]:

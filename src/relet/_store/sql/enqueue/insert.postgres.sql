@@ -28,7 +28,12 @@ added as (
            watched, context, moment
     from placed
     on conflict (id) do nothing
-    returning id, state, wait, target, created_at, run_at
+    returning id, state, wait, queue, target, group_key, created_at, run_at
+),
+nudged_groups as (
+    insert into {schema}.group_nudges (queue, group_key)
+    select distinct queue, group_key from added
+    where wait is null and group_key is not null and queue = any(array(select l.queue from {schema}.group_limits l))
 ),
 nudged as (
     insert into {schema}.nudges (kind, key) select 'target', target from added where wait = 'target'

@@ -19,6 +19,12 @@ added as (
            (:policies::text[])[g.kind]::json, g.context, g.unique_key, (:watched::boolean[])[g.kind]
     from given g
 ),
+nudged_groups as (
+    insert into {schema}.group_nudges (queue, group_key)
+    select distinct (:queues::text[])[g.kind], g.group_key from given g
+    where g.group_key is not null and g.target is null
+      and (:queues::text[])[g.kind] = any(array(select l.queue from {schema}.group_limits l))
+),
 nudged as (
     insert into {schema}.nudges (kind, key) select 'target', g.target from given g where g.target is not null
 )

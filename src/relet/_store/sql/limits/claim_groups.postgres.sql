@@ -24,7 +24,8 @@ candidates as materialized (
     from asked a cross join lateral (
         select of_group.tid from (
             select ctid as tid from {schema}.jobs
-            where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint and group_key = a.group_key
+            where state = 'queued' and queue collate "POSIX" = :queue::text and suspect = :suspect::smallint
+              and group_key collate "POSIX" = a.group_key
               and task = any(:tasks::text[])
             order by rank, seq
             limit a.want

@@ -3,26 +3,26 @@
 -- which comes first. Jobs that were enqueued while the queue was changed so that groups matter have no group at all;
 -- they are searched for among the first jobs.
 with recursive ahead(number, group_key) as (
-    select 1, min(group_key) from {schema}.jobs
-    where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint
-      and group_key > coalesce(:after::text, '')
+    select 1, min(group_key collate "POSIX") from {schema}.jobs
+    where state = 'queued' and queue collate "POSIX" = :queue::text and suspect = :suspect::smallint
+      and group_key collate "POSIX" > coalesce(:after::text, '')
     union all
     select a.number + 1,
-           (select min(j.group_key) from {schema}.jobs j
-            where j.state = 'queued' and j.queue = :queue::text and j.suspect = :suspect::smallint
-              and j.group_key > a.group_key)
+           (select min(j.group_key collate "POSIX") from {schema}.jobs j
+            where j.state = 'queued' and j.queue collate "POSIX" = :queue::text and j.suspect = :suspect::smallint
+              and j.group_key collate "POSIX" > a.group_key)
     from ahead a where a.group_key is not null and a.number < :limit::integer
 ),
 behind(number, group_key) as (
-    select 1, min(group_key) from {schema}.jobs
-    where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint and group_key > ''
-      and group_key <= :after::text
+    select 1, min(group_key collate "POSIX") from {schema}.jobs
+    where state = 'queued' and queue collate "POSIX" = :queue::text and suspect = :suspect::smallint
+      and group_key collate "POSIX" > '' and group_key collate "POSIX" <= :after::text
     union all
     select b.number + 1,
-           (select min(j.group_key) from {schema}.jobs j
-            where j.state = 'queued' and j.queue = :queue::text and j.suspect = :suspect::smallint
-              and j.group_key > b.group_key
-              and j.group_key <= :after::text)
+           (select min(j.group_key collate "POSIX") from {schema}.jobs j
+            where j.state = 'queued' and j.queue collate "POSIX" = :queue::text and j.suspect = :suspect::smallint
+              and j.group_key collate "POSIX" > b.group_key
+              and j.group_key collate "POSIX" <= :after::text)
     from behind b where b.group_key is not null and b.number < :limit::integer
 )
 select * from (
@@ -36,7 +36,8 @@ select * from (
         where first.group_key is null)
         or exists (
             select from {schema}.jobs
-            where state = 'queued' and queue = :queue::text and suspect = :suspect::smallint and group_key = '')
+            where state = 'queued' and queue collate "POSIX" = :queue::text and suspect = :suspect::smallint
+              and group_key collate "POSIX" = '')
     union all
     select 3, number, group_key from behind where group_key is not null
 ) as groups

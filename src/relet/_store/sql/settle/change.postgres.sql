@@ -29,7 +29,12 @@ moved as (
         request = null, alone = false, awaits = case when j.state = 'running' then g.awaits else j.awaits end
     from given g
     where j.id = g.id and j.id = any(array(select id from given))
-    returning j.id, j.version
+    returning j.id, j.version, j.queue, j.group_key
+),
+nudged_groups as (  -- the attempt has ended, or the job is queued again
+    insert into {schema}.group_nudges (queue, group_key)
+    select distinct queue, group_key from moved
+    where group_key is not null and queue = any(array(select l.queue from {schema}.group_limits l))
 ),
 nudged as (
     insert into {schema}.nudges (kind, key)

@@ -1,0 +1,2 @@
+-- Remove the limit of a group.
+delete from {schema}.group_limits where queue = :queue and group_key = :group;

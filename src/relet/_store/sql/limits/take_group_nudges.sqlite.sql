@@ -1,0 +1,2 @@
+-- There are no nudges about groups: triggers add groups to `ready_groups`. (:queue, :limit)
+select 0;

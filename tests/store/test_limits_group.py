@@ -1,0 +1,183 @@
+"""Limits by group: how many jobs of one group run at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from relet import App
+from relet._core.job import Claimed, Outcome, Raised, Released, Snoozed
+from relet._store.flows import lease as leases
+from relet._store.flows import limits
+from tests.homes import beat, claim, fail, promote_all, settle, succeed
+
+GROUPS = 10_000
+
+
+@pytest.fixture(autouse=True)
+def _tasks(request: pytest.FixtureRequest) -> None:
+    if "app" in request.fixturenames:
+        app: App = request.getfixturevalue("app")
+        app.task(name="work")(work)
+        app.client.migrate()
+
+
+def work() -> None: ...
+
+
+def add(app: App, groups: str, **options: Any) -> None:
+    """Enqueue a job for each letter, which is its group; a space stands for no group."""
+    task = app.tasks["work"]
+    app.client.enqueue_many([task.using(group=group.strip() or None, **options).draft() for group in groups])
+
+
+def groups(jobs: list[Claimed]) -> str:
+    return "".join(sorted(job.group or " " for job in jobs))
+
+
+def test_each_group_runs_so_many_jobs_at_once(app: App) -> None:
+    app.client.limit_queue("default", max_running=2, group="*")
+    add(app, "aaaabbbc  ")
+    jobs = claim(app, 10)
+    assert groups(jobs) == "  aabbc"
+    assert claim(app, 10) == []
+    (first, *_) = [job for job in jobs if job.group == "b"]
+    succeed(app, first)
+    assert groups(claim(app, 10)) == "b"
+
+
+def test_a_single_group_may_have_another_limit(app: App) -> None:
+    app.client.limit_queue("default", max_running=1, group="*")
+    app.client.limit_queue("default", max_running=3, group="b")
+    app.client.limit_queue("default", max_running=0, group="c")
+    add(app, "aaabbbbbcc")
+    assert groups(claim(app, 10)) == "abbb"
+
+
+def test_a_limit_for_one_group_leaves_others_alone(app: App) -> None:
+    app.client.limit_queue("default", max_running=1, group="a")
+    add(app, "aabbb ")
+    assert groups(claim(app, 10)) == " abbb"
+
+
+def test_the_limits_of_queue_and_group_hold_together(app: App) -> None:
+    app.client.limit_queue("default", max_running=3)
+    app.client.limit_queue("default", max_running=2, group="*")
+    add(app, "aaabbb")
+    first = claim(app, 10)
+    assert len(first) == 3
+    assert groups(first) in ("aab", "abb")
+
+
+def test_a_limit_of_jobs_that_are_already_queued_holds(app: App) -> None:
+    add(app, "aaab")
+    app.client.limit_queue("default", max_running=1, group="*")
+    assert groups(claim(app, 10)) == "ab"
+
+
+def test_raising_and_removing_a_limit_lets_jobs_start(app: App) -> None:
+    app.client.limit_queue("default", max_running=0, group="*")
+    add(app, "aaaab")
+    assert claim(app, 10) == []
+    app.client.limit_queue("default", max_running=1, group="*")
+    assert groups(claim(app, 10)) == "ab"
+    app.client.limit_queue("default", max_running=2, group="a")
+    assert groups(claim(app, 10)) == "a"
+    app.client.limit_queue("default", max_running=None, group="*")
+    app.client.limit_queue("default", max_running=None, group="a")
+    assert groups(claim(app, 10)) == "aa"
+    (info,) = app.client.queues()
+    assert info.group_limits == ()
+
+
+@pytest.mark.parametrize("end", ["succeed", "retry", "fail", "release", "snooze", "cancel"])
+def test_an_attempt_that_ends_makes_room_in_its_group(app: App, end: str) -> None:
+    app.client.limit_queue("default", max_running=1, group="*")
+    add(app, "aa")
+    (job,) = claim(app, 10)
+    assert claim(app, 10) == []
+    if end == "cancel":
+        app.client.cancel(job.id)
+        settle(app, job, Raised("stopped"))
+    elif end == "succeed":
+        succeed(app, job)
+    elif end == "fail":
+        fail(app, job)
+    else:
+        outcomes: dict[str, Outcome] = {"retry": Raised("no"), "release": Released(), "snooze": Snoozed(60.0)}
+        settle(app, job, outcomes[end])
+    (other,) = claim(app, 10)
+    assert other.group == "a"
+    assert (other.id == job.id) is (end == "release")
+    assert claim(app, 10) == []
+
+
+def test_a_reaped_job_makes_room_in_its_group(app: App) -> None:
+    app.client.limit_queue("default", max_running=1, group="*")
+    add(app, "aa")
+    assert len(claim(app, 10, lease=0.001)) == 1
+    reaped: list[Any] = []
+    while not reaped:
+        beat(app)
+        reaped = app._store().run(leases.reap, lambda: 0.5)
+    promote_all(app)
+    assert len(claim(app, 10)) == 1
+
+
+def test_jobs_that_become_due_or_are_enqueued_later_are_found(app: App) -> None:
+    app.client.limit_queue("default", max_running=1, group="*")
+    add(app, "a", delay=0.001)
+    promoted: list[str] = []
+    while not promoted:
+        promoted = promote_all(app)
+    assert groups(claim(app, 10)) == "a"
+    add(app, "b")
+    assert groups(claim(app, 10)) == "b"
+    add(app, "c", priority=5)
+    add(app, "d", target="t")
+    promote_all(app)
+    assert groups(claim(app, 10)) == "cd"
+
+
+def test_groups_of_unknown_tasks_stay_ready_for_workers_that_know_them(app: App) -> None:
+    app.client.limit_queue("default", max_running=1, group="*")
+    add(app, "a")
+    known = dict(app._tasks)
+    app._tasks.clear()
+    assert claim(app, 10) == []
+    app._tasks.update(known)
+    assert groups(claim(app, 10)) == "a"
+
+
+def test_free_groups_are_served_at_once_beside_ten_thousand_full_ones(app: App) -> None:
+    """One claim finds all of them: it reads no full group."""
+    app.client.limit_queue("default", max_running=1, group="*")
+    task = app.tasks["work"]
+    names = [f"full {n:05}" for n in range(GROUPS)]
+    for _ in range(2):
+        app.client.enqueue_many([task.using(group=name).draft() for name in names])
+    taken = 0
+    while taken < GROUPS:
+        jobs = claim(app, 2000)
+        assert jobs
+        taken += len(jobs)
+    while app._store().run(limits._take_nudges, "default"):
+        assert claim(app, 100) == []
+    add(app, "abcdefghij")
+    assert groups(claim(app, 100)) == "abcdefghij"
+
+
+def test_groups_that_no_nudge_named_are_found_again(app: App) -> None:
+    """As a program of an earlier release enqueues: it leaves no nudges."""
+    app.client.limit_queue("default", max_running=1, group="*")
+    add(app, "ab")
+    store = app._store()
+    table = f"{store.quoted}." if store.dialect == "postgres" else f"{store.quoted}_"
+    with store.begin() as transaction:
+        transaction.raw.execute(
+            f"delete from {table}{'group_nudges' if store.dialect == 'postgres' else 'ready_groups'}"
+        )
+    assert claim(app, 10) == []
+    app._store().run(limits.find_ready)
+    assert groups(claim(app, 10)) == "ab"
