@@ -33,6 +33,7 @@ from .executors import Begin, Threaded
 
 log = logging.getLogger("relet.worker")
 
+CLOSE_TIMEOUT = 10.0  # seconds that a process has to close its resources
 KILL_AFTER = 1.0  # seconds that an aborted handler has to end by itself
 
 
@@ -47,12 +48,15 @@ class InProcesses(Threaded):
         self._closed = False
 
     def close(self) -> None:
-        """Kill the idle children. Busy ones are killed when their handlers are aborted."""
+        """End the idle children, once they have closed their resources. Busy ones are killed when aborted."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
+        give_up = SYSTEM.monotonic() + CLOSE_TIMEOUT
         for child in idle:
-            child.kill()
+            child.request_end()
+        for child in idle:
+            child.end(give_up)
 
     def _call(self, run: Execution) -> Outcome:
         telemetry = run.task.app.telemetry
@@ -84,7 +88,11 @@ class InProcesses(Threaded):
             if child.is_usable and not self._closed:
                 self._idle.append(child)
                 return
-        child.kill()
+        if child.is_usable:
+            child.request_end()
+            child.end(SYSTEM.monotonic() + CLOSE_TIMEOUT)
+        else:
+            child.kill()
 
 
 class ChildProcess:
@@ -97,6 +105,7 @@ class ChildProcess:
         os.set_blocking(self._commands, False)
         self._lock = SYSTEM.lock()
         self._killer: threading.Timer | None = None
+        self._has_resources = False  # it may have resources to close
         self._was_aborted = False  # its handler was aborted, and may have left threads or files behind
         pipes = (read_commands, write_replies, worker_pipe())
         try:
@@ -119,6 +128,7 @@ class ChildProcess:
     def run(self, run: Execution, context: str | None) -> Outcome:
         """Have the child run a job, and return the outcome. If the child dies, the attempt has failed."""
         attempt, token = run.attempt, run.job.token
+        self._has_resources = self._has_resources or bool(run.task.app._resources)
         command = Command(
             module=run.task.__module__, job=run.job, tenant=attempt.tenant, worker=attempt.worker, context=context,
             deadline=attempt.deadline,
@@ -144,6 +154,20 @@ class ChildProcess:
             run.on_renewed = run.interrupt = None
         self.kill()
         return Raised(f"worker lost: its process {_cause(self._process.wait())}")
+
+    def request_end(self) -> None:
+        """Have the child close its resources, if it has any, and exit."""
+        if self._has_resources:
+            self._send_unless_busy(Command(end=True))
+
+    def end(self, give_up: float) -> None:
+        """Wait for a child that was asked to end, until `give_up` at the latest, and kill it."""
+        if self._has_resources:
+            try:
+                self._process.wait(max(give_up - SYSTEM.monotonic(), 0.0))
+            except subprocess.TimeoutExpired:
+                log.error("A child process did not close its resources in time: killing it")
+        self.kill()
 
     def kill(self) -> None:
         """Kill the child and the rest of its process group."""
