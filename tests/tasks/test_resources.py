@@ -1,4 +1,4 @@
-"""Parameters that a worker fills in with resources are no part of a task's payload; and which resources a process makes."""
+"""Parameters that a worker fills in are no part of the payload; and which resources a process makes."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_call_passes_it_itself(app: App) -> None:
 
 
 def test_a_parameter_that_is_not_marked_is_told_how(app: App) -> None:
-    with pytest.raises(InvalidInput, match="Pool cannot be converted from JSON; .* has the default `injected`"):
+    with pytest.raises(InvalidInput, match=r"Pool cannot be converted from JSON; .* has the default `injected`"):
 
         @app.task
         def send(to: str, pool: Pool) -> None: ...
@@ -231,7 +231,7 @@ def test_what_cannot_be_a_resource_is_refused(app: App) -> None:
 
     with pytest.raises(InvalidInput, match=r"resource \S*unannotated .*: annotate what it returns"):
         app.resource(unannotated)
-    with pytest.raises(InvalidInput, match="cannot be a resource: write @app.resource above `def`"):
+    with pytest.raises(InvalidInput, match=r"cannot be a resource: write @app.resource above `def`"):
         app.resource(Pool)
 
     @app.resource
