@@ -39,6 +39,10 @@ class Model:
     """That only child processes need."""
 
 
+class Stubborn:
+    """That is not closed in time."""
+
+
 @app.resource
 def hook() -> Iterator[None]:
     note("hook", "start")
@@ -71,6 +75,13 @@ def pool() -> Iterator[Pool]:
 def model() -> Model:
     note("model", "start")
     return Model()
+
+
+@app.resource
+def stubborn() -> Iterator[Stubborn]:
+    yield Stubborn()
+    note("stubborn", "stop")
+    time.sleep(60)
 
 
 @app.task
@@ -107,6 +118,11 @@ async def on_loop_of_child(number: int, session: Session = injected) -> list[int
     assert session.pool.pid == os.getpid()
     await asyncio.sleep(0)
     return [number, os.getpid()]
+
+
+@app.task(process=True)
+def stubborn_in_child(stubborn: Stubborn = injected) -> int:
+    return os.getpid()
 
 
 @app.task(process=True)

@@ -288,6 +288,22 @@ def test_children_make_their_own_when_a_handler_takes_them(shared_app: App, note
     assert "model start" not in notes.by(os.getpid()), "only children need it"
 
 
+@pytest.mark.parametrize("is_hurried", [False, True])
+def test_a_child_that_does_not_close_its_resources_in_time_is_killed(
+    shared_app: App, notes: Notes, monkeypatch: pytest.MonkeyPatch, *, is_hurried: bool
+) -> None:
+    monkeypatch.setattr("relet._worker.processes.CLOSE_TIMEOUT", 600.0 if is_hurried else 0.5)
+    with working(shared_app, concurrency=1) as worker:
+        pid = shared_app.client.result(resource_tasks.stubborn_in_child.enqueue(), timeout=20)
+        worker.stop()
+        until(lambda: "stubborn stop" in notes.by(pid))
+        if is_hurried:
+            worker.stop()
+        assert worker.finished.wait(20)
+    assert notes.by(pid) == ["hook start", "stubborn stop"]
+    assert not Path(f"/proc/{pid}").exists()
+
+
 def test_a_child_that_cannot_make_one_fails_the_attempt(
     shared_app: App, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -219,8 +219,8 @@ class TaskCodec:
             twice = len(arguments) < len(args) + len(kwargs)
             if not twice and self._required.issubset(arguments) and self._known.issuperset(kwargs):
                 return arguments
-        for name in self._injected.keys() & kwargs.keys():
-            raise InvalidArguments(f"{self.task}({name}): the worker fills in this parameter; leave it out")
+        if passed := self._injected.keys() & kwargs.keys():
+            raise InvalidArguments(f"{self.task}({min(passed)}): the worker fills in this parameter; leave it out")
         try:
             arguments = self._signature.bind(*args, **kwargs).arguments
         except TypeError as error:

@@ -19,6 +19,7 @@ from ..errors import InvalidInput
 from .codec import TaskCodec, resolve, signature_of
 
 Function = Callable[..., Any]
+Context = AbstractContextManager[Any] | AbstractAsyncContextManager[Any]
 F = TypeVar("F", bound=Function)
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -26,7 +27,7 @@ _ANNOTATE = "annotate what it returns, as in `-> Pool` or, if it yields once, `-
 
 
 class Resource:
-    """A function that makes a value, or a hook. `around` returns a context manager; an async one if `is_async`."""
+    """A function that makes a value, or a hook. `around` returns a context manager, plain or async, with its value."""
 
     def __init__(self, function: Function) -> None:
         if not inspect.isfunction(function):
@@ -34,14 +35,7 @@ class Resource:
         self._function = function
         self.name = function.__qualname__
         self._yields = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
-        self.is_async = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
-        self.around: Callable[..., AbstractContextManager[Any] | AbstractAsyncContextManager[Any]] = (
-            (asynccontextmanager if self.is_async else contextmanager)(function)
-            if self._yields
-            else _awaited(function)
-            if self.is_async
-            else _called(function)
-        )
+        self.around = _as_context(function)
         self._signature = signature_of(function)
         if self._signature.return_annotation is inspect.Signature.empty:
             raise InvalidInput(f"{self}: {_ANNOTATE}")
@@ -168,17 +162,18 @@ def _is_hashable(kind: Any) -> bool:
     return True
 
 
-def _called(function: Function) -> Callable[..., AbstractContextManager[Any]]:
+def _as_context(function: Function) -> Callable[..., Context]:
+    if inspect.isasyncgenfunction(function):
+        return asynccontextmanager(function)
+    if inspect.isgeneratorfunction(function):
+        return contextmanager(function)
+
     @contextmanager
-    def around(**values: Any) -> Iterator[Any]:
+    def called(**values: Any) -> Iterator[Any]:
         yield function(**values)
 
-    return around
-
-
-def _awaited(function: Function) -> Callable[..., AbstractAsyncContextManager[Any]]:
     @asynccontextmanager
-    async def around(**values: Any) -> AsyncIterator[Any]:
+    async def awaited(**values: Any) -> AsyncIterator[Any]:
         yield await function(**values)
 
-    return around
+    return awaited if inspect.iscoroutinefunction(function) else called

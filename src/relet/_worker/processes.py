@@ -24,7 +24,7 @@ import msgspec
 from .. import logs
 from .._attempts.completion import Completion
 from .._core.job import Outcome, Raised
-from .._system import SYSTEM
+from .._system import SYSTEM, Event
 from .._tasks.task import Task
 from ..errors import InvalidInput
 from .child import KINDS, Command, Reply, Setup
@@ -40,9 +40,10 @@ KILL_AFTER = 1.0  # seconds that an aborted handler has to end by itself
 class InProcesses(Threaded):
     """The child processes, idle and busy. A thread waits for each busy one."""
 
-    def __init__(self, begin: Begin, began: Callable[[Execution], None]) -> None:
+    def __init__(self, begin: Begin, began: Callable[[Execution], None], hurry: Event) -> None:
         super().__init__("relet-child", begin)
         self._began = began
+        self._hurry = hurry  # is set when the worker is to stop at once
         self._idle: list[ChildProcess] = []
         self._lock = SYSTEM.lock()
         self._closed = False
@@ -52,11 +53,14 @@ class InProcesses(Threaded):
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
+        self._end(idle)
+
+    def _end(self, children: list[ChildProcess]) -> None:
         give_up = SYSTEM.monotonic() + CLOSE_TIMEOUT
-        for child in idle:
+        for child in children:
             child.request_end()
-        for child in idle:
-            child.end(give_up)
+        for child in children:
+            child.end(give_up, self._hurry)
 
     def _call(self, run: Execution) -> Outcome:
         telemetry = run.task.app.telemetry
@@ -89,8 +93,7 @@ class InProcesses(Threaded):
                 self._idle.append(child)
                 return
         if child.is_usable:
-            child.request_end()
-            child.end(SYSTEM.monotonic() + CLOSE_TIMEOUT)
+            self._end([child])
         else:
             child.kill()
 
@@ -160,13 +163,13 @@ class ChildProcess:
         if self._has_resources:
             self._send_unless_busy(Command(end=True))
 
-    def end(self, give_up: float) -> None:
-        """Wait for a child that was asked to end, until `give_up` at the latest, and kill it."""
-        if self._has_resources:
-            try:
-                self._process.wait(max(give_up - SYSTEM.monotonic(), 0.0))
-            except subprocess.TimeoutExpired:
-                log.error("A child process did not close its resources in time: killing it")
+    def end(self, give_up: float, hurry: Event) -> None:
+        """Kill a child once it has closed its resources, if it has any; at `give_up` or in a hurry at the latest."""
+        while self._has_resources and self._process.poll() is None:
+            if hurry.is_set() or SYSTEM.monotonic() >= give_up:
+                log.error("A child process has not closed its resources in time: killing it")
+                break
+            SYSTEM.sleep(0.01)
         self.kill()
 
     def kill(self) -> None:

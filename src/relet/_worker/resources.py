@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from .._system import Event, System
-from .._tasks.resources import Resource
+from .._tasks.resources import Context, Resource
 from ..errors import ResourceFailed
 
 log = logging.getLogger("relet.worker")
@@ -50,9 +50,7 @@ class ResourceValues:
         if resource.kind is not None:
             self.by_kind[resource.kind] = value
 
-    def _entered(
-        self, around: AbstractContextManager[Any] | AbstractAsyncContextManager[Any]
-    ) -> tuple[Any, Callable[[], object]]:
+    def _entered(self, around: Context) -> tuple[Any, Callable[[], object]]:
         if isinstance(around, AbstractContextManager):
             return around.__enter__(), partial(around.__exit__, None, None, None)
         life = _AsyncLife(around)

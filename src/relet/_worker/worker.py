@@ -134,7 +134,7 @@ class Worker:
         self._on_loop: OnLoop | None = None
         self._resources: WorkerResources
         self._in_threads = InThreads(self._begin, app.middlewares)
-        self._in_processes = InProcesses(self._begin, began=self._limit_time)
+        self._in_processes = InProcesses(self._begin, began=self._limit_time, hurry=self._hurrying)
 
     async def run(self, *, until_idle: bool = False) -> None:
         """Work until `stop` was called and every job is settled. Async handlers run on this event loop.
