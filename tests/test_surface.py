@@ -41,6 +41,7 @@ NAMES = [
     "WaitTimeout",
     "Worker",
     "__version__",
+    "injected",
     "new_id",
 ]
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from relet import App, Attempt, Backoff, InvalidInput, JobFailed, State
+from relet import App, Attempt, Backoff, InvalidInput, JobFailed, State, injected
 from relet._store.flows import claim as claim_flows
 from relet._store.flows.claim_scope import Scope
+from relet.errors import ResourceFailed
 from relet.testing import Harness, harness
 from tests.conftest import PG_KINDS, SERVERS
 
@@ -348,3 +349,123 @@ def test_the_plugin_says_what_is_wrong_with_the_configuration(tmp_path: Path) ->
     (tmp_path / "pytest.ini").write_text("[pytest]\nrelet_app = shoop:app\n")
     done = _pytest(tmp_path)
     assert "relet_app = 'shoop:app' in pytest's configuration: Cannot find module 'shoop'." in done.stdout, done
+
+
+class Pool:
+    """What a resource of the program makes."""
+
+    def __init__(self, name: str = "real") -> None:
+        self.name = name
+        self.is_open = True
+
+
+class Session:
+    """Of an async resource: it works only on the loop that made it."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.loop = asyncio.get_running_loop()
+
+
+class Missing:
+    """No resource makes it."""
+
+
+@pytest.fixture
+def log(app: App) -> list[str]:
+    """What the resources of the app have done; handlers may add to it."""
+    done: list[str] = []
+
+    @app.resource
+    def hook() -> Iterator[None]:
+        done.append("hook")
+        yield
+
+    @app.resource
+    def pool() -> Iterator[Pool]:
+        done.append("open pool")
+        made = Pool()
+        yield made
+        made.is_open = False
+        done.append("close pool")
+
+    @app.resource
+    async def session(pool: Pool) -> AsyncIterator[Session]:
+        done.append("open session")
+        yield Session(pool)
+        assert pool.is_open
+        done.append("close session")
+
+    return done
+
+
+def test_a_drain_makes_the_resources_that_its_handlers_take(relet: Harness, log: list[str]) -> None:
+    @relet.app.task
+    def plain(pool: Pool = injected) -> str:
+        assert pool.is_open
+        return pool.name
+
+    @relet.app.task
+    async def on_loop(number: int, session: Session = injected) -> int:
+        assert session.loop is asyncio.get_running_loop()
+        return number
+
+    assert relet.perform(plain) == "real"
+    assert log == ["open pool", "close pool"]
+    log.clear()
+    on_loop.enqueue(1)
+    on_loop.enqueue(2)
+    plain.enqueue()
+    assert len(relet.drain(raise_errors=True).succeeded) == 3
+    assert log == ["open pool", "open session", "close session", "close pool"]
+    with relet.inline():
+        assert relet.client.result(on_loop.enqueue(3)) == 3
+
+
+def test_an_async_drain_makes_async_resources_on_its_loop(relet: Harness, log: list[str]) -> None:
+    @relet.app.task
+    async def on_loop(session: Session = injected) -> bool:
+        return session.loop is asyncio.get_running_loop()
+
+    @relet.app.task
+    def plain(pool: Pool = injected) -> bool:
+        return pool.is_open
+
+    jobs = [on_loop.enqueue(), plain.enqueue(), on_loop.enqueue()]
+    asyncio.run(relet.adrain(raise_errors=True))
+    assert relet.client.results(jobs, timeout=0) == [True, True, True]
+    assert log == ["open pool", "open session", "close session", "close pool"]
+
+
+def test_a_test_overrides_a_resource(relet: Harness, log: list[str]) -> None:
+    @relet.app.task
+    async def on_loop(session: Session = injected, pool: Pool = injected) -> list[str]:
+        return [session.pool.name, pool.name]
+
+    @relet.app.task
+    def lacking(missing: Missing = injected) -> None: ...
+
+    with relet.override(Pool, Pool("fake")):
+        assert relet.perform(on_loop) == ["fake", "fake"]
+        with relet.override(Pool, Pool("inner")):
+            assert relet.perform(on_loop) == ["inner", "inner"]
+        assert relet.perform(on_loop) == ["fake", "fake"]
+    assert "open pool" not in log
+    assert relet.perform(on_loop) == ["real", "real"]
+    with relet.override(Missing, Missing()):
+        relet.perform(lacking)
+    with pytest.raises(InvalidInput, match=r"task lacking takes missing: \S*Missing, but no resource has this type"):
+        relet.perform(lacking)
+
+
+def test_a_resource_that_fails_fails_the_drain(relet: Harness) -> None:
+    @relet.app.resource
+    def broken() -> Pool:
+        raise ConnectionError("no such host")
+
+    @relet.app.task
+    def plain(pool: Pool = injected) -> None: ...
+
+    plain.enqueue()
+    with pytest.raises(ResourceFailed, match="ConnectionError: no such host"):
+        relet.drain()

@@ -34,6 +34,7 @@ WAITING = {
     "_worker/session.py": "the store at the start and loops at the end, in the thread of the worker",
     "_worker/reporter.py": "the deletion of the worker's row, in the thread of the worker",
     "_worker/executors.py": "the event loop, to which a task yields",
+    "_worker/resources.py": "resources that are made and closed, in the thread of the worker and in their own",
     "_worker/processes.py": "child processes, in threads that have no other work",
     "_worker/supervisor.py": "worker processes",
     "_worker/signals.py": "the end of the thread that reads signals",

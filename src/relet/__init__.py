@@ -20,6 +20,7 @@ from ._client.async_client import AsyncClient
 from ._client.client import Client
 from ._core.backoff import Backoff
 from ._core.job import Draft, Job, State
+from ._tasks.codec import injected
 from ._tasks.task import new_id
 from ._version import __version__
 from .app import App
@@ -70,6 +71,7 @@ __all__ = [
     "WaitTimeout",
     "Worker",
     "__version__",
+    "injected",
     "new_id",
 ]
 

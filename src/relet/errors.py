@@ -11,6 +11,7 @@ ReletError
 ├── HasDependents                      other jobs wait for the chain that was to be deleted
 ├── KeyTaken                           another job holds the unique key
 ├── IdempotencyConflict                the idempotency key belongs to a different request
+├── ResourceFailed                     a resource of a worker could not be made
 ├── LeaseLost                          another owner has the job; nothing was written
 ├── JobFailed, JobCancelled            raised by `result` for a job that did not succeed
 ├── WaitTimeout (TimeoutError)
@@ -51,6 +52,7 @@ __all__ = [
     "LeaseLost",
     "QueryTimeout",
     "ReletError",
+    "ResourceFailed",
     "Retry",
     "RowRejected",
     "ScheduleNotFound",
@@ -100,6 +102,10 @@ class JobNotFound(ReletError, LookupError):
     def __init__(self, *ids: str) -> None:
         super().__init__(f"no such job: {', '.join(ids)}")
         self.ids = ids
+
+
+class ResourceFailed(ReletError):
+    """A resource could not be made. A worker stops before its first claim; in a child process, the attempt fails."""
 
 
 class ScheduleNotFound(ReletError, LookupError):

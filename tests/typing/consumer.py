@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar, assert_type
 from uuid import UUID
 
 from relet import App as RealApp
-from relet import AsyncClient, JobCancelled, JobFailed
+from relet import AsyncClient, JobCancelled, JobFailed, injected
 from relet import Client as RealClient
 from relet._attempts.attempt import Attempt
 from relet._core.backoff import Backoff
 from relet._core.job import Draft, Job
 from relet._tasks.task import ConfiguredTask, Enqueues, EnqueuesAsync, Task, TaskRegistry
+from relet.testing import Harness
 from relet.types import ScheduleInfo, Tick
 
 R = TypeVar("R")
@@ -193,6 +194,50 @@ async def bigger(attempt: Attempt, connection: object) -> str:
     async with attempt.transaction() as tx:
         assert_type(await tx.enqueue(greet.draft("Ada")), Job[str])
     return await attempt.asucceed(attempt.continue_with(greet.draft("Ada")), connection=connection)
+
+
+class Pool:
+    """Made by a resource."""
+
+
+class Session:
+    """Made by an async resource."""
+
+
+@real.resource
+def pool() -> Iterator[Pool]:
+    yield Pool()
+
+
+@real.resource
+async def session(pool: Pool) -> AsyncIterator[Session]:
+    yield Session()
+
+
+@real.resource
+def start(pool: Pool, session: Session) -> None: ...
+
+
+@real.task
+def post(attempt: Attempt, to: str, copies: int = 1, pool: Pool = injected) -> str:
+    assert_type(pool, Pool)
+    return to
+
+
+@real.task
+async def fetch(url: str, *, session: Session = injected, pool: Pool = injected) -> int:
+    return len(url)
+
+
+async def resources(attempt: Attempt, harness: Harness) -> None:
+    assert_type(post.enqueue("ada"), Job[str])
+    assert_type(post.enqueue(to="ada", copies=2), Job[str])
+    assert_type(await fetch.using(delay=5).aenqueue("http://x"), Job[int])
+    assert_type(post(attempt, "ada", pool=Pool()), str)
+    assert_type(await fetch("http://x", session=Session(), pool=Pool()), int)
+    assert_type(next(pool()), Pool)
+    with harness.override(Pool, Pool()):
+        assert_type(harness.perform(post, "ada"), str)
 
 
 def schedules(client: RealClient) -> None:

@@ -58,12 +58,16 @@ REFUSED = [
     ("word: str = attempt.dependency_result(refund)", "assignment", "reportAssignmentType"),
     ("attempt.wait_for('go', int).upper()", "attr-defined", "reportAttributeAccessIssue"),
     ('attempt.succeed("done")', "call-arg", "reportCallIssue"),
+    ("post.enqueue(pool=Pool())", "call-arg", "reportCallIssue"),
+    ("post.enqueue(5)", "arg-type", "reportArgumentType"),
+    ('post.enqueue("ada", pool=5)', "arg-type", "reportArgumentType"),
+    ("fetch.enqueue()", "call-arg", "reportCallIssue"),
     ('charge.using(replace="all")', "arg-type", "reportArgumentType"),
     ('greet.delay("Ada")', "attr-defined", "reportAttributeAccessIssue"),
     ('greet.using(priority=1).apply_async("Ada")', "attr-defined", "reportAttributeAccessIssue"),
 ]
 HEADER = """\
-from consumer import app, charge, collect, counted, greet, refund, tidy
+from consumer import Pool, app, charge, collect, counted, fetch, greet, post, refund, tidy
 from relet._attempts.attempt import Attempt
 from relet._core.job import Job
 from relet._tasks.task import Task

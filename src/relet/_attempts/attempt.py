@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar, cast, overload
 
@@ -91,6 +91,7 @@ class Attempt(Struct, eq=False):
     _report: Callable[[Progress], None] = _ignore_progress
     _runtime: Runtime = cast("Runtime", NoRuntime())
     _dependencies: Sequence[Dependency] = ()
+    _resources: Mapping[Any, Any] | None = None  # values by type, if the handler takes any
     _cancelled: bool = False  # the handler has raised CancelledError
     _error: BaseException | None = None  # what the handler raised, for telemetry
     _completion: Completion = NOT_COMPLETED  # in a transaction of the handler

@@ -6,6 +6,9 @@ the worker will use, and refuses arguments that the worker could not read, befor
 
 Annotations are resolved when the function is decorated. If one names something that the module defines further down, it
 is resolved at the first use instead, which raises the same error if the name is still undefined.
+
+The worker fills in two kinds of parameters, which are no part of the payload: the attempt, which is the first parameter
+and annotated `Attempt`, and resources, whose default is `injected` and whose annotation says which.
 """
 
 from __future__ import annotations
@@ -14,13 +17,13 @@ import inspect
 import re
 import sys
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import date, time
 from functools import cached_property
 from inspect import formatannotation
 from operator import methodcaller
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 import msgspec.inspect
@@ -36,6 +39,7 @@ Function = Callable[..., Any]
 _VAR_POSITIONAL, _VAR_KEYWORD = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 _VARIADIC = (_VAR_POSITIONAL, _VAR_KEYWORD)
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, _VAR_POSITIONAL)
 _LATER = (NameError, AttributeError)  # raised by an annotation that names something not defined yet
 _DECODE_ERROR = re.compile(r"(?s)(?P<problem>.*?)(?: - at (?:`key` in )?`\$(?P<rest>.*)`)?")
 _BASES: dict[type, Callable[[Any], Any]] = {
@@ -50,7 +54,26 @@ _CONVERTIBLE = (
     "and pydantic models can be converted"
 )
 
+_INJECT = "; a parameter that the worker fills in with a resource has the default `injected`"
 _ANNOTATE = "annotate it with its type, or pass a JSON value"
+
+
+class Injected:
+    """The default of a parameter that the worker fills in with a resource: `def send(to: str, pool: Pool = injected)`.
+
+    The annotation says which: that of the value that a function under `@app.resource` returns or yields.
+    """
+
+    def __repr__(self) -> str:
+        return "injected"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"a worker fills in this parameter with a resource; in a call of your own, pass it, to have its .{name}"
+        )
+
+
+injected: Any = Injected()
 
 
 class _Codec(NamedTuple):
@@ -67,10 +90,14 @@ class TaskCodec:
         _check_function(function)
         self.task = name or validate.name("a task's name (give name=)", function.__name__)
         self._function = function
-        whole = _signature(function)
+        whole = signature_of(function)
         parameters = list(whole.parameters.values())
         self.takes_attempt = bool(parameters) and self._is_attempt(parameters[0])
-        self._signature = whole.replace(parameters=parameters[self.takes_attempt :])
+        rest = parameters[self.takes_attempt :]
+        self._injected = {one.name: one for one in rest if one.default is injected}
+        self.takes_resources = bool(self._injected)
+        self._check_injected(rest)
+        self._signature = whole.replace(parameters=[one for one in rest if one.name not in self._injected])
         self._classify_parameters()
         with suppress(_Unresolved):  # perhaps it is defined further down: the first use tries again
             self._codec  # noqa: B018 - raises now if an annotation cannot be converted, not at the first use
@@ -192,6 +219,8 @@ class TaskCodec:
             twice = len(arguments) < len(args) + len(kwargs)
             if not twice and self._required.issubset(arguments) and self._known.issuperset(kwargs):
                 return arguments
+        if passed := self._injected.keys() & kwargs.keys():
+            raise InvalidArguments(f"{self.task}({min(passed)}): the worker fills in this parameter; leave it out")
         try:
             arguments = self._signature.bind(*args, **kwargs).arguments
         except TypeError as error:
@@ -211,13 +240,38 @@ class TaskCodec:
         except _Unresolved:
             return False
 
+    def _check_injected(self, parameters: list[inspect.Parameter]) -> None:
+        """Resources are passed by keyword, so the position of another argument must not depend on them."""
+        before = None
+        for one in parameters:
+            where = f"{self.task}({one.name})"
+            if before is not None and one.kind in _POSITIONAL and one.name not in self._injected:
+                raise InvalidInput(f"{where} comes after {before}, which the worker fills in: write it before {before}")
+            if one.name in self._injected:
+                before = one.name
+                if one.kind not in _NAMED or one.annotation is one.empty:
+                    raise InvalidInput(f"{where}: write an injected parameter as `{one.name}: Type = injected`")
+
+    @cached_property
+    def resources(self) -> Mapping[str, Any]:
+        """The types of the parameters that the worker fills in with resources, by name."""
+        return {name: self._resolve(name, one.annotation) for name, one in self._injected.items()}
+
+    def stored_as(self, kinds: Iterable[Any]) -> Iterator[str]:
+        """The parameters of these types that are not injected, but part of the payload."""
+        for name, parameter in self._signature.parameters.items():
+            with suppress(_Unresolved):
+                hint = self._resolve(name, parameter.annotation)
+                if any(hint == kind for kind in kinds):  # not every annotation can be hashed
+                    yield name
+
     @cached_property
     def _codec(self) -> _Codec:
         hints = {name: self._hint(parameter) for name, parameter in self._signature.parameters.items()}
         result = self._resolve("return", self._signature.return_annotation)
         result = None if result in (typing.NoReturn, typing.Never) else result
         for name, hint in hints.items():
-            self._check_convertible(f"{self.task}({name})", hint)
+            self._check_convertible(f"{self.task}({name})", hint, _INJECT)
         self._check_convertible(f"the result of {self.task}", result)
         arguments = _record(hints, self._required)
         return _Codec(
@@ -235,18 +289,9 @@ class TaskCodec:
         return _stored_as(parameter, hint)
 
     def _resolve(self, name: str, annotation: Any) -> Any:
-        if annotation is inspect.Signature.empty:
-            return Any
-        where = self.task if name == "return" else f"{self.task}({name})"
-        text = annotation if isinstance(annotation, str) else formatannotation(annotation)
-        try:
-            return _evaluate(self._function, annotation)
-        except _LATER as error:
-            raise _Unresolved(f"{where}: the annotation {text} cannot be resolved: {error}") from None
-        except Exception as error:
-            raise InvalidInput(f"{where}: the annotation {text} cannot be evaluated: {error}") from None
+        return resolve(self._function, self.task if name == "return" else f"{self.task}({name})", annotation)
 
-    def _check_convertible(self, where: str, hint: Any) -> None:
+    def _check_convertible(self, where: str, hint: Any, advice: str = "") -> None:
         try:
             unconvertible = next(_unconvertible(msgspec.inspect.type_info(hint), set()), None)
         except _LATER as error:
@@ -256,7 +301,7 @@ class TaskCodec:
             raise InvalidInput(f"{where}: {formatannotation(hint)} cannot be converted from JSON: {error}") from None
         if unconvertible is not None:
             part = formatannotation(unconvertible)
-            raise InvalidInput(f"{where}: {part} cannot be converted from JSON; {_CONVERTIBLE}")
+            raise InvalidInput(f"{where}: {part} cannot be converted from JSON; {_CONVERTIBLE}{advice}")
 
     # Error messages
 
@@ -324,6 +369,19 @@ def result_converter(function: Function) -> Callable[[str, str], Any]:
         return converter(Any)
 
 
+def resolve(function: Function, where: str, annotation: Any) -> Any:
+    """The type that an annotation of a function names; Any if there is none. Raises InvalidInput."""
+    if annotation is inspect.Signature.empty:
+        return Any
+    text = annotation if isinstance(annotation, str) else formatannotation(annotation)
+    try:
+        return _evaluate(function, annotation)
+    except _LATER as error:
+        raise _Unresolved(f"{where}: the annotation {text} cannot be resolved: {error}") from None
+    except Exception as error:
+        raise InvalidInput(f"{where}: the annotation {text} cannot be evaluated: {error}") from None
+
+
 class _Unresolved(InvalidInput):
     """An annotation names something that is not defined, at least not yet."""
 
@@ -351,11 +409,11 @@ def _problem_with(function: Function) -> str | None:
 
 def _is_in_class_body(function: Function) -> bool:
     scope = getattr(function, "__qualname__", "").rpartition(".")[0]
-    first = next(iter(_signature(function).parameters), None) if scope else None
+    first = next(iter(signature_of(function).parameters), None) if scope else None
     return first in ("self", "cls") and not scope.endswith("<locals>")
 
 
-def _signature(function: Function) -> inspect.Signature:
+def signature_of(function: Function) -> inspect.Signature:
     """The signature with unevaluated annotations: they may name something that is not defined yet."""
     if sys.version_info >= (3, 14):
         from annotationlib import Format

@@ -34,6 +34,7 @@ from .options import (
     check_task,
     policy_from,
 )
+from .resources import F, Resources
 from .telemetry import Telemetry
 
 P = ParamSpec("P")
@@ -152,12 +153,13 @@ class Task(ConfiguredTask[P, R_co]):
         self.on_shutdown: OnShutdown = checked.get("on_shutdown", "release")
         self.is_async = inspect.iscoroutinefunction(function)
         self.takes_attempt = signature.takes_attempt  # as the first argument of the function
+        self.takes_resources = signature.takes_resources
         super().__init__(self, {})
         # Without updated=(), names in the function's __dict__ could overwrite the attributes above.
         update_wrapper(cast("Callable[..., Any]", self), function, WRAPPER_ASSIGNMENTS, updated=())
 
     def arguments(self, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments of a stored payload, without the attempt."""
+        """The arguments of a stored payload, without the attempt and resources."""
         return self.signature.decode(text)
 
     def encode_result(self, value: object) -> str:
@@ -269,6 +271,7 @@ class TaskRegistry(ABC):
         self._tasks: dict[str, Task[..., Any]] = {}
         self._aliases: dict[str, Task[..., Any]] = {}
         self.middlewares: list[Middleware] = []
+        self._resources = Resources()
         self.events = Events()
         self.telemetry: Telemetry | None = None
 
@@ -309,6 +312,16 @@ class TaskRegistry(ABC):
         What the handler raises is raised at the `yield`. An async generator wraps async tasks only.
         """
         self.middlewares.append(Middleware(function))
+        return function
+
+    def resource(self, function: F) -> F:
+        """Make a value once in each worker process: `@app.resource` on a function that returns it, or yields it once.
+
+        Handlers receive it by a parameter with the same annotation and the default `injected`, other resources by one
+        with the same annotation. The code after the `yield` runs when the worker stops. The function may be async. With
+        the value None it is a hook, which runs when a worker starts and stops.
+        """
+        self._resources.add(function)
         return function
 
     def on(self, kind: type[E]) -> Callable[[Callable[[E], object]], Callable[[E], object]]:

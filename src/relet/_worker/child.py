@@ -8,17 +8,19 @@ signal to its main thread, where the signal handler raises `Aborted`.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import fcntl
 import importlib
+import logging
 import os
 import queue
 import runpy
 import signal
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from types import ModuleType
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import msgspec
 
@@ -32,6 +34,9 @@ from .._tasks.task import Task, TaskRegistry
 from ..app import App
 from ..errors import Aborted, UnknownTask
 from .invoke import call_async, call_plain
+from .resources import ResourceValues
+
+R = TypeVar("R")
 
 MAIN = "__relet_main__"
 
@@ -46,7 +51,7 @@ class Setup(msgspec.Struct):
 
 
 class Command(msgspec.Struct, omit_defaults=True):
-    """A line from the worker: run a job, take over a new deadline, or abort the handler."""
+    """A line from the worker: run a job, take over a new deadline, abort the handler, or end."""
 
     module: str | None = None  # run a job: the module that defines its task
     job: Claimed | None = None
@@ -56,6 +61,7 @@ class Command(msgspec.Struct, omit_defaults=True):
     context: str | None = None  # the trace context for the handler, if the app is instrumented
     deadline: float | None = None  # of the lease, or, after a renewal, its new one
     abort: str | None = None  # the reason
+    end: bool = False  # close the resources and exit: there are no more jobs
 
 
 class Reply(msgspec.Struct, omit_defaults=True):
@@ -81,15 +87,18 @@ class Child:
         self._jobs: queue.SimpleQueue[Command] = queue.SimpleQueue()
         self._attempt: Attempt | None = None
         self._renewed: tuple[str, float] | None = None  # token and deadline of a job that has not begun
+        self._resources: dict[TaskRegistry, ResourceValues] = {}
+        self._runner: asyncio.Runner | None = None  # the event loop of async resources
 
     def work(self) -> None:
         """Run one job after another, in the main thread, because Python delivers signals there."""
         signal.signal(signal.SIGUSR1, self._raise_aborted)
         SYSTEM.thread("commands", self._read_commands).start()
-        while True:
-            command = self._jobs.get()
+        while not (command := self._jobs.get()).end:
             outcome = self._run(command)
             self._send(Reply(kind=type(outcome).__name__, outcome=msgspec.Raw(msgspec.json.encode(outcome))))
+        for values in self._resources.values():
+            values.close()
 
     def _run(self, command: Command) -> Outcome:
         job = command.job
@@ -100,13 +109,14 @@ class Child:
             task = find_task(command.module, job.task)
             store = _store_of(task, command.tenant)
             AttemptRuntime(store, task, attempt, lambda: self._send(Reply(completing=True)))
+            attempt._resources = self._made_resources(task)
             self._attempt = attempt
             if self._renewed is not None and self._renewed[0] == job.token:
                 attempt.deadline = max(attempt.deadline, self._renewed[1])
             self._send(Reply(begun=True))
             try:
                 if task.is_async:
-                    return asyncio.run(_run_async(task, attempt, store, command.context))
+                    return self._run_on_loop(_run_async(task, attempt, store, command.context))
                 return call_plain(task, attempt, task.app.middlewares, command.context)
             finally:
                 self._attempt = None
@@ -115,13 +125,35 @@ class Child:
         except Exception as error:
             return Raised(f"the process could not run {job.task}: {type(error).__name__}: {error}")
 
+    def _made_resources(self, task: Task[..., Any]) -> Mapping[Any, Any] | None:
+        """The resources that the handler takes, made in this process when the first handler takes them."""
+        if not task.app._resources:
+            return None
+        values = self._resources.setdefault(task.app, ResourceValues(self._run_on_lasting_loop))
+        values.make(task.app._resources.for_child(task.signature))
+        return values.by_kind
+
+    def _run_on_lasting_loop(self, call: Coroutine[Any, Any, R]) -> R:
+        """Run a coroutine of an async resource. Handlers run on the same event loop from then on."""
+        self._runner = self._runner or asyncio.Runner()
+        return self._runner.run(call)
+
+    def _run_on_loop(self, call: Coroutine[Any, Any, R]) -> R:
+        if self._runner is None:
+            return asyncio.run(call)
+        try:
+            return self._runner.run(call, context=contextvars.copy_context())
+        except Aborted:  # this child runs no other handler
+            self._runner.close()
+            raise
+
     def _read_commands(self) -> None:
         """Read commands, also while a handler runs. When the worker has died, the pipe ends: kill the process group."""
         decoder = msgspec.json.Decoder(Command)
         for line in self._commands:
             command = decoder.decode(line)
             attempt = self._attempt
-            if command.job is not None:
+            if command.job is not None or command.end:
                 self._jobs.put(command)
             elif attempt is None or attempt.job.token != command.token:
                 if command.deadline is not None and command.token is not None:
@@ -201,3 +233,6 @@ def main(read_commands: int, write_replies: int, worker_pipe: int) -> None:
     logs.configure(setup.log_level, as_json=setup.log_json)
     sys.argv[:] = [setup.main or sys.argv[0]]
     Child(commands, replies).work()
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(0)  # threads that handlers have started do not delay the exit

@@ -54,3 +54,4 @@ class WorkerContext(Struct, frozen=True, kw_only=True):
     guard: ReapGuard
     timers: Timers
     system: System
+    resources: Mapping[Any, Any]  # values by type, made before the first claim

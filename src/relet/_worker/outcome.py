@@ -41,11 +41,14 @@ class BadPayload(Exception):
 
 
 def arguments_of(task: Task[..., Any], attempt: Attempt) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments for the handler, with the attempt first if it takes one."""
+    """The arguments for the handler, with the attempt first if it takes one, and with its resources."""
     try:
         args, kwargs = task.signature.decode(attempt.job.payload_json)
     except InvalidInput as error:
         raise BadPayload(f"{task.name} was enqueued with other arguments than it takes now: {error}") from None
+    if task.takes_resources:
+        values = attempt._resources or {}
+        kwargs |= {name: values[kind] for name, kind in task.signature.resources.items()}
     return ((attempt, *args) if task.signature.takes_attempt else args), kwargs
 
 

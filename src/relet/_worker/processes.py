@@ -24,7 +24,7 @@ import msgspec
 from .. import logs
 from .._attempts.completion import Completion
 from .._core.job import Outcome, Raised
-from .._system import SYSTEM
+from .._system import SYSTEM, Event
 from .._tasks.task import Task
 from ..errors import InvalidInput
 from .child import KINDS, Command, Reply, Setup
@@ -33,26 +33,34 @@ from .executors import Begin, Threaded
 
 log = logging.getLogger("relet.worker")
 
+CLOSE_TIMEOUT = 10.0  # seconds that a process has to close its resources
 KILL_AFTER = 1.0  # seconds that an aborted handler has to end by itself
 
 
 class InProcesses(Threaded):
     """The child processes, idle and busy. A thread waits for each busy one."""
 
-    def __init__(self, begin: Begin, began: Callable[[Execution], None]) -> None:
+    def __init__(self, begin: Begin, began: Callable[[Execution], None], hurry: Event) -> None:
         super().__init__("relet-child", begin)
         self._began = began
+        self._hurry = hurry  # is set when the worker is to stop at once
         self._idle: list[ChildProcess] = []
         self._lock = SYSTEM.lock()
         self._closed = False
 
     def close(self) -> None:
-        """Kill the idle children. Busy ones are killed when their handlers are aborted."""
+        """End the idle children, once they have closed their resources. Busy ones are killed when aborted."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
-        for child in idle:
-            child.kill()
+        self._end(idle)
+
+    def _end(self, children: list[ChildProcess]) -> None:
+        give_up = SYSTEM.monotonic() + CLOSE_TIMEOUT
+        for child in children:
+            child.request_end()
+        for child in children:
+            child.end(give_up, self._hurry)
 
     def _call(self, run: Execution) -> Outcome:
         telemetry = run.task.app.telemetry
@@ -84,7 +92,10 @@ class InProcesses(Threaded):
             if child.is_usable and not self._closed:
                 self._idle.append(child)
                 return
-        child.kill()
+        if child.is_usable:
+            self._end([child])
+        else:
+            child.kill()
 
 
 class ChildProcess:
@@ -97,6 +108,7 @@ class ChildProcess:
         os.set_blocking(self._commands, False)
         self._lock = SYSTEM.lock()
         self._killer: threading.Timer | None = None
+        self._has_resources = False  # it may have resources to close
         self._was_aborted = False  # its handler was aborted, and may have left threads or files behind
         pipes = (read_commands, write_replies, worker_pipe())
         try:
@@ -119,6 +131,7 @@ class ChildProcess:
     def run(self, run: Execution, context: str | None) -> Outcome:
         """Have the child run a job, and return the outcome. If the child dies, the attempt has failed."""
         attempt, token = run.attempt, run.job.token
+        self._has_resources = self._has_resources or bool(run.task.app._resources)
         command = Command(
             module=run.task.__module__, job=run.job, tenant=attempt.tenant, worker=attempt.worker, context=context,
             deadline=attempt.deadline,
@@ -144,6 +157,20 @@ class ChildProcess:
             run.on_renewed = run.interrupt = None
         self.kill()
         return Raised(f"worker lost: its process {_cause(self._process.wait())}")
+
+    def request_end(self) -> None:
+        """Have the child close its resources, if it has any, and exit."""
+        if self._has_resources:
+            self._send_unless_busy(Command(end=True))
+
+    def end(self, give_up: float, hurry: Event) -> None:
+        """Kill a child once it has closed its resources, if it has any; at `give_up` or in a hurry at the latest."""
+        while self._has_resources and self._process.poll() is None:
+            if hurry.is_set() or SYSTEM.monotonic() >= give_up:
+                log.error("A child process has not closed its resources in time: killing it")
+                break
+            SYSTEM.sleep(0.01)
+        self.kill()
 
     def kill(self) -> None:
         """Kill the child and the rest of its process group."""

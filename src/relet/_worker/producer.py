@@ -222,6 +222,8 @@ class Producer:
         attempt = Attempt(job, sent + seconds, None, context.tenant, context.worker)
         lease: Lease = _new_tuple(Lease, (job.id, job.token))
         execution = Execution(job, task, self.slots, lease, attempt, seconds, sent, context.tenant)
+        if task.takes_resources:
+            attempt._resources = context.resources
         if task.takes_attempt:
             attempt._report = partial(context.leases.report_progress, execution)
             if not task.process:

@@ -23,6 +23,7 @@ from .._core.job import Released, Snoozed
 from .._core.text import duration, listed
 from .._core.validate import Seconds
 from .._system import SYSTEM, Event, System
+from .._tasks.resources import Resource
 from ..app import App
 from ..errors import AbortReason, InvalidInput, StoreError
 from ..events import WorkerStarted, WorkerStopped, WorkerStopping
@@ -33,9 +34,10 @@ from .garbage import frozen_heap
 from .heartbeat import BEATS_PER_LEASE
 from .lease_table import LeaseTable
 from .meter import Meter
-from .processes import InProcesses, check_importable
+from .processes import CLOSE_TIMEOUT, InProcesses, check_importable
 from .quarantine import Quarantine
 from .reconnect import MIN_GRACE, ReapGuard
+from .resources import WorkerResources
 from .rss import resident_bytes
 from .session import StoreSession, slots_by_queues
 from .signals import stop_on_signals
@@ -92,6 +94,7 @@ class Worker:
             )
         for task in app.tasks.values():
             check_importable(task)
+        _resources_of(app)  # refuses those that cannot be made
         self.name = validate.text("name", name or socket.gethostname())
         self.id = ""  # its name in the store, unique; made when it runs
         self._app = app
@@ -130,8 +133,9 @@ class Worker:
         self.left_behind = 0  # jobs that could be neither settled nor released
         self._failure: BaseException | None = None
         self._on_loop: OnLoop | None = None
+        self._resources: WorkerResources
         self._in_threads = InThreads(self._begin, app.middlewares)
-        self._in_processes = InProcesses(self._begin, began=self._limit_time)
+        self._in_processes = InProcesses(self._begin, began=self._limit_time, hurry=self._hurrying)
 
     async def run(self, *, until_idle: bool = False) -> None:
         """Work until `stop` was called and every job is settled. Async handlers run on this event loop.
@@ -145,6 +149,7 @@ class Worker:
         over = asyncio.Event()
         self.id = f"{self.name}:{os.getpid()}:{self._system.new_token()[:8]}"
         self._on_loop = OnLoop(loop, self._begin, self._app.middlewares)
+        self._resources = WorkerResources(loop, self._hurrying, self._system)
         on_end = partial(loop.call_soon_threadsafe, over.set)
         self._system.spawn("worker", partial(self._live, on_end, until_idle))
         try:
@@ -242,6 +247,8 @@ class Worker:
         quarantine.producers = [producer for session in self._sessions for producer in session.producers]
         for session in self._sessions:
             session.reach(self._stopping)
+        if not self._stopping.is_set():
+            self._resources.start(_resources_of(self._app))
         if self._stopping.is_set():
             return
         for session in self._sessions:
@@ -293,6 +300,7 @@ class Worker:
                 heartbeat_store=heartbeat_store, handler_store=handler_store,
                 leases=LeaseTable(self.id, self._app.events), meter=Meter(self._system),
                 guard=ReapGuard(self._system), timers=self._timers, system=self._system,
+                resources=self._resources.by_kind,
             )  # fmt: skip
             sessions.append(StoreSession(context, quarantine, slots, self._begin))
         return sessions
@@ -417,6 +425,21 @@ class Worker:
             session.close(give_up)
         self._timers.stop()
         self._in_processes.close()
+        self._close_resources()
         if self._failure is None:
             log.info("Stopped", extra={"worker": self.id})
             self._app.events.emit(WorkerStopped(worker=self.id))
+
+    def _close_resources(self) -> None:
+        """Close the resources once no handler uses them. A handler that ignores its abort does not keep them open."""
+        give_up = self._now() + ABORT_TIMEOUT
+        while self._app._resources and self.is_stuck and self._now() < give_up and not self._hurrying.is_set():
+            self._system.sleep(0.01)
+        self._resources.close(CLOSE_TIMEOUT, HURRIED_ABORT_TIMEOUT)
+
+
+def _resources_of(app: App) -> list[Resource]:
+    """The resources that a worker of this app makes. Raises InvalidInput if one of them, or of a task, is missing."""
+    tasks = app.tasks.values()
+    own = [task.signature for task in tasks if not task.process]
+    return app._resources.for_worker(own, [task.signature for task in tasks if task.process])

@@ -68,6 +68,7 @@ class Harness:
     def __init__(self, app: App, clock: Clock) -> None:
         self.app = app
         self._clock = clock
+        self._overrides: dict[Any, Any] = {}  # values of resources, by type
 
     @property
     def client(self) -> Client:
@@ -93,8 +94,11 @@ class Harness:
         with self._recorded() as ended, self._worker(tenant, queue) as worker:
             work = worker.work()
             execution = next(work, None)
-            while execution is not None:
-                execution = _settle(worker, work, await worker.acall(execution), raise_errors)
+            try:
+                while execution is not None:
+                    execution = _settle(worker, work, await worker.acall(execution), raise_errors)
+            finally:
+                await worker.aclose()
         return Drained(tuple(ended))
 
     def perform(self, task: ConfiguredTask[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -123,8 +127,18 @@ class Harness:
                 stack.enter_context(_running_inline(self, client, raise_errors))
             yield
 
+    @contextmanager
+    def override(self, kind: Any, value: object) -> Iterator[None]:
+        """Within the block, handlers and resources receive this value in place of the resource of this type."""
+        before = self._overrides
+        self._overrides = {**before, kind: value}
+        try:
+            yield
+        finally:
+            self._overrides = before
+
     def _worker(self, tenant: str | None, queue: str | None) -> AbstractContextManager[InlineWorker]:
-        return inline_worker(self.app, tenant, None if queue is None else [queue])
+        return inline_worker(self.app, tenant, None if queue is None else [queue], self._overrides)
 
     # Time
 

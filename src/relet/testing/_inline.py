@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .._attempts.attempt import Attempt
 from .._core.job import Outcome
 from .._store.flows import maintenance
 from .._system import SYSTEM
-from .._tasks.task import Middleware
+from .._tasks.task import Middleware, Task
 from .._worker.context import Settings, WorkerContext
 from .._worker.execution import Execution
 from .._worker.invoke import call_async, call_plain
@@ -20,6 +20,7 @@ from .._worker.lease_table import LeaseTable
 from .._worker.meter import Meter
 from .._worker.quarantine import Quarantine
 from .._worker.reconnect import ReapGuard
+from .._worker.resources import ResourceValues, RunAsync
 from .._worker.session import StoreSession
 from .._worker.timers import Timers
 from ..app import App
@@ -37,7 +38,14 @@ T = TypeVar("T")
 class InlineWorker:
     """Claims one job at a time, and has its caller run it. Claims, limits, retries and events are the real ones."""
 
-    def __init__(self, app: App, tenant: str | None, queues: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, app: App, tenant: str | None, queues: Sequence[str] | None, overrides: Mapping[Any, Any]
+    ) -> None:
+        self._app = app
+        self._loop: _LoopThread | None = None  # the event loop of async resources
+        self._run_async: RunAsync = self._run_on_lasting_loop
+        self._overridden = overrides.keys()
+        self._resources = ResourceValues(lambda call: self._run_async(call), overrides)
         store = app._store(tenant)
         settings = Settings(
             lease=LEASE, poll_interval=1.0, rest=0.0, keep_finished=FOR_EVER, keep_failed=FOR_EVER, queues=queues
@@ -47,7 +55,7 @@ class InlineWorker:
             limits=app.limits,
             events=app.events, store=store, heartbeat_store=store, handler_store=store,
             leases=LeaseTable("test", app.events), meter=Meter(SYSTEM), guard=ReapGuard(SYSTEM),
-            timers=Timers(SYSTEM), system=SYSTEM,
+            timers=Timers(SYSTEM), system=SYSTEM, resources=self._resources.by_kind,
         )  # fmt: skip
         quarantine = Quarantine(SYSTEM)
         self._started: list[Execution] = []
@@ -127,25 +135,66 @@ class InlineWorker:
     def call(self, execution: Execution) -> Outcome:
         """Call the handler. An async one gets an event loop in a thread, as the caller may have a running loop."""
         task, attempt = execution.task, execution.attempt
+        self._make_resources(task)
         if not task.is_async:
             return call_plain(task, attempt, self._middlewares)
+        if self._loop is not None:
+            return self._loop.run(call_async(task, attempt, self._middlewares))
         return _in_thread(lambda: asyncio.run(call_async(task, attempt, self._middlewares)))
 
     async def acall(self, execution: Execution) -> Outcome:
         """Call the handler: an async one on the running event loop, a plain one in a thread."""
         task, attempt = execution.task, execution.attempt
+        if task.takes_resources:
+            loop = asyncio.get_running_loop()
+            self._run_async = lambda call: asyncio.run_coroutine_threadsafe(call, loop).result()
+            await asyncio.to_thread(self._make_resources, task)
         if task.is_async:
             return await asyncio.create_task(call_async(task, attempt, self._middlewares))
         return await asyncio.to_thread(call_plain, task, attempt, self._middlewares)
 
+    def _make_resources(self, task: Task[..., Any]) -> None:
+        if task.takes_resources:
+            self._resources.make(self._app._resources.for_test(task.signature, self._overridden))
+
+    def _run_on_lasting_loop(self, call: Coroutine[Any, Any, Any]) -> Any:
+        self._loop = self._loop or _LoopThread()
+        return self._loop.run(call)
+
+    async def aclose(self) -> None:
+        """Close the resources, those that are async on the running event loop."""
+        await asyncio.to_thread(self._resources.close)
+
     def close(self) -> None:
+        self._resources.close()
+        if self._loop is not None:
+            self._loop.close()
         self._session.stop()
         self._context.timers.stop()
 
 
+class _LoopThread:
+    """An event loop that runs in a thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="relet-test", daemon=True)
+        self._thread.start()
+
+    def run(self, call: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(call, self._loop).result()
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
 @contextmanager
-def inline_worker(app: App, tenant: str | None, queues: Sequence[str] | None = None) -> Iterator[InlineWorker]:
-    worker = InlineWorker(app, tenant, queues)
+def inline_worker(
+    app: App, tenant: str | None, queues: Sequence[str] | None, overrides: Mapping[Any, Any]
+) -> Iterator[InlineWorker]:
+    worker = InlineWorker(app, tenant, queues, overrides)
     try:
         yield worker
     finally:
