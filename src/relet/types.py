@@ -3,7 +3,7 @@
 from ._attempts.transaction import AsyncTransaction, Transaction
 from ._client.bulk import BulkResult
 from ._core.finding import Finding
-from ._core.job import AttemptRecord, Chain, Dependency, StepRecord
+from ._core.job import AttemptRecord, Chain, Dependency, FailedJob, StepRecord
 from ._core.schedule import ScheduleInfo, Tick
 from ._core.stats import Histogram, StatPoint
 from ._core.views import (
@@ -29,6 +29,7 @@ __all__ = [
     "BulkResult",
     "Chain",
     "Dependency",
+    "FailedJob",
     "FailureGroup",
     "Finding",
     "GroupLimit",

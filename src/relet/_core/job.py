@@ -78,6 +78,29 @@ class Policy(Struct, frozen=True):
     on_expired: OnExpired = "retry"
     on_failure: OnFailure = "hold"
     on_dependency_failure: OnDependencyFailure = "hold"
+    follow_up: FollowUp | None = None
+
+
+class FollowUp(Struct, frozen=True):
+    """The job to enqueue when a job has failed for good. `argument`: the parameter that receives the `FailedJob`."""
+
+    task: str
+    argument: str
+    queue: str
+    priority: int
+    policy: Policy
+
+
+class FailedJob(Struct, frozen=True):
+    """The job that has failed, as its follow-up receives it. `attempt`: how many attempts it has had."""
+
+    id: str
+    task: str
+    queue: str
+    error: str
+    attempt: int
+    target: str | None = None
+    group: str | None = None
 
 
 DEFAULT_POLICY = Policy()

@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 from ..errors import InvalidTransition
 from .job import (
     AttemptOutcome,
+    FollowUp,
     OnDependencyFailure,
     Outcome,
     Policy,
@@ -141,6 +142,7 @@ class Change(Struct, frozen=True):
     awaits: str | None = None
     keeps_token: bool = True  # so that the store recognises a repeated settle of the owner; not after a reap
     queue: str = ""  # set by reap, for statistics
+    follow_up: FollowUp | None = None  # to enqueue if the job fails
 
 
 WORKER_LOST = "worker lost"
@@ -214,7 +216,8 @@ def _keeping_target(job: Running, verb: str, state: State, delay: float, error: 
 def _failed(job: Running, verb: str, error: str) -> Change:
     """A failed job keeps its target, so that later jobs do not build on its failure. `on_failure` may say otherwise."""
     holds = job.target is not None and job.policy.on_failure == "hold"
-    return Change(job.id, verb, FAILED, job.attempt, job.losses, holds=holds, error=error)
+    follow_up = job.policy.follow_up
+    return Change(job.id, verb, FAILED, job.attempt, job.losses, holds=holds, error=error, follow_up=follow_up)
 
 
 def _apply_request(job: Running, change: Change) -> Change:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, TypedDict, cast, get_args
+from typing import Any, Literal, Protocol, TypedDict, cast, get_args
 from uuid import UUID
 
 from msgspec import structs
@@ -13,7 +13,7 @@ from .._attempts.attempt import Attempt
 from .._core import validate
 from .._core.backoff import Backoff
 from .._core.ids import parse_id
-from .._core.job import Draft, Job, OnDependencyFailure, OnExpired, OnFailure, Policy, Replace
+from .._core.job import Draft, FailedJob, FollowUp, Job, OnDependencyFailure, OnExpired, OnFailure, Policy, Replace
 from .._core.validate import Seconds
 from ..errors import InvalidInput
 
@@ -21,7 +21,14 @@ Exceptions = type[BaseException] | tuple[type[BaseException], ...]
 RetryDelay = Callable[[Attempt, BaseException], Seconds | None]
 OnDoubt = Literal["continue", "abort"]
 OnShutdown = Literal["release", "pause"]
+_A_FAILURE = FailedJob("", "", "", "", 1)
 Reference = Job[Any] | Draft[Any] | str | UUID
+
+
+class FollowUpTask(Protocol):
+    """A task whose only argument is a `FailedJob`."""
+
+    def draft(self, failure: FailedJob, /) -> Draft[Any]: ...
 
 
 class TaskOptions(TypedDict, total=False):
@@ -44,6 +51,7 @@ class TaskOptions(TypedDict, total=False):
     on_failure: OnFailure
     on_shutdown: OnShutdown
     on_dependency_failure: OnDependencyFailure
+    follow_up: FollowUpTask | None  # enqueued when a job of this task has failed for good
 
 
 class Defaults(TypedDict, total=False):
@@ -78,6 +86,7 @@ class Options(TypedDict, total=False):
     on_expired: OnExpired
     on_failure: OnFailure
     on_dependency_failure: OnDependencyFailure
+    follow_up: FollowUpTask | None
 
 
 Check = Callable[[Any], Any]
@@ -153,6 +162,19 @@ def _replace(value: object) -> Replace:
     raise InvalidInput(f'replace must be True, False or "payload", not {value!r}')
 
 
+def _follow_up(value: object) -> FollowUp:
+    make = getattr(value, "_untraced_draft", None)
+    if make is None:
+        raise InvalidInput(f"follow_up must be a task, not {value!r:.80}")
+    try:
+        draft: Draft[Any] = make((_A_FAILURE,), {})
+    except InvalidInput as error:
+        hint = "it must take one argument, of type relet.types.FailedJob"
+        raise InvalidInput(f"follow_up cannot be {value!r}: {hint} ({error})") from None
+    (argument,) = draft.payload
+    return FollowUp(draft.task, argument, draft.queue, draft.priority, draft.policy)
+
+
 def _unchecked(value: Any) -> Any:
     return value
 
@@ -166,6 +188,7 @@ _ANY_LEVEL: dict[str, Check] = {
     "on_expired": _word("on_expired", OnExpired),
     "on_failure": _word("on_failure", OnFailure),
     "on_dependency_failure": _word("on_dependency_failure", OnDependencyFailure),
+    "follow_up": _or_none(_follow_up),
 }
 _TASK: dict[str, Check] = {
     **_ANY_LEVEL,
@@ -202,8 +225,9 @@ FOREIGN_OPTIONS = {
     "countdown": "use delay=, in seconds",
     "after": "use depends_on=[job, ...]",
     "eta": "use run_at=, a datetime with a timezone",
-    "expires": "cancel the job with client.cancel, or check its age in the handler",
+    "expires": "use start_by=, a datetime with a timezone",
     "job_id": "use id=, a UUIDv7 as new_id() makes them",
+    "link_error": "use follow_up=task, which is enqueued when the job has failed for good",
     "max_retries": "use max_attempts=, which counts the first attempt: retries + 1",
     "queue_name": "use queue=",
     "retries": "use max_attempts=, which counts the first attempt: retries + 1",

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..._core.backoff import Backoff
-from ..._core.job import DEFAULT_POLICY, Claimed, Draft, Job, Lease, Policy, Progress, State, Wait, utc
+from ..._core.job import DEFAULT_POLICY, Claimed, Draft, FollowUp, Job, Lease, Policy, Progress, State, Wait, utc
 from ..._core.machine import OUTCOMES, Change, Running
 from ..fragments import job_fields
 from ..query import Row
@@ -27,6 +27,17 @@ class _Stored(msgspec.Struct, omit_defaults=True):
     on_expired: str = "retry"
     on_failure: str = "hold"
     on_dependency_failure: str = "hold"
+    follow_up: _StoredFollowUp | None = None
+
+
+class _StoredFollowUp(msgspec.Struct, omit_defaults=True):
+    task: str
+    argument: str
+    queue: str = "default"
+    priority: int = 0
+    max_attempts: int = 4
+    lease: float | None = None
+    policy: str | None = None
 
 
 _progress = msgspec.json.Decoder(Progress)
@@ -76,6 +87,7 @@ def _policy_text(policy: Policy) -> str | None:
         policy.on_expired,
         policy.on_failure,
         policy.on_dependency_failure,
+        _stored_follow_up(policy.follow_up),
     )
     text = _encoder.encode(stored).decode()
     return None if text == "{}" else text
@@ -89,8 +101,22 @@ def policy(max_attempts: int, lease: float | None, text: str | None) -> Policy:
         return _DEFAULT if usual else Policy(max_attempts, lease=lease)
     stored = lenient(_Stored, text)
     backoff = Backoff(*stored.backoff) if stored.backoff else _DEFAULT.backoff
-    options: Any = (stored.on_expired, stored.on_failure, stored.on_dependency_failure)
+    options: Any = (stored.on_expired, stored.on_failure, stored.on_dependency_failure, _follow_up(stored.follow_up))
     return Policy(max_attempts, backoff, lease, stored.timeout, *options)
+
+
+def _stored_follow_up(one: FollowUp | None) -> _StoredFollowUp | None:
+    if one is None:
+        return None
+    policy = one.policy
+    limits = (policy.max_attempts, policy.lease, policy_text(policy))
+    return _StoredFollowUp(one.task, one.argument, one.queue, one.priority, *limits)
+
+
+def _follow_up(one: _StoredFollowUp | None) -> FollowUp | None:
+    if one is None:
+        return None
+    return FollowUp(one.task, one.argument, one.queue, one.priority, policy(one.max_attempts, one.lease, one.policy))
 
 
 class DraftRow(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from ..._core import machine
 from ..._core.job import Draft, Lease, Outcome, Raised, State, Succeeded
 from ..._core.machine import Change, Running
 from ..query import BEGIN, Flow, Notify, Row, as_json, read, read_only, write
-from . import enqueue_constrained, mapping
+from . import enqueue_constrained, follow_ups, mapping
 
 MAX_ATTEMPTS_KEPT = 100  # of one job; older records of snoozed and released attempts are deleted
 KEY_LOCK_TIMEOUT = 0.05  # seconds to wait for a successor's unique key; then the caller settles the job again later
@@ -107,6 +107,7 @@ def apply(changes: Sequence[Change]) -> Flow[None]:
     live = [change for change in changes if not change.state.over]
     if live:
         yield from _change_live(live)
+        yield from follow_ups.add(live)
     if over:
         yield write("settle/finish", batch=as_json([mapping.finish_row(change) for change in over]))
         yield Notify("done")
