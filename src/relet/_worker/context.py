@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from .._core.codecs import Codecs
 from .._core.schedule import Definition
 from .._store.store import Store
 from .._system import System
@@ -44,6 +45,7 @@ class WorkerContext(Struct, frozen=True, kw_only=True):
     settings: Settings
     tasks: Mapping[str, Task[..., Any]]
     schedules: Mapping[str, Definition]
+    codecs: Codecs
     events: Events
     store: Store
     heartbeat_store: Store

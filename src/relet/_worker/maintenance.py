@@ -131,7 +131,7 @@ class Maintenance:
     def declare(self) -> float:
         """Store the schedules that the app declares, once."""
         if self._context.schedules:
-            self._store.run(schedules.declare, self._context.schedules)
+            self._store.run(schedules.declare, self._context.schedules, self._context.codecs.decode)
         return math.inf
 
     def tick(self) -> float:
