@@ -168,7 +168,9 @@ class Task(ConfiguredTask[P, R_co]):
 
     def encode_result(self, value: object) -> str:
         """The text to store for what the function returned."""
-        return self.encode(self.signature.encode_result(value, self.app.payload_limit))
+        text = self.signature.encode_result(value, self.app.payload_limit)
+        is_plain = self.codec is None and not text.startswith(PREFIX)  # the usual case, without a call
+        return text if is_plain else self.encode(text)
 
     def decode_result(self, text: str) -> R_co:
         """A stored result, converted to the function's return annotation."""
@@ -176,8 +178,6 @@ class Task(ConfiguredTask[P, R_co]):
 
     def encode(self, text: str) -> str:
         """The text to store for the JSON text of a value, by the codec of the task."""
-        if self.codec is None and not text.startswith(PREFIX):
-            return text
         return self.app.codecs.encode(text, self.codec)
 
     def decode(self, text: str, where: str) -> str:

@@ -49,23 +49,25 @@ class Undecodable(Exception):
 
 def arguments_of(task: Task[..., Any], attempt: Attempt) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments for the handler, with the attempt first if it takes one."""
-    if attempt.job.payload_json.startswith(PREFIX):
-        _decode_payload(task, attempt)
+    text = attempt.job.payload_json
+    if text.startswith(PREFIX):
+        text = _decode_payload(task, attempt)
     try:
-        args, kwargs = task.signature.decode(attempt.job.payload_json)
+        args, kwargs = task.signature.decode(text)
     except InvalidInput as error:
         raise BadPayload(f"{task.name} was enqueued with other arguments than it takes now: {error}") from None
     return ((attempt, *args) if task.signature.takes_attempt else args), kwargs
 
 
-def _decode_payload(task: Task[..., Any], attempt: Attempt) -> None:
-    """Replace the payload of the attempt's job, so that handler and middlewares see the arguments."""
+def _decode_payload(task: Task[..., Any], attempt: Attempt) -> str:
+    """The payload as JSON. The job of the attempt gets it too, so that handler and middlewares see the arguments."""
     job = attempt.job
     try:
         text = task.decode(job.payload_json, f"the payload of job {job.id} ({job.task})")
     except CodecError as error:
         raise Undecodable(str(error)) from None
     attempt.job = replace(job, payload_json=text)
+    return text
 
 
 def of_value(task: Task[..., Any], attempt: Attempt, value: object) -> Outcome:
