@@ -370,7 +370,7 @@ def test_a_task_chooses_among_the_codecs_of_its_app() -> None:
         *(True, True, False, False, True)
     ]
     assert app._is_encoded()
-    with pytest.raises(InvalidInput, match="there is no codec 'other'; it has fernet, zlib"):
+    with pytest.raises(InvalidInput, match="no codec of the app is named 'other'; it has fernet, zlib"):
         app.task(codec="other")(lambda_named("fourth"))
 
 
@@ -379,7 +379,7 @@ def test_an_app_may_encode_only_where_a_task_says_so() -> None:
     plain, encoded = app.task(lambda_named("plain")), app.task(codec="fernet")(lambda_named("encoded"))
     assert (codec_of(plain.draft().payload_json), codec_of(encoded.draft().payload_json)) == (None, "fernet")
     assert not App("sqlite:///:memory:")._is_encoded()
-    with pytest.raises(InvalidInput, match="there is no codec 'fernet'; it has none"):
+    with pytest.raises(InvalidInput, match="no codec of the app is named 'fernet'; it has none"):
         App("sqlite:///:memory:", defaults={"codec": "fernet"})
 
 
@@ -471,6 +471,15 @@ def test_a_codec_that_raises_while_it_encodes_does_not_lose_the_job(make_app: Ma
     assert "codec 'broken' cannot encode a value: ConnectionError: no key service" in (found.error or "")
     with pytest.raises(CodecError, match="cannot encode"):
         once.enqueue()
+
+
+def test_a_codec_that_does_not_return_bytes_is_refused_before_anything_is_stored() -> None:
+    class Texts(Broken):
+        def encode(self, data: bytes, /) -> Any:
+            return data.decode()
+
+    with pytest.raises(CodecError, match=r"encode\(\) returned an object of type str, not bytes"):
+        Codecs([Texts()]).encode("{}", "broken")
 
 
 # Schedules, whose declarations are compared

@@ -71,7 +71,7 @@ def _fill(app: App, charge: Any) -> dict[str, str]:
 MORE = (("jobs", "steps", "RUNNING"), ("jobs", "show", "RUNNING"), ("workers",))
 
 
-@pytest.mark.parametrize("command", (*COMMANDS, *MORE), ids=" ".join)
+@pytest.mark.parametrize("command", [*COMMANDS, *MORE], ids=" ".join)
 def test_no_command_decodes(
     typed: CommandLine, encoding_shop: tuple[App, Path, dict[str, str]], command: tuple[str, ...]
 ) -> None:

@@ -74,7 +74,7 @@ class Codecs:
         """The name of one of the codecs, or None; else InvalidInput."""
         if name is None or name in self._codecs:
             return name
-        raise InvalidInput(f"there is no codec {name!r}; {self._existing}")
+        raise InvalidInput(f"no codec of the app is named {name!r}; {self._existing}")
 
     def encode(self, text: str, name: str | None) -> str:
         """The text to store for the JSON text of a value: encoded by this codec, or by none."""
@@ -84,7 +84,7 @@ class Codecs:
             return text
         try:
             data = self._codecs[name].encode(text.encode())
-            return self.encode(text, None) if data is None else _envelope(name, data)
+            return self.encode(text, None) if data is None else _envelope(name, _checked_bytes(data))
         except Exception as error:  # a codec may raise anything
             raise CodecError(name, f"codec {name!r} cannot encode a value: {_reason(error)}") from error
 
@@ -177,6 +177,12 @@ def _envelope_of(text: str) -> _Envelope | None:
 
 def _envelope(codec: str, data: bytes) -> str:
     return msgspec.json.encode(_Envelope(codec, data)).decode()
+
+
+def _checked_bytes(data: object) -> bytes:
+    if isinstance(data, bytes):
+        return data
+    raise TypeError(f"encode() returned an object of type {type(data).__name__}, not bytes")
 
 
 def _reason(error: Exception) -> str:
