@@ -224,7 +224,9 @@ def test_an_idle_worker_does_not_wait_for_a_database_that_does_not_answer(
 ) -> None:
     try:
         with a_shop(tmp_path, pg_server.dsn, schema) as shop, psycopg.connect(pg_server.dsn) as other:
-            worker = shop.start("-q", "default", "-q", "unknown")  # claims, and looks up the unknown queue
+            worker = shop.start(
+                "-q", "default", "-q", "unknown"
+            )  # claims, and looks up the unknown queue
             other.execute(f"lock table {schema}.jobs in access exclusive mode".encode())
             time.sleep(0.5)  # now its claim waits for the lock
             assert worker.send(signal.SIGTERM).code(SOON) == 0
