@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import relet
-from relet import App, AsyncClient, Client, errors, events, types, web
+from relet import App, AsyncClient, Client, codecs, errors, events, types, web
 from relet._client.schedules import AsyncSchedules, Schedules
 
 NAMES = [
@@ -105,7 +105,7 @@ def test_the_package_shows_exactly_these_names() -> None:
         assert getattr(relet, name).__doc__, f"{name} is not explained"
 
 
-@pytest.mark.parametrize("module", [types, errors, events, web], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [types, codecs, errors, events, web], ids=lambda module: module.__name__)
 def test_a_public_module_lists_what_it_has(module: ModuleType) -> None:
     """What is imported into it from elsewhere is not among it."""
     listed = set(module.__all__)
@@ -119,7 +119,7 @@ def test_a_public_module_lists_what_it_has(module: ModuleType) -> None:
 
 def test_nothing_else_is_public() -> None:
     modules = {module.name for module in pkgutil.iter_modules(relet.__path__) if not module.name.startswith("_")}
-    assert modules == {"app", "contrib", "errors", "events", "logs", "testing", "types", "web"}
+    assert modules == {"app", "codecs", "contrib", "errors", "events", "logs", "testing", "types", "web"}
 
 
 def test_every_error_can_be_caught_by_its_base() -> None:
@@ -171,7 +171,7 @@ def test_every_public_thing_of_an_app_is_explained() -> None:
 
 def test_importing_the_package_is_quick_and_connects_to_nothing() -> None:
     """What is not needed for a start is not imported: frameworks and drivers of others."""
-    heavy = {"sqlalchemy", "asyncpg", "pydantic", "django", "aiosqlite", "opentelemetry"}
+    heavy = {"sqlalchemy", "asyncpg", "pydantic", "django", "aiosqlite", "opentelemetry", "cryptography"}
     script = f"import sys, relet; print(sorted({heavy!r} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"
 

@@ -21,6 +21,7 @@ MODULES = {
     "binary": ["psycopg", "psycopg_binary"],
     "cli": ["rich"],
     "django": ["django"],
+    "encryption": ["cryptography"],
     "otel": ["relet.contrib.opentelemetry"],
     "pydantic": ["pydantic"],
     "sqlalchemy": ["sqlalchemy", "greenlet"],

@@ -1,8 +1,8 @@
 """Relet: a job queue for Python whose jobs live in your own database.
 
 Here are the names that programs type. `relet.types` has what the client returns, `relet.errors` every exception,
-`relet.events` what can be listened to, `relet.testing` helpers for tests, `relet.web` the dashboard, `relet.contrib`
-integrations. Modules whose names begin with an underscore are private:
+`relet.events` what can be listened to, `relet.codecs` encryption and compression, `relet.testing` helpers for tests,
+`relet.web` the dashboard, `relet.contrib` integrations. Modules whose names begin with an underscore are private:
 
     _tasks      functions become tasks, calls become drafts
     _client     what a program does with its jobs

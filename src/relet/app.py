@@ -14,6 +14,7 @@ from ._client.async_client import AsyncClient
 from ._client.client import Client
 from ._client.limits import QueueLimits
 from ._core import payload, validate
+from ._core.codecs import Codec
 from ._core.redact import KEYS, redactor
 from ._core.schedule import Definition, Missed, Overlap, define
 from ._core.validate import Seconds
@@ -35,7 +36,8 @@ class App(TaskRegistry):
     of their names. `connections`: how many connections a process opens at most (PostgreSQL), and as many again for
     handlers' transactions. `payload_limit`: the maximum size of a payload or result, in bytes of JSON. `redact`: keys
     in payloads and results whose values the dashboard and the command line hide. `defaults`: options for all tasks that
-    do not set them: `queue`, `max_attempts`, `backoff`, `timeout` and `lease`.
+    do not set them: `queue`, `max_attempts`, `backoff`, `timeout`, `lease` and `codec`. `codecs`: how values are
+    encrypted or compressed in the store (`relet.codecs`): the first one encodes, and each decodes what it has encoded.
 
     The app connects at first use. `with App(...) as app` closes its connections at the end.
     """
@@ -49,9 +51,11 @@ class App(TaskRegistry):
         payload_limit: int = payload.MAX_BYTES,
         redact: Iterable[str] = KEYS,
         defaults: Defaults | None = None,
+        codecs: Iterable[Codec] = (),
     ) -> None:
         limit = validate.integer("payload_limit", payload_limit, 64, 64 * 1024 * 1024)
-        super().__init__(payload_limit=limit, defaults=check_defaults(defaults or {}))
+        super().__init__(payload_limit=limit, defaults=check_defaults(defaults or {}), codecs=codecs)
+        self._codec_of(self._defaults)  # raises now if the default codec does not exist, not at the first task
         self._url = url or os.environ.get("RELET_URL") or DEFAULT_URL
         self._schema = validate.schema(schema)
         self._connections = validate.integer("connections", connections, 1, 1000)

@@ -4,6 +4,7 @@ ReletError
 ├── InvalidInput (ValueError)         refused before anything is stored
 │   ├── InvalidPayload                 not JSON that both stores accept; names the path
 │   └── InvalidArguments (TypeError)   the call does not fit the task's signature
+├── CodecError                         a codec is missing, or cannot encode or decode a value
 ├── UnknownTask (LookupError)
 ├── JobNotFound (LookupError)
 ├── ScheduleNotFound (LookupError)
@@ -38,6 +39,7 @@ from typing import Literal
 __all__ = [
     "AbortReason",
     "Aborted",
+    "CodecError",
     "Fail",
     "HasDependents",
     "IdempotencyConflict",
@@ -90,6 +92,14 @@ class InvalidPayload(InvalidInput):
 
 class InvalidArguments(InvalidInput, TypeError):
     """The arguments do not fit the task's signature."""
+
+
+class CodecError(ReletError):
+    """A value cannot be encoded or decoded: the app lacks its codec, or the codec lacks its key."""
+
+    def __init__(self, codec: str, message: str) -> None:
+        super().__init__(message)
+        self.codec = codec
 
 
 class UnknownTask(ReletError, LookupError):

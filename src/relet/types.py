@@ -2,6 +2,7 @@
 
 from ._attempts.transaction import AsyncTransaction, Transaction
 from ._client.bulk import BulkResult
+from ._core.codecs import Encoded
 from ._core.finding import Finding
 from ._core.job import AttemptRecord, Chain, Dependency, FailedJob, StepRecord
 from ._core.schedule import ScheduleInfo, Tick
@@ -29,6 +30,7 @@ __all__ = [
     "BulkResult",
     "Chain",
     "Dependency",
+    "Encoded",
     "FailedJob",
     "FailureGroup",
     "Finding",

@@ -33,7 +33,7 @@ def test_a_task_gets_the_defaults_of_its_app_unless_it_sets_an_option() -> None:
     [
         ({"max_attempts": 0}, r"App\(defaults=...\): max_attempts must be a whole number from 1"),
         ({"queue": "a b"}, r"App\(defaults=...\): queue must be"),
-        ({"target": "x"}, r"App\(defaults=...\) has no option target; there are backoff, lease"),
+        ({"target": "x"}, r"App\(defaults=...\) has no option target; there are backoff, codec, lease"),
         ({"max_retries": 3}, r"has no option max_retries; max_retries: use max_attempts="),
     ],
 )

@@ -85,10 +85,7 @@ def bad_task_options() -> Iterator[tuple[dict[str, Any], str]]:
     for option in ("on_expired", "on_doubt", "on_failure", "on_shutdown", "on_dependency_failure"):
         yield {option: "explode"}, f"{option} must be one of"
     for unknown in ("bind", "target"):
-        yield (
-            {unknown: 1},
-            f"has no option {unknown}; there are aliases, backoff, fail_on, follow_up, lease, max_attempts,",
-        )
+        yield {unknown: 1}, f"has no option {unknown}; there are aliases, backoff, codec, fail_on, follow_up, lease,"
 
 
 @pytest.mark.parametrize(("options", "complaint"), table(bad_task_options()))

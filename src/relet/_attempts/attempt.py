@@ -39,6 +39,8 @@ class Runtime(Protocol):
 
     def load_dependencies(self) -> None: ...
 
+    def encode_note(self, note: str) -> str: ...
+
     def transaction(self) -> TransactionContext: ...
 
     def leave_transactions(self) -> None: ...
@@ -71,6 +73,9 @@ class NoRuntime:
 
     def leave_transactions(self) -> None:
         return
+
+    def encode_note(self, note: str) -> str:
+        return note
 
     def __getattr__(self, name: str) -> NoReturn:
         raise InvalidInput(f"attempt.{name} needs a worker that runs the attempt; this attempt was created without one")
@@ -115,7 +120,9 @@ class Attempt(Struct, eq=False):
         for value in (done,) if total is None else (done, total):
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise InvalidInput(f"progress takes numbers, as in progress(3, 10), not {value!r}")
-        self._report(Progress(done, total, None if note is None else validate.text("note", note)))
+        if note is not None:
+            note = self._runtime.encode_note(validate.text("note", note))
+        self._report(Progress(done, total, note))
 
     # Completion
 

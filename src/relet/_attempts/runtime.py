@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, TypeVar
 
+from .._core.decoding import decodable
 from .._core.job import Succeeded
 from .._store.adapters.drivers import arun_on, run_on
 from .._store.flows import completion as flows
@@ -60,6 +61,10 @@ class AttemptRuntime:
     def load_dependencies(self) -> None:
         """Read the jobs that this one depends on, before the handler starts."""
         self._attempt._dependencies = self._store.run(inspect.dependencies, self._lease.id)
+
+    def encode_note(self, note: str) -> str:
+        """The text to store for a note of the handler's progress."""
+        return self._task.app.codecs.encode_note(note, self._task.codec)
 
     # Transactions
 
@@ -128,12 +133,12 @@ class AttemptRuntime:
     def _enqueue(self, opened: StoreTransaction, drafts: Drafts) -> Jobs:
         with storing(self._telemetry, drafts) as batch:
             batch.jobs = opened.run(enqueue.enqueue, batch.drafts)
-        return batch.jobs
+        return decodable(batch.jobs, self._task.app.codecs or None)
 
     async def _aenqueue(self, opened: AsyncStoreTransaction, drafts: Drafts) -> Jobs:
         with storing(self._telemetry, drafts) as batch:
             batch.jobs = await opened.run(enqueue.enqueue, batch.drafts)
-        return batch.jobs
+        return decodable(batch.jobs, self._task.app.codecs or None)
 
     # Completion in a transaction
 

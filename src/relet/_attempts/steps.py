@@ -66,7 +66,8 @@ class Steps:
             raise missed
         value = self._store.run(flows.signal_of, self._lease.id, name)
         if value is not None:
-            return converter(kind)(value, f"signal {name!r} of job {self._lease.id}")
+            where = f"signal {name!r} of job {self._lease.id}"
+            return converter(kind)(self._task.decode(value, where), where)
         if timeout is None:
             raise Suspended(validate.MAX_SECONDS, name)
         wait = self._find("wait", this) or self._keep("wait", this, seconds=timeout)
@@ -101,9 +102,13 @@ class Steps:
 
     def _result(self, name: str, text: str | None, function: Callable[..., Any]) -> Any:
         """Convert a stored result. The first attempt gets it from JSON too, so that all attempts see the same value."""
+        where = f"{self._label(name)}, job {self._lease.id},"
+        return self._converted(name, self._task.decode(text or "null", where), function)
+
+    def _converted(self, name: str, text: str, function: Callable[..., Any]) -> Any:
         while isinstance(function, partial):
             function = function.func
-        return result_converter(function)(text or "null", self._label(name))
+        return result_converter(function)(text, self._label(name))
 
     def _text(self, name: str, value: object, function: Callable[..., Any]) -> str:
         """Encode a result. A value that a later attempt could not read is refused."""
@@ -111,8 +116,8 @@ class Steps:
             value.close()
             raise InvalidInput(f"{self._label(name)} is a coroutine function: write `await attempt.astep(...)`")
         text = payload.encode(value, path=self._label(name), limit=self._task.app.payload_limit, hook=plain_value)
-        check_round_trip(value, self._result(name, text, function), self._label(name))
-        return text
+        check_round_trip(value, self._converted(name, text, function), self._label(name))
+        return self._task.encode(text)
 
     def _label(self, name: str) -> str:
         return f"step {name!r} of {self._task.name}"

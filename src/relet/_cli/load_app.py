@@ -55,7 +55,7 @@ def opened(options: argparse.Namespace) -> Iterator[tuple[App, Client]]:
     app = load_app(options.app)
     try:
         client = app.client if options.tenant is None else app.client.tenant(options.tenant)
-        yield app, cast(Client, RedactingClient(client.acting_as(who()), app.redact))
+        yield app, cast(Client, RedactingClient(client._without_codecs().acting_as(who()), app.redact))
     finally:
         app.close()
 

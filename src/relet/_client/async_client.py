@@ -16,6 +16,7 @@ from uuid import UUID
 from msgspec import UNSET, UnsetType
 
 from .._core import validate
+from .._core.decoding import decodable
 from .._core.filters import Which
 from .._core.finding import Finding
 from .._core.job import AttemptRecord, Chain, Dependency, Draft, Job, StepRecord
@@ -88,7 +89,7 @@ class AsyncClient:
             store = self._store_of(self._tenant if tenant is None else tenant)
             with storing(self._tasks.telemetry, drafts) as batch:
                 batch.jobs = await _arun_on(store, connection, enqueue.enqueue, batch.drafts)
-            return batch.jobs
+            return decodable(batch.jobs, self._plain._codecs)
         return await write_in_thread(self._plain.enqueue_many, drafts, tenant=tenant)
 
     async def get(self, job: AnyJob, /) -> Job[Any] | None:
@@ -107,7 +108,7 @@ class AsyncClient:
 
     async def wait_many(self, jobs: Iterable[AnyJob], /, *, timeout: Seconds = 60.0) -> list[Job[Any]]:
         ids, seconds = ids_of(jobs), validate.seconds("timeout", timeout)
-        return await await_for(self._store, ids, seconds)
+        return decodable(await await_for(self._store, ids, seconds), self._plain._codecs)
 
     @overload
     async def result(self, job: Job[R], /, *, timeout: Seconds = 60.0) -> R: ...
@@ -160,7 +161,8 @@ class AsyncClient:
             return await write_in_thread(self._plain.complete, job, result, continue_with=continue_with, chain=chain)
         job_id, text, options = self._plain._completion(job, result, continue_with, chain)
         await write_in_thread(self._plain._prepare_to_complete, job_id, chain)
-        return await _arun_on(self._store, connection, control.complete, job_id, text, **options, theirs=True)
+        done = await _arun_on(self._store, connection, control.complete, job_id, text, **options, theirs=True)
+        return decodable(done, self._plain._codecs)
 
     async def delete(self, job: AnyJob, /, *, chain: bool = False, dependents: bool = False) -> None:
         await write_in_thread(self._plain.delete, job, chain=chain, dependents=dependents)

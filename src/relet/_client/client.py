@@ -16,6 +16,8 @@ from msgspec import UNSET, UnsetType, structs
 
 from .. import events
 from .._core import payload, validate
+from .._core.codecs import NO_CODECS
+from .._core.decoding import decodable
 from .._core.filters import FILTERS, Filter, Which, make_filter
 from .._core.finding import Finding
 from .._core.job import Draft, Job, State
@@ -62,6 +64,7 @@ class Client(Inspection):
         self._actor = who
         self._key = key
         self._is_anonymous = who is None and key is None
+        self._codecs = tasks.codecs or None
         super().__init__(store, tenant)
 
     def _bind(self) -> None:
@@ -75,11 +78,12 @@ class Client(Inspection):
 
     def tenant(self, name: str) -> Client:
         """The client of a tenant, which has its own schema or SQLite file."""
-        return Client(self._tasks, self._store_of, name, self._actor, self._key)
+        return self._like_this(Client(self._tasks, self._store_of, name, self._actor, self._key))
 
     def acting_as(self, who: str) -> Client:
         """A client that acts for an operator: `audit` lists its changes under that name."""
-        return Client(self._tasks, self._store_of, self._tenant, validate.text("who", who), self._key)
+        who = validate.text("who", who)
+        return self._like_this(Client(self._tasks, self._store_of, self._tenant, who, self._key))
 
     def idempotent(self, key: str, /, *, request: str | None = None) -> Client:
         """A client for one change. Repeated under the same key within a day, the change has no further effect, and
@@ -89,7 +93,17 @@ class Client(Inspection):
         A change is safe against a lost reply without this. A key is for callers that repeat the call themselves.
         """
         checked = IdempotencyKey(validate.text("key", key), request)
-        return Client(self._tasks, self._store_of, self._tenant, self._actor, checked)
+        return self._like_this(Client(self._tasks, self._store_of, self._tenant, self._actor, checked))
+
+    def _without_codecs(self) -> Client:
+        """The same client for operators: it encodes the values that it stores, and decodes none that it returns."""
+        client = Client(self._tasks, self._store_of, self._tenant, self._actor, self._key)
+        client._codecs = NO_CODECS
+        return client
+
+    def _like_this(self, client: Client) -> Client:
+        client._codecs = self._codecs
+        return client
 
     def enqueue(self, draft: Draft[R], /, *, connection: Any = None, tenant: str | None = None) -> Job[R]:
         """Store a draft as a job. With `connection`, in your transaction: the job exists once you commit.
@@ -116,7 +130,7 @@ class Client(Inspection):
             for job in batch.jobs:
                 if not job.existing:
                     client._emit(events.Enqueued, job)
-        return batch.jobs
+        return decodable(batch.jobs, self._codecs)
 
     def _insert(self, drafts: list[Draft[R]]) -> list[Job[R]]:
         replaces = any(draft.replace for draft in drafts)
@@ -135,7 +149,7 @@ class Client(Inspection):
 
         One statement reads all of them, so thousands cost little more than one.
         """
-        return wait_for(self._store, ids_of(jobs), validate.seconds("timeout", timeout))
+        return decodable(wait_for(self._store, ids_of(jobs), validate.seconds("timeout", timeout)), self._codecs)
 
     @overload
     def result(self, job: Job[R], /, *, timeout: Seconds = 60.0) -> R: ...
@@ -212,7 +226,8 @@ class Client(Inspection):
         job_id, text, options = self._completion(job, result, continue_with, chain)
         if connection is not None:
             self._prepare_to_complete(job_id, chain)
-            return _run_on(self._store, connection, control.complete, job_id, text, **options, theirs=True)
+            done = _run_on(self._store, connection, control.complete, job_id, text, **options, theirs=True)
+            return decodable(done, self._codecs)
         return self._act("complete", job_id, control.complete, text, **options)
 
     def delete(self, job: AnyJob, /, *, chain: bool = False, dependents: bool = False) -> None:
@@ -272,7 +287,7 @@ class Client(Inspection):
     @property
     def schedules(self) -> Schedules:
         """The schedules of this store."""
-        return Schedules(self._audited)
+        return Schedules(self._audited, self._codecs)
 
     def pause_queue(self, queue: str, /) -> None:
         """Stop claims from a queue. Running jobs go on."""
@@ -355,7 +370,7 @@ class Client(Inspection):
 
     def _act(self, verb: str, job: AnyJob, flow: Callable[..., Flow[Job[Any]]], *args: Any, **options: Any) -> Job[Any]:
         """Apply a verb to one job, and emit its event."""
-        changed = self._change(verb, flow, id_of(job), *args, **options)
+        changed = decodable(self._change(verb, flow, id_of(job), *args, **options), self._codecs)
         return self._emit(getattr(events, VERBS[verb].event), changed)
 
     def _change(self, verb: str, flow: Callable[..., Flow[T]], job_id: str, *args: Any, **options: Any) -> T:
@@ -374,26 +389,25 @@ class Client(Inspection):
         """The arguments of `complete`, checked: id, result and the options of the flow."""
         if continue_with is not None:
             check_drafts([continue_with])
-        text, fits = self._encode(result)
-        return id_of(job), text, {"continue_with": continue_with, "chain": chain, "fits": fits}
+        text, encode = self._encode(result)
+        return id_of(job), text, {"continue_with": continue_with, "chain": chain, "encode": encode}
 
     def _prepare_to_complete(self, job_id: str, chain: bool) -> None:
         """Make sure that an old job can end in a transaction that cannot be repeated."""
         with suppress(JobNotFound):  # it is in a transaction that is still open, so it is not old
             self._store.prepare_to_finish(self.chain(job_id).last.id if chain else job_id)
 
-    def _encode(self, result: Any) -> tuple[str | None, Callable[[str], object] | None]:
-        """A result as it is stored, nothing for None; and a check of it against the annotation of its task."""
+    def _encode(self, result: Any) -> tuple[str | None, Callable[[str], str] | None]:
+        """A result as JSON, nothing for None; and a function that checks and encodes it for the task of the job."""
         if result is None:
             return None, None
         text = payload.encode(result, path="result", limit=self._tasks.payload_limit, hook=plain_value)
 
-        def fits(name: str) -> None:
+        def encode(name: str) -> str:
             task = self._tasks._tasks_by_any_name.get(name)
-            if task is not None:
-                task.encode_result(result)
+            return self._tasks._encode(text, name) if task is None else task.encode_result(result)
 
-        return text, fits
+        return text, encode
 
     def _end(self, job: Job[Any]) -> Any:
         """The result of a job, converted by the annotation of its task if this app has the task; or its error."""
@@ -404,15 +418,17 @@ class Client(Inspection):
         if job.result_json is None:
             return None
         task = self._tasks._tasks_by_any_name.get(job.task)
-        return payload.decode(job.result_json) if task is None else task.decode_result(job.result_json)
+        if task is None:
+            return payload.decode(self._tasks.codecs.decode(job.result_json, f"the result of job {job.id}"))
+        return task.decode_result(job.result_json)
 
 
-def signal_of(tasks: TaskRegistry, job: AnyJob, name: str, value: Any) -> tuple[str, str, str]:
-    """A signal as it is stored: job, name and value, checked."""
+def signal_of(tasks: TaskRegistry, job: AnyJob, name: str, value: Any) -> tuple[str, str, str, Callable[[str], str]]:
+    """A signal, checked: job, name, value, and a function that encodes the value for the task of the job."""
     name = validate.text("a signal's name", name)
     text = payload.encode(value, path=f"signal {name!r}", limit=tasks.payload_limit, hook=plain_value)
     check_round_trip_by_type(value, text, f"signal {name!r}")
-    return id_of(job), name, text
+    return id_of(job), name, text, partial(tasks._encode, text)
 
 
 def _run_on(store: Store, connection: Any, flow: Callable[..., Flow[R]], *args: Any, **kwargs: Any) -> R:

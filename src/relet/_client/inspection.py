@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any, Unpack
+from typing import Any, ParamSpec, TypeVar, Unpack
 from uuid import UUID
 
 from .._core import validate
+from .._core.codecs import Codecs
+from .._core.decoding import decodable
 from .._core.filters import Which, make_filter
 from .._core.ids import parse_id
 from .._core.job import AttemptRecord, Chain, Dependency, Job, StepRecord
@@ -15,11 +17,15 @@ from .._core.stats import STEPS, StatPoint
 from .._core.views import AuditPage, FailureGroup, JobDetails, Page, QueueInfo, TargetPage, TargetView
 from .._core.worker import WorkerInfo
 from .._store.flows import audit, failures, inspect, search, stats, targets, workers
+from .._store.query import Flow
 from .._store.store import Store
 from .._store.time_limit import reading_until
 from ..errors import InvalidInput
 
 __all__ = ["MAX_SCANNED", "AnyJob", "Inspection", "id_cursor", "id_of", "ids_of", "reading_until"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 AnyJob = Job[Any] | str | UUID
 
@@ -28,6 +34,8 @@ MAX_SCANNED = 10_000_000
 
 class Inspection:
     """The part of the client that changes nothing."""
+
+    _codecs: Codecs | None = None  # those that decode the values which it returns
 
     def __init__(self, store: Callable[[str | None], Store], tenant: str | None) -> None:
         self._store_of = store
@@ -38,13 +46,17 @@ class Inspection:
         """Look up the store; again after the app has changed it."""
         self._store = self._store_of(self._tenant)
 
+    def _read(self, flow: Callable[P, Flow[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a flow that returns records whose values may be encoded."""
+        return decodable(self._store.run(flow, *args, **kwargs), self._codecs)
+
     def get(self, job: AnyJob, /) -> Job[Any] | None:
         """A job as it is now. None if it does not exist, which is also true of a text that is no job id."""
         try:
             id = id_of(job)
         except InvalidInput:
             return None
-        return self._store.run(inspect.get, id)
+        return self._read(inspect.get, id)
 
     def jobs(
         self, *, limit: int = 50, cursor: str | None = None, scan: int | None = None, **which: Unpack[Which]
@@ -58,7 +70,7 @@ class Inspection:
         where = make_filter(which)
         limit = validate.integer("limit", limit, 1, 1000)
         scan = None if scan is None else validate.integer("scan", scan, 1, MAX_SCANNED)
-        return self._store.run(search.jobs, where, limit=limit, cursor=id_cursor(cursor), scan=scan)
+        return self._read(search.jobs, where, limit=limit, cursor=id_cursor(cursor), scan=scan)
 
     def count(self, *, limit: int | None = None, scan: int | None = None, **which: Unpack[Which]) -> int:
         """How many jobs match, counted up to `limit`; with `scan`, among the newest so many. Filters as in `jobs`."""
@@ -69,7 +81,7 @@ class Inspection:
 
     def describe(self, job: AnyJob, /) -> JobDetails:
         """A job with its attempts, steps, chain, dependencies, dependents and explanation, read in one transaction."""
-        return self._store.run(inspect.describe, id_of(job))
+        return self._read(inspect.describe, id_of(job))
 
     def explain(self, job: AnyJob, /) -> list[str]:
         """Why the job is not running, in sentences."""
@@ -81,20 +93,20 @@ class Inspection:
 
     def steps(self, job: AnyJob, /) -> list[StepRecord]:
         """The durable steps of a job in order, with its sleeps, its waits and the signals that it was sent."""
-        return self._store.run(inspect.steps, id_of(job))
+        return self._read(inspect.steps, id_of(job))
 
     def chain(self, job: AnyJob, /) -> Chain:
         """The chain of a job: all its jobs in order, its state and its result."""
-        return self._store.run(inspect.chain, id_of(job))
+        return self._read(inspect.chain, id_of(job))
 
     def dependencies(self, job: AnyJob, /) -> list[Dependency]:
         """The chains that a job depends on, in the order of `depends_on`."""
-        return self._store.run(inspect.dependencies, id_of(job))
+        return self._read(inspect.dependencies, id_of(job))
 
     def dependents(self, job: AnyJob, /, *, limit: int = 50) -> list[Job[Any]]:
         """Jobs that wait for the chain of this one."""
         limit = validate.integer("limit", limit, 1, 1000)
-        return self._store.run(inspect.dependents, id_of(job), limit=limit)
+        return self._read(inspect.dependents, id_of(job), limit=limit)
 
     def queues(self) -> list[QueueInfo]:
         """Every queue that has live jobs or settings."""
@@ -104,12 +116,12 @@ class Inspection:
         """A page of targets that have a holder or waiting jobs, by name. Pass `page.cursor` to continue."""
         limit = validate.integer("limit", limit, 1, 1000)
         start = None if cursor is None else validate.text("cursor", cursor)
-        return self._store.run(targets.targets, limit=limit, cursor=start)
+        return self._read(targets.targets, limit=limit, cursor=start)
 
     def target(self, target: str, /, *, limit: int = 100) -> TargetView:
         """One target: the job that holds it, and the jobs that wait for it, in order."""
         limit = validate.integer("limit", limit, 1, 1000)
-        return self._store.run(targets.target, validate.text("target", target), limit=limit)
+        return self._read(targets.target, validate.text("target", target), limit=limit)
 
     def workers(self) -> list[WorkerInfo]:
         """Every live worker, and those lost within the last day."""

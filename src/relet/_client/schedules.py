@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from .._core import validate
+from .._core.codecs import Codecs
+from .._core.decoding import decodable
 from .._core.job import Draft, Job
 from .._core.schedule import Missed, Overlap, ScheduleInfo, Tick, define
 from .._store.flows import schedules
+from .._store.query import Flow
 from .._tasks.task import new_id
 from .._threads import read_in_thread, write_in_thread
 from .audit import AuditAction, AuditedStore
+
+T = TypeVar("T")
 
 
 class Schedules:
     """Reads and changes the schedules of one store. `app.schedule` declares schedules in code."""
 
-    def __init__(self, store: AuditedStore) -> None:
+    def __init__(self, store: AuditedStore, codecs: Codecs | None = None) -> None:
         self._store = store
+        self._codecs = codecs
 
     def all(self) -> list[ScheduleInfo]:
         """All schedules, by name."""
-        return self._store.read(schedules.schedules)
+        return decodable(self._store.read(schedules.schedules), self._codecs)
 
     def get(self, name: str, /) -> ScheduleInfo | None:
         """One schedule as it is now; None if there is none."""
         found = self._store.read(schedules.schedules, _name(name))
-        return found[0] if found else None
+        return decodable(found[0], self._codecs) if found else None
 
     def put(
         self,
@@ -45,27 +52,30 @@ class Schedules:
         Workers follow it from now on. If code declares it too, this change stays until the declaration changes.
         """
         definition = define(draft, cron, every, timezone, missed, overlap)
-        return self._store.change(_action("put", name), schedules.put, _name(name), definition)
+        return self._change("put", schedules.put, name, definition)
 
     def pause(self, name: str, /) -> ScheduleInfo:
         """Stop its ticks until it is resumed."""
-        return self._store.change(_action("pause", name), schedules.pause, _name(name))
+        return self._change("pause", schedules.pause, name)
 
     def resume(self, name: str, /) -> ScheduleInfo:
         """Start its ticks again, with the next one."""
-        return self._store.change(_action("resume", name), schedules.resume, _name(name))
+        return self._change("resume", schedules.resume, name)
 
     def run_now(self, name: str, /) -> Job[Any]:
         """Enqueue its job now, in addition to its ticks."""
-        return self._store.change(_action("run_now", name), schedules.run_now, _name(name), new_id())
+        return self._change("run_now", schedules.run_now, name, new_id())
 
     def remove(self, name: str, /) -> None:
         """Delete it. Its jobs stay. A schedule that code declares is stored again when a worker starts."""
-        self._store.change(_action("remove", name), schedules.remove, _name(name))
+        self._change("remove", schedules.remove, name)
 
     def ticks(self, name: str, /, *, limit: int = 50) -> list[Tick]:
         """Its ticks, the latest first."""
         return self._store.read(schedules.ticks, _name(name), limit=validate.integer("limit", limit, 1, 1000))
+
+    def _change(self, verb: str, flow: Callable[..., Flow[T]], name: str, *args: Any) -> T:
+        return decodable(self._store.change(_action(verb, name), flow, _name(name), *args), self._codecs)
 
 
 class AsyncSchedules:

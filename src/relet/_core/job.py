@@ -12,9 +12,10 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 
-from msgspec import Struct, field, json
+from msgspec import Struct, field
 
 from .backoff import Backoff
+from .codecs import Decodable, value_of
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -106,7 +107,7 @@ class FailedJob(Struct, frozen=True):
 DEFAULT_POLICY = Policy()
 
 
-class Draft(Struct, Generic[R_co], frozen=True, rename={"payload_json": "payload"}):
+class Draft(Decodable, Generic[R_co], frozen=True, rename={"payload_json": "payload"}):
     """A job that is checked, but not yet stored. `task.draft(...)` creates it."""
 
     id: str
@@ -129,7 +130,7 @@ class Draft(Struct, Generic[R_co], frozen=True, rename={"payload_json": "payload
     @property
     def payload(self) -> Any:
         """The arguments, as plain JSON values."""
-        return json.decode(self.payload_json)
+        return value_of(self.payload_json, self._codecs)
 
 
 def is_immediate(draft: Draft[Any]) -> bool:
@@ -138,7 +139,7 @@ def is_immediate(draft: Draft[Any]) -> bool:
     return draft.fresh and draft.unique_for is None and not draft.depends_on and is_due
 
 
-class Job(Struct, Generic[R_co], frozen=True, rename={"payload_json": "payload", "result_json": "result"}):
+class Job(Decodable, Generic[R_co], frozen=True, rename={"payload_json": "payload", "result_json": "result"}):
     """A job as the store knew it at one moment."""
 
     id: str
@@ -177,7 +178,7 @@ class Job(Struct, Generic[R_co], frozen=True, rename={"payload_json": "payload",
     @property
     def payload(self) -> Any:
         """The arguments, as plain JSON values."""
-        return json.decode(self.payload_json)
+        return value_of(self.payload_json, self._codecs)
 
     @property
     def result(self) -> Any:
@@ -185,7 +186,7 @@ class Job(Struct, Generic[R_co], frozen=True, rename={"payload_json": "payload",
 
         `client.result` waits for it, and converts it to the task's return annotation.
         """
-        return None if self.result_json is None else json.decode(self.result_json)
+        return None if self.result_json is None else value_of(self.result_json, self._codecs)
 
     def __repr__(self) -> str:
         waits = f" (waits for {self.wait})" if self.wait else ""
@@ -228,7 +229,7 @@ class Chain(Sequence[Job[Any]]):
     @property
     def result(self) -> Any:
         """The result of its last job as plain JSON values; None unless that job has succeeded."""
-        return None if self.result_json is None else json.decode(self.result_json)
+        return None if self.result_json is None else self.last.result
 
     @overload
     def __getitem__(self, index: int) -> Job[Any]: ...
@@ -289,7 +290,7 @@ class Claimed(Struct, frozen=True, gc=False):
     @property
     def payload(self) -> Any:
         """The arguments, as plain JSON values."""
-        return json.decode(self.payload_json)
+        return value_of(self.payload_json)
 
     @property
     def lease(self) -> Lease:
@@ -311,7 +312,7 @@ class AttemptRecord(Struct, frozen=True):
     expires_at: datetime | None = None  # when its lease expires or would have expired; None after a success
 
 
-class StepRecord(Struct, frozen=True, rename={"result_json": "result"}):
+class StepRecord(Decodable, frozen=True, rename={"result_json": "result"}):
     """A durable step of a job, a sleep, a wait for a signal, or a signal that was sent.
 
     `kind`: "step", "sleep", "wait" (with a timeout), "missed" (that timeout has passed) or "signal". `at`: when it was
@@ -327,10 +328,10 @@ class StepRecord(Struct, frozen=True, rename={"result_json": "result"}):
     @property
     def result(self) -> Any:
         """The result as plain JSON values."""
-        return None if self.result_json is None else json.decode(self.result_json)
+        return None if self.result_json is None else value_of(self.result_json, self._codecs)
 
 
-class Dependency(Struct, frozen=True, rename={"result_json": "result"}):
+class Dependency(Decodable, frozen=True, rename={"result_json": "result"}):
     """A chain that a job waits for or waited for: how it ended (`state`; None: it has not) and its result.
 
     `task`: the task of the chain's first job. None until the chain has ended, or if that job was deleted before.
@@ -344,7 +345,7 @@ class Dependency(Struct, frozen=True, rename={"result_json": "result"}):
     @property
     def result(self) -> Any:
         """The result as plain JSON values."""
-        return None if self.result_json is None else json.decode(self.result_json)
+        return None if self.result_json is None else value_of(self.result_json, self._codecs)
 
 
 # The outcomes of an attempt. `machine.settle` handles each of them; there are no others.

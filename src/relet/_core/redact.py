@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from .codecs import displayed
 from .job import AttemptRecord, Chain, Dependency, Job, StepRecord
 from .schedule import ScheduleInfo
 from .views import AuditEntry, AuditPage, FailureGroup, JobDetails, Page, TargetInfo, TargetPage, TargetView
@@ -32,13 +33,13 @@ _CREDENTIALS = re.compile(  # bounded repeats, because it searches whole payload
 
 
 def redactor(keys: Iterable[str] = KEYS) -> Redact:
-    """Make a function that hides the values of these keys in a JSON text.
+    """Make a function that hides the values of these keys in a JSON text. Encoded values are hidden whatever the keys.
 
     Case and dashes do not matter, and a key may be part of a longer name: "X-Api-Key" and "dbPassword" match as well.
     """
     patterns = [re.escape(plain) for plain in map(_plain, keys) if plain]
     if not patterns:
-        return lambda text: text
+        return displayed
     secret_key = re.compile("|".join(patterns))
 
     def walk(value: Any) -> Any:
@@ -59,6 +60,7 @@ def redactor(keys: Iterable[str] = KEYS) -> Redact:
         return without_passwords(text)
 
     def redact(text: str) -> str:
+        text = displayed(text)
         # JSON may escape a letter, as in \u0077, so that a key does not match before decoding.
         if not (secret_key.search(_plain(text)) or "\\u" in text or _CREDENTIALS.search(text)):
             return text  # exactly as stored

@@ -11,6 +11,7 @@ import msgspec
 
 from ..errors import InvalidInput
 from . import validate
+from .codecs import Decodable, value_of
 from .cron import Cron, Every, Schedule
 from .job import Draft
 
@@ -72,7 +73,7 @@ class Tick(NamedTuple):
     note: str | None
 
 
-class ScheduleInfo(msgspec.Struct, frozen=True, rename={"payload_json": "payload"}):
+class ScheduleInfo(Decodable, frozen=True, rename={"payload_json": "payload"}):
     """A schedule as the store knew it at one moment."""
 
     name: str
@@ -94,7 +95,7 @@ class ScheduleInfo(msgspec.Struct, frozen=True, rename={"payload_json": "payload
     @property
     def payload(self) -> Any:
         """The arguments of its jobs, as plain JSON values."""
-        return msgspec.json.decode(self.payload_json)
+        return value_of(self.payload_json, self._codecs)
 
     @property
     def when(self) -> str:

@@ -46,6 +46,7 @@ class TaskOptions(TypedDict, total=False):
     fail_on: Exceptions
     retry_delay: RetryDelay | None  # None: the backoff
     process: bool
+    codec: str | None  # one of the app's codecs; None: values are stored as they are
     on_expired: OnExpired
     on_doubt: OnDoubt
     on_failure: OnFailure
@@ -62,6 +63,7 @@ class Defaults(TypedDict, total=False):
     backoff: Backoff
     lease: Seconds | None
     timeout: Seconds | None
+    codec: str | None
 
 
 class Options(TypedDict, total=False):
@@ -200,6 +202,7 @@ _TASK: dict[str, Check] = {
     "fail_on": _exceptions("fail_on"),
     "retry_delay": _or_none(_retry_delay),
     "process": _flag,
+    "codec": _or_none(lambda value: validate.name("codec", value)),
     "on_doubt": _word("on_doubt", OnDoubt),
     "on_shutdown": _word("on_shutdown", OnShutdown),
 }

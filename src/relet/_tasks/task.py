@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import WRAPPER_ASSIGNMENTS, update_wrapper
 from types import MappingProxyType
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol
 
 from .._attempts.attempt import Attempt
 from .._core import payload
+from .._core.codecs import PREFIX, Codec, Codecs, attach
 from .._core.job import DEFAULT_POLICY, Draft, Job
 from .._system import SYSTEM
 from ..errors import InvalidInput, UnknownTask
@@ -114,7 +115,11 @@ class ConfiguredTask(Generic[P, R_co]):
     def _draft(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Draft[R_co]:
         task = self._task
         text = task.signature.encode(args, kwargs, task.app.payload_limit)
-        return Draft(self._id or new_id(), task.name, text, **self._fields)
+        if task.codec is None:  # no payload looks like an encoded one: its keys are names of parameters
+            return Draft(self._id or new_id(), task.name, text, **self._fields)
+        draft: Draft[R_co] = Draft(self._id or new_id(), task.name, task.encode(text), **self._fields)
+        attach(draft, task.app.codecs)
+        return draft
 
     def __repr__(self) -> str:
         return f"{self._task!r}.using({', '.join(f'{name}={value!r}' for name, value in self._options.items())})"
@@ -146,6 +151,7 @@ class Task(ConfiguredTask[P, R_co]):
         self.priority: int = checked.get("priority", 0)
         self.policy = policy_from(DEFAULT_POLICY, checked)
         self.process: bool = checked.get("process", False)
+        self.codec = app._codec_of(checked)  # the name of the codec of its values; None: they are stored as they are
         self.retry_on: tuple[type[BaseException], ...] | None = checked.get("retry_on")
         self.fail_on: tuple[type[BaseException], ...] = checked.get("fail_on", ())
         self.retry_delay: RetryDelay | None = checked.get("retry_delay")
@@ -160,15 +166,25 @@ class Task(ConfiguredTask[P, R_co]):
 
     def arguments(self, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a stored payload, without the attempt and resources."""
-        return self.signature.decode(text)
+        return self.signature.decode(self.decode(text, f"a payload of {self.name}"))
 
     def encode_result(self, value: object) -> str:
-        """The JSON text to store for what the function returned."""
-        return self.signature.encode_result(value, self.app.payload_limit)
+        """The text to store for what the function returned."""
+        text = self.signature.encode_result(value, self.app.payload_limit)
+        is_plain = self.codec is None and not text.startswith(PREFIX)  # the usual case, without a call
+        return text if is_plain else self.encode(text)
 
     def decode_result(self, text: str) -> R_co:
         """A stored result, converted to the function's return annotation."""
-        return cast(R_co, self.signature.decode_result(text))
+        return cast(R_co, self.signature.decode_result(self.decode(text, f"a result of {self.name}")))
+
+    def encode(self, text: str) -> str:
+        """The text to store for the JSON text of a value, by the codec of the task."""
+        return self.app.codecs.encode(text, self.codec)
+
+    def decode(self, text: str, where: str) -> str:
+        """The JSON text of a value as it was stored. `where` names it in errors."""
+        return self.app.codecs.decode(text, where) if text.startswith(PREFIX) else text
 
     def __repr__(self) -> str:
         return f"<task {self.name}>"
@@ -265,8 +281,15 @@ class Middleware:
 class TaskRegistry(ABC):
     """The tasks of an app, by name, and the `@app.task` that adds to them; its middlewares and listeners."""
 
-    def __init__(self, *, payload_limit: int = payload.MAX_BYTES, defaults: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        payload_limit: int = payload.MAX_BYTES,
+        defaults: Mapping[str, Any] | None = None,
+        codecs: Iterable[Codec] = (),
+    ) -> None:
         self.payload_limit = payload_limit
+        self.codecs = Codecs(codecs)
         self._defaults = dict(defaults or {})
         self._tasks: dict[str, Task[..., Any]] = {}
         self._aliases: dict[str, Task[..., Any]] = {}
@@ -291,8 +314,8 @@ class TaskRegistry(ABC):
 
         Options: `name` (default: the function's), `aliases` (earlier names), `queue`, `priority`, `max_attempts`,
         `backoff`, `retry_on` and `fail_on` (exception classes), `retry_delay` (a function), `lease`, `timeout`,
-        `process` (run in a child process), `on_expired`, `on_doubt`, `on_failure`, `on_shutdown`,
-        `on_dependency_failure`.
+        `process` (run in a child process), `codec` (the name of one of the app's), `on_expired`, `on_doubt`,
+        `on_failure`, `on_shutdown`, `on_dependency_failure`.
         """
         return TaskDecorator(self, {})
 
@@ -343,6 +366,22 @@ class TaskRegistry(ABC):
             near = get_close_matches(name, self._tasks, n=1)
             hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(sorted(self._tasks)) or 'none'}"
             raise UnknownTask(f"no task is named {name!r}{hint}") from None
+
+    def _codec_of(self, options: Mapping[str, Any]) -> str | None:
+        """The codec of a task with these options."""
+        return self.codecs.check(options.get("codec", self.codecs.default))
+
+    def _encode(self, text: str, task: str) -> str:
+        """The text to store for the JSON text of a value that belongs to a job of this task."""
+        known = self._tasks_by_any_name.get(task)
+        return self.codecs.encode(text, self._codec_of(self._defaults) if known is None else known.codec)
+
+    def _is_encoded(self, task: str | None = None) -> bool:
+        """Whether payloads of this task are encoded, so that the store cannot search them; None: of any task."""
+        codecs = {name: one.codec for name, one in self._tasks_by_any_name.items()}
+        if task is None:
+            return any(codecs.values())
+        return codecs.get(task, self._codec_of(self._defaults)) is not None
 
     def _register(self, function: Callable[..., Any], checked: Mapping[str, Any]) -> Task[..., Any]:
         if isinstance(function, ConfiguredTask):

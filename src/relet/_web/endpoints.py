@@ -97,14 +97,19 @@ class Endpoints:
 
     def __init__(self, app: App, tenant: str | None, redact: Iterable[str] | None, auth: TokenAuth) -> None:
         self.app = app
-        self.client = app.client if tenant is None else app.client.tenant(tenant)
+        self._decoding_client = app.client if tenant is None else app.client.tenant(tenant)
         self.redact = app.redact if redact is None else redactor(redact)
         self._auth = auth
         self._tasks = app.tasks  # a live view: tasks registered later are in it
-        self._ended = EndedSessions(self.client)
+        self._ended = EndedSessions(self._decoding_client)
         self._threads = DaemonThreadPool("relet-web")
         self._limits, self._live = _concurrency_limits(), Live()
         self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def client(self) -> Client:
+        """A client that does not decode. Made anew each time, because a test may replace the store of the app."""
+        return self._decoding_client._without_codecs()
 
     async def call(self, kind: CallKind, work: Callable[..., T], *args: Any) -> T:
         """Call `work` in a thread, within the concurrency limits of this kind of call and within `TIME_LIMIT`."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from .._core.codecs import Codecs
 from .._core.schedule import Definition
 from .._store.store import Store
 from .._system import System
@@ -45,6 +46,7 @@ class WorkerContext(Struct, frozen=True, kw_only=True):
     tasks: Mapping[str, Task[..., Any]]
     schedules: Mapping[str, Definition]
     limits: Mapping[str, Mapping[str, Any]]  # declared in code, by queue
+    codecs: Codecs
     events: Events
     store: Store
     heartbeat_store: Store

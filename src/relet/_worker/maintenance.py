@@ -135,7 +135,7 @@ class Maintenance:
         if self._context.limits:
             self._store.run(control.declare_limits, self._context.limits)
         if self._context.schedules:
-            self._store.run(schedules.declare, self._context.schedules)
+            self._store.run(schedules.declare, self._context.schedules, self._context.codecs.decode)
         return math.inf
 
     def find_ready_groups(self) -> float:

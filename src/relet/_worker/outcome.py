@@ -8,11 +8,14 @@ from pathlib import Path
 from types import CodeType, TracebackType
 from typing import Any
 
+from msgspec.structs import replace
+
 from .._attempts.attempt import Attempt, Continuation
 from .._core import validate
+from .._core.codecs import PREFIX
 from .._core.job import Outcome, Raised, Released, Snoozed, Succeeded
 from .._tasks.task import Task
-from ..errors import Aborted, Fail, InvalidInput, Retry, Snooze, Suspended
+from ..errors import Aborted, CodecError, Fail, InvalidInput, Retry, Snooze, Suspended
 from ..logs import job_facts
 
 log = logging.getLogger("relet.worker")
@@ -40,16 +43,34 @@ class BadPayload(Exception):
     """The payload does not fit the function, which has changed since the job was enqueued. A retry would not help."""
 
 
+class Undecodable(Exception):
+    """This worker lacks the codec of the payload, or its key. Another worker, or a later release, may have them."""
+
+
 def arguments_of(task: Task[..., Any], attempt: Attempt) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments for the handler, with the attempt first if it takes one, and with its resources."""
+    text = attempt.job.payload_json
+    if text.startswith(PREFIX):
+        text = _decode_payload(task, attempt)
     try:
-        args, kwargs = task.signature.decode(attempt.job.payload_json)
+        args, kwargs = task.signature.decode(text)
     except InvalidInput as error:
         raise BadPayload(f"{task.name} was enqueued with other arguments than it takes now: {error}") from None
     if task.takes_resources:
         values = attempt._resources or {}
         kwargs |= {name: values[kind] for name, kind in task.signature.resources.items()}
     return ((attempt, *args) if task.signature.takes_attempt else args), kwargs
+
+
+def _decode_payload(task: Task[..., Any], attempt: Attempt) -> str:
+    """The payload as JSON. The job of the attempt gets it too, so that handler and middlewares see the arguments."""
+    job = attempt.job
+    try:
+        text = task.decode(job.payload_json, f"the payload of job {job.id} ({job.task})")
+    except CodecError as error:
+        raise Undecodable(str(error)) from None
+    attempt.job = replace(job, payload_json=text)
+    return text
 
 
 def of_value(task: Task[..., Any], attempt: Attempt, value: object) -> Outcome:
@@ -65,6 +86,8 @@ def of_value(task: Task[..., Any], attempt: Attempt, value: object) -> Outcome:
         return Succeeded("null")
     try:
         return Succeeded(task.encode_result(value))
+    except CodecError as error:
+        return Raised(f"the result of {task.name} was not stored: {error}")
     except Exception as error:  # encoding a value may raise anything
         why = error if isinstance(error, InvalidInput) else describe(error)
         return Raised(f"{task.name} returned what cannot be stored: {why}", fatal=True)
@@ -75,7 +98,9 @@ def _compare(task: Task[..., Any], attempt: Attempt, value: object) -> None:
     if value is None:
         return
     try:
-        same = attempt._completion.result == ("" if isinstance(value, Continuation) else task.encode_result(value))
+        stored = task.decode(attempt._completion.result or "", "the result")
+        limit = task.app.payload_limit
+        same = stored == ("" if isinstance(value, Continuation) else task.signature.encode_result(value, limit))
     except Exception:
         same = False
     if not same:
@@ -106,6 +131,8 @@ def _outcome_of(error: BaseException) -> Outcome | None:
             return Raised(_reason(error), fatal=True)
         case BadPayload():
             return Raised(str(error), fatal=True)
+        case Undecodable():
+            return Raised(str(error))
         case StartedTooLate():
             return Released("the lease may have expired before the handler started")
         case Aborted():

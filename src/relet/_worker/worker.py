@@ -296,7 +296,8 @@ class Worker:
             )
             context = WorkerContext(
                 worker=self.id, tenant=tenant, settings=self._settings, tasks=self._app._tasks_by_any_name,
-                schedules=self._app.schedules, limits=self._app.limits, events=self._app.events, store=store,
+                schedules=self._app.schedules, limits=self._app.limits, codecs=self._app.codecs,
+                events=self._app.events, store=store,
                 heartbeat_store=heartbeat_store, handler_store=handler_store,
                 leases=LeaseTable(self.id, self._app.events), meter=Meter(self._system),
                 guard=ReapGuard(self._system), timers=self._timers, system=self._system,

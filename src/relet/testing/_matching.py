@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._core import payload
+from .._core.codecs import Encoded
 from .._core.job import Job
 from .._tasks.codec import plain_value
 from .._tasks.task import ConfiguredTask
@@ -31,6 +32,8 @@ class Expected:
         """What is different in this job, in words."""
         found = []
         arguments = job.payload
+        if isinstance(arguments, Encoded):
+            return [arguments.problem]
         for name, value in self._plain.items():
             if name not in arguments:
                 found.append(f"{name} is not passed")

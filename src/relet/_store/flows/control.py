@@ -116,20 +116,20 @@ def complete(
     continue_with: Draft[Any] | None = None,
     *,
     chain: bool = False,
-    fits: Callable[[str], object] | None = None,
+    encode: Callable[[str], str] | None = None,
     theirs: bool = False,
 ) -> Flow[Job[Any]]:
     """Complete a job from outside. A worker that runs it loses its lease.
 
-    `fits` is called with the job's task, and raises if the result does not fit that task. `theirs`: this runs in the
-    caller's transaction, which may stay open: it sets no lock timeout, and refuses running jobs, so that no worker has
-    to wait for it.
+    `encode` is called with the job's task, and returns the result to store, or raises if it does not fit that task.
+    `theirs`: this runs in the caller's transaction, which may stay open: it sets no lock timeout, and refuses running
+    jobs, so that no worker has to wait for it.
     """
     job = yield from _lock(job_id, "complete", chain, patient=theirs)
     if theirs and job.state is State.RUNNING:
         raise InvalidTransition(job.id, "complete", job.state, "in a transaction of yours it must not be")
-    if fits is not None:
-        fits(job.task)
+    if encode is not None:
+        result = encode(job.task)
     if continue_with is not None:
         refused = yield from enqueue_constrained.refuse_successors({job.id: (continue_with, job.chain)})
         if refused:
@@ -178,12 +178,17 @@ def bulk(
     return done, refused, following
 
 
-def signal(job_id: str, name: str, value: str | None) -> Flow[bool]:
-    """Send a signal to a job. Inserts a row and locks nothing. Returns False if the signal was sent before."""
+def signal(job_id: str, name: str, value: str | None, encode: Callable[[str], str] | None = None) -> Flow[bool]:
+    """Send a signal to a job. Inserts a row and locks nothing. Returns False if the signal was sent before.
+
+    `encode` is called with the job's task, and returns the value to store.
+    """
     yield BEGIN
     job = yield from _reload(job_id)
     if job.state.over:
         raise InvalidTransition(job_id, "signal", job.state)
+    if encode is not None:
+        value = encode(job.task)
     inserted = yield write("control/insert_signal", job=job_id, name=name, value=value)
     yield Notify("jobs")
     return bool(inserted)

@@ -15,7 +15,7 @@ from msgspec import Struct, field, structs
 
 from ..._core.job import Draft, Job, maybe_utc, utc
 from ..._core.schedule import Definition, Due, ScheduleInfo, Tick
-from ...errors import InvalidInput, ScheduleNotFound
+from ...errors import CodecError, InvalidInput, ScheduleNotFound
 from ..query import BEGIN, Flow, Notify, Row, as_json, read, read_only, write
 from . import enqueue
 
@@ -71,14 +71,19 @@ def tick(
     return done
 
 
-def declare(declared: Mapping[str, Definition]) -> Flow[None]:
-    """Store the schedules that the code declares. A declaration that has not changed keeps what operators have set."""
+def declare(declared: Mapping[str, Definition], decode: Callable[[str], str] = str) -> Flow[None]:
+    """Store the schedules that the code declares. A declaration that has not changed keeps what operators have set.
+
+    `decode` returns a payload as plain JSON: each time that one is encoded, its text may be another.
+    """
     yield BEGIN
     ((moment,),) = yield read("inspect/clock")
     for name, definition in sorted(declared.items()):
-        declared_text = as_json(_comparable(definition))
-        row = yield from _row(name, definition, moment)
-        yield write("schedules/declare", **row, declared=declared_text)
+        found = yield write("schedules/lock", name=name)
+        if found and _keeps_changes(found[0], definition, decode):
+            continue
+        row = _row(name, definition, moment, found)
+        yield write("schedules/declare", **row, declared=as_json(_comparable(definition)))
     yield Notify("jobs")
 
 
@@ -86,8 +91,8 @@ def put(name: str, definition: Definition) -> Flow[ScheduleInfo]:
     """Add a schedule, or change one."""
     yield BEGIN
     ((moment,),) = yield read("inspect/clock")
-    row = yield from _row(name, definition, moment)
-    yield write("schedules/put", **row)
+    found = yield write("schedules/lock", name=name)
+    yield write("schedules/put", **_row(name, definition, moment, found))
     yield Notify("jobs")
     return (yield from _one(name))
 
@@ -197,9 +202,8 @@ def _after(draft: Draft[Any], chains: Sequence[str]) -> Draft[Any]:
     return structs.replace(draft, depends_on=tuple(chains), policy=policy)
 
 
-def _row(name: str, definition: Definition, moment: float) -> Flow[dict[str, Any]]:
+def _row(name: str, definition: Definition, moment: float, found: Sequence[Row]) -> dict[str, Any]:
     """The row to store for a definition. If its times have not changed, it keeps its start and next tick."""
-    found = yield write("schedules/lock", name=name)
     try:
         before = _definitions.decode(found[0][0]) if found else None
     except msgspec.DecodeError:
@@ -217,9 +221,25 @@ def _clock(definition: Definition) -> tuple[str | None, float | None, str]:
     return definition.cron, definition.every, definition.timezone
 
 
-def _comparable(definition: Definition) -> Definition:
+def _comparable(definition: Definition, decode: Callable[[str], str] = str) -> Definition:
     """A definition without the fields that differ each time the code declares it."""
-    return structs.replace(definition, draft=structs.replace(definition.draft, id=""), start=None)
+    draft = structs.replace(definition.draft, id="", payload_json=decode(definition.draft.payload_json))
+    return structs.replace(definition, draft=draft, start=None)
+
+
+def _keeps_changes(found: Row, definition: Definition, decode: Callable[[str], str]) -> bool:
+    """Whether the declaration is the stored one, and operators have changed the schedule since.
+
+    If they have not, an encoded one is stored again, so that it is encoded with the newest codec and key.
+    """
+    text, _, declared = found
+    if declared is None:
+        return False
+    try:
+        now, before = (_comparable(_definitions.decode(one), decode) for one in (text, declared))
+        return before == _comparable(definition, decode) != now
+    except (msgspec.DecodeError, CodecError):
+        return False  # perhaps its key is gone
 
 
 def _lock(name: str) -> Flow[Definition]:

@@ -1,2 +1,3 @@
 -- Lock one schedule, before a later statement changes it.
-select definition::text, extract(epoch from next_at)::float8 from {schema}.schedules where name = :name::text for update
+select definition::text, extract(epoch from next_at)::float8, declared::text
+from {schema}.schedules where name = :name::text for update

@@ -1,2 +1,2 @@
 -- Read one schedule, before it is changed.
-select definition, next_at from {schema}.schedules where name = :name;
+select definition, next_at, declared from {schema}.schedules where name = :name;
