@@ -26,6 +26,7 @@ from . import (
     progress,
     prune,
     queues,
+    run,
     schedules,
     targets,
     top,
@@ -36,7 +37,7 @@ from . import (
 from .load_app import CommandError
 
 COMMANDS = (
-    worker, enqueue, jobs, queues, workers, check, targets, schedules, history, top, web, doctor, prune, migrate,
+    worker, enqueue, jobs, run, queues, workers, check, targets, schedules, history, top, web, doctor, prune, migrate,
     completion, bench, demo,
 )  # fmt: skip
 
