@@ -19,6 +19,7 @@ from . import (
     demo,
     doctor,
     enqueue,
+    examples,
     history,
     jobs,
     migrate,
@@ -75,13 +76,19 @@ class Version(argparse.Action):
 
 def build() -> argparse.ArgumentParser:
     """Build the parser with all commands."""
-    parser = argparse.ArgumentParser(prog="relet", description="A job queue whose jobs live in your own database.")
+    parser = argparse.ArgumentParser(
+        prog="relet",
+        description="A job queue whose jobs live in your own database.",
+        epilog=examples.OVERVIEW,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--version", action=Version, help="print the version and exit")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.add_to(commands)
-    for subparser in commands.choices.values():
+    for name, subparser in commands.choices.items():
         subparser.set_defaults(parser=subparser)
+        examples.add_to(subparser, name)
     return parser
 
 
