@@ -38,6 +38,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "doctor": ("shop:app", "shop:app --json"),
     "prune": ("shop:app --keep-finished 7d --keep-failed 30d",),
     "migrate": ("shop:app", "shop:app --tenant acme --tenant globex --json"),
+    "backup": ("shop:app /backups/jobs-2026-11-16.db",),
+    "restored": ("shop:app",),
     "completion": ("bash",),
     "bench": ("shop:app --jobs 20000 --processes 2",),
     "demo": ("",),

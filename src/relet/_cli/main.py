@@ -13,6 +13,7 @@ from .._core.redact import without_passwords
 from .._version import __version__
 from ..errors import InvalidInput, ReletError, SchemaMismatch, UnknownTask
 from . import (
+    backup,
     bench,
     check,
     completion,
@@ -39,7 +40,7 @@ from .load_app import CommandError
 
 COMMANDS = (
     worker, enqueue, jobs, run, queues, workers, check, targets, schedules, history, top, web, doctor, prune, migrate,
-    completion, bench, demo,
+    backup, completion, bench, demo,
 )  # fmt: skip
 
 BROKEN_PIPE = 141  # 128 + SIGPIPE, as a shell reports it

@@ -5,7 +5,7 @@
 #    source ~/.local/share/bash_completion/relet
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_relet_subparsers=(worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune migrate completion bench demo)
+_shtab_relet_subparsers=(worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune migrate backup restored completion bench demo)
 
 _shtab_relet_worker_option_strings=(-h --help -q --queue -c --concurrency --processes --lease --shutdown-timeout --poll-interval --rest --tenant --max-jobs --max-rss --until-idle --reload --log-level --log-format)
 _shtab_relet_enqueue_option_strings=(-h --help --tenant --json --arg --payload --file --queue --priority --delay --run-at --target --group --unique --unique-for --replace --depends-on --id --max-attempts --backoff --timeout --on-expired --on-failure --on-dependency-failure)
@@ -25,6 +25,8 @@ _shtab_relet_web_option_strings=(-h --help --host --port --host-name --proxy --o
 _shtab_relet_doctor_option_strings=(-h --help --tenant --json)
 _shtab_relet_prune_option_strings=(-h --help --tenant --json --keep-finished --keep-failed)
 _shtab_relet_migrate_option_strings=(-h --help --tenant --json)
+_shtab_relet_backup_option_strings=(-h --help --tenant --json)
+_shtab_relet_restored_option_strings=(-h --help --tenant --json)
 _shtab_relet_completion_option_strings=(-h --help)
 _shtab_relet_bench_option_strings=(-h --help --jobs --processes -c --concurrency --json)
 _shtab_relet_demo_option_strings=(-h --help)
@@ -51,6 +53,8 @@ _shtab_relet_web_pos_0_COMPGEN=_relet_apps
 _shtab_relet_doctor_pos_0_COMPGEN=_relet_apps
 _shtab_relet_prune_pos_0_COMPGEN=_relet_apps
 _shtab_relet_migrate_pos_0_COMPGEN=_relet_apps
+_shtab_relet_backup_pos_0_COMPGEN=_relet_apps
+_shtab_relet_restored_pos_0_COMPGEN=_relet_apps
 
 _shtab_relet_worker___log_level_choices=(debug info warning error)
 _shtab_relet_worker___log_format_choices=(text json)
@@ -63,7 +67,7 @@ _shtab_relet_run___log_level_choices=(debug info warning)
 _shtab_relet_schedules___missed_choices=(skip once all)
 _shtab_relet_schedules___overlap_choices=(allow skip wait)
 _shtab_relet_completion_pos_0_choices=(bash zsh fish)
-_shtab_relet_pos_0_choices=(worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune migrate completion bench demo)
+_shtab_relet_pos_0_choices=(worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune migrate backup restored completion bench demo)
 
 _shtab_relet_worker__h_nargs=0
 _shtab_relet_worker___help_nargs=0
@@ -133,6 +137,12 @@ _shtab_relet_prune___json_nargs=0
 _shtab_relet_migrate__h_nargs=0
 _shtab_relet_migrate___help_nargs=0
 _shtab_relet_migrate___json_nargs=0
+_shtab_relet_backup__h_nargs=0
+_shtab_relet_backup___help_nargs=0
+_shtab_relet_backup___json_nargs=0
+_shtab_relet_restored__h_nargs=0
+_shtab_relet_restored___help_nargs=0
+_shtab_relet_restored___json_nargs=0
 _shtab_relet_completion__h_nargs=0
 _shtab_relet_completion___help_nargs=0
 _shtab_relet_bench__h_nargs=0

@@ -6,7 +6,7 @@ Each locks the job first and decides in a later statement. A job that is over or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -225,6 +225,19 @@ def set_queue(
     yield Notify("queued")
     if paused:
         yield Notify("request")  # workers release jobs of the queue that they claimed in advance
+
+
+def pause_queues(names: Iterable[str]) -> Flow[list[str]]:
+    """Pause these queues, and all that have settings or jobs. Returns those that were not paused before."""
+    yield BEGIN
+    settings = yield read("limits/queue_settings")
+    known = {*names, *(row[0] for row in settings)}
+    known |= {row[0] for row in (yield read("control/live_queues"))}
+    paused = {row[0] for row in settings if row[1]}
+    new = sorted(known - paused - {"*"})  # "*" has the limits of all queues together
+    for queue in new:
+        yield from set_queue(queue, paused=True)
+    return new
 
 
 def backfill_group(queue: str, *, limit: int = 1000) -> Flow[bool]:
