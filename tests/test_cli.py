@@ -111,7 +111,7 @@ def test_wrong_arguments_exit_with_the_code_that_help_says(
     ("arguments", "printed"),
     [
         (("worker", "shop:app", "-c", "ten"), "argument -c/--concurrency: invalid int value: 'ten'"),
-        (("worker",), "the following arguments are required: app"),
+        (("worker",), "the following arguments are required: APP"),
         ((), "the following arguments are required: COMMAND"),
         (("werker",), "invalid choice: 'werker'"),
     ],

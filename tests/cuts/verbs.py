@@ -12,6 +12,7 @@ from relet import App, Client
 from relet._core.ids import make_id
 from relet._core.job import Draft, Lease, Outcome, Raised, Released, Snoozed, Succeeded
 from relet._store.flows import claim as claim_flows
+from relet._store.flows import claim_one
 from relet._store.flows import settle as settle_flows
 from relet._store.flows.claim_scope import Scope
 from relet._store.flows.maintenance import Pruned
@@ -57,6 +58,11 @@ class Actor:
             want=want, lease=300.0, random=_half,
         )  # fmt: skip
         return [(job.id, job.attempt, job.version) for job in found.jobs]
+
+    def claim_one(self, name: str) -> tuple[str, int, int]:
+        known = {work.name: work}
+        job = self.client._store.run(claim_one.claim_one, "w", OURS, self[name], known, lease=300.0, random=_half)
+        return job.id, job.attempt, job.version
 
     def settle(self, outcome: Outcome, *names: str, token: str = OURS) -> Any:
         leases = [Lease(self[name], token) for name in names]
@@ -630,6 +636,10 @@ def two_limited(a: Actor) -> None:
 
 verb("claim", queued, lambda a: a.claim(OURS), CLAIM, omits=True)
 verb("claim some", two, lambda a: a.claim(OURS, want=2), CLAIM, omits=True)
+ENDED = {"complete": "once the job is completed, the token of the claim is gone: the job is said to have ended"}
+verb("claim one", queued, lambda a: a.claim_one("a"), CLAIM, known=ENDED)
+verb("claim one of two", two_limited, lambda a: a.claim_one("b"), CLAIM)
+verb("claim one failed", failed, lambda a: a.claim_one("a"), CLAIM, known=ENDED)
 verb("claim limited", two_limited, lambda a: a.claim(OURS, want=2), CLAIM, omits=True, steps=True)
 
 SETTLE = {"cancel": cancel(), "pause": pause(), "complete": complete(), "delete": delete()}

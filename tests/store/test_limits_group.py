@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import random
+import uuid
 from typing import Any
 
 import pytest
 
-from relet import App
+from relet import App, InvalidTransition
 from relet._core.job import Claimed, Outcome, Raised, Released, Snoozed
 from relet._store.flows import lease as leases
 from relet._store.flows import limits
+from relet._store.flows.claim_one import claim_one
 from tests.homes import beat, claim, fail, promote_all, settle, succeed
 
 GROUPS = 10_000
@@ -181,3 +184,15 @@ def test_groups_that_no_nudge_named_are_found_again(app: App) -> None:
     assert claim(app, 10) == []
     app._store().run(limits.find_ready)
     assert groups(claim(app, 10)) == "ab"
+
+
+def test_a_job_that_is_claimed_by_its_id_counts_in_its_group(app: App) -> None:
+    app.client.limit_queue("default", max_running=1, group="*")
+    add(app, "aa")
+    (running,) = claim(app, 10)
+    (waiting,) = app.client.jobs(state="queued").jobs
+    share = ("w2", str(uuid.uuid4()), waiting.id)
+    with pytest.raises(InvalidTransition, match="limit"):
+        app._store().run(claim_one, *share, ["work"], lease=30.0, random=random.random)
+    succeed(app, running)
+    assert app._store().run(claim_one, *share, ["work"], lease=30.0, random=random.random).id == waiting.id

@@ -24,7 +24,7 @@ from psycopg import sql
 
 from relet._core.filters import Filter
 from relet._core.job import Claimed, Draft, Progress, Raised, Released, State, Succeeded
-from relet._store.flows import chains, control, enqueue, lease, maintenance, promote, search, settle
+from relet._store.flows import chains, claim_one, control, enqueue, lease, maintenance, promote, search, settle
 from relet._store.flows import claim as claim_flows
 from relet._store.flows import inspect as look
 from relet._store.flows.claim_scope import Scope
@@ -42,6 +42,7 @@ DAY = 86400.0
 INTENDED = {
     "claim/claim": {"jobs_claim"},
     "claim/claim_by_task": {"jobs_tasks"},
+    "claim/claim_one": {"jobs_pkey"},
     "claim/queued_tasks": {"jobs_tasks"},
     "claim/queue_flags": {"jobs_suspect"},
     "lease/renew": {"jobs_pkey", "jobs_leased"},
@@ -392,6 +393,7 @@ def _look(on: Explainer, finished: str) -> None:
     on.run(look.chain, finished)
     (queued,) = on.run(enqueue.enqueue, [draft()])
     on.run(look.explain, queued.id)
+    on.run(claim_one.claim_one, "w", str(uuid.uuid4()), queued.id, {"race": None}, lease=30.0, random=lambda: 0.5)
 
 
 def _share(on: Explainer) -> None:
@@ -490,7 +492,10 @@ def test_every_statement_uses_its_indexes_among_a_million_jobs(
 
 
 #: What reads all live jobs, or everything, because it is asked about all of them.
-READS_ALL = {"inspect/count_live", "inspect/count_over", "inspect/count_queues", "limits/refresh_queue_flags"}
+READS_ALL = {
+    "control/live_queues", "inspect/count_live", "inspect/count_over", "inspect/count_queues",
+    "limits/refresh_queue_flags",
+}  # fmt: skip
 
 
 def test_on_sqlite_no_statement_reads_a_whole_table_unless_it_is_asked_to(tmp_path: Path) -> None:

@@ -13,12 +13,14 @@ from .._core.redact import without_passwords
 from .._version import __version__
 from ..errors import InvalidInput, ReletError, SchemaMismatch, UnknownTask
 from . import (
+    backup,
     bench,
     check,
     completion,
     demo,
     doctor,
     enqueue,
+    examples,
     history,
     jobs,
     migrate,
@@ -26,6 +28,7 @@ from . import (
     progress,
     prune,
     queues,
+    run,
     schedules,
     targets,
     top,
@@ -36,8 +39,8 @@ from . import (
 from .load_app import CommandError
 
 COMMANDS = (
-    worker, enqueue, jobs, queues, workers, check, targets, schedules, history, top, web, doctor, prune, migrate,
-    completion, bench, demo,
+    worker, enqueue, jobs, run, queues, workers, check, targets, schedules, history, top, web, doctor, prune, migrate,
+    backup, completion, bench, demo,
 )  # fmt: skip
 
 BROKEN_PIPE = 141  # 128 + SIGPIPE, as a shell reports it
@@ -74,13 +77,19 @@ class Version(argparse.Action):
 
 def build() -> argparse.ArgumentParser:
     """Build the parser with all commands."""
-    parser = argparse.ArgumentParser(prog="relet", description="A job queue whose jobs live in your own database.")
+    parser = argparse.ArgumentParser(
+        prog="relet",
+        description="A job queue whose jobs live in your own database.",
+        epilog=examples.OVERVIEW,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--version", action=Version, help="print the version and exit")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.add_to(commands)
-    for subparser in commands.choices.values():
+    for name, subparser in commands.choices.items():
         subparser.set_defaults(parser=subparser)
+        examples.add_to(subparser, name)
     return parser
 
 

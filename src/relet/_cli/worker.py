@@ -41,7 +41,7 @@ def add_to(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("app", help="the app as module:attribute, such as shop:app")
+    add("app", metavar="APP", help="the app as module:attribute, such as shop:app")
     add("-q", "--queue", action="append", metavar="NAME[=SLOTS]", help="serve this queue, with SLOTS reserved slots; "
         "repeatable (default: every queue)")  # fmt: skip
     add("-c", "--concurrency", type=int, default=10, metavar="N", help="slots that the other queues share (default 10)")

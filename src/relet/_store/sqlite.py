@@ -191,6 +191,12 @@ class SQLiteStore(Store):
         """Bring the file up to date in the open transaction of this connection."""
         return migrate.migrate_sqlite(connection, self.quoted, self.where)
 
+    def copy_into(self, path: str) -> None:
+        """Write all that is committed now to a new or empty file. Programs that use this file need not wait."""
+        self._notice_fork()
+        self.ready()
+        self._read(lambda connection: connection.execute("vacuum into ?", [path]))
+
     def close(self) -> None:
         """Close all connections that are not in use."""
         self._notice_fork()

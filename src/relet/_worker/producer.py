@@ -175,7 +175,7 @@ class Producer:
         leases.claims_in_flight.add(token)
         try:
             found = self._claim_from(scopes, token, want, slots, alone)
-            executions = [self._execution(job, begin) for job in found.jobs]
+            executions = [self.execution(job, begin) for job in found.jobs]
             if executions:
                 leases.add(executions)
         finally:
@@ -184,7 +184,7 @@ class Producer:
         elapsed = end - begin if failures == self._store.failures else None
         is_slow = self._cursor.record_claim(queues, found.jobs, elapsed, end)
         if executions:
-            self._take(executions)
+            self.take(executions)
         if (is_slow or self._foreign) and end >= self._tasks_at:
             self._find_foreign(queues)
         # Read the flags only now: the claimed jobs have been started.
@@ -216,7 +216,8 @@ class Producer:
         self._reaped_at = now
         return True
 
-    def _execution(self, job: Claimed, sent: float) -> Execution:
+    def execution(self, job: Claimed, sent: float) -> Execution:
+        """A claimed job with its lease and its attempt. `sent`: when the claim was sent."""
         context = self._context
         task, seconds = context.tasks[job.task], job.policy.lease or context.settings.lease
         attempt = Attempt(job, sent + seconds, None, context.tenant, context.worker)
@@ -230,7 +231,8 @@ class Producer:
                 AttemptRuntime(context.handler_store, task, attempt)
         return execution
 
-    def _take(self, executions: list[Execution]) -> None:
+    def take(self, executions: list[Execution]) -> None:
+        """Start executions that were claimed, or have them wait for a slot."""
         self.idle_since = None
         events, worker = self._context.events, self._context.worker
         if events.wanted(ClaimedEvent):

@@ -5,12 +5,13 @@
 #    source ~/.local/share/bash_completion/relet
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_relet_subparsers=(worker enqueue jobs explain queues workers check targets schedules failures stats audit top web doctor prune migrate completion bench demo)
+_shtab_relet_subparsers=(worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune migrate backup restored completion bench demo)
 
 _shtab_relet_worker_option_strings=(-h --help -q --queue -c --concurrency --processes --lease --shutdown-timeout --poll-interval --rest --tenant --max-jobs --max-rss --until-idle --reload --log-level --log-format)
 _shtab_relet_enqueue_option_strings=(-h --help --tenant --json --arg --payload --file --queue --priority --delay --run-at --target --group --unique --unique-for --replace --depends-on --id --max-attempts --backoff --timeout --on-expired --on-failure --on-dependency-failure)
 _shtab_relet_jobs_option_strings=(-h --help --tenant --json --state --queue --task --target --worker --error --since --until --limit --cursor --all --yes -y --chain --dependents --result --timeout)
 _shtab_relet_explain_option_strings=(-h --help --tenant --json)
+_shtab_relet_run_option_strings=(-h --help --tenant --json --lease --log-level)
 _shtab_relet_queues_option_strings=(-h --help --tenant --json --max-running --rate --per --group --fair --no-fair)
 _shtab_relet_workers_option_strings=(-h --help --tenant --json)
 _shtab_relet_check_option_strings=(-h --help --tenant --json --host --worker --ready)
@@ -24,6 +25,8 @@ _shtab_relet_web_option_strings=(-h --help --host --port --host-name --proxy --o
 _shtab_relet_doctor_option_strings=(-h --help --tenant --json)
 _shtab_relet_prune_option_strings=(-h --help --tenant --json --keep-finished --keep-failed)
 _shtab_relet_migrate_option_strings=(-h --help --tenant --json)
+_shtab_relet_backup_option_strings=(-h --help --tenant --json)
+_shtab_relet_restored_option_strings=(-h --help --tenant --json)
 _shtab_relet_completion_option_strings=(-h --help)
 _shtab_relet_bench_option_strings=(-h --help --jobs --processes -c --concurrency --json)
 _shtab_relet_demo_option_strings=(-h --help)
@@ -34,6 +37,7 @@ _shtab_relet_enqueue_pos_0_COMPGEN=_relet_apps
 _shtab_relet_jobs_pos_0_COMPGEN=_relet_apps
 _shtab_relet_jobs_pos_1_COMPGEN=_relet_verbs_jobs
 _shtab_relet_explain_pos_0_COMPGEN=_relet_apps
+_shtab_relet_run_pos_0_COMPGEN=_relet_apps
 _shtab_relet_queues_pos_0_COMPGEN=_relet_apps
 _shtab_relet_queues_pos_1_COMPGEN=_relet_verbs_queues
 _shtab_relet_workers_pos_0_COMPGEN=_relet_apps
@@ -49,6 +53,8 @@ _shtab_relet_web_pos_0_COMPGEN=_relet_apps
 _shtab_relet_doctor_pos_0_COMPGEN=_relet_apps
 _shtab_relet_prune_pos_0_COMPGEN=_relet_apps
 _shtab_relet_migrate_pos_0_COMPGEN=_relet_apps
+_shtab_relet_backup_pos_0_COMPGEN=_relet_apps
+_shtab_relet_restored_pos_0_COMPGEN=_relet_apps
 
 _shtab_relet_worker___log_level_choices=(debug info warning error)
 _shtab_relet_worker___log_format_choices=(text json)
@@ -57,10 +63,11 @@ _shtab_relet_enqueue___on_expired_choices=(retry fail)
 _shtab_relet_enqueue___on_failure_choices=(hold continue)
 _shtab_relet_enqueue___on_dependency_failure_choices=(hold cancel run)
 _shtab_relet_jobs___state_choices=(pending queued running paused failed succeeded cancelled)
+_shtab_relet_run___log_level_choices=(debug info warning)
 _shtab_relet_schedules___missed_choices=(skip once all)
 _shtab_relet_schedules___overlap_choices=(allow skip wait)
 _shtab_relet_completion_pos_0_choices=(bash zsh fish)
-_shtab_relet_pos_0_choices=(worker enqueue jobs explain queues workers check targets schedules failures stats audit top web doctor prune migrate completion bench demo)
+_shtab_relet_pos_0_choices=(worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune migrate backup restored completion bench demo)
 
 _shtab_relet_worker__h_nargs=0
 _shtab_relet_worker___help_nargs=0
@@ -81,6 +88,9 @@ _shtab_relet_jobs___dependents_nargs=0
 _shtab_relet_explain__h_nargs=0
 _shtab_relet_explain___help_nargs=0
 _shtab_relet_explain___json_nargs=0
+_shtab_relet_run__h_nargs=0
+_shtab_relet_run___help_nargs=0
+_shtab_relet_run___json_nargs=0
 _shtab_relet_queues_pos_1_nargs='*'
 _shtab_relet_queues__h_nargs=0
 _shtab_relet_queues___help_nargs=0
@@ -127,6 +137,12 @@ _shtab_relet_prune___json_nargs=0
 _shtab_relet_migrate__h_nargs=0
 _shtab_relet_migrate___help_nargs=0
 _shtab_relet_migrate___json_nargs=0
+_shtab_relet_backup__h_nargs=0
+_shtab_relet_backup___help_nargs=0
+_shtab_relet_backup___json_nargs=0
+_shtab_relet_restored__h_nargs=0
+_shtab_relet_restored___help_nargs=0
+_shtab_relet_restored___json_nargs=0
 _shtab_relet_completion__h_nargs=0
 _shtab_relet_completion___help_nargs=0
 _shtab_relet_bench__h_nargs=0

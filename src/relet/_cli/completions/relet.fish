@@ -58,7 +58,7 @@ function _shtab_relet_using
   test "$_shtab_relet_cmdpath" = "$argv"
 end
 
-set -g _shtab_relet_commands worker enqueue jobs explain queues workers check targets schedules failures stats audit top web doctor prune migrate completion bench demo
+set -g _shtab_relet_commands worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune migrate backup restored completion bench demo
 set -g _shtab_relet_opts_with_value --arg --backoff --concurrency --cron --cursor --delay --depends-on --error --every --file --group --host --host-name --id --jobs --keep-failed --keep-finished --lease --limit --log-format --log-level --max-attempts --max-jobs --max-rss --max-running --missed --on-dependency-failure --on-expired --on-failure --overlap --payload --per --poll-interval --port --priority --processes --proxy --queue --rate --replace --rest --result --run-at --shutdown-timeout --since --state --step --target --task --tenant --timeout --timezone --unique --unique-for --until --worker -c -q
 
 complete -c relet -e
@@ -135,6 +135,13 @@ complete -c relet -n '_shtab_relet_using explain' -s h -l help -d 'show this hel
 complete -c relet -n '_shtab_relet_using explain' -l tenant -x -d 'use the store of this tenant'
 complete -c relet -n '_shtab_relet_using explain' -l json -d 'print one JSON document'
 complete -c relet -n '_shtab_relet_using explain; and test $_shtab_relet_npos -eq 0' -ka "(__relet_apps)" -d 'the app as module:attribute, such as shop:app'
+complete -c relet -n '_shtab_relet_using; and test $_shtab_relet_npos -eq 0' -a run -d 'Run one job in this terminal.'
+complete -c relet -n '_shtab_relet_using run' -s h -l help -d 'show this help message and exit'
+complete -c relet -n '_shtab_relet_using run' -l tenant -x -d 'use the store of this tenant'
+complete -c relet -n '_shtab_relet_using run' -l json -d 'print one JSON document'
+complete -c relet -n '_shtab_relet_using run' -l lease -x -d 'seconds until the lease expires if this process dies (default 30)'
+complete -c relet -n '_shtab_relet_using run' -l log-level -xka "debug info warning" -d 'lowest level to log (default info)'
+complete -c relet -n '_shtab_relet_using run; and test $_shtab_relet_npos -eq 0' -ka "(__relet_apps)" -d 'the app as module:attribute, such as shop:app'
 complete -c relet -n '_shtab_relet_using; and test $_shtab_relet_npos -eq 0' -a queues -d 'List queues with their numbers of jobs; or pause, resume and limit them.'
 complete -c relet -n '_shtab_relet_using queues' -s h -l help -d 'show this help message and exit'
 complete -c relet -n '_shtab_relet_using queues' -l tenant -x -d 'use the store of this tenant'
@@ -235,6 +242,16 @@ complete -c relet -n '_shtab_relet_using migrate' -s h -l help -d 'show this hel
 complete -c relet -n '_shtab_relet_using migrate' -l tenant -x -d 'migrate the store of this tenant; repeatable'
 complete -c relet -n '_shtab_relet_using migrate' -l json -d 'print one JSON document'
 complete -c relet -n '_shtab_relet_using migrate; and test $_shtab_relet_npos -eq 0' -ka "(__relet_apps)" -d 'the app as module:attribute, such as shop:app'
+complete -c relet -n '_shtab_relet_using; and test $_shtab_relet_npos -eq 0' -a backup -d 'Copy the SQLite file of a store while workers run. In the copy all queues are paused.'
+complete -c relet -n '_shtab_relet_using backup' -s h -l help -d 'show this help message and exit'
+complete -c relet -n '_shtab_relet_using backup' -l tenant -x -d 'use the store of this tenant'
+complete -c relet -n '_shtab_relet_using backup' -l json -d 'print one JSON document'
+complete -c relet -n '_shtab_relet_using backup; and test $_shtab_relet_npos -eq 0' -ka "(__relet_apps)" -d 'the app as module:attribute, such as shop:app'
+complete -c relet -n '_shtab_relet_using; and test $_shtab_relet_npos -eq 0' -a restored -d 'Prepare a restored store.'
+complete -c relet -n '_shtab_relet_using restored' -s h -l help -d 'show this help message and exit'
+complete -c relet -n '_shtab_relet_using restored' -l tenant -x -d 'use the store of this tenant'
+complete -c relet -n '_shtab_relet_using restored' -l json -d 'print one JSON document'
+complete -c relet -n '_shtab_relet_using restored; and test $_shtab_relet_npos -eq 0' -ka "(__relet_apps)" -d 'the app as module:attribute, such as shop:app'
 complete -c relet -n '_shtab_relet_using; and test $_shtab_relet_npos -eq 0' -a completion -d 'Print a script that completes commands, verbs and options in your shell.'
 complete -c relet -n '_shtab_relet_using completion' -s h -l help -d 'show this help message and exit'
 complete -c relet -n '_shtab_relet_using completion; and test $_shtab_relet_npos -eq 0' -ka "bash zsh fish" -d 'your shell'

@@ -6,7 +6,7 @@ Each locks the job first and decides in a later statement. A job that is over or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -282,6 +282,19 @@ def _set_queue(
     if fair is not None or rate is not None or group_limit is not None:
         yield write("limits/refresh_queue_flags", queue=queue)
         yield write("limits/find_ready_groups", queue=queue)
+
+
+def pause_queues(names: Iterable[str]) -> Flow[list[str]]:
+    """Pause these queues, and all that have settings or jobs. Returns those that were not paused before."""
+    yield BEGIN
+    settings = yield read("limits/queue_settings")
+    known = {*names, *(row[0] for row in settings)}
+    known |= {row[0] for row in (yield read("control/live_queues"))}
+    paused = {row[0] for row in settings if row[1]}
+    new = sorted(known - paused - {"*"})  # "*" has the limits of all queues together
+    for queue in new:
+        yield from set_queue(queue, paused=True)
+    return new
 
 
 def backfill_group(queue: str, *, limit: int = 1000) -> Flow[bool]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct, field, structs
 
-from ..._core.job import Claimed
+from ..._core.job import Claimed, Job
 from ..query import BEGIN, Flow, as_json, read, write
 from . import mapping
 from .claim_scope import Claim, Scope, scope_columns
@@ -107,9 +107,29 @@ def claim_limited(
         if room > 0:
             found += yield from (_claim_by_group if by_group else _claim_in_order)(part, limits, share, room)
     yield from _record_starts(limits, found)
+    return found + Claim([], again_in=_again_in(limits), limited=bool(found.jobs))
+
+
+def claim_one(job: Job[Any], share: dict[str, Any], reap: Callable[[], Flow[Any]]) -> Flow[Claim]:
+    """Claim this queued job, if the limits leave room for it."""
+    yield BEGIN
+    limits = yield from _lock([Scope(job.queue, 1)], 1, reap)
+    own, group = limits.get(job.queue, _Limit(1)), job.group or WHOLE
+    yield from _read_group_rates(job.queue, own, [group])
+    if own.max_running:
+        ((own.running[group],),) = yield read("limits/group_running", queue=job.queue, group=group)
+    found = Claim([])
+    if min(limits.get("*", own).room, own.room_for(group)) > 0:
+        rows = yield write("claim/claim_one", id=job.id, **share)
+        found = Claim(mapping.claimed(rows, share["token"]))
+        yield from _record_starts(limits, found)
+    return found + Claim([], again_in=_again_in(limits))
+
+
+def _again_in(limits: dict[str, _Limit]) -> float | None:
+    """Seconds until the first of the rates that are used up has room again."""
     soon = [limit.again_in() for limit in limits.values()]
-    again_in = min((one for one in soon if one is not None), default=None)
-    return found + Claim([], again_in=again_in, limited=bool(found.jobs))
+    return min((one for one in soon if one is not None), default=None)
 
 
 def _parts(scopes: Sequence[Scope], limits: dict[str, _Limit]) -> Iterator[tuple[bool, list[Scope]]]:
@@ -318,11 +338,16 @@ def _groups(queue: str, limit: _Limit, suspect: int, after: str | None, number: 
     else:
         answer = yield read("limits/next_groups", queue=queue, suspect=suspect, after=after, limit=number)
         groups = [group for _, _, group in sorted(answer, key=lambda row: row[:2])]
+    yield from _read_group_rates(queue, limit, groups)
+    return groups
+
+
+def _read_group_rates(queue: str, limit: _Limit, groups: Sequence[str]) -> Flow[None]:
+    """Read the recent starts of those groups that have a rate, unless they were read before."""
     new = [group for group in groups if (rate := limit._rate_of(group)) is not None and (rate, group) not in limit.used]
     if new:
         for rate, group, starts, frees_in in (yield read("limits/group_rates", queue=queue, groups=as_json(new))):
             limit.used[rate, group], limit.frees_in[rate, group] = starts, frees_in
-    return groups
 
 
 def _deal(number: int, groups: Sequence[tuple[str, int]]) -> dict[str, int]:

@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from operator import itemgetter
+from typing import Any
 
 from msgspec import Struct, field
 
 from ..._core import machine
-from ..._core.job import OnDependencyFailure, State, Wait
+from ..._core.job import Job, OnDependencyFailure, State, Wait
 from ..._core.machine import Change
 from ...errors import StoreBusy
 from ..query import BEGIN, Flow, Notify, Row, as_json, pairs, read, write
@@ -125,6 +126,20 @@ def promote(*, limit: int = MAX_PROMOTED) -> Flow[Promotion]:
     done.more = len(due) == limit or bool(plan.rest) or (len(nudges) == limit and plan.put_off < limit)
     ((done.next_due,),) = yield read("promote/next_due")
     return done
+
+
+def promote_one(job: Job[Any]) -> Flow[bool]:
+    """Queue a pending job that waits for neither time nor other jobs, and that this transaction has locked.
+
+    Returns False if it must wait in line at its target.
+    """
+    yield write("promote/lock")
+    if job.target is not None and not job.holds:
+        yield write("promote/wait_for_target", ids=as_json([job.id]))
+        heads = pairs((yield read("promote/target_heads", targets=as_json([job.target]))))
+        if heads.get(job.target) != job.id:
+            return False
+    return bool((yield from _queue([job.id])))
 
 
 def _queue(ids: list[str]) -> Flow[list[str]]:

@@ -1,0 +1,70 @@
+"""`relet --help` and `relet COMMAND --help`: they work whatever else is wrong, and name the options that matter."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from relet._cli.examples import EXAMPLES, OVERVIEW
+from relet._cli.main import parse
+from relet._version import __version__
+from tests.commands import Command, all_commands
+
+COMMANDS = all_commands()
+BAD_URLS = ["nonsense", "postgresql://[", "sqlite:////nosuch/folder/jobs.db", "mysql://root:secret@db/shop", ""]
+WITHOUT_APP = ("completion", "bench", "demo")
+
+
+def printed(folder: Path, *arguments: str, url: str = BAD_URLS[0]) -> str:
+    """The output of a command that must succeed."""
+    (folder / "broken.py").write_text("raise RuntimeError('not to be imported')")
+    ran = subprocess.run(
+        [sys.executable, "-m", "relet", *arguments],
+        cwd=folder, env={**os.environ, "RELET_URL": url, "COLUMNS": "120"}, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return ran.stdout
+
+
+@pytest.mark.parametrize("url", BAD_URLS)
+def test_no_url_breaks_help_and_version(tmp_path: Path, url: str) -> None:
+    assert printed(tmp_path, "--version", url=url) == f"relet {__version__}\n"
+    text = printed(tmp_path, "--help", url=url)
+    assert OVERVIEW in text
+    assert all(f"    {command.name}" in text for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_no_app_breaks_the_help_of_a_command(tmp_path: Path, command: Command) -> None:
+    app = () if command.name in WITHOUT_APP else ("broken:app",)
+    text = printed(tmp_path, command.name, *app, "--help")
+    assert text.startswith(f"usage: relet {command.name}")
+    assert [option for option in command.options if option not in text] == []
+    assert [f"relet {command.name} {words}".rstrip() for words in EXAMPLES[command.name] if words not in text] == []
+
+
+def test_every_command_has_examples_that_it_accepts() -> None:
+    assert EXAMPLES.keys() == {command.name for command in COMMANDS}
+    for name, lines in EXAMPLES.items():
+        for line in lines:
+            parse([name, *shlex.split(line)])
+
+
+def test_the_examples_use_the_options_that_matter() -> None:
+    """A command whose options do more than format its output shows at least one of them."""
+    for command in COMMANDS:
+        own = set(command.options) - {"--help", "--tenant", "--json", "--no-fair"}
+        used = {word for line in EXAMPLES[command.name] for word in shlex.split(line)}
+        assert not own or own & used or command.name in ("run", "top"), command.name
+
+
+def test_the_commands_of_the_overview_are_accepted() -> None:
+    lines = [line.strip() for line in OVERVIEW.splitlines() if line.startswith("  relet ")]
+    assert len(lines) == 5
+    for line in lines:
+        parse(shlex.split(line.partition("   ")[0])[1:])
