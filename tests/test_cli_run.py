@@ -32,11 +32,26 @@ PATIENCE = 20.0
 #: Further tasks of the shop. The tests run their handlers only by the command.
 DESK = """
 import asyncio, threading, time
+from collections.abc import AsyncIterator
 from pathlib import Path
-from relet import App, Attempt, Snooze, events
+from relet import App, Attempt, Snooze, events, injected
 
 HERE = Path({folder!r})
 app.on(events.Claimed)(lambda event: (HERE / "claimed").write_text(event.job_id))
+
+
+class Ledger: ...
+
+
+@app.resource
+async def ledger() -> AsyncIterator[Ledger]:
+    yield Ledger()
+    (HERE / "closed").touch()
+
+
+@app.task
+async def books(ledger: Ledger = injected) -> str:
+    return type(ledger).__name__
 
 
 @app.task(max_attempts=2)
@@ -126,6 +141,14 @@ def test_async_handlers_and_json(typed: CommandLine, any_shop: CliShop, desk: Si
     found = json.loads(printed[printed.index("{") :])  # after log lines
     assert (code, found["outcome"], found["job"]["result"]) == (0, "succeeded", 3)
     assert (any_shop.folder / "claimed").read_text() == found["job"]["id"], "listeners hear of it"
+
+
+def test_the_handler_gets_its_resources(typed: CommandLine, any_shop: CliShop, desk: SimpleNamespace) -> None:
+    job = desk.books.enqueue()
+    code, printed = typed(any_shop.folder, "run", "desk:app", job.id)
+    assert code == 0, printed
+    assert "Ledger" in printed
+    assert (any_shop.folder / "closed").exists()
 
 
 def test_a_failure_prints_the_traceback_and_what_follows(

@@ -68,7 +68,7 @@ def make_app(place: Home) -> Iterator[MakeApp]:
 
 def work(app: App) -> None:
     """Run everything that is due."""
-    with inline_worker(app, None) as worker:
+    with inline_worker(app, None, None, {}) as worker:
         _run_all(worker, raise_errors=False)
 
 
@@ -168,7 +168,7 @@ def test_progress_is_encoded_apart_from_its_numbers(place: Home, make_app: MakeA
         seen.append((job.progress, dump(place)["relet_jobs" if not place.is_postgres else "jobs"]))
 
     slow.enqueue()
-    with inline_worker(app, None) as worker:
+    with inline_worker(app, None, None, {}) as worker:
         session = worker._session
         _run_all(worker, raise_errors=True)
     ((progress, rows),) = seen

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from relet import App, InvalidTransition
+from relet import App
 from relet._core.job import Claimed, Outcome, Raised, Released, Snoozed
 from relet._store.flows import lease as leases
 from relet._store.flows import limits
 from relet._store.flows.claim_one import claim_one
+from relet.errors import InvalidTransition
 from tests.homes import beat, claim, fail, promote_all, settle, succeed
 
 GROUPS = 10_000

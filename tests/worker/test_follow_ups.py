@@ -29,7 +29,7 @@ def reports(app: App) -> list[FailedJob]:
 
 
 def test_a_job_that_fails_for_good_is_followed_up_once(app: App) -> None:
-    report, work = defined(app)
+    _, work = defined(app)
     job = work.using(group="acme").enqueue(1)
     settle(app, claim(app)[0], Raised("ValueError: once"))
     assert reports(app) == []

@@ -37,6 +37,7 @@ from .loop import Loop
 from .meter import Meter
 from .quarantine import Quarantine
 from .reconnect import ReapGuard
+from .resources import ResourceValues
 from .session import StoreSession
 from .timers import Timers
 
@@ -67,9 +68,12 @@ class Foreground:
             lease=lease, poll_interval=1.0, rest=0.0, keep_finished=7 * DAY, keep_failed=30 * DAY, queues=None
         )
         worker = f"{socket.gethostname()}:{os.getpid()}:{SYSTEM.new_token()[:8]}"
+        self._app, self._runner = app, asyncio.Runner()
+        self._resources = ResourceValues(self._runner.run)
         self._context = WorkerContext(
-            worker=worker, tenant=tenant, settings=settings, tasks=app._tasks_by_any_name, schedules={},
-            events=app.events, store=handler_store.with_own_connections(CONNECTIONS),
+            worker=worker, tenant=tenant, settings=settings, tasks=app._tasks_by_any_name, schedules={}, limits={},
+            codecs=app.codecs, resources=self._resources.by_kind, events=app.events,
+            store=handler_store.with_own_connections(CONNECTIONS),
             heartbeat_store=handler_store.with_own_connections(1, timeout=lease / BEATS_PER_LEASE),
             handler_store=handler_store, leases=LeaseTable(worker, app.events), meter=Meter(SYSTEM),
             guard=ReapGuard(SYSTEM), timers=Timers(SYSTEM), system=SYSTEM,
@@ -85,6 +89,7 @@ class Foreground:
             self._session.settler.loop.start()
             self._session.heartbeat.loop.start()
             try:
+                self._make_resources(job.task)
                 execution = self._claim(job.id, who)
                 self._progress.start()
                 outcome = self._call(execution)
@@ -98,6 +103,11 @@ class Foreground:
                 self._close()
         seconds = execution.stopped_at - execution.started_at
         return Ran(execution.job.version, execution.job.policy.max_attempts, seconds, was_interrupted)
+
+    def _make_resources(self, name: str) -> None:
+        task = self._context.tasks.get(name)
+        if task is not None and self._app._resources:
+            self._resources.make(self._app._resources.for_child(task.signature))
 
     def _claim(self, job_id: str, who: str) -> Execution:
         context, token = self._context, SYSTEM.new_token()
@@ -127,7 +137,7 @@ class Foreground:
             if self._was_interrupted:  # during the claim
                 return Released()
             if execution.task.is_async:
-                return asyncio.run(self._call_async(execution))
+                return self._runner.run(self._call_async(execution))
             with _signals(_raise_interrupt):
                 return call_plain(execution.task, execution.attempt, self._middlewares)
         except KeyboardInterrupt:  # just before or after the handler
@@ -170,6 +180,8 @@ class Foreground:
 
     def _close(self) -> None:
         session, give_up = self._session, SYSTEM.monotonic() + CLOSE_WITHIN
+        self._resources.close()
+        self._runner.close()
         self._progress.stop()
         session.stop()
         self._context.timers.stop()

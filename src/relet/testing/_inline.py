@@ -52,8 +52,8 @@ class InlineWorker:
         )
         self._context = WorkerContext(
             worker="test", tenant=tenant, settings=settings, tasks=app._tasks_by_any_name, schedules=app.schedules,
-            limits=app.limits, codecs=app.codecs, events=app.events, store=store, heartbeat_store=store, handler_store=store,
-            leases=LeaseTable("test", app.events), meter=Meter(SYSTEM), guard=ReapGuard(SYSTEM),
+            limits=app.limits, codecs=app.codecs, events=app.events, store=store, heartbeat_store=store,
+            handler_store=store, leases=LeaseTable("test", app.events), meter=Meter(SYSTEM), guard=ReapGuard(SYSTEM),
             timers=Timers(SYSTEM), system=SYSTEM, resources=self._resources.by_kind,
         )  # fmt: skip
         quarantine = Quarantine(SYSTEM)

@@ -1622,45 +1622,45 @@ ALTER TABLE ONLY relet.finished ATTACH PARTITION relet.finished_20261125 FOR VAL
 -- Data for Name: arming; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.arming VALUES (true, '2026-11-18 07:55:36.104393+05:30');
+INSERT INTO relet.arming VALUES (true, '2026-11-18 08:11:19.216483+05:30');
 
 
 --
 -- Data for Name: attempts; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.attempts VALUES ('01a1ec79-2f5d-7d02-812b-08d5e6836c7b', 1, 1, 'vm:11676:6d109a72', '2026-11-18 07:55:28.481048+05:30', '2026-11-18 07:55:28.559791+05:30', NULL, '2026-11-18 07:55:58.481048+05:30', 'retried', 'ValueError: card declined
+INSERT INTO relet.attempts VALUES ('01a1ec87-a06d-7bf8-9884-18bc276aa7b9', 1, 1, 'vm:3607:17e519c7', '2026-11-18 08:11:14.189969+05:30', '2026-11-18 08:11:14.231828+05:30', NULL, '2026-11-18 08:11:44.189969+05:30', 'retried', 'ValueError: card declined
 
 Traceback (most recent call last):
   File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ');
-INSERT INTO relet.attempts VALUES ('01a1ec79-2f5d-7d02-812b-08d5e6836c7b', 2, 2, 'vm:11676:6d109a72', '2026-11-18 07:55:28.574579+05:30', '2026-11-18 07:55:28.60056+05:30', NULL, '2026-11-18 07:55:58.574579+05:30', 'failed', 'ValueError: card declined
+INSERT INTO relet.attempts VALUES ('01a1ec87-a06d-7bf8-9884-18bc276aa7b9', 2, 2, 'vm:3607:17e519c7', '2026-11-18 08:11:14.241956+05:30', '2026-11-18 08:11:14.25063+05:30', NULL, '2026-11-18 08:11:44.241956+05:30', 'failed', 'ValueError: card declined
 
 Traceback (most recent call last):
   File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ');
-INSERT INTO relet.attempts VALUES ('01a1ec79-3824-7c44-afc6-46970440abdf', 1, 1, 'vm:11794:622e7038', '2026-11-18 07:55:30.960885+05:30', '2026-11-18 07:55:31.434704+05:30', NULL, '2026-11-18 07:56:00.960885+05:30', 'snoozed', NULL);
+INSERT INTO relet.attempts VALUES ('01a1ec87-a423-7253-9f88-441d3465916a', 1, 1, 'vm:3627:578b9b63', '2026-11-18 08:11:15.085731+05:30', '2026-11-18 08:11:15.10618+05:30', NULL, '2026-11-18 08:11:45.085731+05:30', 'snoozed', NULL);
 
 
 --
 -- Data for Name: audit; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.audit OVERRIDING SYSTEM VALUE VALUES (1, '01a1ec79-3813-7d54-a829-63931081f932', '2026-11-18 07:55:29.634707+05:30', 'ada', 'cancel', '01a1ec79-3810-7dae-bac5-e5f2e0cb8858', NULL);
-INSERT INTO relet.audit OVERRIDING SYSTEM VALUE VALUES (2, '01a1ec79-42e3-7e30-9b89-6ad9d9c4a020', '2026-11-18 07:55:32.388847+05:30', 'ada', 'pause_queue', 'paused', NULL);
+INSERT INTO relet.audit OVERRIDING SYSTEM VALUE VALUES (1, '01a1ec87-a41d-772d-8e3f-fdc1665b8369', '2026-11-18 08:11:14.785877+05:30', 'ada', 'cancel', '01a1ec87-a41a-7675-840a-646f3df9835a', NULL);
+INSERT INTO relet.audit OVERRIDING SYSTEM VALUE VALUES (2, '01a1ec87-a6f1-77dc-a7ef-427f8ef7d159', '2026-11-18 08:11:15.506475+05:30', 'ada', 'pause_queue', 'paused', NULL);
 
 
 --
 -- Data for Name: dependencies; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.dependencies VALUES ('01a1ec79-42cf-79d9-b85a-ebb559fab18d', '01a1ec79-42c8-7a41-a185-12f32ce8f370', 0, NULL, NULL, NULL);
-INSERT INTO relet.dependencies VALUES ('01a1ec79-42cf-79d9-b85a-ebb559fab18d', '01a1ec79-42c9-7872-a9e2-6ea51eac5b83', 1, NULL, NULL, NULL);
-INSERT INTO relet.dependencies VALUES ('01a1ec79-42cf-79d9-b85a-ebb559fab18d', '01a1ec79-42c9-78d1-94bf-fdbafb8dd77e', 2, NULL, NULL, NULL);
+INSERT INTO relet.dependencies VALUES ('01a1ec87-a6e2-7488-a2cb-6b43af19dd05', '01a1ec87-a6da-7b3e-ae97-746625b23f50', 0, NULL, NULL, NULL);
+INSERT INTO relet.dependencies VALUES ('01a1ec87-a6e2-7488-a2cb-6b43af19dd05', '01a1ec87-a6db-79ff-9880-3ecbb83f49de', 1, NULL, NULL, NULL);
+INSERT INTO relet.dependencies VALUES ('01a1ec87-a6e2-7488-a2cb-6b43af19dd05', '01a1ec87-a6db-76b1-8781-cd3b8903df5e', 2, NULL, NULL, NULL);
 
 
 --
@@ -1679,10 +1679,10 @@ INSERT INTO relet.dependencies VALUES ('01a1ec79-42cf-79d9-b85a-ebb559fab18d', '
 -- Data for Name: finished_20261118; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.finished_20261118 VALUES ('01a1ec79-2f56-7b3e-90b3-43b9e17f5479', '01a1ec79-2f56-7b3e-90b3-43b9e17f5479', '2026-11-18 07:55:27.38438+05:30', '2026-11-18 07:55:27.38438+05:30', '2026-11-18 07:55:28.491563+05:30', 1, 4, 0, 1, 0, 'succeeded', 0, false, 'default', 'double', '{"number":1}', 'f7b4d5c0-14c7-46d0-ae0f-3d5431ece00e', '2026-11-18 07:55:28.481048+05:30', NULL, 'vm:11676:6d109a72', NULL, NULL, NULL, '2', NULL, NULL);
-INSERT INTO relet.finished_20261118 VALUES ('01a1ec79-2f5c-700d-959f-77f98171cdaf', '01a1ec79-2f5c-700d-959f-77f98171cdaf', '2026-11-18 07:55:27.389126+05:30', '2026-11-18 07:55:27.389126+05:30', '2026-11-18 07:55:28.545194+05:30', 1, 4, 0, 1, 0, 'succeeded', 0, true, 'default', 'first', '{"number":2}', 'f7b4d5c0-14c7-46d0-ae0f-3d5431ece00e', '2026-11-18 07:55:28.481048+05:30', NULL, 'vm:11676:6d109a72', NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.finished_20261118 VALUES ('01a1ec79-33a4-7760-8b90-cf0e8c0ce69f', '01a1ec79-2f5c-700d-959f-77f98171cdaf', '2026-11-18 07:55:28.555167+05:30', '2026-11-18 07:55:28.555167+05:30', '2026-11-18 07:55:28.571537+05:30', 1, 4, 0, 1, 1, 'succeeded', 0, false, 'default', 'double', '{"number":2}', '6a05fa74-0a6d-41d9-9f90-6952622642a7', '2026-11-18 07:55:28.566972+05:30', NULL, 'vm:11676:6d109a72', NULL, NULL, NULL, '4', NULL, NULL);
-INSERT INTO relet.finished_20261118 VALUES ('01a1ec79-3810-7dae-bac5-e5f2e0cb8858', '01a1ec79-3810-7dae-bac5-e5f2e0cb8858', '2026-11-18 07:55:29.619129+05:30', '2026-11-18 08:55:29.619129+05:30', '2026-11-18 07:55:29.626255+05:30', 0, 4, 0, 0, 0, 'cancelled', 0, false, 'default', 'double', '{"number":3}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.finished_20261118 VALUES ('01a1ec87-a06a-7b94-8e68-7d66aae2e7ee', '01a1ec87-a06a-7b94-8e68-7d66aae2e7ee', '2026-11-18 08:11:13.835348+05:30', '2026-11-18 08:11:13.835348+05:30', '2026-11-18 08:11:14.198901+05:30', 1, 4, 0, 1, 0, 'succeeded', 0, false, 'default', 'double', '{"number":1}', '5ca3d6e1-05f6-4e4f-8d0a-c3e689dada3a', '2026-11-18 08:11:14.189969+05:30', NULL, 'vm:3607:17e519c7', NULL, NULL, NULL, '2', NULL, NULL);
+INSERT INTO relet.finished_20261118 VALUES ('01a1ec87-a06c-7b93-ae97-f7fe260d1f22', '01a1ec87-a06c-7b93-ae97-f7fe260d1f22', '2026-11-18 08:11:13.837049+05:30', '2026-11-18 08:11:13.837049+05:30', '2026-11-18 08:11:14.225514+05:30', 1, 4, 0, 1, 0, 'succeeded', 0, true, 'default', 'first', '{"number":2}', '5ca3d6e1-05f6-4e4f-8d0a-c3e689dada3a', '2026-11-18 08:11:14.189969+05:30', NULL, 'vm:3607:17e519c7', NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.finished_20261118 VALUES ('01a1ec87-a1d0-76ae-9f6e-078026ba0c90', '01a1ec87-a06c-7b93-ae97-f7fe260d1f22', '2026-11-18 08:11:14.228297+05:30', '2026-11-18 08:11:14.228297+05:30', '2026-11-18 08:11:14.242391+05:30', 1, 4, 0, 1, 1, 'succeeded', 0, false, 'default', 'double', '{"number":2}', 'b9c3ddbf-de01-44f3-a990-1ef30434c10b', '2026-11-18 08:11:14.237507+05:30', NULL, 'vm:3607:17e519c7', NULL, NULL, NULL, '4', NULL, NULL);
+INSERT INTO relet.finished_20261118 VALUES ('01a1ec87-a41a-7675-840a-646f3df9835a', '01a1ec87-a41a-7675-840a-646f3df9835a', '2026-11-18 08:11:14.78046+05:30', '2026-11-18 09:11:14.78046+05:30', '2026-11-18 08:11:14.783691+05:30', 0, 4, 0, 0, 0, 'cancelled', 0, false, 'default', 'double', '{"number":3}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 
 
 --
@@ -1747,36 +1747,36 @@ INSERT INTO relet.group_nudges OVERRIDING SYSTEM VALUE VALUES ('limited', 3, 'b'
 -- Data for Name: jobs; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.jobs VALUES ('01a1ec79-2f5d-7d02-812b-08d5e6836c7b', '01a1ec79-2f5d-7d02-812b-08d5e6836c7b', 6, '2026-11-18 07:55:27.394926+05:30', '2026-11-18 07:55:28.567345+05:30', 2, 2, 0, 2, 0, 0, 0, 'failed', 0, 0, 0, true, false, true, false, 'default', 'refuse', '{"reason":"card declined"}', '7c1439c7-2b7e-4a3c-81c8-5abc9064b25a', NULL, NULL, NULL, '2026-11-18 07:55:28.60056+05:30', NULL, NULL, NULL, 'blocked', NULL, NULL, NULL, '{"backoff":[0.01,0.01,2.0,true]}', NULL, 'ValueError: card declined
+INSERT INTO relet.jobs VALUES ('01a1ec87-a06d-7bf8-9884-18bc276aa7b9', '01a1ec87-a06d-7bf8-9884-18bc276aa7b9', 6, '2026-11-18 08:11:13.840235+05:30', '2026-11-18 08:11:14.23435+05:30', 2, 2, 0, 2, 0, 0, 0, 'failed', 0, 0, 0, true, false, true, false, 'default', 'refuse', '{"reason":"card declined"}', 'b0301bc7-368b-4f71-bcea-f73c5d6d3cab', NULL, NULL, NULL, '2026-11-18 08:11:14.25063+05:30', NULL, NULL, NULL, 'blocked', NULL, NULL, NULL, '{"backoff":[0.01,0.01,2.0,true]}', NULL, 'ValueError: card declined
 
 Traceback (most recent call last):
   File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ', NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec79-3824-7c44-afc6-46970440abdf', '01a1ec79-3824-7c44-afc6-46970440abdf', 8, '2026-11-18 07:55:29.636481+05:30', '2036-11-25 07:55:31.434704+05:30', 0, 4, 0, 1, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'default', 'approve', '{"amount":7}', 'a9b066ab-b5f5-457b-a26f-b92457267018', NULL, NULL, NULL, NULL, NULL, NULL, 'time', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'answer', NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec79-3f7e-7769-bd72-5ed09db96ac3', '01a1ec79-3f7e-7769-bd72-5ed09db96ac3', 9, '2026-11-18 07:55:31.519241+05:30', '2026-11-18 07:55:31.519241+05:30', 1, 4, 0, 1, 0, 0, 0, 'running', 0, 0, 0, false, false, false, false, 'abandoned', 'die', '{"folder":"/tmp/tmpbw3ixyc2"}', '34cf4083-b777-4a43-8437-e33ef70febe8', '2026-11-18 07:55:32.339984+05:30', '2026-11-18 07:56:02.339984+05:30', NULL, NULL, NULL, 'vm:11854:d1ad6b8a', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec79-42c8-7a41-a185-12f32ce8f370', '01a1ec79-42c8-7a41-a185-12f32ce8f370', 10, '2026-11-18 07:55:32.36057+05:30', '2026-11-18 07:55:32.36057+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":0}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec79-42c9-7872-a9e2-6ea51eac5b83', '01a1ec79-42c9-7872-a9e2-6ea51eac5b83', 11, '2026-11-18 07:55:32.361257+05:30', '2026-11-18 07:55:32.361257+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 1, -1, 0, false, false, false, false, 'waiting', 'double', '{"number":1}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec79-42c9-78d1-94bf-fdbafb8dd77e', '01a1ec79-42c9-78d1-94bf-fdbafb8dd77e', 12, '2026-11-18 07:55:32.361596+05:30', '2026-11-18 07:55:32.361596+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 2, -2, 0, false, false, false, false, 'waiting', 'double', '{"number":2}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec79-42c9-71db-86af-96f44e33040c', '01a1ec79-42c9-71db-86af-96f44e33040c', 13, '2026-11-18 07:55:32.362837+05:30', '2026-11-18 07:55:33.362837+05:30', 0, 4, 0, 0, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":10}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'time', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec79-42cb-7474-a671-cdcb8fabce9c', '01a1ec79-42cb-7474-a671-cdcb8fabce9c', 14, '2026-11-18 07:55:32.363467+05:30', '2026-11-18 07:55:32.363467+05:30', 0, 4, 0, 0, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":11}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'target', 'blocked', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec79-42cb-7b44-91d8-45f525753438', '01a1ec79-42cb-7b44-91d8-45f525753438', 15, '2026-11-18 07:55:32.364944+05:30', '2026-11-18 07:55:32.364944+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":12}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'once', NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec79-42cd-77e2-9a5c-bb93e458222d', '01a1ec79-42cd-77e2-9a5c-bb93e458222d', 16, '2026-11-18 07:55:32.367063+05:30', '2026-11-18 07:55:32.367063+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, true, 'waiting', 'double', '{"number":13}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'window', NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec79-42cf-79d9-b85a-ebb559fab18d', '01a1ec79-42cf-79d9-b85a-ebb559fab18d', 17, '2026-11-18 07:55:32.373396+05:30', '2026-11-18 07:55:32.373396+05:30', 0, 4, 0, 0, 0, 3, 3, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'collect', '{}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'jobs', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec79-42d7-7d24-b683-080c7fcb446e', '01a1ec79-42d7-7d24-b683-080c7fcb446e', 18, '2026-11-18 07:55:32.376065+05:30', '2026-11-18 07:55:32.376065+05:30', 0, 4, 0, 0, 0, 0, 0, 'paused', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":14}', NULL, NULL, NULL, NULL, '2026-11-18 07:55:32.379958+05:30', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec79-42e1-7973-89ea-7e00f3841d17', '01a1ec79-42e1-7973-89ea-7e00f3841d17', 19, '2026-11-18 07:55:32.38538+05:30', '2026-11-18 07:55:32.38538+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'paused', 'double', '{"number":15}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec79-42e1-7f43-bb6e-a6707c07a4e8', '01a1ec79-42e1-7f43-bb6e-a6707c07a4e8', 20, '2026-11-18 07:55:32.385959+05:30', '2026-11-18 07:55:32.385959+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":0}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'a', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec79-42e2-7d1a-9360-c7ce705a14c9', '01a1ec79-42e2-7d1a-9360-c7ce705a14c9', 21, '2026-11-18 07:55:32.386919+05:30', '2026-11-18 07:55:32.386919+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":1}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'a', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec79-42e3-70a6-b2fa-74bcd84a7dbf', '01a1ec79-42e3-70a6-b2fa-74bcd84a7dbf', 22, '2026-11-18 07:55:32.387487+05:30', '2026-11-18 07:55:32.387487+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":2}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'b', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec87-a423-7253-9f88-441d3465916a', '01a1ec87-a423-7253-9f88-441d3465916a', 8, '2026-11-18 08:11:14.787334+05:30', '2036-11-25 08:11:15.10618+05:30', 0, 4, 0, 1, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'default', 'approve', '{"amount":7}', '17e98924-0ce8-41fb-a5f4-7ec9b16873dc', NULL, NULL, NULL, NULL, NULL, NULL, 'time', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'answer', NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec87-a578-7029-8b64-f4bae31e81a6', '01a1ec87-a578-7029-8b64-f4bae31e81a6', 9, '2026-11-18 08:11:15.12945+05:30', '2026-11-18 08:11:15.12945+05:30', 1, 4, 0, 1, 0, 0, 0, 'running', 0, 0, 0, false, false, false, false, 'abandoned', 'die', '{"folder":"/tmp/tmp0nagf3uo"}', '47ac79f6-20e3-4699-9803-5db1dd793400', '2026-11-18 08:11:15.453746+05:30', '2026-11-18 08:11:45.453746+05:30', NULL, NULL, NULL, 'vm:3645:36d7c1cf', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec87-a6da-7b3e-ae97-746625b23f50', '01a1ec87-a6da-7b3e-ae97-746625b23f50', 10, '2026-11-18 08:11:15.482721+05:30', '2026-11-18 08:11:15.482721+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":0}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec87-a6db-79ff-9880-3ecbb83f49de', '01a1ec87-a6db-79ff-9880-3ecbb83f49de', 11, '2026-11-18 08:11:15.483495+05:30', '2026-11-18 08:11:15.483495+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 1, -1, 0, false, false, false, false, 'waiting', 'double', '{"number":1}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec87-a6db-76b1-8781-cd3b8903df5e', '01a1ec87-a6db-76b1-8781-cd3b8903df5e', 12, '2026-11-18 08:11:15.483838+05:30', '2026-11-18 08:11:15.483838+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 2, -2, 0, false, false, false, false, 'waiting', 'double', '{"number":2}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec87-a6dc-7414-bc3d-47579367ba7e', '01a1ec87-a6dc-7414-bc3d-47579367ba7e', 13, '2026-11-18 08:11:15.485281+05:30', '2026-11-18 08:11:16.485281+05:30', 0, 4, 0, 0, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":10}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'time', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec87-a6dd-7cb3-9904-3813e82703e6', '01a1ec87-a6dd-7cb3-9904-3813e82703e6', 14, '2026-11-18 08:11:15.485927+05:30', '2026-11-18 08:11:15.485927+05:30', 0, 4, 0, 0, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":11}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'target', 'blocked', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec87-a6de-74eb-aa99-07ba6e71ee29', '01a1ec87-a6de-74eb-aa99-07ba6e71ee29', 15, '2026-11-18 08:11:15.487389+05:30', '2026-11-18 08:11:15.487389+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":12}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'once', NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec87-a6df-7370-b8d9-f2c6a18505d2', '01a1ec87-a6df-7370-b8d9-f2c6a18505d2', 16, '2026-11-18 08:11:15.489698+05:30', '2026-11-18 08:11:15.489698+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, true, 'waiting', 'double', '{"number":13}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'window', NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec87-a6e2-7488-a2cb-6b43af19dd05', '01a1ec87-a6e2-7488-a2cb-6b43af19dd05', 17, '2026-11-18 08:11:15.496357+05:30', '2026-11-18 08:11:15.496357+05:30', 0, 4, 0, 0, 0, 3, 3, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'collect', '{}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'jobs', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec87-a6ea-7814-b646-6c6be961dd6f', '01a1ec87-a6ea-7814-b646-6c6be961dd6f', 18, '2026-11-18 08:11:15.498825+05:30', '2026-11-18 08:11:15.498825+05:30', 0, 4, 0, 0, 0, 0, 0, 'paused', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":14}', NULL, NULL, NULL, NULL, '2026-11-18 08:11:15.501982+05:30', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec87-a6ef-71ba-b1e2-a57c15701a41', '01a1ec87-a6ef-71ba-b1e2-a57c15701a41', 19, '2026-11-18 08:11:15.503499+05:30', '2026-11-18 08:11:15.503499+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'paused', 'double', '{"number":15}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec87-a6ef-7ed1-8059-390e0758a892', '01a1ec87-a6ef-7ed1-8059-390e0758a892', 20, '2026-11-18 08:11:15.504026+05:30', '2026-11-18 08:11:15.504026+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":0}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'a', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec87-a6f0-71ba-a579-fb79301b1eb6', '01a1ec87-a6f0-71ba-a579-fb79301b1eb6', 21, '2026-11-18 08:11:15.50485+05:30', '2026-11-18 08:11:15.50485+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":1}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'a', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec87-a6f1-7467-acbc-c81f229e20eb', '01a1ec87-a6f1-7467-acbc-c81f229e20eb', 22, '2026-11-18 08:11:15.505347+05:30', '2026-11-18 08:11:15.505347+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":2}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'b', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 
 
 --
 -- Data for Name: keys; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.keys VALUES ('once', '01a1ec79-42cb-7b44-91d8-45f525753438', NULL);
-INSERT INTO relet.keys VALUES ('window', '01a1ec79-42cd-77e2-9a5c-bb93e458222d', '2026-11-18 07:56:32.366094+05:30');
+INSERT INTO relet.keys VALUES ('once', '01a1ec87-a6de-74eb-aa99-07ba6e71ee29', NULL);
+INSERT INTO relet.keys VALUES ('window', '01a1ec87-a6df-7370-b8d9-f2c6a18505d2', '2026-11-18 08:12:15.488685+05:30');
 
 
 --
@@ -1799,8 +1799,8 @@ INSERT INTO relet.migration_lock VALUES (true);
 -- Data for Name: migrations; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.migrations VALUES (1, '2026-11-18 07:55:27.297244+05:30', 1, '0.1.0');
-INSERT INTO relet.migrations VALUES (2, '2026-11-18 07:55:27.338608+05:30', 1, '0.1.0');
+INSERT INTO relet.migrations VALUES (1, '2026-11-18 08:11:13.79095+05:30', 1, '0.1.0');
+INSERT INTO relet.migrations VALUES (2, '2026-11-18 08:11:13.808263+05:30', 1, '0.1.0');
 
 
 --
@@ -1808,39 +1808,39 @@ INSERT INTO relet.migrations VALUES (2, '2026-11-18 07:55:27.338608+05:30', 1, '
 --
 
 INSERT INTO relet.nudges OVERRIDING SYSTEM VALUE VALUES (6, 'target', 'blocked', NULL);
-INSERT INTO relet.nudges OVERRIDING SYSTEM VALUE VALUES (7, 'job', '01a1ec79-42cf-79d9-b85a-ebb559fab18d', NULL);
+INSERT INTO relet.nudges OVERRIDING SYSTEM VALUE VALUES (7, 'job', '01a1ec87-a6e2-7488-a2cb-6b43af19dd05', NULL);
 
 
 --
 -- Data for Name: operations; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.operations VALUES ('01a1ec79-2f2c-7cb9-93c5-fbb70ace3a32', 'limit_queue', 'limited', NULL, '{}', '2026-11-18 07:55:27.358395+05:30');
-INSERT INTO relet.operations VALUES ('01a1ec79-3813-7bf4-be3e-d684d593fe39', 'cancel', '01a1ec79-3810-7dae-bac5-e5f2e0cb8858', NULL, '{"jobs":[{"id":"01a1ec79-3810-7dae-bac5-e5f2e0cb8858","task":"double","queue":"default","state":"cancelled","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1ec79-3810-7dae-bac5-e5f2e0cb8858","position":0,"created_at":"2026-11-18T02:25:29.619129Z","run_at":"2026-11-18T03:25:29.619129Z","started_at":null,"finished_at":"2026-11-18T02:25:29.626255Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"existing":false}]}', '2026-11-18 07:55:29.62313+05:30');
-INSERT INTO relet.operations VALUES ('01a1ec79-42d8-7f96-9e3d-21bbd6576c10', 'pause', '01a1ec79-42d7-7d24-b683-080c7fcb446e', NULL, '{"jobs":[{"id":"01a1ec79-42d7-7d24-b683-080c7fcb446e","task":"double","queue":"waiting","state":"paused","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1ec79-42d7-7d24-b683-080c7fcb446e","position":0,"created_at":"2026-11-18T02:25:32.376065Z","run_at":"2026-11-18T02:25:32.376065Z","started_at":null,"finished_at":"2026-11-18T02:25:32.379958Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"existing":false}]}', '2026-11-18 07:55:32.376832+05:30');
-INSERT INTO relet.operations VALUES ('01a1ec79-42e3-75f9-b87b-04ff201fd3fc', 'pause_queue', 'paused', NULL, '{}', '2026-11-18 07:55:32.388385+05:30');
+INSERT INTO relet.operations VALUES ('01a1ec87-a052-7e67-bc57-27bd4f821e7d', 'limit_queue', 'limited', NULL, '{}', '2026-11-18 08:11:13.819366+05:30');
+INSERT INTO relet.operations VALUES ('01a1ec87-a41c-7b39-aa0d-7e1451c7c9ec', 'cancel', '01a1ec87-a41a-7675-840a-646f3df9835a', NULL, '{"jobs":[{"id":"01a1ec87-a41a-7675-840a-646f3df9835a","task":"double","queue":"default","state":"cancelled","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1ec87-a41a-7675-840a-646f3df9835a","position":0,"created_at":"2026-11-18T02:41:14.780460Z","run_at":"2026-11-18T03:41:14.780460Z","started_at":null,"finished_at":"2026-11-18T02:41:14.783691Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"existing":false}]}', '2026-11-18 08:11:14.781401+05:30');
+INSERT INTO relet.operations VALUES ('01a1ec87-a6eb-74b5-bdc9-13816298eaf6', 'pause', '01a1ec87-a6ea-7814-b646-6c6be961dd6f', NULL, '{"jobs":[{"id":"01a1ec87-a6ea-7814-b646-6c6be961dd6f","task":"double","queue":"waiting","state":"paused","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1ec87-a6ea-7814-b646-6c6be961dd6f","position":0,"created_at":"2026-11-18T02:41:15.498825Z","run_at":"2026-11-18T02:41:15.498825Z","started_at":null,"finished_at":"2026-11-18T02:41:15.501982Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"existing":false}]}', '2026-11-18 08:11:15.499516+05:30');
+INSERT INTO relet.operations VALUES ('01a1ec87-a6f1-7c84-baf9-b18c403b5f43', 'pause_queue', 'paused', NULL, '{}', '2026-11-18 08:11:15.50602+05:30');
 
 
 --
 -- Data for Name: pulse; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.pulse VALUES (true, '2026-11-18 07:55:32.305679+05:30', '2026-11-18 07:55:38.412475+05:30');
+INSERT INTO relet.pulse VALUES (true, '2026-11-18 08:11:15.068567+05:30', '2026-11-18 08:11:24.165135+05:30');
 
 
 --
 -- Data for Name: quarantine; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.quarantine VALUES (true, NULL, '2026-11-18 07:55:35.312025+05:30');
+INSERT INTO relet.quarantine VALUES (true, NULL, '2026-11-18 08:11:18.442436+05:30');
 
 
 --
 -- Data for Name: queue_samples; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.queue_samples VALUES ('default', 1, 2, 0, 0, 0, 1.043052, '2026-11-18 07:55:28.446814+05:30');
-INSERT INTO relet.queue_samples VALUES ('limited', 0, 0, 0, 0, 0, NULL, '2026-11-18 07:55:28.446814+05:30');
+INSERT INTO relet.queue_samples VALUES ('default', 0, 3, 0, 0, 0, 0.353367, '2026-11-18 08:11:14.196991+05:30');
+INSERT INTO relet.queue_samples VALUES ('limited', 0, 0, 0, 0, 0, NULL, '2026-11-18 08:11:14.196991+05:30');
 
 
 --
@@ -1874,7 +1874,7 @@ INSERT INTO relet.rates VALUES ('limited', '*', 5, 1);
 -- Data for Name: schedules; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.schedules VALUES ('report', 'report', '{"draft":{"id":"01a1ec79-32f4-7937-ace4-956f24564176","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold"},"context":null,"fresh":true},"cron":"0 3 * * *"}', '{"draft":{"id":"","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold"},"context":null,"fresh":true},"cron":"0 3 * * *"}', false, '2026-11-18 08:30:00+05:30', '2026-11-18 07:55:28.420274+05:30', '2026-11-18 07:55:28.420274+05:30');
+INSERT INTO relet.schedules VALUES ('report', 'report', '{"draft":{"id":"01a1ec87-a18e-7121-8d46-a4304fcbfbcc","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true},"cron":"0 3 * * *"}', '{"draft":{"id":"","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true},"cron":"0 3 * * *"}', false, '2026-11-18 08:30:00+05:30', '2026-11-18 08:11:14.169223+05:30', '2026-11-18 08:11:14.169223+05:30');
 
 
 --
@@ -1893,32 +1893,32 @@ INSERT INTO relet.schedules VALUES ('report', 'report', '{"draft":{"id":"01a1ec7
 -- Data for Name: stats; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.stats VALUES (60, '2026-11-18 07:55:00+05:30', '', 'sampled', 0, true, 1);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 07:55:00+05:30', '*', 'gauge.failed', 0, true, 0);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 07:55:00+05:30', '*', 'gauge.oldest', 0, true, 1.043052);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 07:55:00+05:30', '*', 'gauge.paused_jobs', 0, true, 0);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 07:55:00+05:30', '*', 'gauge.pending', 0, true, 1);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 07:55:00+05:30', '*', 'gauge.queued', 0, true, 2);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 07:55:00+05:30', '*', 'gauge.running', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 07:55:00+05:30', 'default', 'gauge.failed', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 07:55:00+05:30', 'default', 'gauge.oldest', 0, true, 1.043052);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 07:55:00+05:30', 'default', 'gauge.paused_jobs', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 07:55:00+05:30', 'default', 'gauge.pending', 0, true, 1);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 07:55:00+05:30', 'default', 'gauge.queued', 0, true, 2);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 07:55:00+05:30', 'default', 'gauge.running', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 07:55:00+05:30', 'limited', 'gauge.failed', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 07:55:00+05:30', 'limited', 'gauge.oldest', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 07:55:00+05:30', 'limited', 'gauge.paused_jobs', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 07:55:00+05:30', 'limited', 'gauge.pending', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 07:55:00+05:30', 'limited', 'gauge.queued', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 07:55:00+05:30', 'limited', 'gauge.running', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', '', 'sampled', 0, true, 1);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:11:00+05:30', '*', 'gauge.failed', 0, true, 0);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:11:00+05:30', '*', 'gauge.oldest', 0, true, 0.353367);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:11:00+05:30', '*', 'gauge.paused_jobs', 0, true, 0);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:11:00+05:30', '*', 'gauge.pending', 0, true, 0);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:11:00+05:30', '*', 'gauge.queued', 0, true, 3);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:11:00+05:30', '*', 'gauge.running', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'default', 'gauge.failed', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'default', 'gauge.oldest', 0, true, 0.353367);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'default', 'gauge.paused_jobs', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'default', 'gauge.pending', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'default', 'gauge.queued', 0, true, 3);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'default', 'gauge.running', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'limited', 'gauge.failed', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'limited', 'gauge.oldest', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'limited', 'gauge.paused_jobs', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'limited', 'gauge.pending', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'limited', 'gauge.queued', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'limited', 'gauge.running', 0, true, 0);
 
 
 --
 -- Data for Name: steps; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.steps VALUES ('01a1ec79-3824-7c44-afc6-46970440abdf', 'step', 'charge', '"charged 7"', NULL, '2026-11-18 07:55:31.306779+05:30');
+INSERT INTO relet.steps VALUES ('01a1ec87-a423-7253-9f88-441d3465916a', 'step', 'charge', '"charged 7"', NULL, '2026-11-18 08:11:15.098731+05:30');
 
 
 --
@@ -1937,9 +1937,9 @@ INSERT INTO relet.steps VALUES ('01a1ec79-3824-7c44-afc6-46970440abdf', 'step', 
 -- Data for Name: workers; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.workers VALUES ('vm:11676:6d109a72', 'vm', 11676, '{"name":"vm:11676:6d109a72","host":"vm","pid":11676,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}', 0, false, 'aca55ae9-ba23-4680-a8a3-3f93d66b0ee3', '2026-11-18 07:55:28.414699+05:30', '2026-11-18 07:55:28.414699+05:30');
-INSERT INTO relet.workers VALUES ('vm:11794:622e7038', 'vm', 11794, '{"name":"vm:11794:622e7038","host":"vm","pid":11794,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}', 0, false, 'dc271bb6-28e0-4396-b69e-9e12acbf9024', '2026-11-18 07:55:30.863632+05:30', '2026-11-18 07:55:30.863632+05:30');
-INSERT INTO relet.workers VALUES ('vm:11854:d1ad6b8a', 'vm', 11854, '{"name":"vm:11854:d1ad6b8a","host":"vm","pid":11854,"queues":["abandoned"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}', 0, false, '825d11b6-0c75-4429-9ef9-e95295fd0d85', '2026-11-18 07:55:32.318219+05:30', '2026-11-18 07:55:32.318219+05:30');
+INSERT INTO relet.workers VALUES ('vm:3607:17e519c7', 'vm', 3607, '{"name":"vm:3607:17e519c7","host":"vm","pid":3607,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}', 0, false, 'a8b37bf4-2357-463a-b67c-382d68ab5e40', '2026-11-18 08:11:14.174404+05:30', '2026-11-18 08:11:14.174404+05:30');
+INSERT INTO relet.workers VALUES ('vm:3627:578b9b63', 'vm', 3627, '{"name":"vm:3627:578b9b63","host":"vm","pid":3627,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}', 0, false, '093a9718-0161-4433-841e-05edb61d0188', '2026-11-18 08:11:15.071171+05:30', '2026-11-18 08:11:15.071171+05:30');
+INSERT INTO relet.workers VALUES ('vm:3645:36d7c1cf', 'vm', 3645, '{"name":"vm:3645:36d7c1cf","host":"vm","pid":3645,"queues":["abandoned"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}', 0, false, '15026d5c-3373-4467-86f3-c4ffd442bff2', '2026-11-18 08:11:15.439451+05:30', '2026-11-18 08:11:15.439451+05:30');
 
 
 --

@@ -12,21 +12,21 @@ CREATE TABLE relet_attempts (
     error       text,
     primary key (job, version)
 );
-INSERT INTO "relet_attempts" VALUES('01a1ec79-104c-79ff-86d6-1d2baa16e5e8',1,1,'vm:11383:b29bbb3c',1794968719.904,1794968719.954,NULL,1794968749.904,'retried','ValueError: card declined
+INSERT INTO "relet_attempts" VALUES('01a1ec87-8d3b-7a37-8881-f7734470816d',1,1,'vm:3508:14f1ee1b',1794969669.122,1794969669.137,NULL,1794969699.122,'retried','ValueError: card declined
 
 Traceback (most recent call last):
   File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ');
-INSERT INTO "relet_attempts" VALUES('01a1ec79-104c-79ff-86d6-1d2baa16e5e8',2,2,'vm:11383:b29bbb3c',1794968719.975,1794968719.977,NULL,1794968749.975,'failed','ValueError: card declined
+INSERT INTO "relet_attempts" VALUES('01a1ec87-8d3b-7a37-8881-f7734470816d',2,2,'vm:3508:14f1ee1b',1794969669.151,1794969669.152,NULL,1794969699.151,'failed','ValueError: card declined
 
 Traceback (most recent call last):
   File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ');
-INSERT INTO "relet_attempts" VALUES('01a1ec79-1298-7274-926d-1c463f5df75d',1,1,'vm:11404:0258835a',1794968720.455,1794968720.51,NULL,1794968750.455,'snoozed',NULL);
+INSERT INTO "relet_attempts" VALUES('01a1ec87-8e34-7b8a-8163-a70bbc7aeb6d',1,1,'vm:3523:2f432cbd',1794969669.403,1794969669.41,NULL,1794969699.403,'snoozed',NULL);
 CREATE TABLE relet_audit (
     seq      integer primary key autoincrement,
     id       text not null unique,  
@@ -36,8 +36,8 @@ CREATE TABLE relet_audit (
     subject  text not null,
     detail   text
 );
-INSERT INTO "relet_audit" VALUES(1,'01a1ec79-128c-73e4-b5be-8c18b438bc94',1794968720.015,'ada','cancel','01a1ec79-1287-7447-bfe9-184dcccb64fe',NULL);
-INSERT INTO "relet_audit" VALUES(2,'01a1ec79-170c-7826-bdc9-d1e10f87c4c9',1794968721.164,'ada','pause_queue','paused',NULL);
+INSERT INTO "relet_audit" VALUES(1,'01a1ec87-8e30-7bea-8023-2892511faf20',1794969669.171,'ada','cancel','01a1ec87-8e2c-7b00-bb02-2f1367a11c81',NULL);
+INSERT INTO "relet_audit" VALUES(2,'01a1ec87-9015-779e-a2ff-06746fd9f168',1794969669.653,'ada','pause_queue','paused',NULL);
 CREATE TABLE relet_dependencies (
     job         text not null,
     depends_on  text not null,  
@@ -47,9 +47,9 @@ CREATE TABLE relet_dependencies (
     task        text,  
     primary key (job, depends_on)
 );
-INSERT INTO "relet_dependencies" VALUES('01a1ec79-16e0-7473-8080-de78d8a58016','01a1ec79-16bb-731e-b998-98b9b0ad4d30',0,NULL,NULL,NULL);
-INSERT INTO "relet_dependencies" VALUES('01a1ec79-16e0-7473-8080-de78d8a58016','01a1ec79-16c4-7be1-8019-0155e5ffa1fd',1,NULL,NULL,NULL);
-INSERT INTO "relet_dependencies" VALUES('01a1ec79-16e0-7473-8080-de78d8a58016','01a1ec79-16c8-7b02-ae2c-9bc0c191ca21',2,NULL,NULL,NULL);
+INSERT INTO "relet_dependencies" VALUES('01a1ec87-900e-7d4d-8e9e-d67922dde04a','01a1ec87-9006-7c79-82a4-9477d9dc34be',0,NULL,NULL,NULL);
+INSERT INTO "relet_dependencies" VALUES('01a1ec87-900e-7d4d-8e9e-d67922dde04a','01a1ec87-9007-70c0-95d7-f8d26d90113f',1,NULL,NULL,NULL);
+INSERT INTO "relet_dependencies" VALUES('01a1ec87-900e-7d4d-8e9e-d67922dde04a','01a1ec87-9008-7818-b9e1-098b79cd7b8c',2,NULL,NULL,NULL);
 CREATE TABLE relet_ended_sessions (
     id     text primary key,
     until  real not null
@@ -82,10 +82,10 @@ CREATE TABLE relet_finished (
     context       text,
     finished_at   real not null
 );
-INSERT INTO "relet_finished" VALUES('01a1ec79-1041-786a-8456-815f51fb9357','succeeded','default','double',0,NULL,NULL,'{"number":1}','2',NULL,1,4,0,1,'vm:11383:b29bbb3c','164efa82-6fe8-472e-98c4-249dd6ec0239','01a1ec79-1041-786a-8456-815f51fb9357',0,0,NULL,1794968719.426,1794968719.426,1794968719.904,NULL,NULL,1794968719.923);
-INSERT INTO "relet_finished" VALUES('01a1ec79-1047-700e-88d0-90652e43a219','succeeded','default','first',0,NULL,NULL,'{"number":2}',NULL,NULL,1,4,0,1,'vm:11383:b29bbb3c','164efa82-6fe8-472e-98c4-249dd6ec0239','01a1ec79-1047-700e-88d0-90652e43a219',0,1,NULL,1794968719.432,1794968719.432,1794968719.904,NULL,NULL,1794968719.937);
-INSERT INTO "relet_finished" VALUES('01a1ec79-122c-72bf-a1f9-b12a022a127e','succeeded','default','double',0,NULL,NULL,'{"number":2}','4',NULL,1,4,0,1,'vm:11383:b29bbb3c','0e53b46f-be05-4f4e-b8d6-5e7c0e9e7937','01a1ec79-1047-700e-88d0-90652e43a219',1,0,NULL,1794968719.939,1794968719.939,1794968719.945,NULL,NULL,1794968719.968);
-INSERT INTO "relet_finished" VALUES('01a1ec79-1287-7447-bfe9-184dcccb64fe','cancelled','default','double',0,NULL,NULL,'{"number":3}',NULL,NULL,0,4,0,0,NULL,NULL,'01a1ec79-1287-7447-bfe9-184dcccb64fe',0,0,NULL,1794968720.009,1794972320.009,NULL,NULL,NULL,1794968720.013);
+INSERT INTO "relet_finished" VALUES('01a1ec87-8d38-7224-8c8e-c3693501dfea','succeeded','default','double',0,NULL,NULL,'{"number":1}','2',NULL,1,4,0,1,'vm:3508:14f1ee1b','62ee05ac-1fce-422c-a76c-372a3434eadb','01a1ec87-8d38-7224-8c8e-c3693501dfea',0,0,NULL,1794969668.921,1794969668.921,1794969669.122,NULL,NULL,1794969669.126);
+INSERT INTO "relet_finished" VALUES('01a1ec87-8d3a-7670-8c2b-4271ab4b01f8','succeeded','default','first',0,NULL,NULL,'{"number":2}',NULL,NULL,1,4,0,1,'vm:3508:14f1ee1b','62ee05ac-1fce-422c-a76c-372a3434eadb','01a1ec87-8d3a-7670-8c2b-4271ab4b01f8',0,1,NULL,1794969668.922,1794969668.922,1794969669.122,NULL,NULL,1794969669.13);
+INSERT INTO "relet_finished" VALUES('01a1ec87-8e04-731d-ae7d-b8276d026491','succeeded','default','double',0,NULL,NULL,'{"number":2}','4',NULL,1,4,0,1,'vm:3508:14f1ee1b','79ca93b6-4ffb-4dc1-bc8e-7698f182ac39','01a1ec87-8d3a-7670-8c2b-4271ab4b01f8',1,0,NULL,1794969669.132,1794969669.132,1794969669.14,NULL,NULL,1794969669.142);
+INSERT INTO "relet_finished" VALUES('01a1ec87-8e2c-7b00-bb02-2f1367a11c81','cancelled','default','double',0,NULL,NULL,'{"number":3}',NULL,NULL,0,4,0,0,NULL,NULL,'01a1ec87-8e2c-7b00-bb02-2f1367a11c81',0,0,NULL,1794969669.166,1794973269.166,NULL,NULL,NULL,1794969669.169);
 CREATE TABLE relet_group_limits (
     queue        text not null,
     group_key    text not null,
@@ -150,38 +150,38 @@ CREATE TABLE relet_jobs (
         attempt between 0 and max_attempts and (state <> 'queued' or attempt < max_attempts)),
     constraint stopped_has_moment check ((state in ('paused', 'failed')) = (stopped_at is not null))
 );
-INSERT INTO "relet_jobs" VALUES('01a1ec79-104c-79ff-86d6-1d2baa16e5e8',6,'failed',NULL,'default','refuse',0,0,'blocked',NULL,1,'{"reason":"card declined"}',1.79496871996175098419e+09,2,2,0,0,2,'{"backoff":[0.01,0.01,2.0,true]}',NULL,NULL,'b2a191b6-41de-4409-8327-e508f2c2938a',NULL,NULL,NULL,0,NULL,NULL,'ValueError: card declined
+INSERT INTO "relet_jobs" VALUES('01a1ec87-8d3b-7a37-8881-f7734470816d',6,'failed',NULL,'default','refuse',0,0,'blocked',NULL,1,'{"reason":"card declined"}',1.79496966914717984197e+09,2,2,0,0,2,'{"backoff":[0.01,0.01,2.0,true]}',NULL,NULL,'b0764e89-ae44-4834-896b-671a321e7510',NULL,NULL,NULL,0,NULL,NULL,'ValueError: card declined
 
 Traceback (most recent call last):
   File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
-','01a1ec79-104c-79ff-86d6-1d2baa16e5e8',0,0,0,NULL,NULL,1,NULL,0,1794968719.438,1794968719.978,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec79-1298-7274-926d-1c463f5df75d',8,'pending','time','default','approve',0,0,NULL,NULL,0,'{"amount":7}',2111192720.511,0,4,0,0,1,NULL,NULL,NULL,'fc3c91a2-aee2-459b-99d9-fbb350fa5976',NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec79-1298-7274-926d-1c463f5df75d',0,0,0,'answer',NULL,0,NULL,0,1794968720.025,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec79-148f-7a4f-b525-463e91bc8341',9,'running',NULL,'abandoned','die',0,0,NULL,NULL,0,'{"folder":"/tmp/tmp5lbc9r4o"}',1794968720.528,1,4,0,0,1,NULL,NULL,'vm:11417:f90871cf','eb2a31aa-765d-4bf8-b24d-6844d9b18e13',1794968751.066,NULL,1794968721.066,0,NULL,NULL,NULL,'01a1ec79-148f-7a4f-b525-463e91bc8341',0,0,0,NULL,NULL,0,NULL,0,1794968720.528,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec79-16bb-731e-b998-98b9b0ad4d30',10,'queued',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":0}',1794968721.083,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec79-16bb-731e-b998-98b9b0ad4d30',0,0,0,NULL,NULL,0,NULL,0,1794968721.083,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec79-16c4-7be1-8019-0155e5ffa1fd',11,'queued',NULL,'waiting','double',1,-1,NULL,NULL,0,'{"number":1}',1794968721.092,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec79-16c4-7be1-8019-0155e5ffa1fd',0,0,0,NULL,NULL,0,NULL,0,1794968721.092,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec79-16c8-7b02-ae2c-9bc0c191ca21',12,'queued',NULL,'waiting','double',2,-2,NULL,NULL,0,'{"number":2}',1794968721.096,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec79-16c8-7b02-ae2c-9bc0c191ca21',0,0,0,NULL,NULL,0,NULL,0,1794968721.096,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec79-16cc-7fa0-aa11-3f10686ff9e8',13,'pending','time','waiting','double',0,0,NULL,NULL,0,'{"number":10}',1794968722.1,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec79-16cc-7fa0-aa11-3f10686ff9e8',0,0,0,NULL,NULL,0,NULL,0,1794968721.1,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec79-16ce-7213-83a1-08a671671c0f',14,'pending','target','waiting','double',0,0,'blocked',NULL,0,'{"number":11}',1794968721.103,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec79-16ce-7213-83a1-08a671671c0f',0,0,0,NULL,NULL,0,NULL,0,1794968721.103,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec79-16d3-79af-8c81-1a7cd91b9169',15,'queued',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":12}',1794968721.108,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec79-16d3-79af-8c81-1a7cd91b9169',0,0,0,NULL,NULL,0,'once',0,1794968721.108,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec79-16d8-7f73-8edf-ca6ca4169e09',16,'queued',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":13}',1794968721.113,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec79-16d8-7f73-8edf-ca6ca4169e09',0,0,0,NULL,NULL,0,'window',1,1794968721.113,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec79-16e0-7473-8080-de78d8a58016',17,'pending','jobs','waiting','collect',0,0,NULL,NULL,0,'{}',1794968721.121,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec79-16e0-7473-8080-de78d8a58016',0,3,3,NULL,NULL,0,NULL,0,1794968721.121,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec79-16e8-7dbc-a970-c2d75ade4d1c',18,'paused',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":14}',1794968721.128,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec79-16e8-7dbc-a970-c2d75ade4d1c',0,0,0,NULL,NULL,0,NULL,0,1794968721.128,1794968721.134,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec79-16f4-7a47-8671-fd3d0e28a7db',19,'queued',NULL,'paused','double',0,0,NULL,NULL,0,'{"number":15}',1794968721.14,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec79-16f4-7a47-8671-fd3d0e28a7db',0,0,0,NULL,NULL,0,NULL,0,1794968721.14,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec79-16f8-76a1-95ba-c106d47d80ad',20,'queued',NULL,'limited','double',0,0,NULL,'a',0,'{"number":0}',1794968721.144,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec79-16f8-76a1-95ba-c106d47d80ad',0,0,0,NULL,NULL,0,NULL,0,1794968721.144,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec79-16fd-716c-8497-0323da45ecbb',21,'queued',NULL,'limited','double',0,0,NULL,'a',0,'{"number":1}',1794968721.15,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec79-16fd-716c-8497-0323da45ecbb',0,0,0,NULL,NULL,0,NULL,0,1794968721.15,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec79-1701-7ce8-a357-772f84507df0',22,'queued',NULL,'limited','double',0,0,NULL,'b',0,'{"number":2}',1794968721.153,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec79-1701-7ce8-a357-772f84507df0',0,0,0,NULL,NULL,0,NULL,0,1794968721.153,NULL,NULL);
+','01a1ec87-8d3b-7a37-8881-f7734470816d',0,0,0,NULL,NULL,1,NULL,0,1794969668.924,1794969669.152,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ec87-8e34-7b8a-8163-a70bbc7aeb6d',8,'pending','time','default','approve',0,0,NULL,NULL,0,'{"amount":7}',2111193669.41,0,4,0,0,1,NULL,NULL,NULL,'5a3ec64f-6f7c-40ba-a605-cdd7321835da',NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec87-8e34-7b8a-8163-a70bbc7aeb6d',0,0,0,'answer',NULL,0,NULL,0,1794969669.172,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ec87-8f35-7a78-8575-9afdc20d03cc',9,'running',NULL,'abandoned','die',0,0,NULL,NULL,0,'{"folder":"/tmp/tmpb8vogoqz"}',1794969669.429,1,4,0,0,1,NULL,NULL,'vm:3536:8e6f1192','8f4c5bff-7cf5-4704-96c2-59f68a8c9f50',1794969699.615,NULL,1794969669.615,0,NULL,NULL,NULL,'01a1ec87-8f35-7a78-8575-9afdc20d03cc',0,0,0,NULL,NULL,0,NULL,0,1794969669.429,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ec87-9006-7c79-82a4-9477d9dc34be',10,'queued',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":0}',1794969669.638,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec87-9006-7c79-82a4-9477d9dc34be',0,0,0,NULL,NULL,0,NULL,0,1794969669.638,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ec87-9007-70c0-95d7-f8d26d90113f',11,'queued',NULL,'waiting','double',1,-1,NULL,NULL,0,'{"number":1}',1794969669.639,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec87-9007-70c0-95d7-f8d26d90113f',0,0,0,NULL,NULL,0,NULL,0,1794969669.639,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ec87-9008-7818-b9e1-098b79cd7b8c',12,'queued',NULL,'waiting','double',2,-2,NULL,NULL,0,'{"number":2}',1794969669.64,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec87-9008-7818-b9e1-098b79cd7b8c',0,0,0,NULL,NULL,0,NULL,0,1794969669.64,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ec87-9009-7b4c-8fa4-d68ce1ae2d4c',13,'pending','time','waiting','double',0,0,NULL,NULL,0,'{"number":10}',1794969670.641,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec87-9009-7b4c-8fa4-d68ce1ae2d4c',0,0,0,NULL,NULL,0,NULL,0,1794969669.641,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ec87-900a-7f96-89ed-6324b7e51dea',14,'pending','target','waiting','double',0,0,'blocked',NULL,0,'{"number":11}',1794969669.642,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec87-900a-7f96-89ed-6324b7e51dea',0,0,0,NULL,NULL,0,NULL,0,1794969669.642,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ec87-900b-7601-ab25-dd7b637067bb',15,'queued',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":12}',1794969669.643,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec87-900b-7601-ab25-dd7b637067bb',0,0,0,NULL,NULL,0,'once',0,1794969669.643,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ec87-900c-7df7-911f-a0d0b0fbf5de',16,'queued',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":13}',1794969669.645,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec87-900c-7df7-911f-a0d0b0fbf5de',0,0,0,NULL,NULL,0,'window',1,1794969669.645,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ec87-900e-7d4d-8e9e-d67922dde04a',17,'pending','jobs','waiting','collect',0,0,NULL,NULL,0,'{}',1794969669.646,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec87-900e-7d4d-8e9e-d67922dde04a',0,3,3,NULL,NULL,0,NULL,0,1794969669.646,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ec87-900f-76f2-8f4f-cfa5e23a4dad',18,'paused',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":14}',1794969669.647,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec87-900f-76f2-8f4f-cfa5e23a4dad',0,0,0,NULL,NULL,0,NULL,0,1794969669.647,1794969669.649,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ec87-9012-7bb4-9a00-71f4a507167e',19,'queued',NULL,'paused','double',0,0,NULL,NULL,0,'{"number":15}',1794969669.65,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec87-9012-7bb4-9a00-71f4a507167e',0,0,0,NULL,NULL,0,NULL,0,1794969669.65,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ec87-9013-7594-842f-cfa28506c228',20,'queued',NULL,'limited','double',0,0,NULL,'a',0,'{"number":0}',1794969669.651,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec87-9013-7594-842f-cfa28506c228',0,0,0,NULL,NULL,0,NULL,0,1794969669.651,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ec87-9013-7b62-b525-90261e31a59d',21,'queued',NULL,'limited','double',0,0,NULL,'a',0,'{"number":1}',1794969669.652,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec87-9013-7b62-b525-90261e31a59d',0,0,0,NULL,NULL,0,NULL,0,1794969669.652,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ec87-9014-7281-a8a2-d8f6c9bd7e31',22,'queued',NULL,'limited','double',0,0,NULL,'b',0,'{"number":2}',1794969669.652,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec87-9014-7281-a8a2-d8f6c9bd7e31',0,0,0,NULL,NULL,0,NULL,0,1794969669.652,NULL,NULL);
 CREATE TABLE relet_keys (
     key    text primary key not null,
     job    text not null,
     until  real
 );
-INSERT INTO "relet_keys" VALUES('once','01a1ec79-16d3-79af-8c81-1a7cd91b9169',NULL);
-INSERT INTO "relet_keys" VALUES('window','01a1ec79-16d8-7f73-8edf-ca6ca4169e09',1794968781.113);
+INSERT INTO "relet_keys" VALUES('once','01a1ec87-900b-7601-ab25-dd7b637067bb',NULL);
+INSERT INTO "relet_keys" VALUES('window','01a1ec87-900c-7df7-911f-a0d0b0fbf5de',1794969729.644);
 CREATE TABLE relet_migrations (version integer primary key, applied_at real not null, oldest integer, release text);
-INSERT INTO "relet_migrations" VALUES(1,1.79496871937901830672e+09,1,'0.1.0');
-INSERT INTO "relet_migrations" VALUES(2,1.79496871938300132749e+09,1,'0.1.0');
+INSERT INTO "relet_migrations" VALUES(1,1.79496966889501070969e+09,1,'0.1.0');
+INSERT INTO "relet_migrations" VALUES(2,1.79496966889798784255e+09,1,'0.1.0');
 CREATE TABLE relet_nudges (
     id      integer primary key autoincrement,
     kind    text not null check (kind in ('target', 'job', 'chain', 'signal')),
@@ -189,7 +189,7 @@ CREATE TABLE relet_nudges (
     beyond  text
 );
 INSERT INTO "relet_nudges" VALUES(6,'target','blocked',NULL);
-INSERT INTO "relet_nudges" VALUES(7,'job','01a1ec79-16e0-7473-8080-de78d8a58016',NULL);
+INSERT INTO "relet_nudges" VALUES(7,'job','01a1ec87-900e-7d4d-8e9e-d67922dde04a',NULL);
 CREATE TABLE relet_operations (
     id       text primary key,
     verb     text not null,
@@ -198,22 +198,22 @@ CREATE TABLE relet_operations (
     outcome  text,  
     at       real not null
 ) without rowid;
-INSERT INTO "relet_operations" VALUES('01a1ec79-1024-7398-ac40-966033754c88','limit_queue','limited',NULL,'{}',1794968719.409);
-INSERT INTO "relet_operations" VALUES('01a1ec79-128c-75d7-8544-2886fef61071','cancel','01a1ec79-1287-7447-bfe9-184dcccb64fe',NULL,'{"jobs":[{"id":"01a1ec79-1287-7447-bfe9-184dcccb64fe","task":"double","queue":"default","state":"cancelled","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1ec79-1287-7447-bfe9-184dcccb64fe","position":0,"created_at":"2026-11-18T02:25:20.009000Z","run_at":"2026-11-18T03:25:20.009000Z","started_at":null,"finished_at":"2026-11-18T02:25:20.013000Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"existing":false}]}',1794968720.012);
-INSERT INTO "relet_operations" VALUES('01a1ec79-16ec-7ce6-a8c0-817651af906e','pause','01a1ec79-16e8-7dbc-a970-c2d75ade4d1c',NULL,'{"jobs":[{"id":"01a1ec79-16e8-7dbc-a970-c2d75ade4d1c","task":"double","queue":"waiting","state":"paused","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1ec79-16e8-7dbc-a970-c2d75ade4d1c","position":0,"created_at":"2026-11-18T02:25:21.128000Z","run_at":"2026-11-18T02:25:21.128000Z","started_at":null,"finished_at":"2026-11-18T02:25:21.134000Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"existing":false}]}',1794968721.132);
-INSERT INTO "relet_operations" VALUES('01a1ec79-170c-7a3c-82b8-b3945ff8dc23','pause_queue','paused',NULL,'{}',1794968721.164);
+INSERT INTO "relet_operations" VALUES('01a1ec87-8d24-7c39-a16b-b5e104055633','limit_queue','limited',NULL,'{}',1794969668.916);
+INSERT INTO "relet_operations" VALUES('01a1ec87-8e30-7f82-97da-cf0403a84464','cancel','01a1ec87-8e2c-7b00-bb02-2f1367a11c81',NULL,'{"jobs":[{"id":"01a1ec87-8e2c-7b00-bb02-2f1367a11c81","task":"double","queue":"default","state":"cancelled","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1ec87-8e2c-7b00-bb02-2f1367a11c81","position":0,"created_at":"2026-11-18T02:41:09.166000Z","run_at":"2026-11-18T03:41:09.166000Z","started_at":null,"finished_at":"2026-11-18T02:41:09.169000Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"existing":false}]}',1794969669.168);
+INSERT INTO "relet_operations" VALUES('01a1ec87-9010-74ee-bbc6-55215f8a59e2','pause','01a1ec87-900f-76f2-8f4f-cfa5e23a4dad',NULL,'{"jobs":[{"id":"01a1ec87-900f-76f2-8f4f-cfa5e23a4dad","task":"double","queue":"waiting","state":"paused","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1ec87-900f-76f2-8f4f-cfa5e23a4dad","position":0,"created_at":"2026-11-18T02:41:09.647000Z","run_at":"2026-11-18T02:41:09.647000Z","started_at":null,"finished_at":"2026-11-18T02:41:09.649000Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"existing":false}]}',1794969669.648);
+INSERT INTO "relet_operations" VALUES('01a1ec87-9015-7f3b-8bb9-c6894fe376b9','pause_queue','paused',NULL,'{}',1794969669.653);
 CREATE TABLE relet_pulse (
     single       integer primary key check (single = 1),
     touched_at   real not null default 0,
     grace_until  real not null default 0
 );
-INSERT INTO "relet_pulse" VALUES(1,1794968721.039,1794968729.844);
+INSERT INTO "relet_pulse" VALUES(1,1794969669.109,1794969679.109);
 CREATE TABLE relet_quarantine (
     single  integer primary key check (single = 1),
     worker  text,
     until   real not null default 0
 );
-INSERT INTO "relet_quarantine" VALUES(1,NULL,1794968724.045);
+INSERT INTO "relet_quarantine" VALUES(1,NULL,1794969672.608);
 CREATE TABLE relet_queue_samples (
     queue        text primary key,
     pending      integer not null,
@@ -224,8 +224,8 @@ CREATE TABLE relet_queue_samples (
     oldest       real,  
     counted_at   real not null
 );
-INSERT INTO "relet_queue_samples" VALUES('default',1,2,0,0,0,4.41999912261962890625e-01,1794968719.88);
-INSERT INTO "relet_queue_samples" VALUES('limited',0,0,0,0,0,NULL,1794968719.88);
+INSERT INTO "relet_queue_samples" VALUES('default',1,2,0,0,0,1.94000005722045898437e-01,1794969669.118);
+INSERT INTO "relet_queue_samples" VALUES('limited',0,0,0,0,0,NULL,1794969669.118);
 CREATE TABLE relet_queues (
     queue        text primary key not null,
     paused       integer not null default 0,
@@ -267,7 +267,7 @@ CREATE TABLE relet_schedules (
     moved_at    real not null,  
     changed_at  real not null
 );
-INSERT INTO "relet_schedules" VALUES('report','report','{"draft":{"id":"01a1ec79-1163-7c4c-b235-95a4d5e99893","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold"},"context":null,"fresh":true},"cron":"0 3 * * *"}','{"draft":{"id":"","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold"},"context":null,"fresh":true},"cron":"0 3 * * *"}',0,1794970800.0,1794968719.853,1794968719.853);
+INSERT INTO "relet_schedules" VALUES('report','report','{"draft":{"id":"01a1ec87-8dcd-7a1d-a7d5-f7c306101fb9","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true},"cron":"0 3 * * *"}','{"draft":{"id":"","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true},"cron":"0 3 * * *"}',0,1794970800.0,1794969669.111,1794969669.111);
 CREATE TABLE relet_sequence (
     single  integer primary key check (single = 1),
     last    integer not null
@@ -297,25 +297,25 @@ CREATE TABLE relet_stats (
     number  real not null,
     primary key (step, at, queue, name, bucket)
 );
-INSERT INTO "relet_stats" VALUES(60,1794968700.0,'','sampled',0,1,1.0);
-INSERT INTO "relet_stats" VALUES(60,1794968700.0,'default','gauge.pending',0,1,1.0);
-INSERT INTO "relet_stats" VALUES(60,1794968700.0,'default','gauge.queued',0,1,2.0);
-INSERT INTO "relet_stats" VALUES(60,1794968700.0,'default','gauge.running',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1794968700.0,'default','gauge.paused_jobs',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1794968700.0,'default','gauge.failed',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1794968700.0,'default','gauge.oldest',0,1,4.41999912261962890625e-01);
-INSERT INTO "relet_stats" VALUES(60,1794968700.0,'limited','gauge.pending',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1794968700.0,'limited','gauge.queued',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1794968700.0,'limited','gauge.running',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1794968700.0,'limited','gauge.paused_jobs',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1794968700.0,'limited','gauge.failed',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1794968700.0,'limited','gauge.oldest',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(-60,1794968700.0,'*','gauge.pending',0,1,1.0);
-INSERT INTO "relet_stats" VALUES(-60,1794968700.0,'*','gauge.queued',0,1,2.0);
-INSERT INTO "relet_stats" VALUES(-60,1794968700.0,'*','gauge.running',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(-60,1794968700.0,'*','gauge.paused_jobs',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(-60,1794968700.0,'*','gauge.failed',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(-60,1794968700.0,'*','gauge.oldest',0,1,4.41999912261962890625e-01);
+INSERT INTO "relet_stats" VALUES(60,1794969660.0,'','sampled',0,1,1.0);
+INSERT INTO "relet_stats" VALUES(60,1794969660.0,'default','gauge.pending',0,1,1.0);
+INSERT INTO "relet_stats" VALUES(60,1794969660.0,'default','gauge.queued',0,1,2.0);
+INSERT INTO "relet_stats" VALUES(60,1794969660.0,'default','gauge.running',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1794969660.0,'default','gauge.paused_jobs',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1794969660.0,'default','gauge.failed',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1794969660.0,'default','gauge.oldest',0,1,1.94000005722045898437e-01);
+INSERT INTO "relet_stats" VALUES(60,1794969660.0,'limited','gauge.pending',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1794969660.0,'limited','gauge.queued',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1794969660.0,'limited','gauge.running',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1794969660.0,'limited','gauge.paused_jobs',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1794969660.0,'limited','gauge.failed',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1794969660.0,'limited','gauge.oldest',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(-60,1794969660.0,'*','gauge.pending',0,1,1.0);
+INSERT INTO "relet_stats" VALUES(-60,1794969660.0,'*','gauge.queued',0,1,2.0);
+INSERT INTO "relet_stats" VALUES(-60,1794969660.0,'*','gauge.running',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(-60,1794969660.0,'*','gauge.paused_jobs',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(-60,1794969660.0,'*','gauge.failed',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(-60,1794969660.0,'*','gauge.oldest',0,1,1.94000005722045898437e-01);
 CREATE TABLE relet_steps (
     job      text not null,
     kind     text not null check (kind in ('step', 'sleep', 'wait', 'missed')),
@@ -325,7 +325,7 @@ CREATE TABLE relet_steps (
     done_at  real not null,
     primary key (job, kind, name)
 );
-INSERT INTO "relet_steps" VALUES('01a1ec79-1298-7274-926d-1c463f5df75d','step','charge','"charged 7"',NULL,1794968720.498);
+INSERT INTO "relet_steps" VALUES('01a1ec87-8e34-7b8a-8163-a70bbc7aeb6d','step','charge','"charged 7"',NULL,1794969669.405);
 CREATE TABLE relet_tags (
     tag  text not null,
     job  text not null,
@@ -349,9 +349,9 @@ CREATE TABLE relet_workers (
     started_at  real not null,
     seen_at     real not null
 );
-INSERT INTO "relet_workers" VALUES('vm:11383:b29bbb3c','vm',11383,'{"name":"vm:11383:b29bbb3c","host":"vm","pid":11383,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}',0,0,'484b481c-2ba8-4293-8bf3-c5134b970f06',1794968719.852,1794968719.852);
-INSERT INTO "relet_workers" VALUES('vm:11404:0258835a','vm',11404,'{"name":"vm:11404:0258835a","host":"vm","pid":11404,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}',0,0,'9317e57b-9404-4168-8665-f107c336a0c9',1794968720.436,1794968720.436);
-INSERT INTO "relet_workers" VALUES('vm:11417:f90871cf','vm',11417,'{"name":"vm:11417:f90871cf","host":"vm","pid":11417,"queues":["abandoned"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}',0,0,'2eaeed54-ac48-48b5-b7bc-ca021fb8978e',1794968721.045,1794968721.045);
+INSERT INTO "relet_workers" VALUES('vm:3508:14f1ee1b','vm',3508,'{"name":"vm:3508:14f1ee1b","host":"vm","pid":3508,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}',0,0,'f64b564b-9a8e-48a3-8f8c-bbc8d718af17',1794969669.11,1794969669.11);
+INSERT INTO "relet_workers" VALUES('vm:3523:2f432cbd','vm',3523,'{"name":"vm:3523:2f432cbd","host":"vm","pid":3523,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}',0,0,'f96fa88a-9dfe-46d3-a4d1-74316621c626',1794969669.394,1794969669.394);
+INSERT INTO "relet_workers" VALUES('vm:3536:8e6f1192','vm',3536,'{"name":"vm:3536:8e6f1192","host":"vm","pid":3536,"queues":["abandoned"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}',0,0,'a61d7bc8-fadd-4673-b45c-53bbee66cd4a',1794969669.606,1794969669.606);
 CREATE INDEX relet_jobs_claim on relet_jobs (queue, suspect, rank, seq) where state = 'queued';
 CREATE INDEX relet_jobs_tasks on relet_jobs (queue, task, suspect, rank, seq) where state = 'queued';
 CREATE INDEX relet_jobs_suspect on relet_jobs (queue, suspect) where state = 'queued' and suspect > 0;
