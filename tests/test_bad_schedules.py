@@ -25,7 +25,7 @@ LIMITS: dict[str, Row] = {
     ),
     "a time without a rate, with a limit": (say("limit_queue", "q", max_running=1, per=5.0), InvalidInput, GIVE_BOTH),
     "a time with a rate to be lifted": (say("limit_queue", "q", rate=None, per=5.0), InvalidInput, GIVE_BOTH),
-    "a key without a rate": (say("limit_queue", "q", group="a", fair=True), InvalidInput, "group is for a rate"),
+    "a key without a rate": (say("limit_queue", "q", group="a", fair=True), InvalidInput, "group is for a limit"),
     "keys of all queues": (
         say("limit_queue", None, rate=5, per=1, group="a"),
         InvalidInput,

@@ -32,6 +32,21 @@ def test_jobs_that_are_named_are_steered(typed: CommandLine, any_shop: CliShop) 
     assert shop.client.get(three) is None
 
 
+def test_jobs_are_rerun_and_found_by_their_tags(typed: CommandLine, any_shop: CliShop) -> None:
+    shop = any_shop
+    enqueue = ("enqueue", "shop:app", "charge", "--arg", "account=acct-7", "--arg", "cents=5", "--tag", "vip")
+    job = typed(shop.folder, *enqueue)[1].strip()
+    code, printed = typed(shop.folder, "jobs", "shop:app", "rerun", job[-12:], "--arg", "cents=9")
+    assert code == 0
+    new = shop.client.get(printed.strip())
+    assert new is not None
+    assert (new.rerun_of, new.payload["cents"], new.tags) == (job, 9, ("vip",))
+    found = typed(shop.folder, "jobs", "shop:app", "--tag", "vip", "--payload", '{"cents": 9}')[1]
+    assert new.id in found
+    assert job not in found
+    assert job in typed(shop.folder, "jobs", "shop:app", "show", new.id)[1]
+
+
 def test_a_running_job_is_asked(typed: CommandLine, shop: CliShop) -> None:
     (job,) = shop.many(1)
     claim(shop.app, queue="billing")

@@ -70,9 +70,9 @@ def _with_additions(text: str, additions: Mapping[str, str]) -> str:
 
 FILTER: Additions = {
     "_core/filters.py": {
-        "FILTERS = {\n": '    "group": FilterField("group_key", "equals", "of group", "jobs of this group"),\n',
-        "    state: AnyState | Sequence[AnyState] | None\n": "    group: str | None\n",
-        "    created_to: float | None = None\n": "    group: str | None = None\n",
+        "FILTERS = {\n": '    "context": FilterField("context", "equals", "of context", "jobs of this context"),\n',
+        "    state: AnyState | Sequence[AnyState] | None\n": "    context: str | None\n",
+        "    created_to: float | None = None\n": "    context: str | None = None\n",
     }
 }
 
@@ -82,22 +82,21 @@ from relet._web.api import requests
 from relet._web.pages import filters
 from tests.web.conftest import ask as page_of
 
-wanted = work.using(group="a").enqueue()
-other = work.using(group="b").enqueue()
-assert [job.id for job in app.client.jobs(group="a").jobs] == [wanted.id]
-assert app.client.count(group="b") == 1
+wanted, other = [app.client.enqueue(msgspec.structs.replace(work.draft(), context=one)) for one in "ab"]
+assert [job.id for job in app.client.jobs(context="a").jobs] == [wanted.id]
+assert app.client.count(context="b") == 1
 
-listed = command("jobs", "adding:app", "list", "--group", "a")
+listed = command("jobs", "adding:app", "list", "--context", "a")
 assert wanted.id in listed and other.id not in listed, listed
 
-query = msgspec.convert({"group": "a"}, requests.JobsQuery)
-assert query.group == "a"
-assert filters.arguments(filters.from_query({"group": "a"})) == {"group": "a"}
-assert filters.in_words({"group": "a"}) == "jobs of group a"
-_, html = page_of(app, "/jobs", "/jobs?group=a")
-assert '<label>group<input type="search" name="group" value="a"' in html and other.id not in html, html
+query = msgspec.convert({"context": "a"}, requests.JobsQuery)
+assert query.context == "a"
+assert filters.arguments(filters.from_query({"context": "a"})) == {"context": "a"}
+assert filters.in_words({"context": "a"}) == "jobs of context a"
+_, html = page_of(app, "/jobs", "/jobs?context=a")
+assert '<label>context<input type="search" name="context" value="a"' in html and other.id not in html, html
 
-assert app.client.bulk("cancel", group="a").done == 1
+assert app.client.bulk("cancel", context="a").done == 1
 """
 
 

@@ -72,6 +72,7 @@ METHODS = [
     "pause_queue",
     "prune",
     "queues",
+    "rerun",
     "result",
     "results",
     "resume",

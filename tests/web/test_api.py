@@ -182,6 +182,16 @@ def test_a_signal_is_sent_once(ask: Asking, api_app: App) -> None:
     ask("POST", f"/jobs/{UNKNOWN_JOB}/signal", {"name": "paid"}, status=404)
 
 
+def test_a_job_is_rerun_with_other_arguments(ask: Asking, api_app: App) -> None:
+    job = ask.enqueue(tags=["vip"])
+    new = ask("POST", f"/jobs/{job['id']}/rerun", {"arguments": {"cents": 7}}, status=201)
+    assert (new["rerun_of"], new["payload"]) == (job["id"], {"account": "acct-7", "cents": 7})
+    assert [one["id"] for one in ask("GET", "/jobs?tag=vip&payload=%7B%22cents%22%3A7%7D")["jobs"]] == [new["id"]]
+    assert ask("POST", f"/jobs/{job['id']}/rerun", {}, status=201)["payload"] == job["payload"]
+    ask("POST", f"/jobs/{job['id']}/rerun", {"arguments": {"cents": "many"}}, status=422)
+    ask("POST", f"/jobs/{UNKNOWN_JOB}/rerun", {}, status=404)
+
+
 # Bulk
 
 

@@ -64,7 +64,9 @@ class Release:
             file.write_text(text)
         self._change("_core/worker.py", "    version: str\n\n\n", '    version: str\n    zone: str = "north"\n\n\n')
         self._change(
-            "_store/flows/mapping.py", "omit_defaults=True):", "omit_defaults=True):\n    zone: str | None = None"
+            "_store/flows/mapping.py",
+            "class _Stored(msgspec.Struct, omit_defaults=True):",
+            "class _Stored(msgspec.Struct, omit_defaults=True):\n    zone: str | None = None",
         )
 
     def _change(self, file: str, old: str, new: str) -> None:

@@ -113,3 +113,20 @@ def read_text(path: str) -> str:
         raise InvalidInput(f"Cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{path} is not UTF-8 text: {error}") from None
+
+
+def named_values(texts: list[str]) -> dict[str, Any]:
+    """The values of `--arg NAME=JSON`, by name. Text that is not JSON is a text."""
+    return dict(_named_value(text) for text in texts)
+
+
+def _named_value(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise InvalidInput(f"--arg needs NAME=VALUE, such as --arg account=acct-7, not {text!r}.")
+    try:
+        return name, msgspec.json.decode(value)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        if value[:1] in ("{", "[", '"'):
+            return name, decode(value, f"--arg {name}")  # it was meant as JSON: raise the decoding error
+        return name, value

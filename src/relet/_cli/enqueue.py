@@ -12,11 +12,12 @@ from .._core.backoff import Backoff
 from .._core.job import OnDependencyFailure, OnExpired, OnFailure
 from ..errors import InvalidArguments, InvalidInput
 from . import output
-from .arguments import add_app, decode, duration, future_time, read_text
+from .arguments import add_app, decode, duration, future_time, named_values, read_text
 from .load_app import opened
 
 OPTIONS = (
-    "queue", "priority", "run_at", "delay", "target", "group", "unique", "unique_for", "replace", "depends_on", "id",
+    "queue", "priority", "run_at", "delay", "start_by", "target", "group", "tags", "unique", "unique_for", "replace",
+    "depends_on", "id",
     "max_attempts", "backoff", "timeout", "on_expired", "on_failure", "on_dependency_failure",
 )  # fmt: skip
 
@@ -51,8 +52,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--priority", type=int, metavar="N", help="-100 to 100; higher runs first")
     add("--delay", type=duration, metavar="S", help="run after this delay: 90, 15m, 2h")
     add("--run-at", type=future_time, metavar="WHEN", help="run at or after this time: 2026-11-16T09:30Z")
+    add("--start-by", type=future_time, metavar="WHEN", help="cancel the job if it has not started by then")
     add("--target", metavar="NAME", help="what the job acts on; jobs of one target run one at a time, in order")
     add("--group", metavar="NAME", help="the group by which fair queues and rates share out jobs")
+    add("--tag", action="append", dest="tags", metavar="TAG", help="a word to find the job by; repeatable")
     add("--unique", metavar="KEY", help="allow one live job per key")
     add("--unique-for", type=duration, metavar="S", help="allow one job per key in this time window")
     add("--replace", choices=("all", "payload"), help="replace the payload of a job that waits under the unique key; "
@@ -113,19 +116,7 @@ def arguments(options: argparse.Namespace) -> list[dict[str, Any]]:
     if options.file is not None:
         found = _documents(read_text(options.file), options.file)
         return [_named(one, f"{options.file}, job {number}") for number, one in enumerate(found, 1)]
-    return [_named(dict(_argument(text) for text in options.arg), "--arg")]
-
-
-def _argument(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.isidentifier():
-        raise InvalidInput(f"--arg needs NAME=VALUE, such as --arg account=acct-7, not {text!r}.")
-    try:
-        return name, msgspec.json.decode(value)
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        if value[:1] in ("{", "[", '"'):
-            return name, decode(value, f"--arg {name}")  # it was meant as JSON: raise the decoding error
-        return name, value
+    return [_named(named_values(options.arg), "--arg")]
 
 
 def _hint(arguments: list[str], message: str) -> str:

@@ -12,7 +12,7 @@ from .._core.text import one_line, series
 from .._core.verbs import BULK, VERBS
 from ..errors import InvalidInput
 from . import control, output
-from .arguments import add_app, add_filters, add_words, decode, duration, filters
+from .arguments import add_app, add_filters, add_words, decode, duration, filters, named_values
 from .load_app import opened
 from .short_ids import find_ids, is_id
 
@@ -32,6 +32,7 @@ verbs:
   wait ID ...              wait until the jobs end; exit with 1 if one did not succeed
 {verbs}
   signal ID NAME [JSON]    send a signal that its handler waits for
+  rerun ID ...             enqueue each as a new job; --arg NAME=JSON replaces an argument
 
 Without IDs, {in_bulk} change all jobs that match the filters, or with --all all jobs.
 They print the number of jobs and ask for confirmation. An ID of - reads IDs from standard input. The end of an ID will
@@ -53,6 +54,7 @@ def add_to(commands: Any) -> None:
     add("--limit", type=int, default=20, metavar="N", help="list: number of jobs (default 20)")
     add("--cursor", metavar="ID", help="list: continue after this job")
     control.add_options(parser)
+    add("--arg", action="append", default=[], metavar="NAME=JSON", help="rerun: another value for this argument")
     add("--timeout", type=duration, default=60.0, metavar="S", help="wait: longest time (default 60)")
     parser.set_defaults(run=run)
     explain: argparse.ArgumentParser = commands.add_parser(
@@ -151,6 +153,7 @@ def job_facts(job: Job[Any], why: list[str], chain: list[str]) -> list[tuple[str
         ("state", output.state(job)), ("why", "; ".join(why)), ("progress", output.progress(job.progress) or None),
         ("payload", job.payload_json), ("result", job.result_json), ("error", one_line(job.error) or None),
         ("target", job.target), ("group", job.group), ("unique", job.unique),
+        ("tags", ", ".join(job.tags) or None), ("rerun of", job.rerun_of), ("start by", job.start_by),
         ("attempt", f"{job.attempt} of {job.max_attempts}"),
         ("lost workers", job.losses or None), ("created", job.created_at), ("run at", job.run_at),
         ("started", job.started_at), ("ended", job.finished_at), ("worker", job.worker),
@@ -250,8 +253,22 @@ def _one(ids: list[str], options: argparse.Namespace) -> str:
     raise InvalidInput(f"{options.words[0]} needs one job ID. List jobs: relet jobs {options.app}")
 
 
+def rerun(client: Client, options: argparse.Namespace, ids: list[str]) -> int:
+    """Enqueue each job as a new one, and print the new ids."""
+    if not ids:
+        raise InvalidInput(f"rerun needs job IDs. List jobs: relet jobs {options.app}")
+    edited = named_values(options.arg) or None
+    jobs = [client.rerun(job_id, arguments=edited) for job_id in ids]
+    if options.json:
+        output.as_json({"jobs": jobs})
+    else:
+        print("\n".join(job.id for job in jobs))
+    return 0
+
+
 KNOWN: dict[str, Callable[[Client, argparse.Namespace, list[str]], int]] = {
     "list": list_jobs, "show": show_job, "explain": explain, "attempts": attempts, "steps": steps, "chain": chain,
     "dependencies": dependencies, "dependents": dependents,
     "wait": control.wait, **dict.fromkeys(control.VERBS_BY_WORD, control.run), "signal": signal,
+    "rerun": rerun,
 }  # fmt: skip

@@ -8,7 +8,7 @@ runs in the caller's event loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Literal, TypeVar, Unpack, overload
 from uuid import UUID
@@ -134,6 +134,9 @@ class AsyncClient:
     ) -> list[Any]:
         lasts = await self.wait_many(jobs, timeout=timeout)
         return await read_in_thread(self._plain._ends, lasts, return_exceptions)
+
+    async def rerun(self, job: AnyJob, /, *, arguments: Mapping[str, Any] | None = None) -> Job[Any]:
+        return await write_in_thread(self._plain.rerun, job, arguments=arguments)
 
     async def cancel(self, job: AnyJob, /, *, chain: bool = False) -> Job[Any]:
         return await write_in_thread(self._plain.cancel, job, chain=chain)

@@ -6,7 +6,7 @@ Each method checks its arguments and runs one flow.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, Literal, ParamSpec, TypeVar, Unpack, cast, overload
@@ -18,13 +18,13 @@ from .. import events
 from .._core import payload, validate
 from .._core.codecs import NO_CODECS
 from .._core.decoding import decodable
-from .._core.filters import FILTERS, Filter, Which, make_filter
+from .._core.filters import FILTERS, Filter, Which
 from .._core.finding import Finding
 from .._core.job import Draft, Job, State
 from .._core.validate import Seconds
 from .._core.verbs import BULK, VERBS, BulkVerb
 from .._store.doctor import examine
-from .._store.flows import chains, control, enqueue, maintenance
+from .._store.flows import chains, control, enqueue, inspect, maintenance
 from .._store.flows.maintenance import Pruned
 from .._store.pruning import PruneRound
 from .._store.query import Flow
@@ -37,6 +37,7 @@ from .audit import AuditAction, AuditedStore, IdempotencyKey
 from .bulk import Bulk, BulkResult
 from .inspection import AnyJob, Inspection, id_cursor, id_of, ids_of
 from .limits import QueueLimits
+from .rerun import rerun_draft
 from .schedules import Schedules
 from .wait import wait_for
 
@@ -139,6 +140,21 @@ class Client(Inspection):
         action = AuditAction("enqueue", drafts[0].id, {"task": drafts[0].task, "jobs": len(drafts)})
         run = self._audited.change if replaces else self._audited.insert
         return run(action, enqueue.enqueue_directly, drafts)
+
+    def rerun(self, job: AnyJob, /, *, arguments: Mapping[str, Any] | None = None) -> Job[Any]:
+        """Enqueue a new job with the arguments of this one, in any state; the job itself stays as it is.
+
+        `arguments` replaces some of the arguments. The new job has the queue, priority, target, group and tags of the
+        old one, and its id as `rerun_of`. It waits for nothing but its target, and has no unique key.
+        """
+        found = self._store.run(inspect.get, id_of(job))
+        if found is None:
+            raise JobNotFound(id_of(job))
+        draft = rerun_draft(self._tasks, found, arguments)
+        action = AuditAction("rerun", found.id, {"job": draft.id, "edited": sorted(arguments or ())})
+        (new,) = self._audited.change(action, enqueue.enqueue_directly, [draft])
+        self._emit(events.Enqueued, new)
+        return decodable(new, self._codecs)
 
     def wait(self, job: AnyJob, /, *, timeout: Seconds = 60.0) -> Job[Any]:
         """Wait until the job's chain has ended or failed. Returns the last job of the chain."""
@@ -276,7 +292,7 @@ class Client(Inspection):
         `cursor` to continue.
         """
         verb = cast(BulkVerb, validate.one_of("verb", verb, tuple(BULK)))
-        where = make_filter(which)
+        where = self._filter(which)
         if where == Filter():
             raise InvalidInput(f"bulk needs at least one filter; there are {', '.join(FILTERS)}")
         left = None if limit is None else validate.integer("limit", limit, 0, 2**31 - 1)

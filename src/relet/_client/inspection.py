@@ -10,7 +10,7 @@ from uuid import UUID
 from .._core import validate
 from .._core.codecs import Codecs
 from .._core.decoding import decodable
-from .._core.filters import Which, make_filter
+from .._core.filters import Filter, Which, make_filter
 from .._core.ids import parse_id
 from .._core.job import AttemptRecord, Chain, Dependency, Job, StepRecord
 from .._core.stats import STEPS, StatPoint
@@ -20,6 +20,7 @@ from .._store.flows import audit, failures, inspect, search, stats, targets, wor
 from .._store.query import Flow
 from .._store.store import Store
 from .._store.time_limit import reading_until
+from .._tasks.task import TaskRegistry
 from ..errors import InvalidInput
 
 __all__ = ["MAX_SCANNED", "AnyJob", "Inspection", "id_cursor", "id_of", "ids_of", "reading_until"]
@@ -35,6 +36,7 @@ MAX_SCANNED = 10_000_000
 class Inspection:
     """The part of the client that changes nothing."""
 
+    _tasks: TaskRegistry
     _codecs: Codecs | None = None  # those that decode the values which it returns
 
     def __init__(self, store: Callable[[str | None], Store], tenant: str | None) -> None:
@@ -50,6 +52,13 @@ class Inspection:
         """Run a flow that returns records whose values may be encoded."""
         return decodable(self._store.run(flow, *args, **kwargs), self._codecs)
 
+    def _filter(self, which: Which) -> Filter:
+        where = make_filter(which)
+        if where.payload is not None and self._tasks._is_encoded(where.task):
+            whose = "tasks of this app" if where.task is None else f"task {where.task}"
+            raise InvalidInput(f"payload cannot be searched: a codec encodes the payloads of {whose}; use tags")
+        return where
+
     def get(self, job: AnyJob, /) -> Job[Any] | None:
         """A job as it is now. None if it does not exist, which is also true of a text that is no job id."""
         try:
@@ -63,18 +72,18 @@ class Inspection:
     ) -> Page:
         """A page of jobs, newest first. Pass `page.cursor` to get the next page.
 
-        Filters: `state` (one or several), `queue`, `task`, `target`, `worker`, `error` (text in it), `created_from`,
-        `created_to`. With `scan`, at most so many jobs are read: the page may then be short or empty although more jobs
-        match; `page.cursor` continues.
+        Filters: `state` (one or several), `queue`, `task`, `target`, `group`, `unique`, `tag`, `payload` (values of
+        arguments), `worker`, `error` (text in it), `created_from`, `created_to`. With `scan`, at most so many jobs are
+        read: the page may then be short or empty although more jobs match; `page.cursor` continues.
         """
-        where = make_filter(which)
+        where = self._filter(which)
         limit = validate.integer("limit", limit, 1, 1000)
         scan = None if scan is None else validate.integer("scan", scan, 1, MAX_SCANNED)
         return self._read(search.jobs, where, limit=limit, cursor=id_cursor(cursor), scan=scan)
 
     def count(self, *, limit: int | None = None, scan: int | None = None, **which: Unpack[Which]) -> int:
         """How many jobs match, counted up to `limit`; with `scan`, among the newest so many. Filters as in `jobs`."""
-        where = make_filter(which)
+        where = self._filter(which)
         limit = None if limit is None else validate.integer("limit", limit, 0, 2**31 - 1)
         scan = None if scan is None else validate.integer("scan", scan, 1, MAX_SCANNED)
         return self._store.run(search.count, where, limit=limit, scan=scan)

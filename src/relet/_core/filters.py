@@ -6,19 +6,20 @@ A new filter is added here and nowhere else: to `FILTERS`, and to `Which` and `F
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypedDict
 
-from msgspec import Struct
+from msgspec import DecodeError, Struct, json
 
 from ..errors import InvalidInput
 from . import validate
 from .ids import make_id
 from .job import State
 
-#: How a filter is compared with its column. `one_of` takes several values, `contains` ignores case.
-Comparison = Literal["one_of", "equals", "contains", "from", "before"]
+#: How a filter is compared with its column. `one_of` takes several values, `contains` ignores case, `tagged` looks for
+#: a tag of the job, and `has` for arguments with these values.
+Comparison = Literal["one_of", "equals", "contains", "from", "before", "tagged", "has"]
 AnyState = State | str
 
 DAY = 86400.0  # how far the time in an id may be from the moment at which its job was stored
@@ -43,6 +44,10 @@ FILTERS = {
     "queue": FilterField("queue", "equals", "in queue", "jobs of this queue"),
     "task": FilterField("task", "equals", "of task", "jobs of this task"),
     "target": FilterField("target", "equals", "of target", "jobs of this target"),
+    "group": FilterField("group_key", "equals", "of group", "jobs of this group"),
+    "unique": FilterField("unique_key", "equals", "with the unique key", "the job with this unique key"),
+    "tag": FilterField("id", "tagged", "with tag", "jobs with this tag"),
+    "payload": FilterField("payload", "has", "with arguments", 'jobs with these arguments: {"account": 7}'),
     "worker": FilterField("worker", "equals", "at worker", "jobs that this worker runs or ended"),
     "error": FilterField(
         "error", "contains", "with an error that contains", "jobs whose error contains this text; not finished jobs"
@@ -55,14 +60,19 @@ FILTERS = {
 class Which(TypedDict, total=False):
     """The filters as a caller passes them. A filter that is left out, or None, matches every job.
 
-    `error`: text that the error contains, ignoring case; only of jobs that have not ended. `created_from` and
-    `created_to` compare the time at which a job was stored; the time in its id must be within a day of it.
+    `payload`: values of arguments, as a mapping or as JSON text; nested values must be equal as a whole. `error`: text
+    that the error contains, ignoring case; only of jobs that have not ended. `created_from` and `created_to` compare
+    the time at which a job was stored; the time in its id must be within a day of it.
     """
 
     state: AnyState | Sequence[AnyState] | None
     queue: str | None
     task: str | None
     target: str | None
+    group: str | None
+    unique: str | None
+    tag: str | None
+    payload: Mapping[str, Any] | str | None
     worker: str | None
     error: str | None
     created_from: datetime | None
@@ -76,6 +86,10 @@ class Filter(Struct, frozen=True):
     queue: str | None = None
     task: str | None = None
     target: str | None = None
+    group: str | None = None
+    unique: str | None = None
+    tag: str | None = None
+    payload: str | None = None  # as JSON
     worker: str | None = None
     error: str | None = None
     created_from: float | None = None
@@ -122,8 +136,21 @@ def _check(name: str, value: object) -> Any:
             return _states(name, value)
         case "from" | "before":
             return validate.timestamp(name, value)
-        case "equals" | "contains":
+        case "equals" | "contains" | "tagged":
             return validate.text(name, value)
+        case "has":
+            return _arguments(name, value)
+
+
+def _arguments(name: str, value: object) -> str:
+    """Values of arguments, as JSON text."""
+    try:
+        found = json.decode(value) if isinstance(value, str) else value
+        if isinstance(found, Mapping):
+            return json.encode(found).decode()
+    except (DecodeError, TypeError, ValueError):
+        pass
+    raise InvalidInput(f'{name} must be arguments and their values, as in {{"account": 7}}, not {value!r:.80}')
 
 
 def _states(name: str, value: object) -> tuple[State, ...]:

@@ -126,6 +126,9 @@ class Draft(Decodable, Generic[R_co], frozen=True, rename={"payload_json": "payl
     policy: Policy = DEFAULT_POLICY
     context: str | None = None  # trace context, as JSON text
     fresh: bool = True  # the id is new, so no stored job can have it
+    start_by: float | None = None  # seconds since 1970
+    tags: tuple[str, ...] = ()
+    rerun_of: str | None = None
 
     @property
     def payload(self) -> Any:
@@ -134,9 +137,13 @@ class Draft(Decodable, Generic[R_co], frozen=True, rename={"payload_json": "payl
 
 
 def is_immediate(draft: Draft[Any]) -> bool:
-    """Whether the draft is a new job that waits for nothing but its target. A unique key, if any, has no window."""
+    """Whether the draft is a new job that waits for nothing but its target, without rare options.
+
+    A unique key, if any, has no window.
+    """
     is_due = draft.run_at is None and draft.delay is None
-    return draft.fresh and draft.unique_for is None and not draft.depends_on and is_due
+    is_usual = draft.start_by is None and not draft.tags and draft.rerun_of is None
+    return draft.fresh and draft.unique_for is None and not draft.depends_on and is_due and is_usual
 
 
 class Job(Decodable, Generic[R_co], frozen=True, rename={"payload_json": "payload", "result_json": "result"}):
@@ -173,6 +180,9 @@ class Job(Decodable, Generic[R_co], frozen=True, rename={"payload_json": "payloa
     awaits: str | None = None  # the signal that its handler waits for
     context: str | None = None  # trace context from the producer, as JSON text
     renewed_at: datetime | None = None  # when its lease was last renewed; None: not since the claim
+    start_by: datetime | None = None  # it is cancelled if it has not started by then
+    tags: tuple[str, ...] = ()
+    rerun_of: str | None = None  # the job whose arguments it was made from
     existing: bool = False  # not stored: enqueue returned a job that was stored before
 
     @property
@@ -194,7 +204,9 @@ class Job(Decodable, Generic[R_co], frozen=True, rename={"payload_json": "payloa
 
 
 #: Fields that only a job has which has not ended.
-LIVE_FIELDS = ("wait", "holds", "expires_at", "request", "progress", "awaits")
+LIVE_FIELDS = ("wait", "holds", "expires_at", "request", "progress", "awaits", "start_by")
+#: Fields that are stored in other tables.
+DETAIL_FIELDS = ("tags", "rerun_of")
 #: Fields that the end of a job sets or may change. A job keeps its other fields when it ends.
 END_FIELDS = ("state", "finished_at", "result_json", "error", "continued", "losses")
 

@@ -73,6 +73,7 @@ TRANSITIONS: dict[str, Transition] = {
         "anyone",
         "for a running job a request to its owner",
     ),
+    "expire": _verb({PENDING, QUEUED, PAUSED}, {CANCELLED}, "maintenance", "it has not started by start_by"),
     "pause": _verb(
         {PENDING, QUEUED, RUNNING},
         {PAUSED, RUNNING},

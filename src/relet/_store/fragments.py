@@ -27,7 +27,7 @@ from functools import cache
 from typing import Literal
 
 from .._core.filters import FILTERS, Comparison
-from .._core.job import END_FIELDS, LIVE_FIELDS, Job
+from .._core.job import DETAIL_FIELDS, END_FIELDS, LIVE_FIELDS, Job
 
 Dialect = Literal["postgres", "sqlite"]
 
@@ -39,7 +39,7 @@ _SHARED = ("claimed", "leased", "locked", "running", "room")
 COLUMNS = {"group": "group_key", "unique": "unique_key", "payload_json": "payload", "result_json": "result"}
 #: How PostgreSQL returns a column, by the annotation of its field, so that every driver gets plain types.
 _RETURNED = {"datetime": "extract(epoch from {})::float8", "Progress": "{}::text", "State": "{}::text"}
-_TEXT = ("id", "chain", "payload_json", "result_json")  # of type uuid or jsonb
+_TEXT = ("id", "chain", "payload_json", "result_json", "tags", "rerun_of")  # of type uuid or json
 
 _COMPARED: dict[Dialect, dict[Comparison, str]] = {
     "postgres": {
@@ -49,6 +49,10 @@ _COMPARED: dict[Dialect, dict[Comparison, str]] = {
         "contains": "(:{p}::text is null or position(lower(:{p}::text) in lower({c})) > 0)",
         "from": "(:{p}::float8 is null or {c} >= to_timestamp(:{p}::float8))",
         "before": "(:{p}::float8 is null or {c} < to_timestamp(:{p}::float8))",
+        "tagged": "(:{p}::text is null or exists ("
+        "select from {{schema}}.tags t where t.tag = :{p}::text and t.job = {c}))",
+        "has": "(:{p}::text is null or not exists (select from json_each(:{p}::text::json) w where not exists ("
+        "select from json_each({c}) h where h.key = w.key and h.value::jsonb = w.value::jsonb)))",
     },
     "sqlite": {
         "one_of": "(:{p} is null or {c} in (select value from json_each(:{p})))",
@@ -56,6 +60,9 @@ _COMPARED: dict[Dialect, dict[Comparison, str]] = {
         "contains": "(:{p} is null or instr(lower({c}), lower(:{p})) > 0)",
         "from": "(:{p} is null or {c} >= :{p})",
         "before": "(:{p} is null or {c} < :{p})",
+        "tagged": "(:{p} is null or exists (select 1 from {{schema}}.tags t where t.tag = :{p} and t.job = {c}))",
+        "has": "(:{p} is null or not exists (select 1 from json_each(:{p}) w where not exists ("
+        "select 1 from json_each({c}) h where h.key = w.key and h.type = w.type and h.value is w.value)))",
     },
 }
 _RANGE: dict[Dialect, str] = {
@@ -91,7 +98,7 @@ def _job(dialect: Dialect) -> str:
 @cache
 def kept(dialect: Dialect) -> list[str]:
     """The columns that a row keeps when its job ends, in the order of the fields of `Job`."""
-    return [_column(name, dialect) for name in job_fields() if name not in LIVE_FIELDS + END_FIELDS]
+    return [_column(name, dialect) for name in job_fields() if name not in LIVE_FIELDS + END_FIELDS + DETAIL_FIELDS]
 
 
 @cache

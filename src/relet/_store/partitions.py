@@ -163,7 +163,7 @@ class _Dropping:
 
         Deleted rows stay deleted, and the next run continues from there.
         """
-        for table in ("attempts", "steps", "signals", "dependencies"):
+        for table in ("attempts", "steps", "signals", "dependencies", "tags", "reruns"):
             bounds, passed, number = self._bounds(old), NO_JOB, BATCH_ROWS
             while number == BATCH_ROWS:
                 if self._stop():

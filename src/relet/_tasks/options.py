@@ -21,6 +21,7 @@ Exceptions = type[BaseException] | tuple[type[BaseException], ...]
 RetryDelay = Callable[[Attempt, BaseException], Seconds | None]
 OnDoubt = Literal["continue", "abort"]
 OnShutdown = Literal["release", "pause"]
+MAX_TAGS = 32
 _A_FAILURE = FailedJob("", "", "", "", 1)
 Reference = Job[Any] | Draft[Any] | str | UUID
 
@@ -73,8 +74,10 @@ class Options(TypedDict, total=False):
     priority: int
     run_at: datetime | None
     delay: Seconds | None
+    start_by: datetime | None
     target: str | None
     group: str | None
+    tags: Sequence[str] | None
     unique: str | None
     unique_for: Seconds | None
     replace: Replace
@@ -151,6 +154,12 @@ def _depends_on(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(parse_id(item.id if isinstance(item, Job | Draft) else item) for item in value))
 
 
+def _tags(value: object) -> tuple[str, ...]:
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes) or len(value) > MAX_TAGS:
+        raise InvalidInput(f"tags must be a list of up to {MAX_TAGS} words, not {value!r:.80}")
+    return tuple(sorted({validate.text("a tag", one) for one in value}))
+
+
 def _group(value: object) -> str:
     group = validate.text("group", value)
     if group == "*":
@@ -210,8 +219,10 @@ _JOB: dict[str, Check] = {
     **_ANY_LEVEL,
     "run_at": lambda value: validate.timestamp("run_at", value),
     "delay": _seconds("delay", 0),
+    "start_by": lambda value: validate.timestamp("start_by", value),
     "target": lambda value: validate.text("target", value),
     "group": _group,
+    "tags": _tags,
     "unique": lambda value: validate.text("unique", value),
     "unique_for": _seconds("unique_for", 0.001),
     "replace": _replace,
@@ -263,6 +274,8 @@ def check_job(task: str, options: Mapping[str, Any]) -> dict[str, Any]:
         checked.pop("delay", None)  # 0 means no delay
     if "delay" in checked and "run_at" in checked:
         raise InvalidInput(f"{task}.using(): run_at says when and delay says in how long; pass one of them")
+    if "start_by" in checked and checked["start_by"] <= checked.get("run_at", 0.0):
+        raise InvalidInput(f"{task}.using(): start_by must be later than run_at")
     if "unique_for" in checked and "unique" not in checked:
         raise InvalidInput(f"{task}.using(): unique_for is the window of a unique key; pass unique as well")
     if checked.get("replace") and "unique" not in checked:

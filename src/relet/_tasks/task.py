@@ -80,12 +80,13 @@ class ConfiguredTask(Generic[P, R_co]):
     def using(self, **options: Unpack[Options]) -> ConfiguredTask[P, R_co]:
         """The same task with options for jobs that are enqueued through the returned object. Later options win.
 
-        When: `run_at` (a datetime with a timezone) or `delay` (seconds). Order: `queue`, `priority`, `target` (jobs of
-        one target run one at a time), `group` (for fair queues and rates), `depends_on` (jobs to wait for). Only once:
-        `unique` (one live job per key), `unique_for` (seconds: one per window), `replace` (a waiting job with the key
-        takes the new arguments), `id` (a UUIDv7, which makes enqueue repeatable). Where: `connection` (in your
-        transaction), `tenant`. Instead of the task's: `max_attempts`, `backoff`, `timeout`, `on_expired`, `on_failure`,
-        `on_dependency_failure`.
+        When: `run_at` (a datetime with a timezone) or `delay` (seconds); `start_by` (a job that has not started by then
+        is cancelled). Order: `queue`, `priority`, `target` (jobs of one target run one at a time), `group` (for fair
+        queues and limits), `depends_on` (jobs to wait for). Only once: `unique` (one live job per key), `unique_for`
+        (seconds: one per window), `replace` (a waiting job with the key takes the new arguments), `id` (a UUIDv7, which
+        makes enqueue repeatable). To find it: `tags`. Where: `connection` (in your transaction), `tenant`. Instead of
+        the task's: `max_attempts`, `backoff`, `timeout`, `on_expired`, `on_failure`, `on_dependency_failure`,
+        `follow_up`.
         """
         return ConfiguredTask(self._task, {**self._options, **options})
 

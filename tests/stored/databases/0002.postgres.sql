@@ -700,9 +700,9 @@ CREATE VIEW relet.live_jobs AS
     unique_key,
     context,
     start_by,
-    ( SELECT json_agg(t.tag ORDER BY t.tag) AS json_agg
+    COALESCE(( SELECT json_agg(t.tag ORDER BY t.tag) AS json_agg
            FROM relet.tags t
-          WHERE (t.job = j.id)) AS tags,
+          WHERE (t.job = j.id)), '[]'::json) AS tags,
     ( SELECT r.rerun_of
            FROM relet.reruns r
           WHERE (r.job = j.id)) AS rerun_of
@@ -749,9 +749,9 @@ CREATE VIEW relet.over_jobs AS
     unique_key,
     context,
     NULL::timestamp with time zone AS start_by,
-    ( SELECT json_agg(t.tag ORDER BY t.tag) AS json_agg
+    COALESCE(( SELECT json_agg(t.tag ORDER BY t.tag) AS json_agg
            FROM relet.tags t
-          WHERE (t.job = f.id)) AS tags,
+          WHERE (t.job = f.id)), '[]'::json) AS tags,
     ( SELECT r.rerun_of
            FROM relet.reruns r
           WHERE (r.job = f.id)) AS rerun_of
@@ -1622,45 +1622,45 @@ ALTER TABLE ONLY relet.finished ATTACH PARTITION relet.finished_20261125 FOR VAL
 -- Data for Name: arming; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.arming VALUES (true, '2026-11-18 08:11:19.216483+05:30');
+INSERT INTO relet.arming VALUES (true, '2026-11-18 08:20:02.33761+05:30');
 
 
 --
 -- Data for Name: attempts; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.attempts VALUES ('01a1ec87-a06d-7bf8-9884-18bc276aa7b9', 1, 1, 'vm:3607:17e519c7', '2026-11-18 08:11:14.189969+05:30', '2026-11-18 08:11:14.231828+05:30', NULL, '2026-11-18 08:11:44.189969+05:30', 'retried', 'ValueError: card declined
+INSERT INTO relet.attempts VALUES ('01a1ec8f-9b41-7309-a2be-d79416a4e0c8', 1, 1, 'vm:1185:a36bf605', '2026-11-18 08:19:57.340822+05:30', '2026-11-18 08:19:57.371983+05:30', NULL, '2026-11-18 08:20:27.340822+05:30', 'retried', 'ValueError: card declined
 
 Traceback (most recent call last):
   File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ');
-INSERT INTO relet.attempts VALUES ('01a1ec87-a06d-7bf8-9884-18bc276aa7b9', 2, 2, 'vm:3607:17e519c7', '2026-11-18 08:11:14.241956+05:30', '2026-11-18 08:11:14.25063+05:30', NULL, '2026-11-18 08:11:44.241956+05:30', 'failed', 'ValueError: card declined
+INSERT INTO relet.attempts VALUES ('01a1ec8f-9b41-7309-a2be-d79416a4e0c8', 2, 2, 'vm:1185:a36bf605', '2026-11-18 08:19:57.391591+05:30', '2026-11-18 08:19:57.396045+05:30', NULL, '2026-11-18 08:20:27.391591+05:30', 'failed', 'ValueError: card declined
 
 Traceback (most recent call last):
   File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ');
-INSERT INTO relet.attempts VALUES ('01a1ec87-a423-7253-9f88-441d3465916a', 1, 1, 'vm:3627:578b9b63', '2026-11-18 08:11:15.085731+05:30', '2026-11-18 08:11:15.10618+05:30', NULL, '2026-11-18 08:11:45.085731+05:30', 'snoozed', NULL);
+INSERT INTO relet.attempts VALUES ('01a1ec8f-a0a8-7d7d-bb65-07f37d8768d8', 1, 1, 'vm:1205:db8a5809', '2026-11-18 08:19:58.713714+05:30', '2026-11-18 08:19:58.728865+05:30', NULL, '2026-11-18 08:20:28.713714+05:30', 'snoozed', NULL);
 
 
 --
 -- Data for Name: audit; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.audit OVERRIDING SYSTEM VALUE VALUES (1, '01a1ec87-a41d-772d-8e3f-fdc1665b8369', '2026-11-18 08:11:14.785877+05:30', 'ada', 'cancel', '01a1ec87-a41a-7675-840a-646f3df9835a', NULL);
-INSERT INTO relet.audit OVERRIDING SYSTEM VALUE VALUES (2, '01a1ec87-a6f1-77dc-a7ef-427f8ef7d159', '2026-11-18 08:11:15.506475+05:30', 'ada', 'pause_queue', 'paused', NULL);
+INSERT INTO relet.audit OVERRIDING SYSTEM VALUE VALUES (1, '01a1ec8f-a09f-7d5e-80bf-9783696cdc2f', '2026-11-18 08:19:58.18271+05:30', 'ada', 'cancel', '01a1ec8f-a09b-716d-b14a-3e2bdd0a7018', NULL);
+INSERT INTO relet.audit OVERRIDING SYSTEM VALUE VALUES (2, '01a1ec8f-a4fa-720b-9963-f5bbf7873ce0', '2026-11-18 08:19:59.291522+05:30', 'ada', 'pause_queue', 'paused', NULL);
 
 
 --
 -- Data for Name: dependencies; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.dependencies VALUES ('01a1ec87-a6e2-7488-a2cb-6b43af19dd05', '01a1ec87-a6da-7b3e-ae97-746625b23f50', 0, NULL, NULL, NULL);
-INSERT INTO relet.dependencies VALUES ('01a1ec87-a6e2-7488-a2cb-6b43af19dd05', '01a1ec87-a6db-79ff-9880-3ecbb83f49de', 1, NULL, NULL, NULL);
-INSERT INTO relet.dependencies VALUES ('01a1ec87-a6e2-7488-a2cb-6b43af19dd05', '01a1ec87-a6db-76b1-8781-cd3b8903df5e', 2, NULL, NULL, NULL);
+INSERT INTO relet.dependencies VALUES ('01a1ec8f-a4ed-7679-b3b7-0d650ec422aa', '01a1ec8f-a4e6-73d0-9526-68ef4d44c5a4', 0, NULL, NULL, NULL);
+INSERT INTO relet.dependencies VALUES ('01a1ec8f-a4ed-7679-b3b7-0d650ec422aa', '01a1ec8f-a4e7-7e83-956c-add3cb126f16', 1, NULL, NULL, NULL);
+INSERT INTO relet.dependencies VALUES ('01a1ec8f-a4ed-7679-b3b7-0d650ec422aa', '01a1ec8f-a4e7-7dd7-bac2-cc0ddf820865', 2, NULL, NULL, NULL);
 
 
 --
@@ -1679,10 +1679,10 @@ INSERT INTO relet.dependencies VALUES ('01a1ec87-a6e2-7488-a2cb-6b43af19dd05', '
 -- Data for Name: finished_20261118; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.finished_20261118 VALUES ('01a1ec87-a06a-7b94-8e68-7d66aae2e7ee', '01a1ec87-a06a-7b94-8e68-7d66aae2e7ee', '2026-11-18 08:11:13.835348+05:30', '2026-11-18 08:11:13.835348+05:30', '2026-11-18 08:11:14.198901+05:30', 1, 4, 0, 1, 0, 'succeeded', 0, false, 'default', 'double', '{"number":1}', '5ca3d6e1-05f6-4e4f-8d0a-c3e689dada3a', '2026-11-18 08:11:14.189969+05:30', NULL, 'vm:3607:17e519c7', NULL, NULL, NULL, '2', NULL, NULL);
-INSERT INTO relet.finished_20261118 VALUES ('01a1ec87-a06c-7b93-ae97-f7fe260d1f22', '01a1ec87-a06c-7b93-ae97-f7fe260d1f22', '2026-11-18 08:11:13.837049+05:30', '2026-11-18 08:11:13.837049+05:30', '2026-11-18 08:11:14.225514+05:30', 1, 4, 0, 1, 0, 'succeeded', 0, true, 'default', 'first', '{"number":2}', '5ca3d6e1-05f6-4e4f-8d0a-c3e689dada3a', '2026-11-18 08:11:14.189969+05:30', NULL, 'vm:3607:17e519c7', NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.finished_20261118 VALUES ('01a1ec87-a1d0-76ae-9f6e-078026ba0c90', '01a1ec87-a06c-7b93-ae97-f7fe260d1f22', '2026-11-18 08:11:14.228297+05:30', '2026-11-18 08:11:14.228297+05:30', '2026-11-18 08:11:14.242391+05:30', 1, 4, 0, 1, 1, 'succeeded', 0, false, 'default', 'double', '{"number":2}', 'b9c3ddbf-de01-44f3-a990-1ef30434c10b', '2026-11-18 08:11:14.237507+05:30', NULL, 'vm:3607:17e519c7', NULL, NULL, NULL, '4', NULL, NULL);
-INSERT INTO relet.finished_20261118 VALUES ('01a1ec87-a41a-7675-840a-646f3df9835a', '01a1ec87-a41a-7675-840a-646f3df9835a', '2026-11-18 08:11:14.78046+05:30', '2026-11-18 09:11:14.78046+05:30', '2026-11-18 08:11:14.783691+05:30', 0, 4, 0, 0, 0, 'cancelled', 0, false, 'default', 'double', '{"number":3}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.finished_20261118 VALUES ('01a1ec8f-9b3e-7450-bd82-e8bbc2a3be60', '01a1ec8f-9b3e-7450-bd82-e8bbc2a3be60', '2026-11-18 08:19:56.799939+05:30', '2026-11-18 08:19:56.799939+05:30', '2026-11-18 08:19:57.340011+05:30', 1, 4, 0, 1, 0, 'succeeded', 0, false, 'default', 'double', '{"number":1}', 'df9f6510-130c-4d05-8dff-57624434dbec', '2026-11-18 08:19:57.327461+05:30', NULL, 'vm:1185:a36bf605', NULL, NULL, NULL, '2', NULL, NULL);
+INSERT INTO relet.finished_20261118 VALUES ('01a1ec8f-9b41-7f90-a9fb-eb5b8c56fe91', '01a1ec8f-9b41-7f90-a9fb-eb5b8c56fe91', '2026-11-18 08:19:56.801598+05:30', '2026-11-18 08:19:56.801598+05:30', '2026-11-18 08:19:57.360983+05:30', 1, 4, 0, 1, 0, 'succeeded', 0, true, 'default', 'first', '{"number":2}', 'df9f6510-130c-4d05-8dff-57624434dbec', '2026-11-18 08:19:57.327461+05:30', NULL, 'vm:1185:a36bf605', NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.finished_20261118 VALUES ('01a1ec8f-9d51-7d44-93fa-a3897b40e12d', '01a1ec8f-9b41-7f90-a9fb-eb5b8c56fe91', '2026-11-18 08:19:57.363843+05:30', '2026-11-18 08:19:57.363843+05:30', '2026-11-18 08:19:57.375309+05:30', 1, 4, 0, 1, 1, 'succeeded', 0, false, 'default', 'double', '{"number":2}', '1541c0d1-b753-4707-b8d4-ffbced58b596', '2026-11-18 08:19:57.366527+05:30', NULL, 'vm:1185:a36bf605', NULL, NULL, NULL, '4', NULL, NULL);
+INSERT INTO relet.finished_20261118 VALUES ('01a1ec8f-a09b-716d-b14a-3e2bdd0a7018', '01a1ec8f-a09b-716d-b14a-3e2bdd0a7018', '2026-11-18 08:19:58.174965+05:30', '2026-11-18 09:19:58.174965+05:30', '2026-11-18 08:19:58.179432+05:30', 0, 4, 0, 0, 0, 'cancelled', 0, false, 'default', 'double', '{"number":3}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 
 
 --
@@ -1747,36 +1747,36 @@ INSERT INTO relet.group_nudges OVERRIDING SYSTEM VALUE VALUES ('limited', 3, 'b'
 -- Data for Name: jobs; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.jobs VALUES ('01a1ec87-a06d-7bf8-9884-18bc276aa7b9', '01a1ec87-a06d-7bf8-9884-18bc276aa7b9', 6, '2026-11-18 08:11:13.840235+05:30', '2026-11-18 08:11:14.23435+05:30', 2, 2, 0, 2, 0, 0, 0, 'failed', 0, 0, 0, true, false, true, false, 'default', 'refuse', '{"reason":"card declined"}', 'b0301bc7-368b-4f71-bcea-f73c5d6d3cab', NULL, NULL, NULL, '2026-11-18 08:11:14.25063+05:30', NULL, NULL, NULL, 'blocked', NULL, NULL, NULL, '{"backoff":[0.01,0.01,2.0,true]}', NULL, 'ValueError: card declined
+INSERT INTO relet.jobs VALUES ('01a1ec8f-9b41-7309-a2be-d79416a4e0c8', '01a1ec8f-9b41-7309-a2be-d79416a4e0c8', 6, '2026-11-18 08:19:56.803846+05:30', '2026-11-18 08:19:57.38028+05:30', 2, 2, 0, 2, 0, 0, 0, 'failed', 0, 0, 0, true, false, true, false, 'default', 'refuse', '{"reason":"card declined"}', '31f2bd97-a513-4eb4-8d44-d3b6cbbe759a', NULL, NULL, NULL, '2026-11-18 08:19:57.396045+05:30', NULL, NULL, NULL, 'blocked', NULL, NULL, NULL, '{"backoff":[0.01,0.01,2.0,true]}', NULL, 'ValueError: card declined
 
 Traceback (most recent call last):
   File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ', NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec87-a423-7253-9f88-441d3465916a', '01a1ec87-a423-7253-9f88-441d3465916a', 8, '2026-11-18 08:11:14.787334+05:30', '2036-11-25 08:11:15.10618+05:30', 0, 4, 0, 1, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'default', 'approve', '{"amount":7}', '17e98924-0ce8-41fb-a5f4-7ec9b16873dc', NULL, NULL, NULL, NULL, NULL, NULL, 'time', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'answer', NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec87-a578-7029-8b64-f4bae31e81a6', '01a1ec87-a578-7029-8b64-f4bae31e81a6', 9, '2026-11-18 08:11:15.12945+05:30', '2026-11-18 08:11:15.12945+05:30', 1, 4, 0, 1, 0, 0, 0, 'running', 0, 0, 0, false, false, false, false, 'abandoned', 'die', '{"folder":"/tmp/tmp0nagf3uo"}', '47ac79f6-20e3-4699-9803-5db1dd793400', '2026-11-18 08:11:15.453746+05:30', '2026-11-18 08:11:45.453746+05:30', NULL, NULL, NULL, 'vm:3645:36d7c1cf', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec87-a6da-7b3e-ae97-746625b23f50', '01a1ec87-a6da-7b3e-ae97-746625b23f50', 10, '2026-11-18 08:11:15.482721+05:30', '2026-11-18 08:11:15.482721+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":0}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec87-a6db-79ff-9880-3ecbb83f49de', '01a1ec87-a6db-79ff-9880-3ecbb83f49de', 11, '2026-11-18 08:11:15.483495+05:30', '2026-11-18 08:11:15.483495+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 1, -1, 0, false, false, false, false, 'waiting', 'double', '{"number":1}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec87-a6db-76b1-8781-cd3b8903df5e', '01a1ec87-a6db-76b1-8781-cd3b8903df5e', 12, '2026-11-18 08:11:15.483838+05:30', '2026-11-18 08:11:15.483838+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 2, -2, 0, false, false, false, false, 'waiting', 'double', '{"number":2}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec87-a6dc-7414-bc3d-47579367ba7e', '01a1ec87-a6dc-7414-bc3d-47579367ba7e', 13, '2026-11-18 08:11:15.485281+05:30', '2026-11-18 08:11:16.485281+05:30', 0, 4, 0, 0, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":10}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'time', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec87-a6dd-7cb3-9904-3813e82703e6', '01a1ec87-a6dd-7cb3-9904-3813e82703e6', 14, '2026-11-18 08:11:15.485927+05:30', '2026-11-18 08:11:15.485927+05:30', 0, 4, 0, 0, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":11}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'target', 'blocked', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec87-a6de-74eb-aa99-07ba6e71ee29', '01a1ec87-a6de-74eb-aa99-07ba6e71ee29', 15, '2026-11-18 08:11:15.487389+05:30', '2026-11-18 08:11:15.487389+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":12}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'once', NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec87-a6df-7370-b8d9-f2c6a18505d2', '01a1ec87-a6df-7370-b8d9-f2c6a18505d2', 16, '2026-11-18 08:11:15.489698+05:30', '2026-11-18 08:11:15.489698+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, true, 'waiting', 'double', '{"number":13}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'window', NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec87-a6e2-7488-a2cb-6b43af19dd05', '01a1ec87-a6e2-7488-a2cb-6b43af19dd05', 17, '2026-11-18 08:11:15.496357+05:30', '2026-11-18 08:11:15.496357+05:30', 0, 4, 0, 0, 0, 3, 3, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'collect', '{}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'jobs', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec87-a6ea-7814-b646-6c6be961dd6f', '01a1ec87-a6ea-7814-b646-6c6be961dd6f', 18, '2026-11-18 08:11:15.498825+05:30', '2026-11-18 08:11:15.498825+05:30', 0, 4, 0, 0, 0, 0, 0, 'paused', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":14}', NULL, NULL, NULL, NULL, '2026-11-18 08:11:15.501982+05:30', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec87-a6ef-71ba-b1e2-a57c15701a41', '01a1ec87-a6ef-71ba-b1e2-a57c15701a41', 19, '2026-11-18 08:11:15.503499+05:30', '2026-11-18 08:11:15.503499+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'paused', 'double', '{"number":15}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec87-a6ef-7ed1-8059-390e0758a892', '01a1ec87-a6ef-7ed1-8059-390e0758a892', 20, '2026-11-18 08:11:15.504026+05:30', '2026-11-18 08:11:15.504026+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":0}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'a', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec87-a6f0-71ba-a579-fb79301b1eb6', '01a1ec87-a6f0-71ba-a579-fb79301b1eb6', 21, '2026-11-18 08:11:15.50485+05:30', '2026-11-18 08:11:15.50485+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":1}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'a', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec87-a6f1-7467-acbc-c81f229e20eb', '01a1ec87-a6f1-7467-acbc-c81f229e20eb', 22, '2026-11-18 08:11:15.505347+05:30', '2026-11-18 08:11:15.505347+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":2}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'b', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec8f-a0a8-7d7d-bb65-07f37d8768d8', '01a1ec8f-a0a8-7d7d-bb65-07f37d8768d8', 8, '2026-11-18 08:19:58.184608+05:30', '2036-11-25 08:19:58.728865+05:30', 0, 4, 0, 1, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'default', 'approve', '{"amount":7}', 'bc7bcfcb-4e90-4f61-af65-7f0d60324578', NULL, NULL, NULL, NULL, NULL, NULL, 'time', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'answer', NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec8f-a2e4-7742-a517-d96635629d86', '01a1ec8f-a2e4-7742-a517-d96635629d86', 9, '2026-11-18 08:19:58.756518+05:30', '2026-11-18 08:19:58.756518+05:30', 1, 4, 0, 1, 0, 0, 0, 'running', 0, 0, 0, false, false, false, false, 'abandoned', 'die', '{"folder":"/tmp/tmp89mz8c6b"}', '8f073983-0046-4c3a-b4e1-5c20f5b5c299', '2026-11-18 08:19:59.247932+05:30', '2026-11-18 08:20:29.247932+05:30', NULL, NULL, NULL, 'vm:1223:7be9aa7c', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec8f-a4e6-73d0-9526-68ef4d44c5a4', '01a1ec8f-a4e6-73d0-9526-68ef4d44c5a4', 10, '2026-11-18 08:19:59.270585+05:30', '2026-11-18 08:19:59.270585+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":0}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec8f-a4e7-7e83-956c-add3cb126f16', '01a1ec8f-a4e7-7e83-956c-add3cb126f16', 11, '2026-11-18 08:19:59.271244+05:30', '2026-11-18 08:19:59.271244+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 1, -1, 0, false, false, false, false, 'waiting', 'double', '{"number":1}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec8f-a4e7-7dd7-bac2-cc0ddf820865', '01a1ec8f-a4e7-7dd7-bac2-cc0ddf820865', 12, '2026-11-18 08:19:59.271677+05:30', '2026-11-18 08:19:59.271677+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 2, -2, 0, false, false, false, false, 'waiting', 'double', '{"number":2}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec8f-a4e8-79a6-ac7c-da0e16972baf', '01a1ec8f-a4e8-79a6-ac7c-da0e16972baf', 13, '2026-11-18 08:19:59.273113+05:30', '2026-11-18 08:20:00.273113+05:30', 0, 4, 0, 0, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":10}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'time', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec8f-a4e9-7ba2-8ba0-659780115bf9', '01a1ec8f-a4e9-7ba2-8ba0-659780115bf9', 14, '2026-11-18 08:19:59.273842+05:30', '2026-11-18 08:19:59.273842+05:30', 0, 4, 0, 0, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":11}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'target', 'blocked', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec8f-a4ea-765c-b25f-e60d99130309', '01a1ec8f-a4ea-765c-b25f-e60d99130309', 15, '2026-11-18 08:19:59.275167+05:30', '2026-11-18 08:19:59.275167+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":12}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'once', NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec8f-a4eb-7c82-93fe-4e070f8fb0bd', '01a1ec8f-a4eb-7c82-93fe-4e070f8fb0bd', 16, '2026-11-18 08:19:59.277409+05:30', '2026-11-18 08:19:59.277409+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, true, 'waiting', 'double', '{"number":13}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'window', NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec8f-a4ed-7679-b3b7-0d650ec422aa', '01a1ec8f-a4ed-7679-b3b7-0d650ec422aa', 17, '2026-11-18 08:19:59.282521+05:30', '2026-11-18 08:19:59.282521+05:30', 0, 4, 0, 0, 0, 3, 3, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'collect', '{}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'jobs', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec8f-a4f4-7395-9423-44e5f75d9060', '01a1ec8f-a4f4-7395-9423-44e5f75d9060', 18, '2026-11-18 08:19:59.284521+05:30', '2026-11-18 08:19:59.284521+05:30', 0, 4, 0, 0, 0, 0, 0, 'paused', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":14}', NULL, NULL, NULL, NULL, '2026-11-18 08:19:59.287383+05:30', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec8f-a4f8-732f-be79-509682b5446c', '01a1ec8f-a4f8-732f-be79-509682b5446c', 19, '2026-11-18 08:19:59.288844+05:30', '2026-11-18 08:19:59.288844+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'paused', 'double', '{"number":15}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec8f-a4f9-72af-8053-8caf7d3f48ba', '01a1ec8f-a4f9-72af-8053-8caf7d3f48ba', 20, '2026-11-18 08:19:59.289286+05:30', '2026-11-18 08:19:59.289286+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":0}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'a', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec8f-a4f9-79a2-b9a3-3d160cd20370', '01a1ec8f-a4f9-79a2-b9a3-3d160cd20370', 21, '2026-11-18 08:19:59.290038+05:30', '2026-11-18 08:19:59.290038+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":1}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'a', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ec8f-a4fa-7ae7-8ef1-8f53b3f6c836', '01a1ec8f-a4fa-7ae7-8ef1-8f53b3f6c836', 22, '2026-11-18 08:19:59.290503+05:30', '2026-11-18 08:19:59.290503+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":2}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'b', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 
 
 --
 -- Data for Name: keys; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.keys VALUES ('once', '01a1ec87-a6de-74eb-aa99-07ba6e71ee29', NULL);
-INSERT INTO relet.keys VALUES ('window', '01a1ec87-a6df-7370-b8d9-f2c6a18505d2', '2026-11-18 08:12:15.488685+05:30');
+INSERT INTO relet.keys VALUES ('once', '01a1ec8f-a4ea-765c-b25f-e60d99130309', NULL);
+INSERT INTO relet.keys VALUES ('window', '01a1ec8f-a4eb-7c82-93fe-4e070f8fb0bd', '2026-11-18 08:20:59.276309+05:30');
 
 
 --
@@ -1799,8 +1799,8 @@ INSERT INTO relet.migration_lock VALUES (true);
 -- Data for Name: migrations; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.migrations VALUES (1, '2026-11-18 08:11:13.79095+05:30', 1, '0.1.0');
-INSERT INTO relet.migrations VALUES (2, '2026-11-18 08:11:13.808263+05:30', 1, '0.1.0');
+INSERT INTO relet.migrations VALUES (1, '2026-11-18 08:19:56.733539+05:30', 1, '0.1.0');
+INSERT INTO relet.migrations VALUES (2, '2026-11-18 08:19:56.777512+05:30', 1, '0.1.0');
 
 
 --
@@ -1808,39 +1808,39 @@ INSERT INTO relet.migrations VALUES (2, '2026-11-18 08:11:13.808263+05:30', 1, '
 --
 
 INSERT INTO relet.nudges OVERRIDING SYSTEM VALUE VALUES (6, 'target', 'blocked', NULL);
-INSERT INTO relet.nudges OVERRIDING SYSTEM VALUE VALUES (7, 'job', '01a1ec87-a6e2-7488-a2cb-6b43af19dd05', NULL);
+INSERT INTO relet.nudges OVERRIDING SYSTEM VALUE VALUES (7, 'job', '01a1ec8f-a4ed-7679-b3b7-0d650ec422aa', NULL);
 
 
 --
 -- Data for Name: operations; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.operations VALUES ('01a1ec87-a052-7e67-bc57-27bd4f821e7d', 'limit_queue', 'limited', NULL, '{}', '2026-11-18 08:11:13.819366+05:30');
-INSERT INTO relet.operations VALUES ('01a1ec87-a41c-7b39-aa0d-7e1451c7c9ec', 'cancel', '01a1ec87-a41a-7675-840a-646f3df9835a', NULL, '{"jobs":[{"id":"01a1ec87-a41a-7675-840a-646f3df9835a","task":"double","queue":"default","state":"cancelled","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1ec87-a41a-7675-840a-646f3df9835a","position":0,"created_at":"2026-11-18T02:41:14.780460Z","run_at":"2026-11-18T03:41:14.780460Z","started_at":null,"finished_at":"2026-11-18T02:41:14.783691Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"existing":false}]}', '2026-11-18 08:11:14.781401+05:30');
-INSERT INTO relet.operations VALUES ('01a1ec87-a6eb-74b5-bdc9-13816298eaf6', 'pause', '01a1ec87-a6ea-7814-b646-6c6be961dd6f', NULL, '{"jobs":[{"id":"01a1ec87-a6ea-7814-b646-6c6be961dd6f","task":"double","queue":"waiting","state":"paused","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1ec87-a6ea-7814-b646-6c6be961dd6f","position":0,"created_at":"2026-11-18T02:41:15.498825Z","run_at":"2026-11-18T02:41:15.498825Z","started_at":null,"finished_at":"2026-11-18T02:41:15.501982Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"existing":false}]}', '2026-11-18 08:11:15.499516+05:30');
-INSERT INTO relet.operations VALUES ('01a1ec87-a6f1-7c84-baf9-b18c403b5f43', 'pause_queue', 'paused', NULL, '{}', '2026-11-18 08:11:15.50602+05:30');
+INSERT INTO relet.operations VALUES ('01a1ec8f-9b2b-7e88-a941-1c0459dd18f6', 'limit_queue', 'limited', NULL, '{}', '2026-11-18 08:19:56.788813+05:30');
+INSERT INTO relet.operations VALUES ('01a1ec8f-a09f-72a4-b8e3-879cfd8a5638', 'cancel', '01a1ec8f-a09b-716d-b14a-3e2bdd0a7018', NULL, '{"jobs":[{"id":"01a1ec8f-a09b-716d-b14a-3e2bdd0a7018","task":"double","queue":"default","state":"cancelled","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1ec8f-a09b-716d-b14a-3e2bdd0a7018","position":0,"created_at":"2026-11-18T02:49:58.174965Z","run_at":"2026-11-18T03:49:58.174965Z","started_at":null,"finished_at":"2026-11-18T02:49:58.179432Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"start_by":null,"tags":[],"rerun_of":null,"existing":false}]}', '2026-11-18 08:19:58.176432+05:30');
+INSERT INTO relet.operations VALUES ('01a1ec8f-a4f4-7f65-b491-3793d0f4c990', 'pause', '01a1ec8f-a4f4-7395-9423-44e5f75d9060', NULL, '{"jobs":[{"id":"01a1ec8f-a4f4-7395-9423-44e5f75d9060","task":"double","queue":"waiting","state":"paused","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1ec8f-a4f4-7395-9423-44e5f75d9060","position":0,"created_at":"2026-11-18T02:49:59.284521Z","run_at":"2026-11-18T02:49:59.284521Z","started_at":null,"finished_at":"2026-11-18T02:49:59.287383Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"start_by":null,"tags":[],"rerun_of":null,"existing":false}]}', '2026-11-18 08:19:59.285101+05:30');
+INSERT INTO relet.operations VALUES ('01a1ec8f-a4fa-7144-a7e1-31d6d156603b', 'pause_queue', 'paused', NULL, '{}', '2026-11-18 08:19:59.291131+05:30');
 
 
 --
 -- Data for Name: pulse; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.pulse VALUES (true, '2026-11-18 08:11:15.068567+05:30', '2026-11-18 08:11:24.165135+05:30');
+INSERT INTO relet.pulse VALUES (true, '2026-11-18 08:19:59.227668+05:30', '2026-11-18 08:20:07.302677+05:30');
 
 
 --
 -- Data for Name: quarantine; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.quarantine VALUES (true, NULL, '2026-11-18 08:11:18.442436+05:30');
+INSERT INTO relet.quarantine VALUES (true, NULL, '2026-11-18 08:20:02.23585+05:30');
 
 
 --
 -- Data for Name: queue_samples; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.queue_samples VALUES ('default', 0, 3, 0, 0, 0, 0.353367, '2026-11-18 08:11:14.196991+05:30');
-INSERT INTO relet.queue_samples VALUES ('limited', 0, 0, 0, 0, 0, NULL, '2026-11-18 08:11:14.196991+05:30');
+INSERT INTO relet.queue_samples VALUES ('default', 1, 2, 0, 0, 0, 0.51865, '2026-11-18 08:19:57.324438+05:30');
+INSERT INTO relet.queue_samples VALUES ('limited', 0, 0, 0, 0, 0, NULL, '2026-11-18 08:19:57.324438+05:30');
 
 
 --
@@ -1874,7 +1874,7 @@ INSERT INTO relet.rates VALUES ('limited', '*', 5, 1);
 -- Data for Name: schedules; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.schedules VALUES ('report', 'report', '{"draft":{"id":"01a1ec87-a18e-7121-8d46-a4304fcbfbcc","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true},"cron":"0 3 * * *"}', '{"draft":{"id":"","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true},"cron":"0 3 * * *"}', false, '2026-11-18 08:30:00+05:30', '2026-11-18 08:11:14.169223+05:30', '2026-11-18 08:11:14.169223+05:30');
+INSERT INTO relet.schedules VALUES ('report', 'report', '{"draft":{"id":"01a1ec8f-9d0f-7ace-a3b6-df58b43eb063","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true,"start_by":null,"tags":[],"rerun_of":null},"cron":"0 3 * * *"}', '{"draft":{"id":"","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true,"start_by":null,"tags":[],"rerun_of":null},"cron":"0 3 * * *"}', false, '2026-11-18 08:30:00+05:30', '2026-11-18 08:19:57.311874+05:30', '2026-11-18 08:19:57.311874+05:30');
 
 
 --
@@ -1893,32 +1893,32 @@ INSERT INTO relet.schedules VALUES ('report', 'report', '{"draft":{"id":"01a1ec8
 -- Data for Name: stats; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', '', 'sampled', 0, true, 1);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:11:00+05:30', '*', 'gauge.failed', 0, true, 0);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:11:00+05:30', '*', 'gauge.oldest', 0, true, 0.353367);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:11:00+05:30', '*', 'gauge.paused_jobs', 0, true, 0);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:11:00+05:30', '*', 'gauge.pending', 0, true, 0);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:11:00+05:30', '*', 'gauge.queued', 0, true, 3);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:11:00+05:30', '*', 'gauge.running', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'default', 'gauge.failed', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'default', 'gauge.oldest', 0, true, 0.353367);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'default', 'gauge.paused_jobs', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'default', 'gauge.pending', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'default', 'gauge.queued', 0, true, 3);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'default', 'gauge.running', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'limited', 'gauge.failed', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'limited', 'gauge.oldest', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'limited', 'gauge.paused_jobs', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'limited', 'gauge.pending', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'limited', 'gauge.queued', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:11:00+05:30', 'limited', 'gauge.running', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', '', 'sampled', 0, true, 1);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:19:00+05:30', '*', 'gauge.failed', 0, true, 0);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:19:00+05:30', '*', 'gauge.oldest', 0, true, 0.51865);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:19:00+05:30', '*', 'gauge.paused_jobs', 0, true, 0);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:19:00+05:30', '*', 'gauge.pending', 0, true, 1);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:19:00+05:30', '*', 'gauge.queued', 0, true, 2);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:19:00+05:30', '*', 'gauge.running', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'default', 'gauge.failed', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'default', 'gauge.oldest', 0, true, 0.51865);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'default', 'gauge.paused_jobs', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'default', 'gauge.pending', 0, true, 1);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'default', 'gauge.queued', 0, true, 2);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'default', 'gauge.running', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'limited', 'gauge.failed', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'limited', 'gauge.oldest', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'limited', 'gauge.paused_jobs', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'limited', 'gauge.pending', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'limited', 'gauge.queued', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'limited', 'gauge.running', 0, true, 0);
 
 
 --
 -- Data for Name: steps; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.steps VALUES ('01a1ec87-a423-7253-9f88-441d3465916a', 'step', 'charge', '"charged 7"', NULL, '2026-11-18 08:11:15.098731+05:30');
+INSERT INTO relet.steps VALUES ('01a1ec8f-a0a8-7d7d-bb65-07f37d8768d8', 'step', 'charge', '"charged 7"', NULL, '2026-11-18 08:19:58.722674+05:30');
 
 
 --
@@ -1937,9 +1937,9 @@ INSERT INTO relet.steps VALUES ('01a1ec87-a423-7253-9f88-441d3465916a', 'step', 
 -- Data for Name: workers; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.workers VALUES ('vm:3607:17e519c7', 'vm', 3607, '{"name":"vm:3607:17e519c7","host":"vm","pid":3607,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}', 0, false, 'a8b37bf4-2357-463a-b67c-382d68ab5e40', '2026-11-18 08:11:14.174404+05:30', '2026-11-18 08:11:14.174404+05:30');
-INSERT INTO relet.workers VALUES ('vm:3627:578b9b63', 'vm', 3627, '{"name":"vm:3627:578b9b63","host":"vm","pid":3627,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}', 0, false, '093a9718-0161-4433-841e-05edb61d0188', '2026-11-18 08:11:15.071171+05:30', '2026-11-18 08:11:15.071171+05:30');
-INSERT INTO relet.workers VALUES ('vm:3645:36d7c1cf', 'vm', 3645, '{"name":"vm:3645:36d7c1cf","host":"vm","pid":3645,"queues":["abandoned"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}', 0, false, '15026d5c-3373-4467-86f3-c4ffd442bff2', '2026-11-18 08:11:15.439451+05:30', '2026-11-18 08:11:15.439451+05:30');
+INSERT INTO relet.workers VALUES ('vm:1185:a36bf605', 'vm', 1185, '{"name":"vm:1185:a36bf605","host":"vm","pid":1185,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}', 0, false, '2a6471ba-dd86-480a-a422-baccbcf93341', '2026-11-18 08:19:57.310799+05:30', '2026-11-18 08:19:57.310799+05:30');
+INSERT INTO relet.workers VALUES ('vm:1205:db8a5809', 'vm', 1205, '{"name":"vm:1205:db8a5809","host":"vm","pid":1205,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}', 0, false, 'c8779d95-2966-4ae7-8d7a-4a9dcd60c9a8', '2026-11-18 08:19:58.703443+05:30', '2026-11-18 08:19:58.703443+05:30');
+INSERT INTO relet.workers VALUES ('vm:1223:7be9aa7c', 'vm', 1223, '{"name":"vm:1223:7be9aa7c","host":"vm","pid":1223,"queues":["abandoned"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}', 0, false, '20532a51-dc1f-4d54-b12c-7913309c8e48', '2026-11-18 08:19:59.232725+05:30', '2026-11-18 08:19:59.232725+05:30');
 
 
 --
@@ -2441,7 +2441,7 @@ CREATE INDEX jobs_line ON relet.jobs USING btree (target, seq) WHERE (wait = 'ta
 -- Name: jobs_start_by; Type: INDEX; Schema: relet; Owner: -
 --
 
-CREATE INDEX jobs_start_by ON relet.jobs USING btree (start_by) WHERE ((start_by IS NOT NULL) AND (attempt = 0));
+CREATE INDEX jobs_start_by ON relet.jobs USING btree (start_by) WHERE ((start_by IS NOT NULL) AND (version = 0));
 
 
 --

@@ -8,8 +8,8 @@
 _shtab_relet_subparsers=(worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune migrate backup restored completion bench demo)
 
 _shtab_relet_worker_option_strings=(-h --help -q --queue -c --concurrency --processes --lease --shutdown-timeout --poll-interval --rest --tenant --max-jobs --max-rss --until-idle --reload --log-level --log-format)
-_shtab_relet_enqueue_option_strings=(-h --help --tenant --json --arg --payload --file --queue --priority --delay --run-at --target --group --unique --unique-for --replace --depends-on --id --max-attempts --backoff --timeout --on-expired --on-failure --on-dependency-failure)
-_shtab_relet_jobs_option_strings=(-h --help --tenant --json --state --queue --task --target --worker --error --since --until --limit --cursor --all --yes -y --chain --dependents --result --timeout)
+_shtab_relet_enqueue_option_strings=(-h --help --tenant --json --arg --payload --file --queue --priority --delay --run-at --start-by --target --group --tag --unique --unique-for --replace --depends-on --id --max-attempts --backoff --timeout --on-expired --on-failure --on-dependency-failure)
+_shtab_relet_jobs_option_strings=(-h --help --tenant --json --state --queue --task --target --group --unique --tag --payload --worker --error --since --until --limit --cursor --all --yes -y --chain --dependents --result --arg --timeout)
 _shtab_relet_explain_option_strings=(-h --help --tenant --json)
 _shtab_relet_run_option_strings=(-h --help --tenant --json --lease --log-level)
 _shtab_relet_queues_option_strings=(-h --help --tenant --json --max-running --rate --per --group --fair --no-fair)
@@ -174,7 +174,7 @@ _relet_verbs() {
   done
   compgen -W "${*:2}" -- "$1"
 }
-_relet_verbs_jobs() { _relet_verbs "$1" list show explain attempts steps chain dependencies dependents wait resume run-now pause complete cancel delete signal; }
+_relet_verbs_jobs() { _relet_verbs "$1" list show explain attempts steps chain dependencies dependents wait resume run-now pause complete cancel delete signal rerun; }
 _relet_verbs_queues() { _relet_verbs "$1" list pause resume limit; }
 _relet_verbs_schedules() { _relet_verbs "$1" list show put pause resume run remove; }
 

@@ -59,7 +59,7 @@ function _shtab_relet_using
 end
 
 set -g _shtab_relet_commands worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune migrate backup restored completion bench demo
-set -g _shtab_relet_opts_with_value --arg --backoff --concurrency --cron --cursor --delay --depends-on --error --every --file --group --host --host-name --id --jobs --keep-failed --keep-finished --lease --limit --log-format --log-level --max-attempts --max-jobs --max-rss --max-running --missed --on-dependency-failure --on-expired --on-failure --overlap --payload --per --poll-interval --port --priority --processes --proxy --queue --rate --replace --rest --result --run-at --shutdown-timeout --since --state --step --target --task --tenant --timeout --timezone --unique --unique-for --until --worker -c -q
+set -g _shtab_relet_opts_with_value --arg --backoff --concurrency --cron --cursor --delay --depends-on --error --every --file --group --host --host-name --id --jobs --keep-failed --keep-finished --lease --limit --log-format --log-level --max-attempts --max-jobs --max-rss --max-running --missed --on-dependency-failure --on-expired --on-failure --overlap --payload --per --poll-interval --port --priority --processes --proxy --queue --rate --replace --rest --result --run-at --shutdown-timeout --since --start-by --state --step --tag --target --task --tenant --timeout --timezone --unique --unique-for --until --worker -c -q
 
 complete -c relet -e
 complete -c relet -f
@@ -94,8 +94,10 @@ complete -c relet -n '_shtab_relet_using enqueue' -l queue -x -d 'the queue'
 complete -c relet -n '_shtab_relet_using enqueue' -l priority -x -d '-100 to 100; higher runs first'
 complete -c relet -n '_shtab_relet_using enqueue' -l delay -x -d 'run after this delay: 90, 15m, 2h'
 complete -c relet -n '_shtab_relet_using enqueue' -l run-at -x -d 'run at or after this time: 2026-11-16T09:30Z'
+complete -c relet -n '_shtab_relet_using enqueue' -l start-by -x -d 'cancel the job if it has not started by then'
 complete -c relet -n '_shtab_relet_using enqueue' -l target -x -d 'what the job acts on; jobs of one target run one at a time, in order'
 complete -c relet -n '_shtab_relet_using enqueue' -l group -x -d 'the group by which fair queues and rates share out jobs'
+complete -c relet -n '_shtab_relet_using enqueue' -l tag -x -d 'a word to find the job by; repeatable'
 complete -c relet -n '_shtab_relet_using enqueue' -l unique -x -d 'allow one live job per key'
 complete -c relet -n '_shtab_relet_using enqueue' -l unique-for -x -d 'allow one job per key in this time window'
 complete -c relet -n '_shtab_relet_using enqueue' -l replace -xka "all payload" -d 'replace the payload of a job that waits under the unique key; with all also its time'
@@ -116,6 +118,10 @@ complete -c relet -n '_shtab_relet_using jobs' -l state -xka "pending queued run
 complete -c relet -n '_shtab_relet_using jobs' -l queue -x -d 'jobs of this queue'
 complete -c relet -n '_shtab_relet_using jobs' -l task -x -d 'jobs of this task'
 complete -c relet -n '_shtab_relet_using jobs' -l target -x -d 'jobs of this target'
+complete -c relet -n '_shtab_relet_using jobs' -l group -x -d 'jobs of this group'
+complete -c relet -n '_shtab_relet_using jobs' -l unique -x -d 'the job with this unique key'
+complete -c relet -n '_shtab_relet_using jobs' -l tag -x -d 'jobs with this tag'
+complete -c relet -n '_shtab_relet_using jobs' -l payload -x -d 'jobs with these arguments: {"account": 7}'
 complete -c relet -n '_shtab_relet_using jobs' -l worker -x -d 'jobs that this worker runs or ended'
 complete -c relet -n '_shtab_relet_using jobs' -l error -x -d 'jobs whose error contains this text; not finished jobs'
 complete -c relet -n '_shtab_relet_using jobs' -l since -x -d 'created at or after: 2h, 3d, 2026-11-16, 2026-11-16T09:30Z'
@@ -127,9 +133,10 @@ complete -c relet -n '_shtab_relet_using jobs' -l yes -s y -d 'do not ask for co
 complete -c relet -n '_shtab_relet_using jobs' -l chain -d 'cancel, complete: the unfinished job of its chain; delete: the chain'
 complete -c relet -n '_shtab_relet_using jobs' -l dependents -d 'delete --chain: also the chains that wait for it'
 complete -c relet -n '_shtab_relet_using jobs' -l result -x -d 'complete: the result of the job'
+complete -c relet -n '_shtab_relet_using jobs' -l arg -x -d 'rerun: another value for this argument'
 complete -c relet -n '_shtab_relet_using jobs' -l timeout -x -d 'wait: longest time (default 60)'
 complete -c relet -n '_shtab_relet_using jobs; and test $_shtab_relet_npos -eq 0' -ka "(__relet_apps)" -d 'the app as module:attribute, such as shop:app'
-complete -c relet -n '_shtab_relet_using jobs; and test $_shtab_relet_npos -ge 1' -ka "list show explain attempts steps chain dependencies dependents wait resume run-now pause complete cancel delete signal" -d 'the action (default list); see below'
+complete -c relet -n '_shtab_relet_using jobs; and test $_shtab_relet_npos -ge 1' -ka "list show explain attempts steps chain dependencies dependents wait resume run-now pause complete cancel delete signal rerun" -d 'the action (default list); see below'
 complete -c relet -n '_shtab_relet_using; and test $_shtab_relet_npos -eq 0' -a explain -d 'Explain why a job does not run.'
 complete -c relet -n '_shtab_relet_using explain' -s h -l help -d 'show this help message and exit'
 complete -c relet -n '_shtab_relet_using explain' -l tenant -x -d 'use the store of this tenant'

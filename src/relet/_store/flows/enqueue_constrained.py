@@ -374,12 +374,23 @@ def _insert(
     rows = yield write("enqueue/insert", batch=as_json(batch))
     added = {row[0]: row for row in rows}
     yield from _insert_dependencies(dependencies, added, insertion.certain)
+    yield from _insert_details([draft for draft in drafts if draft.id in added])
     yield from _reconcile_doubtful(insertion.doubtful, added)
     if any(row[5] for row in added.values()):
         yield Notify("jobs", sent=True)
     return {
         draft.id: mapping.new_job(draft, positions[draft.id], added[draft.id]) for draft in drafts if draft.id in added
     }
+
+
+def _insert_details(drafts: Batch) -> Flow[None]:
+    """Insert the tags of new jobs, and the jobs that they rerun."""
+    tags = [{"tag": tag, "job": draft.id} for draft in drafts if draft.tags for tag in draft.tags]
+    if tags:
+        yield write("enqueue/insert_tags", batch=as_json(tags))
+    reruns = [{"job": draft.id, "rerun_of": draft.rerun_of} for draft in drafts if draft.rerun_of is not None]
+    if reruns:
+        yield write("enqueue/insert_reruns", batch=as_json(reruns))
 
 
 def _chains_of(draft: Draft[Any], chains: Mapping[str, str]) -> list[str]:

@@ -141,6 +141,7 @@ class DraftRow(msgspec.Struct, frozen=True):
     waits: int
     watched: bool
     context: str | None
+    start_by: float | None
 
 
 ChainPosition = tuple[str, int, bool]  # a chain, the position in it, and whether a job or caller waits for the chain
@@ -153,7 +154,7 @@ def draft_row(draft: Draft[Any], position: ChainPosition, waits: int) -> DraftRo
     return DraftRow(
         draft.id, draft.task, draft.queue, draft.priority, draft.payload_json, draft.run_at, draft.delay, draft.target,
         draft.group, policy.max_attempts, policy_text(policy), policy.lease, draft.unique, draft.unique_for is not None,
-        chain, index, waits, watched, draft.context,
+        chain, index, waits, watched, draft.context, draft.start_by,
     )  # fmt: skip
 
 
@@ -181,6 +182,7 @@ _CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "datetime": utc,
     "bool": bool,
     "Progress": _progress_of,
+    "tuple[str,": lambda text: tuple(msgspec.json.decode(text)) if text != "[]" else (),
 }
 
 
@@ -225,6 +227,9 @@ def new_job(draft: Draft[Any], position: ChainPosition, row: Row) -> Job[Any]:
         unique=draft.unique,
         group=draft.group,
         context=draft.context,
+        start_by=None if draft.start_by is None else utc(draft.start_by),
+        tags=draft.tags,
+        rerun_of=draft.rerun_of,
     )
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from ..._core import machine
-from ..._core.job import Job, OnDependencyFailure, State, Wait
+from ..._core.job import Job, OnDependencyFailure, State, Wait, utc
 from ..._core.machine import Change
 from ...errors import StoreBusy
 from ..query import BEGIN, Flow, Notify, Row, as_json, pairs, read, write
@@ -113,7 +113,8 @@ def promote(*, limit: int = MAX_PROMOTED) -> Flow[Promotion]:
     yield write("promote/lock")
     nudges = sorted((yield write("promote/take_nudges", limit=limit)))
     plan.targets |= {key for _, kind, key, _ in nudges if kind == "target"}
-    done.cancelled = yield from _decide_dependencies(_scans(nudges), plan, limit)
+    expired = yield from _expire(limit)
+    done.cancelled = expired + (yield from _decide_dependencies(_scans(nudges), plan, limit))
     yield from _wake_up({key for _, kind, key, _ in nudges if kind == "signal"}, plan)
     due = yield write("promote/lock_due", limit=limit)
     for _, _, id, target, holds in sorted([*plan.due, *due], key=itemgetter(0, 1)):
@@ -123,7 +124,7 @@ def promote(*, limit: int = MAX_PROMOTED) -> Flow[Promotion]:
     yield from _call_next_in_line(plan)
     done.promoted = yield from _queue(plan.ready)
     yield from _nudge(plan.rest | plan.again)
-    done.more = len(due) == limit or bool(plan.rest) or (len(nudges) == limit and plan.put_off < limit)
+    done.more = limit in (len(due), len(expired)) or bool(plan.rest) or (len(nudges) == limit and plan.put_off < limit)
     ((done.next_due,),) = yield read("promote/next_due")
     return done
 
@@ -140,6 +141,17 @@ def promote_one(job: Job[Any]) -> Flow[bool]:
         if heads.get(job.target) != job.id:
             return False
     return bool((yield from _queue([job.id])))
+
+
+def _expire(limit: int) -> Flow[list[str]]:
+    """Cancel jobs that have not started by their `start_by`. Returns their ids."""
+    late: dict[str, float] = dict((yield write("promote/lock_expired", limit=limit)))
+    changes = [
+        Change(id, "expire", State.CANCELLED, 0, 0, error=f"it has not started by {utc(moment):%Y-%m-%d %H:%M:%S} UTC")
+        for id, moment in late.items()
+    ]
+    yield from apply(changes)
+    return list(late)
 
 
 def _queue(ids: list[str]) -> Flow[list[str]]:

@@ -38,7 +38,7 @@ create table {schema}.group_nudges (
 
 -- Jobs that have not started by then are cancelled.
 alter table {schema}.jobs add column start_by timestamptz;
-create index jobs_start_by on {schema}.jobs (start_by) where start_by is not null and attempt = 0;
+create index jobs_start_by on {schema}.jobs (start_by) where start_by is not null and version = 0;
 
 create table {schema}.tags (
     tag  text not null,
@@ -60,14 +60,14 @@ create index reruns_of on {schema}.reruns (rerun_of);
 create or replace view {schema}.live_jobs as
     select state, wait, losses, token, holds, waits, expires_at, request, awaits, policy, progress, error,
            null::json as result, false as continued, stopped_at as finished_at, {kept}, start_by,
-           (select json_agg(t.tag order by t.tag) from {schema}.tags t where t.job = j.id) as tags,
+           coalesce((select json_agg(t.tag order by t.tag) from {schema}.tags t where t.job = j.id), '[]') as tags,
            (select r.rerun_of from {schema}.reruns r where r.job = j.id) as rerun_of
     from {schema}.jobs j;
 create or replace view {schema}.over_jobs as
     select state, null::text as wait, losses, token, false as holds, 0 as waits, null::timestamptz as expires_at,
            null::text as request, null::text as awaits, null::json as policy, null::json as progress, error, result,
            continued, finished_at, {kept}, null::timestamptz as start_by,
-           (select json_agg(t.tag order by t.tag) from {schema}.tags t where t.job = f.id) as tags,
+           coalesce((select json_agg(t.tag order by t.tag) from {schema}.tags t where t.job = f.id), '[]') as tags,
            (select r.rerun_of from {schema}.reruns r where r.job = f.id) as rerun_of
     from {schema}.finished f;
 create or replace view {schema}.all_jobs as

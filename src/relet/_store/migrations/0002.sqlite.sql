@@ -24,7 +24,7 @@ create table {schema}.ready_groups (
 
 -- Jobs that have not started by then are cancelled.
 alter table {schema}.jobs add column start_by real;
-create index {schema}.jobs_start_by on {schema}.jobs (start_by) where start_by is not null and attempt = 0;
+create index {schema}.jobs_start_by on {schema}.jobs (start_by) where start_by is not null and version = 0;
 
 create table {schema}.tags (
     tag  text not null,
@@ -49,14 +49,16 @@ drop view {schema}.over_jobs;
 create view {schema}.live_jobs as
     select state, wait, losses, token, holds, waits, expires_at, request, awaits, policy, progress, error,
            null as result, 0 as continued, stopped_at as finished_at, {kept}, start_by,
-           (select json_group_array(t.tag) from {schema}.tags t where t.job = j.id having count(*) > 0) as tags,
+           (select json_group_array(tag) from (
+               select t.tag from {schema}.tags t where t.job = j.id order by t.tag)) as tags,
            (select r.rerun_of from {schema}.reruns r where r.job = j.id) as rerun_of
     from {schema}.jobs j;
 create view {schema}.over_jobs as
     select state, null as wait, losses, token, 0 as holds, 0 as waits, null as expires_at, null as request,
            null as awaits, null as policy, null as progress, error, result, continued, finished_at, {kept},
            null as start_by,
-           (select json_group_array(t.tag) from {schema}.tags t where t.job = f.id having count(*) > 0) as tags,
+           (select json_group_array(tag) from (
+               select t.tag from {schema}.tags t where t.job = f.id order by t.tag)) as tags,
            (select r.rerun_of from {schema}.reruns r where r.job = f.id) as rerun_of
     from {schema}.finished f;
 create view {schema}.all_jobs as select * from {schema}.live_jobs union all select * from {schema}.over_jobs;

@@ -164,6 +164,21 @@ def signal_job(call: Call, _: None, body: requests.SignalIn) -> responses.Signal
 
 
 @at(
+    "POST /jobs/{id}/rerun",
+    "operate",
+    responses.JobOut,
+    {201: "The new job", **_NO_JOB},
+    body=requests.RerunIn,
+)
+def rerun_job(call: Call, _: None, body: requests.RerunIn) -> Result:
+    """Enqueue a new job with the arguments of this one. The job itself stays as it is."""
+    with refused_at("body.arguments", "the arguments"):
+        job = call.client.rerun(call.path["id"], arguments=body.arguments)
+    headers = {"Location": f"{base(call.root)}/jobs/{job.id}"}
+    return Result(responses.job_out(job, call.redact), 201, headers)
+
+
+@at(
     "DELETE /jobs/{id}",
     "operate",
     None,
@@ -184,7 +199,7 @@ def delete_job(call: Call, query: requests.DeleteQuery, _: None) -> Result:
 ENDPOINTS = [
     enqueue, enqueue_many, list_jobs, count_jobs, show_job, list_attempts, list_steps, explain_job, show_chain_of_job,
     *(_endpoint_of(verb) for verb in VERBS.values() if verb.name not in _WITH_OPTIONS),
-    complete_job, signal_job, delete_job,
+    complete_job, signal_job, rerun_job, delete_job,
 ]  # fmt: skip
 
 

@@ -71,6 +71,7 @@ class CallIn(Struct, kw_only=True, forbid_unknown_fields=True):
     priority: Annotated[int, Meta(ge=-100, le=100)] | UnsetType = UNSET
     target: Text | None = None
     group: Text | None = None
+    tags: Annotated[list[Text], Meta(max_length=32)] | None = None
     max_attempts: Annotated[int, Meta(ge=1, le=10_000)] | UnsetType = UNSET
     backoff: BackoffIn | UnsetType = UNSET
     timeout: Positive | UnsetType | None = UNSET
@@ -84,6 +85,7 @@ class JobIn(CallIn, kw_only=True, forbid_unknown_fields=True):
 
     delay: Seconds | None = None
     run_at: When | None = None
+    start_by: When | None = None
     unique: Text | None = None
     unique_for: Positive | None = None
     replace: bool | Literal["payload"] = False
@@ -104,6 +106,12 @@ class CompletionIn(Struct, kw_only=True, forbid_unknown_fields=True):
     continue_with: JobIn | None = None
 
 
+class RerunIn(Struct, kw_only=True, forbid_unknown_fields=True):
+    """Enqueues a job again as a new job. `arguments` replaces some of its arguments."""
+
+    arguments: dict[str, Anything] | None = None
+
+
 class SignalIn(Struct, kw_only=True, forbid_unknown_fields=True):
     """A signal for a job, whose handler waits for it or will do so later."""
 
@@ -117,6 +125,8 @@ _FILTER_TYPES: dict[Comparison, Any] = {
     "contains": ErrorText,
     "from": When,
     "before": When,
+    "tagged": Text,
+    "has": Annotated[str, Meta(max_length=10_000)],
 }
 
 

@@ -11,6 +11,8 @@ ended as (delete from {schema}.attempts where job = any(array(select id from giv
 stepped as (delete from {schema}.steps where job = any(array(select id from given))),
 told as (delete from {schema}.signals where job = any(array(select id from given))),
 unlinked as (delete from {schema}.dependencies where job = any(array(select id from given))),
+untagged as (delete from {schema}.tags where job = any(array(select id from given))),
+unlisted as (delete from {schema}.reruns where job = any(array(select id from given))),
 unkeyed as (delete from {schema}.keys k using gone g where k.key = g.unique_key and k.job = g.id and k.until is null),
 nudged as (
     insert into {schema}.nudges (kind, key)

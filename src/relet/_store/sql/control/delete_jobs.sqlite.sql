@@ -13,6 +13,10 @@ delete from {schema}.signals where job in (select value from json_each(:ids));
 
 delete from {schema}.dependencies where job in (select value from json_each(:ids));
 
+delete from {schema}.tags where job in (select value from json_each(:ids));
+
+delete from {schema}.reruns where job in (select value from json_each(:ids));
+
 delete from {schema}.keys
 where until is null and (key, job) in (
     select unique_key, id from {schema}.jobs where id in (select value from json_each(:ids)));

@@ -12,20 +12,20 @@ placed as materialized (
         from clock c cross join json_to_recordset(:batch::text::json) as b(
             id uuid, task text, queue text, priority smallint, payload text, run_at float8, delay float8, target text,
             group_key text, max_attempts integer, policy text, lease float8, unique_key text, windowed boolean,
-            chain uuid, "position" integer, waits integer, watched boolean, context text)
+            chain uuid, "position" integer, waits integer, watched boolean, context text, start_by float8)
         offset 0
     ) g
 ),
 added as (
     insert into {schema}.jobs (id, state, wait, queue, task, priority, rank, target, group_key, payload, run_at,
                                max_attempts, policy, lease, unique_key, windowed, chain, "position", waits,
-                               dependency_count, watched, context, created_at)
+                               dependency_count, watched, context, created_at, start_by)
     select id, (case when wait is null then 'queued' else 'pending' end)::{schema}.job_state, wait, queue, task,
            priority, -priority, target,
            case when group_key is null and queue = any(array(select q.queue from {schema}.queues q where q.by_group))
                 then '' else group_key end,
            payload::json, due, max_attempts, policy::json, lease, unique_key, windowed, chain, "position", waits, waits,
-           watched, context, moment
+           watched, context, moment, to_timestamp(start_by)
     from placed
     on conflict (id) do nothing
     returning id, state, wait, queue, target, group_key, created_at, run_at

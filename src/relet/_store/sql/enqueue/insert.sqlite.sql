@@ -2,7 +2,7 @@
 -- again for each column. After the word insert: by that word Python knows to open a caller's transaction.)
 insert into {schema}.jobs (id, seq, state, wait, queue, task, priority, rank, target, group_key, payload, run_at,
                            max_attempts, policy, lease, unique_key, windowed, chain, position, waits,
-                           dependency_count, watched, context, created_at)
+                           dependency_count, watched, context, created_at, start_by)
 with given as materialized (select key, value from json_each(:batch))
 select json_extract(value, '$.id'), (select last from {schema}.sequence) + key + 1,
        case when wait is null then 'queued' else 'pending' end, wait,
@@ -14,7 +14,8 @@ select json_extract(value, '$.id'), (select last from {schema}.sequence) + key +
        json_extract(value, '$.max_attempts'), json_extract(value, '$.policy'), json_extract(value, '$.lease'),
        json_extract(value, '$.unique_key'), json_extract(value, '$.windowed'), json_extract(value, '$.chain'),
        json_extract(value, '$.position'), json_extract(value, '$.waits'), json_extract(value, '$.waits'),
-       json_extract(value, '$.watched'), json_extract(value, '$.context'), {now}
+       json_extract(value, '$.watched'), json_extract(value, '$.context'), {now},
+       json_extract(value, '$.start_by')
 from (
     select key, value, due,
            case when json_extract(value, '$.waits') > 0 then 'jobs'

@@ -21,6 +21,12 @@ linked as (
     delete from {schema}.dependencies where ctid = any(array(
         select ctid from {schema}.dependencies where job = any(array(select id from chosen))
             limit :limit::integer)) returning 1
-)
+),
+untagged as (
+    delete from {schema}.tags where ctid = any(array(
+        select ctid from {schema}.tags where job = any(array(select id from chosen)) limit :limit::integer))
+    returning 1
+),
+unlisted as (delete from {schema}.reruns where job = any(array(select id from chosen)))
 select greatest((select count(*) from ended), (select count(*) from stepped), (select count(*) from told),
-                (select count(*) from linked)) >= :limit::integer
+                (select count(*) from linked), (select count(*) from untagged)) >= :limit::integer

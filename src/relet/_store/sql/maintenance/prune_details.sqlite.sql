@@ -11,6 +11,10 @@ delete from {schema}.signals where rowid in (
 delete from {schema}.dependencies where rowid in (
     select rowid from {schema}.dependencies where job in (select value from json_each(:ids)) limit :limit);
 
+delete from {schema}.tags where job in (select value from json_each(:ids));
+
+delete from {schema}.reruns where job in (select value from json_each(:ids));
+
 select exists (select 1 from {schema}.attempts where job in (select value from json_each(:ids)))
     or exists (select 1 from {schema}.steps where job in (select value from json_each(:ids)))
     or exists (select 1 from {schema}.signals where job in (select value from json_each(:ids)))

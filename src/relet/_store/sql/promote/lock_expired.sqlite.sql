@@ -1,0 +1,5 @@
+-- Jobs that have not started by their start_by, the earliest first.
+select id, start_by from {schema}.jobs
+where start_by is not null and version = 0 and start_by <= {now} and state in ('pending', 'queued', 'paused')
+order by start_by
+limit :limit;
