@@ -21,12 +21,14 @@ from ._core.views import (
     TargetView,
 )
 from ._core.worker import WorkerInfo
+from ._tasks.batch import BatchItem
 
 __all__ = [
     "AsyncTransaction",
     "AttemptRecord",
     "AuditEntry",
     "AuditPage",
+    "BatchItem",
     "BulkResult",
     "Chain",
     "Dependency",

@@ -20,9 +20,11 @@ from .._attempts.attempt import Attempt
 from .._core import payload
 from .._core.codecs import PREFIX, Codec, Codecs, attach
 from .._core.job import DEFAULT_POLICY, Draft, Job
+from .._core.validate import Seconds
 from .._system import SYSTEM
 from ..errors import InvalidInput, UnknownTask
 from ..events import Event, Events
+from .batch import BatchItem, BatchOptions, check_batch, one_by_one
 from .codec import TaskCodec
 from .options import (
     POLICY_OPTIONS,
@@ -41,6 +43,7 @@ from .telemetry import Telemetry
 P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
+V = TypeVar("V")
 E = TypeVar("E", bound=Event)
 M = TypeVar("M", bound=Iterator[None] | AsyncIterator[None])
 
@@ -161,6 +164,7 @@ class Task(ConfiguredTask[P, R_co]):
         self.is_async = inspect.iscoroutinefunction(function)
         self.takes_attempt = signature.takes_attempt  # as the first argument of the function
         self.takes_resources = signature.takes_resources
+        self.batch: BatchOptions | None = None  # set if its handler runs many jobs in one call
         super().__init__(self, {})
         # Without updated=(), names in the function's __dict__ could overwrite the attributes above.
         update_wrapper(cast("Callable[..., Any]", self), function, WRAPPER_ASSIGNMENTS, updated=())
@@ -266,6 +270,27 @@ class TaskDecorator:
         return TaskDecorator(self._app, checked) if function is None else self._app._register(function, checked)
 
 
+class BatchDecorator:
+    """The decorator that `app.batch_task` returns."""
+
+    def __init__(self, app: TaskRegistry, size: int, wait: Seconds, checked: Mapping[str, Any]) -> None:
+        if checked.get("process"):
+            raise InvalidInput("@app.batch_task has no option process: handlers run in threads or on the event loop")
+        self._app, self._size, self._wait, self._checked = app, size, wait, checked
+
+    @overload
+    def __call__(
+        self, function: Callable[[list[BatchItem[V]]], Coroutine[Any, Any, None]], /
+    ) -> AsyncAttemptTask[[V], Any]: ...
+    @overload
+    def __call__(self, function: Callable[[list[BatchItem[V]]], None], /) -> PlainAttemptTask[[V], Any]: ...
+    def __call__(self, function: Callable[[list[BatchItem[Any]]], Any], /) -> Any:
+        options = check_batch(function, self._size, self._wait)
+        task = self._app._register(one_by_one(function), self._checked)
+        task.batch = options
+        return task
+
+
 class Middleware:
     """A context manager around each attempt."""
 
@@ -319,6 +344,16 @@ class TaskRegistry(ABC):
         `on_failure`, `on_shutdown`, `on_dependency_failure`.
         """
         return TaskDecorator(self, {})
+
+    def batch_task(self, *, size: int, wait: Seconds = 0.0, **options: Unpack[TaskOptions]) -> BatchDecorator:
+        """Register a function that runs many jobs in one call: `@app.batch_task(size=100, wait=0.5)`.
+
+        The function takes one argument, `list[BatchItem[T]]`; each job is enqueued with one argument of type T. `size`:
+        how many jobs a call gets at most; it never gets more than the worker has slots. `wait`: for how many seconds
+        the first of them waits for others. Each job has its own lease, timeout and outcome. A job whose worker was lost
+        runs singly. The other options are those of `task`, without `process`.
+        """
+        return BatchDecorator(self, size, wait, check_task(options))
 
     @property
     def tasks(self) -> Mapping[str, Task[..., Any]]:

@@ -25,6 +25,10 @@ class Slots(Protocol):
 
     on_requeued: Callable[[], None]
 
+    @property
+    def is_full(self) -> bool:
+        """Whether no slot is free."""
+
     def ended(self, execution: Execution, outcome: Outcome) -> Execution | None:
         """Settle the job, free its slot, and return the execution that runs there next. The caller starts it."""
 

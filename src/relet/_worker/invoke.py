@@ -48,14 +48,14 @@ def _plain(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[Middlew
         if attempt.job.dependency_count and task.takes_attempt:
             attempt._runtime.load_dependencies()
         if not middlewares:
-            _check_deadline(attempt)
+            check_deadline(attempt)
             value = task.__wrapped__(*args, **kwargs)
         else:
             with ExitStack() as stack:
                 for middleware in middlewares:
                     if not middleware.is_async:
                         stack.enter_context(middleware.around(attempt))
-                _check_deadline(attempt)
+                check_deadline(attempt)
                 value = task.__wrapped__(*args, **kwargs)
     except BaseException as error:  # SystemExit too: it ends the handler, not the worker
         return _ended_by(error, task, attempt)
@@ -107,7 +107,7 @@ async def _async(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[M
         if attempt.job.dependency_count and task.takes_attempt:
             await _call(attempt._runtime.load_dependencies)
         if not middlewares:
-            _check_deadline(attempt)
+            check_deadline(attempt)
             value = await task.__wrapped__(*args, **kwargs)
         else:
             async with AsyncExitStack() as stack:
@@ -116,7 +116,7 @@ async def _async(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[M
                         await stack.enter_async_context(middleware.around(attempt))
                     else:
                         stack.enter_context(middleware.around(attempt))
-                _check_deadline(attempt)
+                check_deadline(attempt)
                 value = await task.__wrapped__(*args, **kwargs)
     except BaseException as error:
         attempt._cancelled = isinstance(error, asyncio.CancelledError)
@@ -124,7 +124,7 @@ async def _async(task: Task[..., Any], attempt: Attempt, middlewares: Sequence[M
     return outcomes.of_value(task, attempt, value)
 
 
-def _check_deadline(attempt: Attempt) -> None:
+def check_deadline(attempt: Attempt) -> None:
     """Do not start a handler on a lease that may have expired: another worker may be running the job."""
     if SYSTEM.monotonic() >= attempt.deadline:
         raise outcomes.StartedTooLate

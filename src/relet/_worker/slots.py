@@ -53,6 +53,10 @@ class Slots:
         return len(self._running)
 
     @property
+    def is_full(self) -> bool:
+        return len(self._running) >= self.size
+
+    @property
     def waiting(self) -> int:
         return len(self._waiting)
 

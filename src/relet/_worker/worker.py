@@ -27,6 +27,7 @@ from .._tasks.resources import Resource
 from ..app import App
 from ..errors import AbortReason, InvalidInput, StoreError
 from ..events import WorkerStarted, WorkerStopped, WorkerStopping
+from .batches import InBatches
 from .context import Queues, Settings, WorkerContext
 from .execution import Execution
 from .executors import InThreads, OnLoop
@@ -135,6 +136,7 @@ class Worker:
         self._on_loop: OnLoop | None = None
         self._resources: WorkerResources
         self._in_threads = InThreads(self._begin, app.middlewares)
+        self._in_batches = InBatches(self._begin, self._timers, app.middlewares, self._system)
         self._in_processes = InProcesses(self._begin, began=self._limit_time, hurry=self._hurrying)
 
     async def run(self, *, until_idle: bool = False) -> None:
@@ -149,6 +151,7 @@ class Worker:
         over = asyncio.Event()
         self.id = f"{self.name}:{os.getpid()}:{self._system.new_token()[:8]}"
         self._on_loop = OnLoop(loop, self._begin, self._app.middlewares)
+        self._in_batches.loop = loop
         self._resources = WorkerResources(loop, self._hurrying, self._system)
         on_end = partial(loop.call_soon_threadsafe, over.set)
         self._system.spawn("worker", partial(self._live, on_end, until_idle))
@@ -324,7 +327,11 @@ class Worker:
             self._limit_time(run, CHILD_STARTS_WITHIN if task.process else 0.0)
         if task.on_doubt == "abort":
             run.timers = (*run.timers, self._timers.at(run.attempt.deadline, partial(self._end_in_doubt, run)))
-        executor = self._in_processes if task.process else self._on_loop if task.is_async else self._in_threads
+        executor: InBatches | InProcesses | OnLoop | InThreads | None
+        if task.batch is not None and not run.job.losses:  # a job that has lost a worker runs singly
+            executor = self._in_batches
+        else:
+            executor = self._in_processes if task.process else self._on_loop if task.is_async else self._in_threads
         assert executor is not None  # noqa: S101
         if executor is here:
             return True
@@ -371,6 +378,7 @@ class Worker:
         self._app.events.emit(WorkerStopping(worker=self.id))
         for session in self._sessions:
             session.drain()
+        self._in_batches.hurry()
         self._log_stopping()
         self._wait_for_claims()
         self._wait_until_empty(self._shutdown_timeout, self._hurrying)
