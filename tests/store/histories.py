@@ -38,6 +38,7 @@ wishes = st.fixed_dictionaries(
         "unique": st.sampled_from([None, None, None, "k", "l", "m"]),
         "unique_for": st.sampled_from([None, 20.0]),
         "delay": mostly(None, 5.0, 50.0),
+        "start_by": mostly(None, 3.0, 30.0),  # seconds from now
         "depends_on": st.sampled_from([0, 0, 1, 2]).flatmap(lambda n: st.lists(pick, min_size=n, max_size=n)),
         "known_id": mostly(None, 0, 1, 2),
     }

@@ -59,10 +59,15 @@ class Row:
     def waits(self) -> int:
         return sum(end is None for end, _, _ in self.dependencies.values())
 
+    def is_late(self, now: float) -> bool:
+        """Whether it has not started by its `start_by`."""
+        return self.draft.start_by is not None and not self.version and self.draft.start_by <= now
+
     def view(self, existing: bool = False) -> dict[str, Any]:
         d = self.draft
         view = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in HIDDEN}
-        view |= {name: getattr(d, name) for name in ("id", "task", "queue", "priority", "target", "unique")}
+        view |= {name: getattr(d, name) for name in ("id", "task", "queue", "priority", "target", "unique", "tags")}
+        view |= {"start_by": None if self.state in OVER else d.start_by, "rerun_of": d.rerun_of}
         return view | {"max_attempts": d.policy.max_attempts, "existing": existing}
 
 
@@ -155,7 +160,10 @@ class Model:
     # What upkeep does
 
     def promote(self, now: float) -> tuple[list[str], list[str], float | None]:
-        doomed = self._decide_all([chain for row in self._live() for chain in row.dependencies], now)
+        late = [row for row in self._live() if row.is_late(now)]
+        for row in late:
+            self._finish(row, "cancelled", now, error=True)
+        doomed = late + self._decide_all([chain for row in self._live() for chain in row.dependencies], now)
         ready = []
         for row in sorted(self._live(), key=lambda row: (row.run_at, row.seq)):
             if row.wait == "time" and row.run_at <= now:
@@ -171,7 +179,11 @@ class Model:
                     ready.append(row)
         for row in ready:
             row.state, row.wait, row.holds, row.seq = "queued", None, row.draft.target is not None, self._next()
-        due = min((row.run_at - now for row in self._live() if row.wait == "time"), default=None)
+        waits = [row.run_at - now for row in self._live() if row.wait == "time"]
+        waits += [
+            row.draft.start_by - now for row in self._live() if row.draft.start_by is not None and not row.version
+        ]
+        due = min(waits, default=None)
         return sorted(row.draft.id for row in ready), sorted(row.draft.id for row in doomed), due
 
     def _decide_all(self, chains: list[str], now: float) -> list[Row]:
@@ -254,6 +266,7 @@ class Model:
                 room = min(left[queue], limits.get(queue, 999) - running.count(queue), whole - len(taken))
                 line = [row for row in self._live() if row.state == "queued" and row.draft.queue == queue]
                 line = [row for row in line if row.draft.task in tasks and min(row.losses, 2) == kind]
+                line = [row for row in line if not row.is_late(now)]
                 for row in sorted(line, key=_order)[: 0 if self._paused(queue) else max(room, 0)]:
                     self._start(row, worker, token, lease, alone, now)
                     left[queue] -= 1

@@ -112,13 +112,14 @@ class History(RuleBasedStateMachine):
             self.ids.append(_id(self.made))
         id = self.ids[-1] if fresh else list(self.model.jobs)[-1 - reused % len(self.model.jobs)]
         named = [other for other in (self.blocker_of(n, fellows) for n in after) if other not in (id, None)]
-        window = wish.pop("unique_for")
+        window, start_in = wish.pop("unique_for"), wish.pop("start_by")
         return Draft(
             id,
             payload_json='{"a": 1}',
             depends_on=tuple(named),
             fresh=fresh,
             unique_for=window if wish["unique"] else None,
+            start_by=None if start_in is None else self.now + start_in,
             **wish,
         )
 

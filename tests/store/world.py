@@ -27,9 +27,12 @@ class World(MovedClock):
         self.now = NOW
         compared.store.clock = lambda: self.now
         self._numbers = count(1)
+        self.start_by: float | None = None  # of jobs that are added
 
     def draft(self, **options: Any) -> Draft[Any]:
-        return Draft(f"019b76da-a800-7000-8000-{next(self._numbers):012x}", "t", "{}", **options)
+        return Draft(
+            f"019b76da-a800-7000-8000-{next(self._numbers):012x}", "t", "{}", start_by=self.start_by, **options
+        )
 
     def add(self, **options: Any) -> str:
         (job,) = self.run(enqueue.enqueue, [self.draft(**options)])
@@ -38,6 +41,11 @@ class World(MovedClock):
     def promote(self, now: float = NOW) -> list[str]:
         with self.at(now):
             return self.run(promote.promote).promoted
+
+    def expire(self, now: float = LATER) -> list[str]:
+        """Cancel the jobs that have not started by their `start_by`."""
+        with self.at(now):
+            return self.run(promote.promote).cancelled
 
     def claim(self, now: float = NOW, queue: str = "default") -> dict[str, Lease]:
         token, scopes = str(uuid.UUID(int=next(self._numbers))), [Scope(queue, 9)]

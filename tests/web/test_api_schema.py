@@ -30,6 +30,7 @@ TOKEN = "the-token-of-this-test-0123456789"
 # What a document cannot say: which fields go together, and what a task takes. There, 422 is a fair answer to what fits.
 SAYS_MORE = [
     "enqueue", "put_schedule", "complete_job", "delete_job", "bulk", "limit_queue", "limit_all_queues", "signal_job",
+    "rerun_job", "list_jobs", "count_jobs",
 ]  # fmt: skip
 SAME_BODIES = ["enqueue_many", "complete_chain"]
 FAIR = ["2xx", "404", "409", "422"]

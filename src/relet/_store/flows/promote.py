@@ -111,9 +111,9 @@ def promote(*, limit: int = MAX_PROMOTED) -> Flow[Promotion]:
     done, plan = Promotion(), _Plan()
     yield BEGIN
     yield write("promote/lock")
+    expired = yield from _expire(limit)  # first: its nudges are among those that are taken next
     nudges = sorted((yield write("promote/take_nudges", limit=limit)))
     plan.targets |= {key for _, kind, key, _ in nudges if kind == "target"}
-    expired = yield from _expire(limit)
     done.cancelled = expired + (yield from _decide_dependencies(_scans(nudges), plan, limit))
     yield from _wake_up({key for _, kind, key, _ in nudges if kind == "signal"}, plan)
     due = yield write("promote/lock_due", limit=limit)
