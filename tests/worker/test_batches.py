@@ -59,6 +59,15 @@ def test_jobs_are_run_together_and_settled_singly(app: App, sizes: list[list[int
     assert states[17] == ("succeeded", {"seven": 17}, None)
 
 
+def test_no_call_gets_more_jobs_than_the_size(app: App, sizes: list[list[int]]) -> None:
+    task = app.tasks["collect"]
+    app.client.enqueue_many([task.draft(n) for n in range(1, 203, 10)])
+    with working(app, concurrency=12):
+        ends(app, task, 21)
+    assert max(len(one) for one in sizes) == 5
+    assert sorted(value for one in sizes for value in one) == list(range(1, 203, 10))
+
+
 def test_a_batch_that_is_not_full_is_called_after_its_wait(app: App, sizes: list[list[int]]) -> None:
     task = app.tasks["collect"]
     with working(app, concurrency=20):

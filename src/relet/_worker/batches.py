@@ -82,10 +82,15 @@ class InBatches:
         if batch.timer is not None:
             batch.timer.cancel()
         task, _ = key
+        size = 1 if task.batch is None else task.batch.size
+        for first in range(0, len(batch.runs), size):
+            self._submit(task, batch.runs[first : first + size])
+
+    def _submit(self, task: Task[..., Any], runs: list[Execution]) -> None:
         if not task.is_async:
-            self._threads.submit(lambda: self._work(task, batch.runs))
+            self._threads.submit(partial(self._work, task, runs))
         elif self.loop is not None:
-            asyncio.run_coroutine_threadsafe(self._work_async(task, batch.runs), self.loop)
+            asyncio.run_coroutine_threadsafe(self._work_async(task, runs), self.loop)
 
     def _work(self, task: Task[..., Any], runs: list[Execution]) -> None:
         items = self._items(task, runs)
