@@ -61,6 +61,7 @@ METHODS = [
     "doctor",
     "enqueue",
     "enqueue_many",
+    "erase",
     "explain",
     "failures",
     "get",

@@ -30,7 +30,7 @@ def reports(app: App) -> list[FailedJob]:
 
 def test_a_job_that_fails_for_good_is_followed_up_once(app: App) -> None:
     _, work = defined(app)
-    job = work.using(group="acme").enqueue(1)
+    job = work.using(group="acme", tags=["vip"]).enqueue(1)
     settle(app, claim(app)[0], Raised("ValueError: once"))
     assert reports(app) == []
     promoted: list[str] = []
@@ -41,6 +41,7 @@ def test_a_job_that_fails_for_good_is_followed_up_once(app: App) -> None:
     assert reports(app) == [FailedJob(job.id, "work", "default", "ValueError: twice", 2, None, "acme")]
     (stored,) = app.client.jobs(task="report").jobs
     assert (stored.queue, stored.priority, stored.max_attempts, stored.state) == ("alerts", 7, 2, "queued")
+    assert stored.tags == ("vip",), "so that the two are erased together"
 
 
 def test_the_answer_to_a_settle_that_is_repeated_adds_no_second_follow_up(app: App) -> None:

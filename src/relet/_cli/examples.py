@@ -37,6 +37,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "web": ("shop:app --port 8470", "shop:app --host 0.0.0.0 --host-name jobs.example.com --proxy 10.0.0.2"),
     "doctor": ("shop:app", "shop:app --json"),
     "prune": ("shop:app --keep-finished 7d --keep-failed 30d",),
+    "erase": ("shop:app --tag customer-7",),
     "migrate": ("shop:app", "shop:app --tenant acme --tenant globex --json"),
     "backup": ("shop:app /backups/jobs-2026-11-16.db",),
     "restored": ("shop:app",),

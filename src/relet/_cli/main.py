@@ -20,6 +20,7 @@ from . import (
     demo,
     doctor,
     enqueue,
+    erase,
     examples,
     history,
     jobs,
@@ -39,8 +40,8 @@ from . import (
 from .load_app import CommandError
 
 COMMANDS = (
-    worker, enqueue, jobs, run, queues, workers, check, targets, schedules, history, top, web, doctor, prune, migrate,
-    backup, completion, bench, demo,
+    worker, enqueue, jobs, run, queues, workers, check, targets, schedules, history, top, web, doctor, prune, erase,
+    migrate, backup, completion, bench, demo,
 )  # fmt: skip
 
 BROKEN_PIPE = 141  # 128 + SIGPIPE, as a shell reports it

@@ -135,6 +135,9 @@ class AsyncClient:
         lasts = await self.wait_many(jobs, timeout=timeout)
         return await read_in_thread(self._plain._ends, lasts, return_exceptions)
 
+    async def erase(self, *, tag: str | None = None, group: str | None = None, target: str | None = None) -> int:
+        return await write_in_thread(self._plain.erase, tag=tag, group=group, target=target)
+
     async def rerun(self, job: AnyJob, /, *, arguments: Mapping[str, Any] | None = None) -> Job[Any]:
         return await write_in_thread(self._plain.rerun, job, arguments=arguments)
 

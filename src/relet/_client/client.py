@@ -24,7 +24,7 @@ from .._core.job import Draft, Job, State
 from .._core.validate import Seconds
 from .._core.verbs import BULK, VERBS, BulkVerb
 from .._store.doctor import examine
-from .._store.flows import chains, control, enqueue, inspect, maintenance
+from .._store.flows import chains, control, enqueue, erase, inspect, maintenance, search
 from .._store.flows.maintenance import Pruned
 from .._store.pruning import PruneRound
 from .._store.query import Flow
@@ -43,6 +43,8 @@ from .wait import wait_for
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+ERASED_AT_ONCE = 100  # jobs that one transaction deletes
 T = TypeVar("T")
 
 DAY = 86400.0
@@ -299,6 +301,26 @@ class Client(Inspection):
         where = where if where.state else structs.replace(where, state=tuple(sorted(VERBS[verb].sources)))
         time_limit = None if seconds is None else validate.seconds("seconds", seconds)
         return Bulk(verb, where, which, left, time_limit, on_step).run(self._audited, id_cursor(cursor))
+
+    def erase(self, *, tag: str | None = None, group: str | None = None, target: str | None = None) -> int:
+        """Delete all jobs with this tag, group or target, in any state, and what other tables hold of them.
+
+        Workers lose the leases of those that run. Copies of their results, unique keys, stored answers and the details
+        of audited actions go, too. Returns how many jobs were deleted. Repeat the call if it raises: it goes on.
+        """
+        which: Which = {"tag": tag, "group": group, "target": target}
+        where = self._filter(which)
+        if where == Filter():
+            raise InvalidInput("erase needs a tag, a group or a target")
+        kinds = [name for name, value in which.items() if value is not None]
+        total = 0
+        while found := self._store.run(search.jobs, where, limit=ERASED_AT_ONCE).jobs:
+            total += self._audited.step(AuditAction("erase", kinds[0]), erase.erase_jobs, found)
+        for value in which.values():
+            if isinstance(value, str):
+                self._store.run(erase.erase_value, value)
+        self._audited.note(AuditAction("erase", " and ".join(kinds), {"jobs": total}))
+        return total
 
     @property
     def schedules(self) -> Schedules:

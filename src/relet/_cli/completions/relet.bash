@@ -5,7 +5,7 @@
 #    source ~/.local/share/bash_completion/relet
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_relet_subparsers=(worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune migrate backup restored completion bench demo)
+_shtab_relet_subparsers=(worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune erase migrate backup restored completion bench demo)
 
 _shtab_relet_worker_option_strings=(-h --help -q --queue -c --concurrency --processes --lease --shutdown-timeout --poll-interval --rest --tenant --max-jobs --max-rss --until-idle --reload --log-level --log-format)
 _shtab_relet_enqueue_option_strings=(-h --help --tenant --json --arg --payload --file --queue --priority --delay --run-at --start-by --target --group --tag --unique --unique-for --replace --depends-on --id --max-attempts --backoff --timeout --on-expired --on-failure --on-dependency-failure)
@@ -24,6 +24,7 @@ _shtab_relet_top_option_strings=(-h --help --tenant --json --once)
 _shtab_relet_web_option_strings=(-h --help --host --port --host-name --proxy --open-health --tenant)
 _shtab_relet_doctor_option_strings=(-h --help --tenant --json)
 _shtab_relet_prune_option_strings=(-h --help --tenant --json --keep-finished --keep-failed)
+_shtab_relet_erase_option_strings=(-h --help --tenant --json --tag --group --target --yes -y)
 _shtab_relet_migrate_option_strings=(-h --help --tenant --json)
 _shtab_relet_backup_option_strings=(-h --help --tenant --json)
 _shtab_relet_restored_option_strings=(-h --help --tenant --json)
@@ -52,6 +53,7 @@ _shtab_relet_top_pos_0_COMPGEN=_relet_apps
 _shtab_relet_web_pos_0_COMPGEN=_relet_apps
 _shtab_relet_doctor_pos_0_COMPGEN=_relet_apps
 _shtab_relet_prune_pos_0_COMPGEN=_relet_apps
+_shtab_relet_erase_pos_0_COMPGEN=_relet_apps
 _shtab_relet_migrate_pos_0_COMPGEN=_relet_apps
 _shtab_relet_backup_pos_0_COMPGEN=_relet_apps
 _shtab_relet_restored_pos_0_COMPGEN=_relet_apps
@@ -67,7 +69,7 @@ _shtab_relet_run___log_level_choices=(debug info warning)
 _shtab_relet_schedules___missed_choices=(skip once all)
 _shtab_relet_schedules___overlap_choices=(allow skip wait)
 _shtab_relet_completion_pos_0_choices=(bash zsh fish)
-_shtab_relet_pos_0_choices=(worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune migrate backup restored completion bench demo)
+_shtab_relet_pos_0_choices=(worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune erase migrate backup restored completion bench demo)
 
 _shtab_relet_worker__h_nargs=0
 _shtab_relet_worker___help_nargs=0
@@ -134,6 +136,11 @@ _shtab_relet_doctor___json_nargs=0
 _shtab_relet_prune__h_nargs=0
 _shtab_relet_prune___help_nargs=0
 _shtab_relet_prune___json_nargs=0
+_shtab_relet_erase__h_nargs=0
+_shtab_relet_erase___help_nargs=0
+_shtab_relet_erase___json_nargs=0
+_shtab_relet_erase___yes_nargs=0
+_shtab_relet_erase__y_nargs=0
 _shtab_relet_migrate__h_nargs=0
 _shtab_relet_migrate___help_nargs=0
 _shtab_relet_migrate___json_nargs=0

@@ -58,7 +58,7 @@ function _shtab_relet_using
   test "$_shtab_relet_cmdpath" = "$argv"
 end
 
-set -g _shtab_relet_commands worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune migrate backup restored completion bench demo
+set -g _shtab_relet_commands worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune erase migrate backup restored completion bench demo
 set -g _shtab_relet_opts_with_value --arg --backoff --concurrency --cron --cursor --delay --depends-on --error --every --file --group --host --host-name --id --jobs --keep-failed --keep-finished --lease --limit --log-format --log-level --max-attempts --max-jobs --max-rss --max-running --missed --on-dependency-failure --on-expired --on-failure --overlap --payload --per --poll-interval --port --priority --processes --proxy --queue --rate --replace --rest --result --run-at --shutdown-timeout --since --start-by --state --step --tag --target --task --tenant --timeout --timezone --unique --unique-for --until --worker -c -q
 
 complete -c relet -e
@@ -244,6 +244,15 @@ complete -c relet -n '_shtab_relet_using prune' -l json -d 'print one JSON docum
 complete -c relet -n '_shtab_relet_using prune' -l keep-finished -x -d 'remove jobs that finished longer ago (default 7d)'
 complete -c relet -n '_shtab_relet_using prune' -l keep-failed -x -d 'remove jobs that failed longer ago (default 30d)'
 complete -c relet -n '_shtab_relet_using prune; and test $_shtab_relet_npos -eq 0' -ka "(__relet_apps)" -d 'the app as module:attribute, such as shop:app'
+complete -c relet -n '_shtab_relet_using; and test $_shtab_relet_npos -eq 0' -a erase -d 'Delete all jobs of a tag, group or target, in any state, and everything that the store holds of them: attempts, steps, signals, results, unique keys and details of audited actions.'
+complete -c relet -n '_shtab_relet_using erase' -s h -l help -d 'show this help message and exit'
+complete -c relet -n '_shtab_relet_using erase' -l tenant -x -d 'use the store of this tenant'
+complete -c relet -n '_shtab_relet_using erase' -l json -d 'print one JSON document'
+complete -c relet -n '_shtab_relet_using erase' -l tag -x -d 'the tag of the jobs'
+complete -c relet -n '_shtab_relet_using erase' -l group -x -d 'the group of the jobs'
+complete -c relet -n '_shtab_relet_using erase' -l target -x -d 'the target of the jobs'
+complete -c relet -n '_shtab_relet_using erase' -l yes -s y -d 'do not ask for confirmation'
+complete -c relet -n '_shtab_relet_using erase; and test $_shtab_relet_npos -eq 0' -ka "(__relet_apps)" -d 'the app as module:attribute, such as shop:app'
 complete -c relet -n '_shtab_relet_using; and test $_shtab_relet_npos -eq 0' -a migrate -d 'Create or update the tables of the store.'
 complete -c relet -n '_shtab_relet_using migrate' -s h -l help -d 'show this help message and exit'
 complete -c relet -n '_shtab_relet_using migrate' -l tenant -x -d 'migrate the store of this tenant; repeatable'

@@ -27,5 +27,5 @@ def _draft(job: Job[Any], follow_up: FollowUp) -> Draft[Any]:
     payload = as_json({follow_up.argument: failure})
     return Draft(
         SYSTEM.new_id(), follow_up.task, payload, follow_up.queue, follow_up.priority,
-        policy=follow_up.policy, context=job.context,
+        policy=follow_up.policy, context=job.context, tags=job.tags,
     )  # fmt: skip

@@ -1,0 +1,2 @@
+-- Remove the details of audited actions that name this value, which is a JSON text.
+update {schema}.audit set detail = null where position(:value::text in detail::text) > 0
