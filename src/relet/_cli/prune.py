@@ -32,6 +32,12 @@ def add_to(commands: Any) -> None:
         metavar="S",
         help="remove jobs that failed longer ago (default 30d)",
     )
+    add(
+        "--keep-payloads",
+        type=duration,
+        metavar="S",
+        help="remove arguments and results of jobs that finished longer ago",
+    )
     parser.set_defaults(run=run)
 
 
@@ -43,10 +49,14 @@ def run(options: argparse.Namespace) -> int:
             advance(so_far.finished + so_far.failed)
             check()
 
-        removed = client.prune(keep_finished=options.keep_finished, keep_failed=options.keep_failed, on_step=step)
+        ages = {name: getattr(options, name) for name in ("keep_finished", "keep_failed", "keep_payloads")}
+        removed = client.prune(**ages, on_step=step)
     if options.json:
-        output.as_json({"finished": removed.finished, "failed": removed.failed, "partitions": removed.partitions})
+        output.as_json({"finished": removed.finished, "failed": removed.failed, "partitions": removed.partitions,
+                        "stripped": removed.stripped})  # fmt: skip
         return 0
     dropped = f", and dropped {len(removed.partitions)} partitions with all their jobs" if removed.partitions else ""
     print(f"Removed {removed.finished} finished and {removed.failed} failed jobs{dropped}.")
+    if removed.stripped:
+        print(f"Removed the arguments and results of {removed.stripped} jobs.")
     return 0

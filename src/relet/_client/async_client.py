@@ -274,11 +274,13 @@ class AsyncClient:
         *,
         keep_finished: Seconds = 7 * DAY,
         keep_failed: Seconds = 30 * DAY,
+        keep_payloads: Seconds | None = None,
         on_step: Callable[[Pruned], object] | None = None,
     ) -> Pruned:
         return await write_in_thread(
-            self._plain.prune, keep_finished=keep_finished, keep_failed=keep_failed, on_step=on_step
-        )
+            self._plain.prune, keep_finished=keep_finished, keep_failed=keep_failed, keep_payloads=keep_payloads,
+            on_step=on_step,
+        )  # fmt: skip
 
     async def doctor(self) -> list[Finding]:
         return await read_in_thread(self._plain.doctor)

@@ -370,16 +370,25 @@ class Client(Inspection):
         *,
         keep_finished: Seconds = 7 * DAY,
         keep_failed: Seconds = 30 * DAY,
+        keep_payloads: Seconds | None = None,
         on_step: Callable[[Pruned], object] | None = None,
     ) -> Pruned:
-        """Delete jobs that ended longer ago than this, in small transactions. `on_step` is called after each."""
+        """Delete jobs that ended longer ago than this, in small transactions. `on_step` is called after each.
+
+        `keep_payloads`: jobs that succeeded or were cancelled longer ago lose their payloads, results, errors, steps
+        and signals, while their history stays.
+        """
         keep_finished = validate.seconds("keep_finished", keep_finished)
         keep_failed = validate.seconds("keep_failed", keep_failed)
-        action = AuditAction("prune", "jobs", {"keep_finished": keep_finished, "keep_failed": keep_failed})
+        keep_payloads = None if keep_payloads is None else validate.seconds("keep_payloads", keep_payloads)
+        ages = {"keep_finished": keep_finished, "keep_failed": keep_failed}
+        action = AuditAction(
+            "prune", "jobs", ages if keep_payloads is None else ages | {"keep_payloads": keep_payloads}
+        )
         self._audited.note(action)  # before: pruning takes many transactions, and may be interrupted between two
         self._make_partitions()
         run = partial(self._audited.step, action)
-        prune = PruneRound(self._store, run, keep_finished, keep_failed)
+        prune = PruneRound(self._store, run, keep_finished, keep_failed, keep_payloads=keep_payloads)
         for so_far in prune.steps():
             if on_step is not None:
                 on_step(so_far)

@@ -11,12 +11,18 @@ from .._core.job import Draft, Job, Policy
 from .._tasks.task import Task, TaskRegistry, new_id
 from ..errors import InvalidInput
 
+STRIPPED = "null"  # in place of a payload that was removed
+
 
 def rerun_draft(tasks: TaskRegistry, job: Job[Any], arguments: Mapping[str, Any] | None) -> Draft[Any]:
     """A draft with the arguments of a job, of which `arguments` replaces some.
 
     It has the queue, priority, target, group and tags of the job, and the policy that the task has now.
     """
+    if job.payload_json == STRIPPED:
+        raise InvalidInput(
+            f"the arguments of job {job.id} are no longer stored: it ended longer ago than keep_payloads"
+        )
     task = tasks._tasks_by_any_name.get(job.task)
     payload = job.payload_json if arguments is None else _edited(task, job, arguments)
     policy = Policy(job.max_attempts) if task is None else task.policy

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from msgspec import structs
+
 from .flows import maintenance, stats
 from .flows.maintenance import Pruned
 from .store import Store
@@ -15,6 +17,7 @@ class PruneRound:
 
     `run` runs a flow that deletes rows and returns plain values. `stop` ends the round early. `next_key`: where the
     check of unique keys goes on; of millions of keys, `key_steps` transactions check some (None: all of them).
+    `keep_payloads`: when jobs that ended lose their payloads (None: never); `next_payload`: where that goes on.
     """
 
     def __init__(
@@ -26,11 +29,14 @@ class PruneRound:
         *,
         stop: Callable[[], bool] = lambda: False,
         next_key: str = "",
+        keep_payloads: float | None = None,
+        next_payload: str | None = None,
         key_steps: int | None = None,
     ) -> None:
         self._store, self._run, self._stop = store, run, stop
         self._keep_finished, self._keep_failed = keep_finished, keep_failed
         self._key_steps = key_steps
+        self._keep_payloads, self.next_payload = keep_payloads, next_payload
         self.next_key = next_key
         self.total = Pruned()
 
@@ -40,6 +46,7 @@ class PruneRound:
         dropped = tuple(self._store.drop_old(self._keep_finished, self._stop))
         self.total = Pruned(partitions=dropped)
         yield from self._delete_jobs()
+        yield from self._strip_payloads()
         yield from self._delete_keys()
 
     def _delete_jobs(self) -> Iterator[Pruned]:
@@ -49,6 +56,16 @@ class PruneRound:
             counts = self._run(maintenance.prune_counted, **ages, limit=self._store.prune_at_once)
             finished, failed, keys, more = counts
             self._add(finished, failed, keys, more)
+            yield self.total
+
+    def _strip_payloads(self) -> Iterator[Pruned]:
+        """Remove the payloads of jobs that ended long ago. A later round begins anew: some jobs take long to end."""
+        more = self._keep_payloads is not None
+        while more:
+            step = (self._keep_payloads, self.next_payload)
+            stripped, self.next_payload = self._run(maintenance.strip_payloads, *step, limit=self._store.prune_at_once)
+            more = self.next_payload is not None
+            self.total = structs.replace(self.total, stripped=self.total.stripped + stripped)
             yield self.total
 
     def _delete_keys(self) -> Iterator[Pruned]:
@@ -65,6 +82,10 @@ class PruneRound:
 
     def _add(self, finished: int, failed: int, keys: int, more: bool) -> None:
         before = self.total
-        self.total = Pruned(
-            before.finished + finished, before.failed + failed, before.keys + keys, before.partitions, more
+        self.total = structs.replace(
+            before,
+            finished=before.finished + finished,
+            failed=before.failed + failed,
+            keys=before.keys + keys,
+            more=more,
         )

@@ -28,6 +28,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     poll_interval: float
     rest: float
     keep_finished: float
+    keep_payloads: float | None
     keep_failed: float
     queues: Queues | None
 

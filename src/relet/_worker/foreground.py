@@ -65,7 +65,13 @@ class Foreground:
         lease = validate.seconds("lease", lease, minimum=0.1, maximum=DAY)
         handler_store = app._store(tenant)
         settings = Settings(
-            lease=lease, poll_interval=1.0, rest=0.0, keep_finished=7 * DAY, keep_failed=30 * DAY, queues=None
+            lease=lease,
+            poll_interval=1.0,
+            rest=0.0,
+            keep_finished=7 * DAY,
+            keep_payloads=None,
+            keep_failed=30 * DAY,
+            queues=None,
         )
         worker = f"{socket.gethostname()}:{os.getpid()}:{SYSTEM.new_token()[:8]}"
         self._app, self._runner = app, asyncio.Runner()

@@ -39,6 +39,7 @@ class Pruner:
         prune = PruneRound(
             self._store.store, self._store.run, settings.keep_finished, settings.keep_failed,
             stop=self.loop.stopping.is_set, next_key=self._next_key, key_steps=KEY_STEPS,
+            keep_payloads=settings.keep_payloads,
         )  # fmt: skip
         yield from prune.steps()
         self._next_key = prune.next_key

@@ -68,8 +68,9 @@ class Worker:
     task has a lease. `shutdown_timeout`: seconds that running jobs have to end after `stop`. `poll_interval`: seconds
     between two claims while no notification comes. `rest`: seconds that a slot rests between two jobs. `tenants`: slots
     by tenant, in place of `concurrency`. `max_jobs`, `max_rss`: stop after so many jobs, or at so many MiB of memory.
-    `keep_finished`, `keep_failed`: seconds until jobs that ended are deleted. `name`: how its id begins, by default
-    with the name of the host.
+    `keep_finished`, `keep_failed`: seconds until jobs that ended are deleted. `keep_payloads`: seconds until jobs that
+    succeeded or were cancelled lose their payloads and results, while their history stays (None: with the job). `name`:
+    how its id begins, by default with the name of the host.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Worker:
         max_jobs: int | None = None,
         max_rss: int | None = None,
         keep_finished: Seconds = 7 * DAY,
+        keep_payloads: Seconds | None = None,
         keep_failed: Seconds = 30 * DAY,
         name: str | None = None,
     ) -> None:
@@ -107,6 +109,7 @@ class Worker:
             poll_interval=validate.seconds("poll_interval", poll_interval, minimum=0.01, maximum=3600),
             rest=validate.seconds("rest", rest),
             keep_finished=validate.seconds("keep_finished", keep_finished),
+            keep_payloads=None if keep_payloads is None else validate.seconds("keep_payloads", keep_payloads),
             keep_failed=validate.seconds("keep_failed", keep_failed),
             queues=queues,
         )

@@ -48,7 +48,13 @@ class InlineWorker:
         self._resources = ResourceValues(lambda call: self._run_async(call), overrides)
         store = app._store(tenant)
         settings = Settings(
-            lease=LEASE, poll_interval=1.0, rest=0.0, keep_finished=FOR_EVER, keep_failed=FOR_EVER, queues=queues
+            lease=LEASE,
+            poll_interval=1.0,
+            rest=0.0,
+            keep_finished=FOR_EVER,
+            keep_payloads=None,
+            keep_failed=FOR_EVER,
+            queues=queues,
         )
         self._context = WorkerContext(
             worker="test", tenant=tenant, settings=settings, tasks=app._tasks_by_any_name, schedules=app.schedules,

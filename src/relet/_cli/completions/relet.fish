@@ -59,7 +59,7 @@ function _shtab_relet_using
 end
 
 set -g _shtab_relet_commands worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune erase migrate backup restored completion bench demo
-set -g _shtab_relet_opts_with_value --arg --backoff --concurrency --cron --cursor --delay --depends-on --error --every --file --group --host --host-name --id --jobs --keep-failed --keep-finished --lease --limit --log-format --log-level --max-attempts --max-jobs --max-rss --max-running --missed --on-dependency-failure --on-expired --on-failure --overlap --payload --per --poll-interval --port --priority --processes --proxy --queue --rate --replace --rest --result --run-at --shutdown-timeout --since --start-by --state --step --tag --target --task --tenant --timeout --timezone --unique --unique-for --until --worker -c -q
+set -g _shtab_relet_opts_with_value --arg --backoff --concurrency --cron --cursor --delay --depends-on --error --every --file --group --host --host-name --id --jobs --keep-failed --keep-finished --keep-payloads --lease --limit --log-format --log-level --max-attempts --max-jobs --max-rss --max-running --missed --on-dependency-failure --on-expired --on-failure --overlap --payload --per --poll-interval --port --priority --processes --proxy --queue --rate --replace --rest --result --run-at --shutdown-timeout --since --start-by --state --step --tag --target --task --tenant --timeout --timezone --unique --unique-for --until --worker -c -q
 
 complete -c relet -e
 complete -c relet -f
@@ -243,6 +243,7 @@ complete -c relet -n '_shtab_relet_using prune' -l tenant -x -d 'use the store o
 complete -c relet -n '_shtab_relet_using prune' -l json -d 'print one JSON document'
 complete -c relet -n '_shtab_relet_using prune' -l keep-finished -x -d 'remove jobs that finished longer ago (default 7d)'
 complete -c relet -n '_shtab_relet_using prune' -l keep-failed -x -d 'remove jobs that failed longer ago (default 30d)'
+complete -c relet -n '_shtab_relet_using prune' -l keep-payloads -x -d 'remove arguments and results of jobs that finished longer ago'
 complete -c relet -n '_shtab_relet_using prune; and test $_shtab_relet_npos -eq 0' -ka "(__relet_apps)" -d 'the app as module:attribute, such as shop:app'
 complete -c relet -n '_shtab_relet_using; and test $_shtab_relet_npos -eq 0' -a erase -d 'Delete all jobs of a tag, group or target, in any state, and everything that the store holds of them: attempts, steps, signals, results, unique keys and details of audited actions.'
 complete -c relet -n '_shtab_relet_using erase' -s h -l help -d 'show this help message and exit'

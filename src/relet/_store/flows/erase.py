@@ -16,8 +16,9 @@ def erase_jobs(jobs: Sequence[Job[Any]]) -> Flow[int]:
     done = 0
     for job in sorted(jobs, key=lambda job: job.id):
         done += yield from control.delete(job.id)
-    ids, chains = as_json([job.id for job in jobs]), as_json(sorted({job.chain for job in jobs}))
-    yield write("erase/traces", ids=ids, chains=chains)
+    ids = [job.id for job in jobs]
+    chains = {job.chain for job in jobs}
+    yield write("erase/traces", ids=as_json(ids), chains=as_json(sorted(chains)))
     return done
 
 

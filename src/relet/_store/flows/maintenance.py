@@ -30,6 +30,7 @@ class Pruned(Struct, frozen=True):
     keys: int = 0
     partitions: tuple[str, ...] = ()
     more: bool = False
+    stripped: int = 0  # jobs whose payloads were removed
 
 
 class WorkAhead(NamedTuple):
@@ -124,6 +125,21 @@ def prune_stale_keys(beyond: str = "", *, limit: int = 1000) -> Flow[tuple[int, 
         # This statement checks the jobs again, now that no other transaction can take the keys.
         removed = yield write("maintenance/drop_stale_keys", batch=as_json(locked))
     return len(removed), next((key for key, job in seen if job is None), None)
+
+
+@bounded(LONG)
+def strip_payloads(seconds: float, beyond: str | None = None, *, limit: int = 1000) -> Flow[tuple[int, str | None]]:
+    """Remove the payloads and results of jobs that ended longer ago; their history stays.
+
+    Reads up to `limit` jobs after the id `beyond`. Returns how many were stripped, and where to continue if there are
+    more.
+    """
+    yield BEGIN
+    seen = yield read("maintenance/old_payloads", seconds=seconds, beyond=beyond, limit=limit)
+    ids = [id for id, has_payload in seen if has_payload]
+    if ids:
+        yield write("maintenance/strip_payloads", ids=as_json(ids))
+    return len(ids), seen[-1][0] if len(seen) == limit else None
 
 
 def _prune_finished(seconds: float, limit: int) -> Flow[tuple[int, bool]]:
