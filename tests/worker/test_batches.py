@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
-from relet import App, Attempt, Backoff, Fail, InvalidInput, Retry
+from relet import App, Attempt, Backoff, Draft, Fail, InvalidInput, Retry, new_id
+from relet._core.job import Policy
 from relet._store.flows import lease
 from relet.testing import harness
 from relet.types import BatchItem
 from tests.homes import beat, claim, promote_all
+from tests.worker.programs import Shop
 from tests.worker.working import until, working
 
 SOON = Backoff(base=0.001, max=0.001)
@@ -175,6 +177,30 @@ def test_a_stop_does_not_wait_for_a_batch_to_fill(app: App) -> None:
         until(lambda: app.client.get(job).state == "succeeded")  # type: ignore[union-attr]
 
 
+def double(value: int) -> int:
+    return value * 2
+
+
+def test_the_attempts_of_a_batch_have_steps_transactions_and_progress(app: App) -> None:
+    @app.batch_task(size=2, wait=5)
+    def steps(items: list[BatchItem[int]]) -> None:
+        for item in items:
+            item.attempt.progress(1, 2)
+            item.attempt.step("double", double, item.value)
+            with item.attempt.transaction() as transaction:
+                transaction.enqueue(other.draft(item.value))
+
+    @app.task(queue="elsewhere")
+    def other(number: int) -> None: ...
+
+    app.client.migrate()
+    jobs = app.client.enqueue_many([steps.draft(n) for n in range(2)])
+    with working(app, concurrency=5, queues=["default"]):
+        ends(app, steps, 2)
+    assert sorted(app.client.steps(job)[0].result for job in jobs) == [0, 2]
+    assert app.client.count(task="other") == 2
+
+
 def test_middlewares_wrap_each_job(app: App) -> None:
     seen: list[int] = []
 
@@ -236,3 +262,30 @@ def test_bad_batch_tasks_are_refused() -> None:
         app.batch_task(size=1)(no_items)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="no option process"):
         app.batch_task(size=5, process=True)
+
+
+CRASH = """
+import os, signal
+from shop import app, note
+from relet.types import BatchItem
+
+@app.batch_task(size=5, wait=0.2, lease=1, max_attempts=5)
+def crash(items: list[BatchItem[int]]) -> None:
+    note("batch", len(items))
+    if len(items) > 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_jobs_of_a_batch_that_killed_its_worker_run_singly(shop: Shop) -> None:
+    (shop.place / "crashing.py").write_text(CRASH)
+    shop.client.migrate()
+    drafts: list[Draft[Any]] = [
+        Draft(new_id(), "crash", f'{{"item": {n}}}', policy=Policy(5, lease=1.0)) for n in range(5)
+    ]
+    jobs = shop.client.enqueue_many(drafts)
+    worker = ("worker", "crashing:app", "--concurrency", "10", "--poll-interval", "0.1")
+    assert shop.run(*worker).code() == -9
+    shop.run(*worker)
+    until(lambda: {shop.job(job).state for job in jobs} == {"succeeded"})
+    assert [note[1] for note in shop.notes("batch")] == ["5", "1", "1", "1", "1", "1"]

@@ -27,13 +27,22 @@ class BatchItem(Generic[T]):
     these settle the job at once.
     """
 
-    def __init__(self, value: T, attempt: Attempt) -> None:
+    def __init__(self, value: T, attempt: Attempt, prepare: Callable[[], object] | None = None) -> None:
         self.value = value
-        self.attempt = attempt
+        self._attempt = attempt
+        self._prepare = prepare
         self.result: Any = None
         self.error: BaseException | None = None
         self.is_settled = False
         self._on_settled: Callable[[BatchItem[T]], object] = lambda item: None
+
+    @property
+    def attempt(self) -> Attempt:
+        """The attempt of the job."""
+        if self._prepare is not None:
+            self._prepare()
+            self._prepare = None
+        return self._attempt
 
     def succeed(self, result: Any = None) -> None:
         """The job has succeeded, with this result."""
@@ -45,12 +54,12 @@ class BatchItem(Generic[T]):
 
     def _settle(self, result: Any, error: BaseException | None) -> None:
         if self.is_settled:
-            raise InvalidInput(f"job {self.attempt.job.id} is settled already")
+            raise InvalidInput(f"job {self._attempt.job.id} is settled already")
         self.result, self.error, self.is_settled = result, error, True
         self._on_settled(self)
 
     def __repr__(self) -> str:
-        return f"<item {self.attempt.job.id} of a batch: {self.value!r:.80}>"
+        return f"<item {self._attempt.job.id} of a batch: {self.value!r:.80}>"
 
 
 class BatchOptions(Struct, frozen=True):

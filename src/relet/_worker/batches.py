@@ -144,7 +144,8 @@ class InBatches:
             if run.attempt.aborted is not None:
                 self._end(run, outcomes.of_value(task, run.attempt, None))  # the abort decides
                 continue
-            item = items[run] = BatchItem(value, run.attempt)
+            prepare = None if run.prepare is None else partial(run.prepare, run)
+            item = items[run] = BatchItem(value, run.attempt, prepare)
             item._on_settled = partial(self._settle, run)
         return items
 
@@ -155,7 +156,8 @@ class InBatches:
         """End the executions of a batch, and start those that get their slots."""
         following = []
         for run, item in items.items():
-            run.attempt._runtime.leave_transactions()
+            if run.prepare is None:
+                run.attempt._runtime.leave_transactions()
             following.append(run.slots.ended(run, _outcome(run, item, error)))
         by_task: dict[Task[..., Any], list[Execution]] = {}
         for one in following:

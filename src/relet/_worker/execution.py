@@ -56,6 +56,7 @@ class Execution(Struct, eq=False):
     is_settling: bool = False  # the settler has its outcome
     interrupt: Callable[[Execution], None] | None = None  # interrupts the handler after an abort
     on_renewed: Callable[[], None] | None = None  # sends the new deadline to a child process
+    prepare: Callable[[Execution], None] | None = None  # makes the attempt work, if that is put off until it is used
     timers: Sequence[Timer] = ()  # of its timeout, and of the end of its lease if its task is to be aborted then
 
     @property

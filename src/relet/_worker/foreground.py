@@ -131,6 +131,8 @@ class Foreground:
         finally:
             context.leases.claims_in_flight.discard(token)
         producer.take([execution])
+        if execution.prepare is not None:
+            execution.prepare(execution)
         if execution.task.takes_attempt and execution.task.process:
             AttemptRuntime(context.handler_store, execution.task, execution.attempt)
         if execution.task.on_doubt == "abort":

@@ -226,10 +226,19 @@ class Producer:
         if task.takes_resources:
             attempt._resources = context.resources
         if task.takes_attempt:
-            attempt._report = partial(context.leases.report_progress, execution)
-            if not task.process:
-                AttemptRuntime(context.handler_store, task, attempt)
+            if task.batch is None:
+                self._prepare(execution)
+            else:  # most handlers of batches do not use the attempts
+                execution.prepare = self._prepare
         return execution
+
+    def _prepare(self, execution: Execution) -> None:
+        """Make an attempt work: steps, transactions and progress."""
+        context, attempt = self._context, execution.attempt
+        execution.prepare = None
+        attempt._report = partial(context.leases.report_progress, execution)
+        if not execution.task.process:
+            AttemptRuntime(context.handler_store, execution.task, attempt)
 
     def take(self, executions: list[Execution]) -> None:
         """Start executions that were claimed, or have them wait for a slot."""

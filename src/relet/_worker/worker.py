@@ -334,6 +334,8 @@ class Worker:
         if task.batch is not None and not run.job.losses:  # a job that has lost a worker runs singly
             executor = self._in_batches
         else:
+            if run.prepare is not None:
+                run.prepare(run)
             executor = self._in_processes if task.process else self._on_loop if task.is_async else self._in_threads
         assert executor is not None  # noqa: S101
         if executor is here:

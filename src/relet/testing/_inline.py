@@ -130,6 +130,8 @@ class InlineWorker:
     def _run_started(self) -> Work:
         while self._started:
             execution = self._started.pop(0)
+            if execution.prepare is not None:
+                execution.prepare(execution)
             outcome = yield execution
             following = execution.slots.ended(execution, outcome)
             if following is not None:
