@@ -170,12 +170,11 @@ def test_a_store_in_memory_has_no_file_to_copy(typed: CommandLine, tmp_path: Pat
     assert "it has no file" in typed.refusal(shop.folder, "backup", "shop:app", "copy.db")
 
 
-def programs() -> Path:
-    return next(iter(supervisor.installs().values())).bin
-
-
-def run(name: str, *arguments: str, **options: object) -> None:
-    subprocess.run([str(programs() / name), *arguments], check=True, **options)  # type: ignore[call-overload]
+def run(server: Server, name: str, *arguments: str) -> None:
+    """Run a program of the server's own release: an older server does not accept the dump of a newer one."""
+    installs = supervisor.installs()
+    programs = installs.get(server.name, next(iter(installs.values()))).bin
+    subprocess.run([str(programs / name), *arguments], check=True)
 
 
 def test_a_restored_schema_of_postgres_starts_nothing(typed: CommandLine, pg_server: Server, tmp_path: Path) -> None:
@@ -183,8 +182,8 @@ def test_a_restored_schema_of_postgres_starts_nothing(typed: CommandLine, pg_ser
     with pg_server.fresh_database() as url, pg_server.fresh_database() as other:
         with busy_shop(url, tmp_path / "shop") as shop:
             assert "use pg_dump" in typed.refusal(shop.folder, "backup", "shop:app", "copy.db")
-            run("pg_dump", "--format=custom", "--schema=relet", f"--file={dump}", f"--dbname={url}")
-        run("pg_restore", "--no-owner", "--single-transaction", f"--dbname={other}", str(dump))
+            run(pg_server, "pg_dump", "--format=custom", "--schema=relet", f"--file={dump}", f"--dbname={url}")
+        run(pg_server, "pg_restore", "--no-owner", "--single-transaction", f"--dbname={other}", str(dump))
         restored = Shop(other, tmp_path / "restored")
         code, printed = typed(restored.folder, "restored", "shop:app")
         assert code == 0
@@ -200,11 +199,11 @@ def test_a_restore_pauses_all_queues_before_any_worker_sees_it(pg_server: Server
     dump, script = tmp_path / "jobs.dump", tmp_path / "restore.sql"
     with pg_server.fresh_database() as url, pg_server.fresh_database() as other:
         with busy_shop(url, tmp_path / "shop"):
-            run("pg_dump", "--format=custom", "--schema=relet", f"--file={dump}", f"--dbname={url}")
-        run("pg_restore", "--no-owner", f"--file={script}", str(dump))
+            run(pg_server, "pg_dump", "--format=custom", "--schema=relet", f"--file={dump}", f"--dbname={url}")
+        run(pg_server, "pg_restore", "--no-owner", f"--file={script}", str(dump))
         with script.open("a") as file:
             file.write(statement_of_the_guide())
-        run("psql", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", f"--file={script}", other)
+        run(pg_server, "psql", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", f"--file={script}", other)
         restored = Shop(other, tmp_path / "restored")
         restored.app.client.schedules.remove("nightly")
         restored.gate.set()

@@ -294,6 +294,7 @@ CREATE FUNCTION relet.lock_limits(names text[]) RETURNS TABLE(queue text, max_ru
     SET plan_cache_mode TO 'force_generic_plan'
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
+    SET jit TO 'off'
     AS $$
 #variable_conflict use_column
 begin
@@ -1622,45 +1623,45 @@ ALTER TABLE ONLY relet.finished ATTACH PARTITION relet.finished_20261125 FOR VAL
 -- Data for Name: arming; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.arming VALUES (true, '2026-11-18 08:20:02.33761+05:30');
+INSERT INTO relet.arming VALUES (true, '2026-11-18 09:18:34.314331+05:30');
 
 
 --
 -- Data for Name: attempts; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.attempts VALUES ('01a1ec8f-9b41-7309-a2be-d79416a4e0c8', 1, 1, 'vm:1185:a36bf605', '2026-11-18 08:19:57.340822+05:30', '2026-11-18 08:19:57.371983+05:30', NULL, '2026-11-18 08:20:27.340822+05:30', 'retried', 'ValueError: card declined
+INSERT INTO relet.attempts VALUES ('01a1ecc5-3288-725c-8e99-0a151281e0c3', 1, 1, 'vm:8033:9e7d677c', '2026-11-18 09:18:29.309734+05:30', '2026-11-18 09:18:29.340751+05:30', NULL, '2026-11-18 09:18:59.309734+05:30', 'retried', 'ValueError: card declined
 
 Traceback (most recent call last):
   File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ');
-INSERT INTO relet.attempts VALUES ('01a1ec8f-9b41-7309-a2be-d79416a4e0c8', 2, 2, 'vm:1185:a36bf605', '2026-11-18 08:19:57.391591+05:30', '2026-11-18 08:19:57.396045+05:30', NULL, '2026-11-18 08:20:27.391591+05:30', 'failed', 'ValueError: card declined
+INSERT INTO relet.attempts VALUES ('01a1ecc5-3288-725c-8e99-0a151281e0c3', 2, 2, 'vm:8033:9e7d677c', '2026-11-18 09:18:29.351859+05:30', '2026-11-18 09:18:29.355537+05:30', NULL, '2026-11-18 09:18:59.351859+05:30', 'failed', 'ValueError: card declined
 
 Traceback (most recent call last):
   File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ');
-INSERT INTO relet.attempts VALUES ('01a1ec8f-a0a8-7d7d-bb65-07f37d8768d8', 1, 1, 'vm:1205:db8a5809', '2026-11-18 08:19:58.713714+05:30', '2026-11-18 08:19:58.728865+05:30', NULL, '2026-11-18 08:20:28.713714+05:30', 'snoozed', NULL);
+INSERT INTO relet.attempts VALUES ('01a1ecc5-3649-7c9e-aca9-b921b32b78c8', 1, 1, 'vm:8052:8a7d973c', '2026-11-18 09:18:30.232943+05:30', '2026-11-18 09:18:30.257525+05:30', NULL, '2026-11-18 09:19:00.232943+05:30', 'snoozed', NULL);
 
 
 --
 -- Data for Name: audit; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.audit OVERRIDING SYSTEM VALUE VALUES (1, '01a1ec8f-a09f-7d5e-80bf-9783696cdc2f', '2026-11-18 08:19:58.18271+05:30', 'ada', 'cancel', '01a1ec8f-a09b-716d-b14a-3e2bdd0a7018', NULL);
-INSERT INTO relet.audit OVERRIDING SYSTEM VALUE VALUES (2, '01a1ec8f-a4fa-720b-9963-f5bbf7873ce0', '2026-11-18 08:19:59.291522+05:30', 'ada', 'pause_queue', 'paused', NULL);
+INSERT INTO relet.audit OVERRIDING SYSTEM VALUE VALUES (1, '01a1ecc5-363e-7c1c-9403-015770e5c7bf', '2026-11-18 09:18:29.895124+05:30', 'ada', 'cancel', '01a1ecc5-3639-7335-8caf-b329f25d695c', NULL);
+INSERT INTO relet.audit OVERRIDING SYSTEM VALUE VALUES (2, '01a1ecc5-3957-7809-8234-7bc96b6487f9', '2026-11-18 09:18:30.680155+05:30', 'ada', 'pause_queue', 'paused', NULL);
 
 
 --
 -- Data for Name: dependencies; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.dependencies VALUES ('01a1ec8f-a4ed-7679-b3b7-0d650ec422aa', '01a1ec8f-a4e6-73d0-9526-68ef4d44c5a4', 0, NULL, NULL, NULL);
-INSERT INTO relet.dependencies VALUES ('01a1ec8f-a4ed-7679-b3b7-0d650ec422aa', '01a1ec8f-a4e7-7e83-956c-add3cb126f16', 1, NULL, NULL, NULL);
-INSERT INTO relet.dependencies VALUES ('01a1ec8f-a4ed-7679-b3b7-0d650ec422aa', '01a1ec8f-a4e7-7dd7-bac2-cc0ddf820865', 2, NULL, NULL, NULL);
+INSERT INTO relet.dependencies VALUES ('01a1ecc5-394a-7405-abb0-00c699cece24', '01a1ecc5-3941-71a4-8ed7-74feb6040e71', 0, NULL, NULL, NULL);
+INSERT INTO relet.dependencies VALUES ('01a1ecc5-394a-7405-abb0-00c699cece24', '01a1ecc5-3942-7a36-b5c5-9935a5cb3b76', 1, NULL, NULL, NULL);
+INSERT INTO relet.dependencies VALUES ('01a1ecc5-394a-7405-abb0-00c699cece24', '01a1ecc5-3943-7cae-ad4c-12eacf279c34', 2, NULL, NULL, NULL);
 
 
 --
@@ -1679,10 +1680,10 @@ INSERT INTO relet.dependencies VALUES ('01a1ec8f-a4ed-7679-b3b7-0d650ec422aa', '
 -- Data for Name: finished_20261118; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.finished_20261118 VALUES ('01a1ec8f-9b3e-7450-bd82-e8bbc2a3be60', '01a1ec8f-9b3e-7450-bd82-e8bbc2a3be60', '2026-11-18 08:19:56.799939+05:30', '2026-11-18 08:19:56.799939+05:30', '2026-11-18 08:19:57.340011+05:30', 1, 4, 0, 1, 0, 'succeeded', 0, false, 'default', 'double', '{"number":1}', 'df9f6510-130c-4d05-8dff-57624434dbec', '2026-11-18 08:19:57.327461+05:30', NULL, 'vm:1185:a36bf605', NULL, NULL, NULL, '2', NULL, NULL);
-INSERT INTO relet.finished_20261118 VALUES ('01a1ec8f-9b41-7f90-a9fb-eb5b8c56fe91', '01a1ec8f-9b41-7f90-a9fb-eb5b8c56fe91', '2026-11-18 08:19:56.801598+05:30', '2026-11-18 08:19:56.801598+05:30', '2026-11-18 08:19:57.360983+05:30', 1, 4, 0, 1, 0, 'succeeded', 0, true, 'default', 'first', '{"number":2}', 'df9f6510-130c-4d05-8dff-57624434dbec', '2026-11-18 08:19:57.327461+05:30', NULL, 'vm:1185:a36bf605', NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.finished_20261118 VALUES ('01a1ec8f-9d51-7d44-93fa-a3897b40e12d', '01a1ec8f-9b41-7f90-a9fb-eb5b8c56fe91', '2026-11-18 08:19:57.363843+05:30', '2026-11-18 08:19:57.363843+05:30', '2026-11-18 08:19:57.375309+05:30', 1, 4, 0, 1, 1, 'succeeded', 0, false, 'default', 'double', '{"number":2}', '1541c0d1-b753-4707-b8d4-ffbced58b596', '2026-11-18 08:19:57.366527+05:30', NULL, 'vm:1185:a36bf605', NULL, NULL, NULL, '4', NULL, NULL);
-INSERT INTO relet.finished_20261118 VALUES ('01a1ec8f-a09b-716d-b14a-3e2bdd0a7018', '01a1ec8f-a09b-716d-b14a-3e2bdd0a7018', '2026-11-18 08:19:58.174965+05:30', '2026-11-18 09:19:58.174965+05:30', '2026-11-18 08:19:58.179432+05:30', 0, 4, 0, 0, 0, 'cancelled', 0, false, 'default', 'double', '{"number":3}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.finished_20261118 VALUES ('01a1ecc5-3285-71ad-9680-a6413fc48bff', '01a1ecc5-3285-71ad-9680-a6413fc48bff', '2026-11-18 09:18:28.934251+05:30', '2026-11-18 09:18:28.934251+05:30', '2026-11-18 09:18:29.313636+05:30', 1, 4, 0, 1, 0, 'succeeded', 0, false, 'default', 'double', '{"number":1}', 'd2942eb0-3a87-4ec7-aced-31f44f834a2a', '2026-11-18 09:18:29.309734+05:30', NULL, 'vm:8033:9e7d677c', NULL, NULL, NULL, '2', NULL, NULL);
+INSERT INTO relet.finished_20261118 VALUES ('01a1ecc5-3287-70f3-8629-0b300b48feb9', '01a1ecc5-3287-70f3-8629-0b300b48feb9', '2026-11-18 09:18:28.936026+05:30', '2026-11-18 09:18:28.936026+05:30', '2026-11-18 09:18:29.331969+05:30', 1, 4, 0, 1, 0, 'succeeded', 0, true, 'default', 'first', '{"number":2}', 'd2942eb0-3a87-4ec7-aced-31f44f834a2a', '2026-11-18 09:18:29.309734+05:30', NULL, 'vm:8033:9e7d677c', NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.finished_20261118 VALUES ('01a1ecc5-33ff-7bf9-b488-4cffdfaaf26e', '01a1ecc5-3287-70f3-8629-0b300b48feb9', '2026-11-18 09:18:29.334241+05:30', '2026-11-18 09:18:29.334241+05:30', '2026-11-18 09:18:29.342489+05:30', 1, 4, 0, 1, 1, 'succeeded', 0, false, 'default', 'double', '{"number":2}', 'ebb9d582-5555-4d35-9c5b-67edfdf89872', '2026-11-18 09:18:29.336211+05:30', NULL, 'vm:8033:9e7d677c', NULL, NULL, NULL, '4', NULL, NULL);
+INSERT INTO relet.finished_20261118 VALUES ('01a1ecc5-3639-7335-8caf-b329f25d695c', '01a1ecc5-3639-7335-8caf-b329f25d695c', '2026-11-18 09:18:29.885381+05:30', '2026-11-18 10:18:29.885381+05:30', '2026-11-18 09:18:29.891151+05:30', 0, 4, 0, 0, 0, 'cancelled', 0, false, 'default', 'double', '{"number":3}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 
 
 --
@@ -1747,36 +1748,36 @@ INSERT INTO relet.group_nudges OVERRIDING SYSTEM VALUE VALUES ('limited', 3, 'b'
 -- Data for Name: jobs; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.jobs VALUES ('01a1ec8f-9b41-7309-a2be-d79416a4e0c8', '01a1ec8f-9b41-7309-a2be-d79416a4e0c8', 6, '2026-11-18 08:19:56.803846+05:30', '2026-11-18 08:19:57.38028+05:30', 2, 2, 0, 2, 0, 0, 0, 'failed', 0, 0, 0, true, false, true, false, 'default', 'refuse', '{"reason":"card declined"}', '31f2bd97-a513-4eb4-8d44-d3b6cbbe759a', NULL, NULL, NULL, '2026-11-18 08:19:57.396045+05:30', NULL, NULL, NULL, 'blocked', NULL, NULL, NULL, '{"backoff":[0.01,0.01,2.0,true]}', NULL, 'ValueError: card declined
+INSERT INTO relet.jobs VALUES ('01a1ecc5-3288-725c-8e99-0a151281e0c3', '01a1ecc5-3288-725c-8e99-0a151281e0c3', 6, '2026-11-18 09:18:28.938456+05:30', '2026-11-18 09:18:29.347872+05:30', 2, 2, 0, 2, 0, 0, 0, 'failed', 0, 0, 0, true, false, true, false, 'default', 'refuse', '{"reason":"card declined"}', '251a3d76-da0d-4982-ae38-1ff4386875bd', NULL, NULL, NULL, '2026-11-18 09:18:29.355537+05:30', NULL, NULL, NULL, 'blocked', NULL, NULL, NULL, '{"backoff":[0.01,0.01,2.0,true]}', NULL, 'ValueError: card declined
 
 Traceback (most recent call last):
   File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ', NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec8f-a0a8-7d7d-bb65-07f37d8768d8', '01a1ec8f-a0a8-7d7d-bb65-07f37d8768d8', 8, '2026-11-18 08:19:58.184608+05:30', '2036-11-25 08:19:58.728865+05:30', 0, 4, 0, 1, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'default', 'approve', '{"amount":7}', 'bc7bcfcb-4e90-4f61-af65-7f0d60324578', NULL, NULL, NULL, NULL, NULL, NULL, 'time', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'answer', NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec8f-a2e4-7742-a517-d96635629d86', '01a1ec8f-a2e4-7742-a517-d96635629d86', 9, '2026-11-18 08:19:58.756518+05:30', '2026-11-18 08:19:58.756518+05:30', 1, 4, 0, 1, 0, 0, 0, 'running', 0, 0, 0, false, false, false, false, 'abandoned', 'die', '{"folder":"/tmp/tmp89mz8c6b"}', '8f073983-0046-4c3a-b4e1-5c20f5b5c299', '2026-11-18 08:19:59.247932+05:30', '2026-11-18 08:20:29.247932+05:30', NULL, NULL, NULL, 'vm:1223:7be9aa7c', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec8f-a4e6-73d0-9526-68ef4d44c5a4', '01a1ec8f-a4e6-73d0-9526-68ef4d44c5a4', 10, '2026-11-18 08:19:59.270585+05:30', '2026-11-18 08:19:59.270585+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":0}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec8f-a4e7-7e83-956c-add3cb126f16', '01a1ec8f-a4e7-7e83-956c-add3cb126f16', 11, '2026-11-18 08:19:59.271244+05:30', '2026-11-18 08:19:59.271244+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 1, -1, 0, false, false, false, false, 'waiting', 'double', '{"number":1}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec8f-a4e7-7dd7-bac2-cc0ddf820865', '01a1ec8f-a4e7-7dd7-bac2-cc0ddf820865', 12, '2026-11-18 08:19:59.271677+05:30', '2026-11-18 08:19:59.271677+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 2, -2, 0, false, false, false, false, 'waiting', 'double', '{"number":2}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec8f-a4e8-79a6-ac7c-da0e16972baf', '01a1ec8f-a4e8-79a6-ac7c-da0e16972baf', 13, '2026-11-18 08:19:59.273113+05:30', '2026-11-18 08:20:00.273113+05:30', 0, 4, 0, 0, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":10}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'time', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec8f-a4e9-7ba2-8ba0-659780115bf9', '01a1ec8f-a4e9-7ba2-8ba0-659780115bf9', 14, '2026-11-18 08:19:59.273842+05:30', '2026-11-18 08:19:59.273842+05:30', 0, 4, 0, 0, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":11}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'target', 'blocked', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec8f-a4ea-765c-b25f-e60d99130309', '01a1ec8f-a4ea-765c-b25f-e60d99130309', 15, '2026-11-18 08:19:59.275167+05:30', '2026-11-18 08:19:59.275167+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":12}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'once', NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec8f-a4eb-7c82-93fe-4e070f8fb0bd', '01a1ec8f-a4eb-7c82-93fe-4e070f8fb0bd', 16, '2026-11-18 08:19:59.277409+05:30', '2026-11-18 08:19:59.277409+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, true, 'waiting', 'double', '{"number":13}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'window', NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec8f-a4ed-7679-b3b7-0d650ec422aa', '01a1ec8f-a4ed-7679-b3b7-0d650ec422aa', 17, '2026-11-18 08:19:59.282521+05:30', '2026-11-18 08:19:59.282521+05:30', 0, 4, 0, 0, 0, 3, 3, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'collect', '{}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'jobs', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec8f-a4f4-7395-9423-44e5f75d9060', '01a1ec8f-a4f4-7395-9423-44e5f75d9060', 18, '2026-11-18 08:19:59.284521+05:30', '2026-11-18 08:19:59.284521+05:30', 0, 4, 0, 0, 0, 0, 0, 'paused', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":14}', NULL, NULL, NULL, NULL, '2026-11-18 08:19:59.287383+05:30', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec8f-a4f8-732f-be79-509682b5446c', '01a1ec8f-a4f8-732f-be79-509682b5446c', 19, '2026-11-18 08:19:59.288844+05:30', '2026-11-18 08:19:59.288844+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'paused', 'double', '{"number":15}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec8f-a4f9-72af-8053-8caf7d3f48ba', '01a1ec8f-a4f9-72af-8053-8caf7d3f48ba', 20, '2026-11-18 08:19:59.289286+05:30', '2026-11-18 08:19:59.289286+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":0}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'a', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec8f-a4f9-79a2-b9a3-3d160cd20370', '01a1ec8f-a4f9-79a2-b9a3-3d160cd20370', 21, '2026-11-18 08:19:59.290038+05:30', '2026-11-18 08:19:59.290038+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":1}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'a', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO relet.jobs VALUES ('01a1ec8f-a4fa-7ae7-8ef1-8f53b3f6c836', '01a1ec8f-a4fa-7ae7-8ef1-8f53b3f6c836', 22, '2026-11-18 08:19:59.290503+05:30', '2026-11-18 08:19:59.290503+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":2}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'b', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ecc5-3649-7c9e-aca9-b921b32b78c8', '01a1ecc5-3649-7c9e-aca9-b921b32b78c8', 8, '2026-11-18 09:18:29.897538+05:30', '2036-11-25 09:18:30.257525+05:30', 0, 4, 0, 1, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'default', 'approve', '{"amount":7}', '87af72d9-0011-4e52-a457-a53377c06503', NULL, NULL, NULL, NULL, NULL, NULL, 'time', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'answer', NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ecc5-37ca-7326-9262-d46563bdf084', '01a1ecc5-37ca-7326-9262-d46563bdf084', 9, '2026-11-18 09:18:30.282453+05:30', '2026-11-18 09:18:30.282453+05:30', 1, 4, 0, 1, 0, 0, 0, 'running', 0, 0, 0, false, false, false, false, 'abandoned', 'die', '{"folder":"/tmp/tmp0ez2k0s1"}', '78c0e35d-1f3e-4a10-98da-1b2a90faebb9', '2026-11-18 09:18:30.624599+05:30', '2026-11-18 09:19:00.624599+05:30', NULL, NULL, NULL, 'vm:8070:08f4656a', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ecc5-3941-71a4-8ed7-74feb6040e71', '01a1ecc5-3941-71a4-8ed7-74feb6040e71', 10, '2026-11-18 09:18:30.657847+05:30', '2026-11-18 09:18:30.657847+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":0}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ecc5-3942-7a36-b5c5-9935a5cb3b76', '01a1ecc5-3942-7a36-b5c5-9935a5cb3b76', 11, '2026-11-18 09:18:30.658846+05:30', '2026-11-18 09:18:30.658846+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 1, -1, 0, false, false, false, false, 'waiting', 'double', '{"number":1}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ecc5-3943-7cae-ad4c-12eacf279c34', '01a1ecc5-3943-7cae-ad4c-12eacf279c34', 12, '2026-11-18 09:18:30.659502+05:30', '2026-11-18 09:18:30.659502+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 2, -2, 0, false, false, false, false, 'waiting', 'double', '{"number":2}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ecc5-3943-7a7b-b926-f0a1e817fbbd', '01a1ecc5-3943-7a7b-b926-f0a1e817fbbd', 13, '2026-11-18 09:18:30.661124+05:30', '2026-11-18 09:18:31.661124+05:30', 0, 4, 0, 0, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":10}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'time', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ecc5-3945-7a27-8e10-3eef4ab27b07', '01a1ecc5-3945-7a27-8e10-3eef4ab27b07', 14, '2026-11-18 09:18:30.661827+05:30', '2026-11-18 09:18:30.661827+05:30', 0, 4, 0, 0, 0, 0, 0, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":11}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'target', 'blocked', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ecc5-3946-7f34-9d07-ad02ae475f4d', '01a1ecc5-3946-7f34-9d07-ad02ae475f4d', 15, '2026-11-18 09:18:30.663231+05:30', '2026-11-18 09:18:30.663231+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":12}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'once', NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ecc5-3947-7268-a7f9-d2ca46b598cd', '01a1ecc5-3947-7268-a7f9-d2ca46b598cd', 16, '2026-11-18 09:18:30.665795+05:30', '2026-11-18 09:18:30.665795+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, true, 'waiting', 'double', '{"number":13}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'window', NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ecc5-394a-7405-abb0-00c699cece24', '01a1ecc5-394a-7405-abb0-00c699cece24', 17, '2026-11-18 09:18:30.670645+05:30', '2026-11-18 09:18:30.670645+05:30', 0, 4, 0, 0, 0, 3, 3, 'pending', 0, 0, 0, false, false, false, false, 'waiting', 'collect', '{}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'jobs', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ecc5-3950-7160-9f07-0fd36388d3de', '01a1ecc5-3950-7160-9f07-0fd36388d3de', 18, '2026-11-18 09:18:30.672593+05:30', '2026-11-18 09:18:30.672593+05:30', 0, 4, 0, 0, 0, 0, 0, 'paused', 0, 0, 0, false, false, false, false, 'waiting', 'double', '{"number":14}', NULL, NULL, NULL, NULL, '2026-11-18 09:18:30.675619+05:30', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ecc5-3955-7b47-80f3-4e65f9a67a39', '01a1ecc5-3955-7b47-80f3-4e65f9a67a39', 19, '2026-11-18 09:18:30.677163+05:30', '2026-11-18 09:18:30.677163+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'paused', 'double', '{"number":15}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ecc5-3955-76b5-8481-0889b81c552d', '01a1ecc5-3955-76b5-8481-0889b81c552d', 20, '2026-11-18 09:18:30.677626+05:30', '2026-11-18 09:18:30.677626+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":0}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'a', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ecc5-3956-7a34-93c3-0a03d2c52901', '01a1ecc5-3956-7a34-93c3-0a03d2c52901', 21, '2026-11-18 09:18:30.678472+05:30', '2026-11-18 09:18:30.678472+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":1}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'a', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO relet.jobs VALUES ('01a1ecc5-3956-7a4b-a8f3-55dea7597357', '01a1ecc5-3956-7a4b-a8f3-55dea7597357', 22, '2026-11-18 09:18:30.679003+05:30', '2026-11-18 09:18:30.679003+05:30', 0, 4, 0, 0, 0, 0, 0, 'queued', 0, 0, 0, false, false, false, false, 'limited', 'double', '{"number":2}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'b', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 
 
 --
 -- Data for Name: keys; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.keys VALUES ('once', '01a1ec8f-a4ea-765c-b25f-e60d99130309', NULL);
-INSERT INTO relet.keys VALUES ('window', '01a1ec8f-a4eb-7c82-93fe-4e070f8fb0bd', '2026-11-18 08:20:59.276309+05:30');
+INSERT INTO relet.keys VALUES ('once', '01a1ecc5-3946-7f34-9d07-ad02ae475f4d', NULL);
+INSERT INTO relet.keys VALUES ('window', '01a1ecc5-3947-7268-a7f9-d2ca46b598cd', '2026-11-18 09:19:30.664555+05:30');
 
 
 --
@@ -1799,8 +1800,8 @@ INSERT INTO relet.migration_lock VALUES (true);
 -- Data for Name: migrations; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.migrations VALUES (1, '2026-11-18 08:19:56.733539+05:30', 1, '0.1.0');
-INSERT INTO relet.migrations VALUES (2, '2026-11-18 08:19:56.777512+05:30', 1, '0.1.0');
+INSERT INTO relet.migrations VALUES (1, '2026-11-18 09:18:28.888733+05:30', 1, '0.1.0');
+INSERT INTO relet.migrations VALUES (2, '2026-11-18 09:18:28.911004+05:30', 1, '0.1.0');
 
 
 --
@@ -1808,39 +1809,39 @@ INSERT INTO relet.migrations VALUES (2, '2026-11-18 08:19:56.777512+05:30', 1, '
 --
 
 INSERT INTO relet.nudges OVERRIDING SYSTEM VALUE VALUES (6, 'target', 'blocked', NULL);
-INSERT INTO relet.nudges OVERRIDING SYSTEM VALUE VALUES (7, 'job', '01a1ec8f-a4ed-7679-b3b7-0d650ec422aa', NULL);
+INSERT INTO relet.nudges OVERRIDING SYSTEM VALUE VALUES (7, 'job', '01a1ecc5-394a-7405-abb0-00c699cece24', NULL);
 
 
 --
 -- Data for Name: operations; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.operations VALUES ('01a1ec8f-9b2b-7e88-a941-1c0459dd18f6', 'limit_queue', 'limited', NULL, '{}', '2026-11-18 08:19:56.788813+05:30');
-INSERT INTO relet.operations VALUES ('01a1ec8f-a09f-72a4-b8e3-879cfd8a5638', 'cancel', '01a1ec8f-a09b-716d-b14a-3e2bdd0a7018', NULL, '{"jobs":[{"id":"01a1ec8f-a09b-716d-b14a-3e2bdd0a7018","task":"double","queue":"default","state":"cancelled","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1ec8f-a09b-716d-b14a-3e2bdd0a7018","position":0,"created_at":"2026-11-18T02:49:58.174965Z","run_at":"2026-11-18T03:49:58.174965Z","started_at":null,"finished_at":"2026-11-18T02:49:58.179432Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"start_by":null,"tags":[],"rerun_of":null,"existing":false}]}', '2026-11-18 08:19:58.176432+05:30');
-INSERT INTO relet.operations VALUES ('01a1ec8f-a4f4-7f65-b491-3793d0f4c990', 'pause', '01a1ec8f-a4f4-7395-9423-44e5f75d9060', NULL, '{"jobs":[{"id":"01a1ec8f-a4f4-7395-9423-44e5f75d9060","task":"double","queue":"waiting","state":"paused","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1ec8f-a4f4-7395-9423-44e5f75d9060","position":0,"created_at":"2026-11-18T02:49:59.284521Z","run_at":"2026-11-18T02:49:59.284521Z","started_at":null,"finished_at":"2026-11-18T02:49:59.287383Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"start_by":null,"tags":[],"rerun_of":null,"existing":false}]}', '2026-11-18 08:19:59.285101+05:30');
-INSERT INTO relet.operations VALUES ('01a1ec8f-a4fa-7144-a7e1-31d6d156603b', 'pause_queue', 'paused', NULL, '{}', '2026-11-18 08:19:59.291131+05:30');
+INSERT INTO relet.operations VALUES ('01a1ecc5-3270-7a06-a79a-867749459db8', 'limit_queue', 'limited', NULL, '{}', '2026-11-18 09:18:28.921099+05:30');
+INSERT INTO relet.operations VALUES ('01a1ecc5-363e-740b-aeae-0c63de19cbd8', 'cancel', '01a1ecc5-3639-7335-8caf-b329f25d695c', NULL, '{"jobs":[{"id":"01a1ecc5-3639-7335-8caf-b329f25d695c","task":"double","queue":"default","state":"cancelled","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1ecc5-3639-7335-8caf-b329f25d695c","position":0,"created_at":"2026-11-18T03:48:29.885381Z","run_at":"2026-11-18T04:48:29.885381Z","started_at":null,"finished_at":"2026-11-18T03:48:29.891151Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"start_by":null,"tags":[],"rerun_of":null,"existing":false}]}', '2026-11-18 09:18:29.887244+05:30');
+INSERT INTO relet.operations VALUES ('01a1ecc5-3950-7d61-adcf-d258f1eacd90', 'pause', '01a1ecc5-3950-7160-9f07-0fd36388d3de', NULL, '{"jobs":[{"id":"01a1ecc5-3950-7160-9f07-0fd36388d3de","task":"double","queue":"waiting","state":"paused","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1ecc5-3950-7160-9f07-0fd36388d3de","position":0,"created_at":"2026-11-18T03:48:30.672593Z","run_at":"2026-11-18T03:48:30.672593Z","started_at":null,"finished_at":"2026-11-18T03:48:30.675619Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"start_by":null,"tags":[],"rerun_of":null,"existing":false}]}', '2026-11-18 09:18:30.673245+05:30');
+INSERT INTO relet.operations VALUES ('01a1ecc5-3957-7f3d-96cc-9cb35e003a2f', 'pause_queue', 'paused', NULL, '{}', '2026-11-18 09:18:30.679671+05:30');
 
 
 --
 -- Data for Name: pulse; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.pulse VALUES (true, '2026-11-18 08:19:59.227668+05:30', '2026-11-18 08:20:07.302677+05:30');
+INSERT INTO relet.pulse VALUES (true, '2026-11-18 09:18:30.214256+05:30', '2026-11-18 09:18:39.285847+05:30');
 
 
 --
 -- Data for Name: quarantine; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.quarantine VALUES (true, NULL, '2026-11-18 08:20:02.23585+05:30');
+INSERT INTO relet.quarantine VALUES (true, NULL, '2026-11-18 09:18:33.610419+05:30');
 
 
 --
 -- Data for Name: queue_samples; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.queue_samples VALUES ('default', 1, 2, 0, 0, 0, 0.51865, '2026-11-18 08:19:57.324438+05:30');
-INSERT INTO relet.queue_samples VALUES ('limited', 0, 0, 0, 0, 0, NULL, '2026-11-18 08:19:57.324438+05:30');
+INSERT INTO relet.queue_samples VALUES ('default', 1, 2, 0, 0, 0, 0.362531, '2026-11-18 09:18:29.301223+05:30');
+INSERT INTO relet.queue_samples VALUES ('limited', 0, 0, 0, 0, 0, NULL, '2026-11-18 09:18:29.301223+05:30');
 
 
 --
@@ -1874,7 +1875,7 @@ INSERT INTO relet.rates VALUES ('limited', '*', 5, 1);
 -- Data for Name: schedules; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.schedules VALUES ('report', 'report', '{"draft":{"id":"01a1ec8f-9d0f-7ace-a3b6-df58b43eb063","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true,"start_by":null,"tags":[],"rerun_of":null},"cron":"0 3 * * *"}', '{"draft":{"id":"","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true,"start_by":null,"tags":[],"rerun_of":null},"cron":"0 3 * * *"}', false, '2026-11-18 08:30:00+05:30', '2026-11-18 08:19:57.311874+05:30', '2026-11-18 08:19:57.311874+05:30');
+INSERT INTO relet.schedules VALUES ('report', 'report', '{"draft":{"id":"01a1ecc5-33bd-7b36-bc35-01c4dd6af98c","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true,"start_by":null,"tags":[],"rerun_of":null},"cron":"0 3 * * *"}', '{"draft":{"id":"","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true,"start_by":null,"tags":[],"rerun_of":null},"cron":"0 3 * * *"}', false, '2026-11-19 08:30:00+05:30', '2026-11-18 09:18:29.289704+05:30', '2026-11-18 09:18:29.289704+05:30');
 
 
 --
@@ -1893,32 +1894,32 @@ INSERT INTO relet.schedules VALUES ('report', 'report', '{"draft":{"id":"01a1ec8
 -- Data for Name: stats; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', '', 'sampled', 0, true, 1);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:19:00+05:30', '*', 'gauge.failed', 0, true, 0);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:19:00+05:30', '*', 'gauge.oldest', 0, true, 0.51865);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:19:00+05:30', '*', 'gauge.paused_jobs', 0, true, 0);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:19:00+05:30', '*', 'gauge.pending', 0, true, 1);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:19:00+05:30', '*', 'gauge.queued', 0, true, 2);
-INSERT INTO relet.stats VALUES (-60, '2026-11-18 08:19:00+05:30', '*', 'gauge.running', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'default', 'gauge.failed', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'default', 'gauge.oldest', 0, true, 0.51865);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'default', 'gauge.paused_jobs', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'default', 'gauge.pending', 0, true, 1);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'default', 'gauge.queued', 0, true, 2);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'default', 'gauge.running', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'limited', 'gauge.failed', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'limited', 'gauge.oldest', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'limited', 'gauge.paused_jobs', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'limited', 'gauge.pending', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'limited', 'gauge.queued', 0, true, 0);
-INSERT INTO relet.stats VALUES (60, '2026-11-18 08:19:00+05:30', 'limited', 'gauge.running', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 09:18:00+05:30', '', 'sampled', 0, true, 1);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 09:18:00+05:30', '*', 'gauge.failed', 0, true, 0);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 09:18:00+05:30', '*', 'gauge.oldest', 0, true, 0.362531);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 09:18:00+05:30', '*', 'gauge.paused_jobs', 0, true, 0);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 09:18:00+05:30', '*', 'gauge.pending', 0, true, 1);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 09:18:00+05:30', '*', 'gauge.queued', 0, true, 2);
+INSERT INTO relet.stats VALUES (-60, '2026-11-18 09:18:00+05:30', '*', 'gauge.running', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 09:18:00+05:30', 'default', 'gauge.failed', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 09:18:00+05:30', 'default', 'gauge.oldest', 0, true, 0.362531);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 09:18:00+05:30', 'default', 'gauge.paused_jobs', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 09:18:00+05:30', 'default', 'gauge.pending', 0, true, 1);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 09:18:00+05:30', 'default', 'gauge.queued', 0, true, 2);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 09:18:00+05:30', 'default', 'gauge.running', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 09:18:00+05:30', 'limited', 'gauge.failed', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 09:18:00+05:30', 'limited', 'gauge.oldest', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 09:18:00+05:30', 'limited', 'gauge.paused_jobs', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 09:18:00+05:30', 'limited', 'gauge.pending', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 09:18:00+05:30', 'limited', 'gauge.queued', 0, true, 0);
+INSERT INTO relet.stats VALUES (60, '2026-11-18 09:18:00+05:30', 'limited', 'gauge.running', 0, true, 0);
 
 
 --
 -- Data for Name: steps; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.steps VALUES ('01a1ec8f-a0a8-7d7d-bb65-07f37d8768d8', 'step', 'charge', '"charged 7"', NULL, '2026-11-18 08:19:58.722674+05:30');
+INSERT INTO relet.steps VALUES ('01a1ecc5-3649-7c9e-aca9-b921b32b78c8', 'step', 'charge', '"charged 7"', NULL, '2026-11-18 09:18:30.24915+05:30');
 
 
 --
@@ -1937,9 +1938,9 @@ INSERT INTO relet.steps VALUES ('01a1ec8f-a0a8-7d7d-bb65-07f37d8768d8', 'step', 
 -- Data for Name: workers; Type: TABLE DATA; Schema: relet; Owner: -
 --
 
-INSERT INTO relet.workers VALUES ('vm:1185:a36bf605', 'vm', 1185, '{"name":"vm:1185:a36bf605","host":"vm","pid":1185,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}', 0, false, '2a6471ba-dd86-480a-a422-baccbcf93341', '2026-11-18 08:19:57.310799+05:30', '2026-11-18 08:19:57.310799+05:30');
-INSERT INTO relet.workers VALUES ('vm:1205:db8a5809', 'vm', 1205, '{"name":"vm:1205:db8a5809","host":"vm","pid":1205,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}', 0, false, 'c8779d95-2966-4ae7-8d7a-4a9dcd60c9a8', '2026-11-18 08:19:58.703443+05:30', '2026-11-18 08:19:58.703443+05:30');
-INSERT INTO relet.workers VALUES ('vm:1223:7be9aa7c', 'vm', 1223, '{"name":"vm:1223:7be9aa7c","host":"vm","pid":1223,"queues":["abandoned"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}', 0, false, '20532a51-dc1f-4d54-b12c-7913309c8e48', '2026-11-18 08:19:59.232725+05:30', '2026-11-18 08:19:59.232725+05:30');
+INSERT INTO relet.workers VALUES ('vm:8033:9e7d677c', 'vm', 8033, '{"name":"vm:8033:9e7d677c","host":"vm","pid":8033,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}', 0, false, '5b3f5b12-b8a7-488e-9c90-101d2be736d4', '2026-11-18 09:18:29.290545+05:30', '2026-11-18 09:18:29.290545+05:30');
+INSERT INTO relet.workers VALUES ('vm:8052:8a7d973c', 'vm', 8052, '{"name":"vm:8052:8a7d973c","host":"vm","pid":8052,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}', 0, false, '2b01fad7-4188-49b6-93be-0dbecc859a53', '2026-11-18 09:18:30.213292+05:30', '2026-11-18 09:18:30.213292+05:30');
+INSERT INTO relet.workers VALUES ('vm:8070:08f4656a', 'vm', 8070, '{"name":"vm:8070:08f4656a","host":"vm","pid":8070,"queues":["abandoned"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}', 0, false, 'd222eb37-1d5b-40f6-a090-597b4e6756bc', '2026-11-18 09:18:30.621446+05:30', '2026-11-18 09:18:30.621446+05:30');
 
 
 --

@@ -12,21 +12,21 @@ CREATE TABLE relet_attempts (
     error       text,
     primary key (job, version)
 );
-INSERT INTO "relet_attempts" VALUES('01a1ec8f-8459-7279-b081-3ea9f394be65',1,1,'vm:1087:0908ddd5',1794970191.321,1794970191.341,NULL,1794970221.321,'retried','ValueError: card declined
+INSERT INTO "relet_attempts" VALUES('01a1ecc5-1d6a-7f31-a910-3f8cdd251583',1,1,'vm:7935:ebdff88a',1794973703.778,1794973703.802,NULL,1794973733.778,'retried','ValueError: card declined
 
 Traceback (most recent call last):
   File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ');
-INSERT INTO "relet_attempts" VALUES('01a1ec8f-8459-7279-b081-3ea9f394be65',2,2,'vm:1087:0908ddd5',1794970191.349,1794970191.351,NULL,1794970221.349,'failed','ValueError: card declined
+INSERT INTO "relet_attempts" VALUES('01a1ecc5-1d6a-7f31-a910-3f8cdd251583',2,2,'vm:7935:ebdff88a',1794973703.812,1794973703.813,NULL,1794973733.812,'failed','ValueError: card declined
 
 Traceback (most recent call last):
   File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
 ');
-INSERT INTO "relet_attempts" VALUES('01a1ec8f-8618-7722-8d92-f81d93540ff6',1,1,'vm:1102:53d5acc1',1794970191.759,1794970191.764,NULL,1794970221.759,'snoozed',NULL);
+INSERT INTO "relet_attempts" VALUES('01a1ecc5-1e97-77dc-9a46-a7007eefa7a7',1,1,'vm:7950:493803a5',1794973704.039,1794973704.046,NULL,1794973734.039,'snoozed',NULL);
 CREATE TABLE relet_audit (
     seq      integer primary key autoincrement,
     id       text not null unique,  
@@ -36,8 +36,8 @@ CREATE TABLE relet_audit (
     subject  text not null,
     detail   text
 );
-INSERT INTO "relet_audit" VALUES(1,'01a1ec8f-8616-780a-a451-209e78db2c2d',1794970191.384,'ada','cancel','01a1ec8f-8613-79df-9035-c1b74f69753e',NULL);
-INSERT INTO "relet_audit" VALUES(2,'01a1ec8f-8939-7e90-af24-ad6b7dedd000',1794970192.185,'ada','pause_queue','paused',NULL);
+INSERT INTO "relet_audit" VALUES(1,'01a1ecc5-1e94-7e74-a119-3238c524b442',1794973703.83,'ada','cancel','01a1ecc5-1e91-7b2a-9a76-9c1d80ed8511',NULL);
+INSERT INTO "relet_audit" VALUES(2,'01a1ecc5-20a1-7e3a-81d8-786d2cc35205',1794973704.353,'ada','pause_queue','paused',NULL);
 CREATE TABLE relet_dependencies (
     job         text not null,
     depends_on  text not null,  
@@ -47,9 +47,9 @@ CREATE TABLE relet_dependencies (
     task        text,  
     primary key (job, depends_on)
 );
-INSERT INTO "relet_dependencies" VALUES('01a1ec8f-8932-7a47-9dd0-d9537efef18b','01a1ec8f-892a-7c60-9ba1-5aa01d65e7c5',0,NULL,NULL,NULL);
-INSERT INTO "relet_dependencies" VALUES('01a1ec8f-8932-7a47-9dd0-d9537efef18b','01a1ec8f-892b-7eeb-ac41-e37ef9e5cebd',1,NULL,NULL,NULL);
-INSERT INTO "relet_dependencies" VALUES('01a1ec8f-8932-7a47-9dd0-d9537efef18b','01a1ec8f-892c-7027-a618-992091660562',2,NULL,NULL,NULL);
+INSERT INTO "relet_dependencies" VALUES('01a1ecc5-2098-7d28-946f-72b651f89f35','01a1ecc5-208f-77ee-bd1f-e51573157a99',0,NULL,NULL,NULL);
+INSERT INTO "relet_dependencies" VALUES('01a1ecc5-2098-7d28-946f-72b651f89f35','01a1ecc5-2090-77de-bc06-01884b56e940',1,NULL,NULL,NULL);
+INSERT INTO "relet_dependencies" VALUES('01a1ecc5-2098-7d28-946f-72b651f89f35','01a1ecc5-2091-7317-a6e8-b20d6969b2fc',2,NULL,NULL,NULL);
 CREATE TABLE relet_ended_sessions (
     id     text primary key,
     until  real not null
@@ -82,10 +82,10 @@ CREATE TABLE relet_finished (
     context       text,
     finished_at   real not null
 );
-INSERT INTO "relet_finished" VALUES('01a1ec8f-8457-7231-bf31-92c05c29eb5d','succeeded','default','double',0,NULL,NULL,'{"number":1}','2',NULL,1,4,0,1,'vm:1087:0908ddd5','ab315271-5180-4347-9e38-f73e23289cb2','01a1ec8f-8457-7231-bf31-92c05c29eb5d',0,0,NULL,1794970190.936,1794970190.936,1794970191.321,NULL,NULL,1794970191.33);
-INSERT INTO "relet_finished" VALUES('01a1ec8f-8459-7070-a9ea-16db5629a7be','succeeded','default','first',0,NULL,NULL,'{"number":2}',NULL,NULL,1,4,0,1,'vm:1087:0908ddd5','ab315271-5180-4347-9e38-f73e23289cb2','01a1ec8f-8459-7070-a9ea-16db5629a7be',0,1,NULL,1794970190.937,1794970190.937,1794970191.321,NULL,NULL,1794970191.333);
-INSERT INTO "relet_finished" VALUES('01a1ec8f-85dc-742a-bd00-04bee0556fbc','succeeded','default','double',0,NULL,NULL,'{"number":2}','4',NULL,1,4,0,1,'vm:1087:0908ddd5','dbb7aac4-9ba4-4253-abd0-e7c10005d551','01a1ec8f-8459-7070-a9ea-16db5629a7be',1,0,NULL,1794970191.335,1794970191.335,1794970191.338,NULL,NULL,1794970191.344);
-INSERT INTO "relet_finished" VALUES('01a1ec8f-8613-79df-9035-c1b74f69753e','cancelled','default','double',0,NULL,NULL,'{"number":3}',NULL,NULL,0,4,0,0,NULL,NULL,'01a1ec8f-8613-79df-9035-c1b74f69753e',0,0,NULL,1794970191.38,1794973791.38,NULL,NULL,NULL,1794970191.383);
+INSERT INTO "relet_finished" VALUES('01a1ecc5-1d67-7ef5-b1e4-948aede0a4bc','succeeded','default','double',0,NULL,NULL,'{"number":1}','2',NULL,1,4,0,1,'vm:7935:ebdff88a','569f0cea-b55c-4fd0-8f29-07ba76f768d6','01a1ecc5-1d67-7ef5-b1e4-948aede0a4bc',0,0,NULL,1794973703.528,1794973703.528,1794973703.778,NULL,NULL,1794973703.786);
+INSERT INTO "relet_finished" VALUES('01a1ecc5-1d69-73a1-b22a-3d8b963ec029','succeeded','default','first',0,NULL,NULL,'{"number":2}',NULL,NULL,1,4,0,1,'vm:7935:ebdff88a','569f0cea-b55c-4fd0-8f29-07ba76f768d6','01a1ecc5-1d69-73a1-b22a-3d8b963ec029',0,1,NULL,1794973703.529,1794973703.529,1794973703.778,NULL,NULL,1794973703.791);
+INSERT INTO "relet_finished" VALUES('01a1ecc5-1e65-7c68-b84a-a800f710dd41','succeeded','default','double',0,NULL,NULL,'{"number":2}','4',NULL,1,4,0,1,'vm:7935:ebdff88a','8a622f6b-4543-4a0c-afd3-9cba989ebb9b','01a1ecc5-1d69-73a1-b22a-3d8b963ec029',1,0,NULL,1794973703.793,1794973703.793,1794973703.796,NULL,NULL,1794973703.804);
+INSERT INTO "relet_finished" VALUES('01a1ecc5-1e91-7b2a-9a76-9c1d80ed8511','cancelled','default','double',0,NULL,NULL,'{"number":3}',NULL,NULL,0,4,0,0,NULL,NULL,'01a1ecc5-1e91-7b2a-9a76-9c1d80ed8511',0,0,NULL,1794973703.827,1794977303.827,NULL,NULL,NULL,1794973703.829);
 CREATE TABLE relet_group_limits (
     queue        text not null,
     group_key    text not null,
@@ -150,38 +150,38 @@ CREATE TABLE relet_jobs (
         attempt between 0 and max_attempts and (state <> 'queued' or attempt < max_attempts)),
     constraint stopped_has_moment check ((state in ('paused', 'failed')) = (stopped_at is not null))
 );
-INSERT INTO "relet_jobs" VALUES('01a1ec8f-8459-7279-b081-3ea9f394be65',6,'failed',NULL,'default','refuse',0,0,'blocked',NULL,1,'{"reason":"card declined"}',1.79497019134288525584e+09,2,2,0,0,2,'{"backoff":[0.01,0.01,2.0,true]}',NULL,NULL,'86f2c82f-2f29-41cf-9bff-b0b34e8a0ac5',NULL,NULL,NULL,0,NULL,NULL,'ValueError: card declined
+INSERT INTO "relet_jobs" VALUES('01a1ecc5-1d6a-7f31-a910-3f8cdd251583',6,'failed',NULL,'default','refuse',0,0,'blocked',NULL,1,'{"reason":"card declined"}',1.79497370380971097945e+09,2,2,0,0,2,'{"backoff":[0.01,0.01,2.0,true]}',NULL,NULL,'92b94b2e-ebd3-4bcc-b9c8-f71f1593d350',NULL,NULL,NULL,0,NULL,NULL,'ValueError: card declined
 
 Traceback (most recent call last):
   File "/srv/tests/stored/shop.py", line 28, in refuse
     raise ValueError(reason)
 ValueError: card declined
-','01a1ec8f-8459-7279-b081-3ea9f394be65',0,0,0,NULL,NULL,1,NULL,0,1794970190.939,1794970191.351,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec8f-8618-7722-8d92-f81d93540ff6',8,'pending','time','default','approve',0,0,NULL,NULL,0,'{"amount":7}',2111194191.765,0,4,0,0,1,NULL,NULL,NULL,'5292fe8a-46c6-4547-84d8-8ace5c26ead1',NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec8f-8618-7722-8d92-f81d93540ff6',0,0,0,'answer',NULL,0,NULL,0,1794970191.385,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec8f-87a5-745e-b166-6c7a889c21c4',9,'running',NULL,'abandoned','die',0,0,NULL,NULL,0,'{"folder":"/tmp/tmpwo05l0ai"}',1794970191.782,1,4,0,0,1,NULL,NULL,'vm:1115:05335487','18dd8b6f-f374-4012-85ee-4851ddd5fe79',1794970222.149,NULL,1794970192.149,0,NULL,NULL,NULL,'01a1ec8f-87a5-745e-b166-6c7a889c21c4',0,0,0,NULL,NULL,0,NULL,0,1794970191.782,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec8f-892a-7c60-9ba1-5aa01d65e7c5',10,'queued',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":0}',1794970192.17,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec8f-892a-7c60-9ba1-5aa01d65e7c5',0,0,0,NULL,NULL,0,NULL,0,1794970192.17,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec8f-892b-7eeb-ac41-e37ef9e5cebd',11,'queued',NULL,'waiting','double',1,-1,NULL,NULL,0,'{"number":1}',1794970192.171,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec8f-892b-7eeb-ac41-e37ef9e5cebd',0,0,0,NULL,NULL,0,NULL,0,1794970192.171,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec8f-892c-7027-a618-992091660562',12,'queued',NULL,'waiting','double',2,-2,NULL,NULL,0,'{"number":2}',1794970192.172,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec8f-892c-7027-a618-992091660562',0,0,0,NULL,NULL,0,NULL,0,1794970192.172,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec8f-892c-7f65-9975-3d45f87c9eeb',13,'pending','time','waiting','double',0,0,NULL,NULL,0,'{"number":10}',1794970193.173,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec8f-892c-7f65-9975-3d45f87c9eeb',0,0,0,NULL,NULL,0,NULL,0,1794970192.173,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec8f-892e-752f-8905-77d9483bf194',14,'pending','target','waiting','double',0,0,'blocked',NULL,0,'{"number":11}',1794970192.174,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec8f-892e-752f-8905-77d9483bf194',0,0,0,NULL,NULL,0,NULL,0,1794970192.174,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec8f-892f-7ea0-af4e-9405037e1b1b',15,'queued',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":12}',1794970192.175,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec8f-892f-7ea0-af4e-9405037e1b1b',0,0,0,NULL,NULL,0,'once',0,1794970192.175,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec8f-8930-7a7c-8a49-7398bc677554',16,'queued',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":13}',1794970192.177,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec8f-8930-7a7c-8a49-7398bc677554',0,0,0,NULL,NULL,0,'window',1,1794970192.177,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec8f-8932-7a47-9dd0-d9537efef18b',17,'pending','jobs','waiting','collect',0,0,NULL,NULL,0,'{}',1794970192.178,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec8f-8932-7a47-9dd0-d9537efef18b',0,3,3,NULL,NULL,0,NULL,0,1794970192.178,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec8f-8933-721c-b9a9-6c53c60be9a1',18,'paused',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":14}',1794970192.179,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec8f-8933-721c-b9a9-6c53c60be9a1',0,0,0,NULL,NULL,0,NULL,0,1794970192.179,1794970192.181,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec8f-8936-70d8-b596-6e534f814d53',19,'queued',NULL,'paused','double',0,0,NULL,NULL,0,'{"number":15}',1794970192.182,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec8f-8936-70d8-b596-6e534f814d53',0,0,0,NULL,NULL,0,NULL,0,1794970192.182,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec8f-8937-732d-ab48-2ced8d6a4cba',20,'queued',NULL,'limited','double',0,0,NULL,'a',0,'{"number":0}',1794970192.183,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec8f-8937-732d-ab48-2ced8d6a4cba',0,0,0,NULL,NULL,0,NULL,0,1794970192.183,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec8f-8938-7b67-afda-143e59d8df29',21,'queued',NULL,'limited','double',0,0,NULL,'a',0,'{"number":1}',1794970192.184,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec8f-8938-7b67-afda-143e59d8df29',0,0,0,NULL,NULL,0,NULL,0,1794970192.184,NULL,NULL);
-INSERT INTO "relet_jobs" VALUES('01a1ec8f-8938-7715-8b1a-735bda0264c6',22,'queued',NULL,'limited','double',0,0,NULL,'b',0,'{"number":2}',1794970192.185,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ec8f-8938-7715-8b1a-735bda0264c6',0,0,0,NULL,NULL,0,NULL,0,1794970192.185,NULL,NULL);
+','01a1ecc5-1d6a-7f31-a910-3f8cdd251583',0,0,0,NULL,NULL,1,NULL,0,1794973703.531,1794973703.814,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ecc5-1e97-77dc-9a46-a7007eefa7a7',8,'pending','time','default','approve',0,0,NULL,NULL,0,'{"amount":7}',2111197704.047,0,4,0,0,1,NULL,NULL,NULL,'ae39de6a-34f3-448e-8241-84c1390f5cf4',NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ecc5-1e97-77dc-9a46-a7007eefa7a7',0,0,0,'answer',NULL,0,NULL,0,1794973703.831,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ecc5-1f80-73b0-bce2-0d4cb91cda4d',9,'running',NULL,'abandoned','die',0,0,NULL,NULL,0,'{"folder":"/tmp/tmpj7nsaeot"}',1794973704.065,1,4,0,0,1,NULL,NULL,'vm:7963:11ba462a','13dabcfb-de37-4a7f-a99d-d690f0755e9f',1794973734.327,NULL,1794973704.327,0,NULL,NULL,NULL,'01a1ecc5-1f80-73b0-bce2-0d4cb91cda4d',0,0,0,NULL,NULL,0,NULL,0,1794973704.065,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ecc5-208f-77ee-bd1f-e51573157a99',10,'queued',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":0}',1794973704.335,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ecc5-208f-77ee-bd1f-e51573157a99',0,0,0,NULL,NULL,0,NULL,0,1794973704.335,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ecc5-2090-77de-bc06-01884b56e940',11,'queued',NULL,'waiting','double',1,-1,NULL,NULL,0,'{"number":1}',1794973704.336,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ecc5-2090-77de-bc06-01884b56e940',0,0,0,NULL,NULL,0,NULL,0,1794973704.336,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ecc5-2091-7317-a6e8-b20d6969b2fc',12,'queued',NULL,'waiting','double',2,-2,NULL,NULL,0,'{"number":2}',1794973704.337,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ecc5-2091-7317-a6e8-b20d6969b2fc',0,0,0,NULL,NULL,0,NULL,0,1794973704.337,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ecc5-2092-7f4b-b8a5-7debd6a28d27',13,'pending','time','waiting','double',0,0,NULL,NULL,0,'{"number":10}',1794973705.338,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ecc5-2092-7f4b-b8a5-7debd6a28d27',0,0,0,NULL,NULL,0,NULL,0,1794973704.338,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ecc5-2093-78cc-bdec-66af0adb8c93',14,'pending','target','waiting','double',0,0,'blocked',NULL,0,'{"number":11}',1794973704.339,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ecc5-2093-78cc-bdec-66af0adb8c93',0,0,0,NULL,NULL,0,NULL,0,1794973704.339,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ecc5-2094-7c67-9ada-7cb9a005f820',15,'queued',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":12}',1794973704.341,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ecc5-2094-7c67-9ada-7cb9a005f820',0,0,0,NULL,NULL,0,'once',0,1794973704.341,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ecc5-2096-75d5-9ea9-9e7840624e43',16,'queued',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":13}',1794973704.343,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ecc5-2096-75d5-9ea9-9e7840624e43',0,0,0,NULL,NULL,0,'window',1,1794973704.343,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ecc5-2098-7d28-946f-72b651f89f35',17,'pending','jobs','waiting','collect',0,0,NULL,NULL,0,'{}',1794973704.344,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ecc5-2098-7d28-946f-72b651f89f35',0,3,3,NULL,NULL,0,NULL,0,1794973704.344,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ecc5-209a-78f8-b357-470431a0eb96',18,'paused',NULL,'waiting','double',0,0,NULL,NULL,0,'{"number":14}',1794973704.346,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ecc5-209a-78f8-b357-470431a0eb96',0,0,0,NULL,NULL,0,NULL,0,1794973704.346,1794973704.348,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ecc5-209d-7133-80bf-95537ea0e208',19,'queued',NULL,'paused','double',0,0,NULL,NULL,0,'{"number":15}',1794973704.349,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ecc5-209d-7133-80bf-95537ea0e208',0,0,0,NULL,NULL,0,NULL,0,1794973704.349,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ecc5-209e-736c-8f8b-28154d663ff7',20,'queued',NULL,'limited','double',0,0,NULL,'a',0,'{"number":0}',1794973704.35,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ecc5-209e-736c-8f8b-28154d663ff7',0,0,0,NULL,NULL,0,NULL,0,1794973704.35,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ecc5-209f-7355-9000-86e00b5b8d32',21,'queued',NULL,'limited','double',0,0,NULL,'a',0,'{"number":1}',1794973704.351,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ecc5-209f-7355-9000-86e00b5b8d32',0,0,0,NULL,NULL,0,NULL,0,1794973704.351,NULL,NULL);
+INSERT INTO "relet_jobs" VALUES('01a1ecc5-20a0-7545-b569-0f13f638c8ba',22,'queued',NULL,'limited','double',0,0,NULL,'b',0,'{"number":2}',1794973704.352,0,4,0,0,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,0,NULL,NULL,NULL,'01a1ecc5-20a0-7545-b569-0f13f638c8ba',0,0,0,NULL,NULL,0,NULL,0,1794973704.352,NULL,NULL);
 CREATE TABLE relet_keys (
     key    text primary key not null,
     job    text not null,
     until  real
 );
-INSERT INTO "relet_keys" VALUES('once','01a1ec8f-892f-7ea0-af4e-9405037e1b1b',NULL);
-INSERT INTO "relet_keys" VALUES('window','01a1ec8f-8930-7a7c-8a49-7398bc677554',1794970252.176);
+INSERT INTO "relet_keys" VALUES('once','01a1ecc5-2094-7c67-9ada-7cb9a005f820',NULL);
+INSERT INTO "relet_keys" VALUES('window','01a1ecc5-2096-75d5-9ea9-9e7840624e43',1794973764.342);
 CREATE TABLE relet_migrations (version integer primary key, applied_at real not null, oldest integer, release text);
-INSERT INTO "relet_migrations" VALUES(1,1.79497019091100835797e+09,1,'0.1.0');
-INSERT INTO "relet_migrations" VALUES(2,1.79497019091302013396e+09,1,'0.1.0');
+INSERT INTO "relet_migrations" VALUES(1,1.7949737035109863281e+09,1,'0.1.0');
+INSERT INTO "relet_migrations" VALUES(2,1.79497370351299786574e+09,1,'0.1.0');
 CREATE TABLE relet_nudges (
     id      integer primary key autoincrement,
     kind    text not null check (kind in ('target', 'job', 'chain', 'signal')),
@@ -189,7 +189,7 @@ CREATE TABLE relet_nudges (
     beyond  text
 );
 INSERT INTO "relet_nudges" VALUES(6,'target','blocked',NULL);
-INSERT INTO "relet_nudges" VALUES(7,'job','01a1ec8f-8932-7a47-9dd0-d9537efef18b',NULL);
+INSERT INTO "relet_nudges" VALUES(7,'job','01a1ecc5-2098-7d28-946f-72b651f89f35',NULL);
 CREATE TABLE relet_operations (
     id       text primary key,
     verb     text not null,
@@ -198,22 +198,22 @@ CREATE TABLE relet_operations (
     outcome  text,  
     at       real not null
 ) without rowid;
-INSERT INTO "relet_operations" VALUES('01a1ec8f-8443-7251-ba5a-d2e65ef52a4e','limit_queue','limited',NULL,'{}',1794970190.932);
-INSERT INTO "relet_operations" VALUES('01a1ec8f-8615-7d86-a68e-1e2d95f57f7d','cancel','01a1ec8f-8613-79df-9035-c1b74f69753e',NULL,'{"jobs":[{"id":"01a1ec8f-8613-79df-9035-c1b74f69753e","task":"double","queue":"default","state":"cancelled","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1ec8f-8613-79df-9035-c1b74f69753e","position":0,"created_at":"2026-11-18T02:49:51.380000Z","run_at":"2026-11-18T03:49:51.380000Z","started_at":null,"finished_at":"2026-11-18T02:49:51.383000Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"start_by":null,"tags":[],"rerun_of":null,"existing":false}]}',1794970191.382);
-INSERT INTO "relet_operations" VALUES('01a1ec8f-8934-792b-9213-c9fb4903dd95','pause','01a1ec8f-8933-721c-b9a9-6c53c60be9a1',NULL,'{"jobs":[{"id":"01a1ec8f-8933-721c-b9a9-6c53c60be9a1","task":"double","queue":"waiting","state":"paused","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1ec8f-8933-721c-b9a9-6c53c60be9a1","position":0,"created_at":"2026-11-18T02:49:52.179000Z","run_at":"2026-11-18T02:49:52.179000Z","started_at":null,"finished_at":"2026-11-18T02:49:52.181000Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"start_by":null,"tags":[],"rerun_of":null,"existing":false}]}',1794970192.18);
-INSERT INTO "relet_operations" VALUES('01a1ec8f-8939-7a20-84ee-8f656ca64c2c','pause_queue','paused',NULL,'{}',1794970192.185);
+INSERT INTO "relet_operations" VALUES('01a1ecc5-1d5b-7f13-bfec-670c7998f112','limit_queue','limited',NULL,'{}',1794973703.524);
+INSERT INTO "relet_operations" VALUES('01a1ecc5-1e94-7159-a9a8-35f350232f5a','cancel','01a1ecc5-1e91-7b2a-9a76-9c1d80ed8511',NULL,'{"jobs":[{"id":"01a1ecc5-1e91-7b2a-9a76-9c1d80ed8511","task":"double","queue":"default","state":"cancelled","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1ecc5-1e91-7b2a-9a76-9c1d80ed8511","position":0,"created_at":"2026-11-18T03:48:23.827000Z","run_at":"2026-11-18T04:48:23.827000Z","started_at":null,"finished_at":"2026-11-18T03:48:23.829000Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"start_by":null,"tags":[],"rerun_of":null,"existing":false}]}',1794973703.828);
+INSERT INTO "relet_operations" VALUES('01a1ecc5-209a-74c5-b403-6cec25ae22d5','pause','01a1ecc5-209a-78f8-b357-470431a0eb96',NULL,'{"jobs":[{"id":"01a1ecc5-209a-78f8-b357-470431a0eb96","task":"double","queue":"waiting","state":"paused","priority":0,"payload":"null","attempt":0,"max_attempts":4,"losses":0,"version":0,"chain":"01a1ecc5-209a-78f8-b357-470431a0eb96","position":0,"created_at":"2026-11-18T03:48:24.346000Z","run_at":"2026-11-18T03:48:24.346000Z","started_at":null,"finished_at":"2026-11-18T03:48:24.348000Z","wait":null,"target":null,"holds":false,"unique":null,"worker":null,"expires_at":null,"request":null,"result":null,"error":null,"continued":false,"progress":null,"group":null,"awaits":null,"context":null,"renewed_at":null,"start_by":null,"tags":[],"rerun_of":null,"existing":false}]}',1794973704.347);
+INSERT INTO "relet_operations" VALUES('01a1ecc5-20a1-7163-b6bc-bb88be01b62f','pause_queue','paused',NULL,'{}',1794973704.353);
 CREATE TABLE relet_pulse (
     single       integer primary key check (single = 1),
     touched_at   real not null default 0,
     grace_until  real not null default 0
 );
-INSERT INTO "relet_pulse" VALUES(1,1794970192.14,1794970201.307);
+INSERT INTO "relet_pulse" VALUES(1,1794973703.757,1794973713.757);
 CREATE TABLE relet_quarantine (
     single  integer primary key check (single = 1),
     worker  text,
     until   real not null default 0
 );
-INSERT INTO "relet_quarantine" VALUES(1,NULL,1794970195.142);
+INSERT INTO "relet_quarantine" VALUES(1,NULL,1794973707.321);
 CREATE TABLE relet_queue_samples (
     queue        text primary key,
     pending      integer not null,
@@ -224,8 +224,8 @@ CREATE TABLE relet_queue_samples (
     oldest       real,  
     counted_at   real not null
 );
-INSERT INTO "relet_queue_samples" VALUES('default',0,3,0,0,0,3.8399982452392578125e-01,1794970191.327);
-INSERT INTO "relet_queue_samples" VALUES('limited',0,0,0,0,0,NULL,1794970191.327);
+INSERT INTO "relet_queue_samples" VALUES('default',1,2,0,0,0,2.38999843597412109375e-01,1794973703.771);
+INSERT INTO "relet_queue_samples" VALUES('limited',0,0,0,0,0,NULL,1794973703.771);
 CREATE TABLE relet_queues (
     queue        text primary key not null,
     paused       integer not null default 0,
@@ -267,7 +267,7 @@ CREATE TABLE relet_schedules (
     moved_at    real not null,  
     changed_at  real not null
 );
-INSERT INTO "relet_schedules" VALUES('report','report','{"draft":{"id":"01a1ec8f-85a7-7519-bff4-253b2bf6d9fd","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true,"start_by":null,"tags":[],"rerun_of":null},"cron":"0 3 * * *"}','{"draft":{"id":"","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true,"start_by":null,"tags":[],"rerun_of":null},"cron":"0 3 * * *"}',0,1794970800.0,1794970191.311,1794970191.311);
+INSERT INTO "relet_schedules" VALUES('report','report','{"draft":{"id":"01a1ecc5-1e27-7151-8978-b48369ceff53","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true,"start_by":null,"tags":[],"rerun_of":null},"cron":"0 3 * * *"}','{"draft":{"id":"","task":"report","payload":"{}","queue":"default","priority":0,"run_at":null,"delay":null,"target":null,"group":null,"unique":null,"unique_for":null,"replace":false,"depends_on":[],"policy":{"max_attempts":4,"backoff":{"base":0.5,"max":30.0,"factor":2.0,"jitter":true},"lease":null,"timeout":null,"on_expired":"retry","on_failure":"hold","on_dependency_failure":"hold","follow_up":null},"context":null,"fresh":true,"start_by":null,"tags":[],"rerun_of":null},"cron":"0 3 * * *"}',0,1795057200.0,1794973703.761,1794973703.761);
 CREATE TABLE relet_sequence (
     single  integer primary key check (single = 1),
     last    integer not null
@@ -297,25 +297,25 @@ CREATE TABLE relet_stats (
     number  real not null,
     primary key (step, at, queue, name, bucket)
 );
-INSERT INTO "relet_stats" VALUES(60,1794970140.0,'','sampled',0,1,1.0);
-INSERT INTO "relet_stats" VALUES(60,1794970140.0,'default','gauge.pending',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1794970140.0,'default','gauge.queued',0,1,3.0);
-INSERT INTO "relet_stats" VALUES(60,1794970140.0,'default','gauge.running',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1794970140.0,'default','gauge.paused_jobs',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1794970140.0,'default','gauge.failed',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1794970140.0,'default','gauge.oldest',0,1,3.8399982452392578125e-01);
-INSERT INTO "relet_stats" VALUES(60,1794970140.0,'limited','gauge.pending',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1794970140.0,'limited','gauge.queued',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1794970140.0,'limited','gauge.running',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1794970140.0,'limited','gauge.paused_jobs',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1794970140.0,'limited','gauge.failed',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(60,1794970140.0,'limited','gauge.oldest',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(-60,1794970140.0,'*','gauge.pending',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(-60,1794970140.0,'*','gauge.queued',0,1,3.0);
-INSERT INTO "relet_stats" VALUES(-60,1794970140.0,'*','gauge.running',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(-60,1794970140.0,'*','gauge.paused_jobs',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(-60,1794970140.0,'*','gauge.failed',0,1,0.0);
-INSERT INTO "relet_stats" VALUES(-60,1794970140.0,'*','gauge.oldest',0,1,3.8399982452392578125e-01);
+INSERT INTO "relet_stats" VALUES(60,1794973680.0,'','sampled',0,1,1.0);
+INSERT INTO "relet_stats" VALUES(60,1794973680.0,'default','gauge.pending',0,1,1.0);
+INSERT INTO "relet_stats" VALUES(60,1794973680.0,'default','gauge.queued',0,1,2.0);
+INSERT INTO "relet_stats" VALUES(60,1794973680.0,'default','gauge.running',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1794973680.0,'default','gauge.paused_jobs',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1794973680.0,'default','gauge.failed',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1794973680.0,'default','gauge.oldest',0,1,2.38999843597412109375e-01);
+INSERT INTO "relet_stats" VALUES(60,1794973680.0,'limited','gauge.pending',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1794973680.0,'limited','gauge.queued',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1794973680.0,'limited','gauge.running',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1794973680.0,'limited','gauge.paused_jobs',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1794973680.0,'limited','gauge.failed',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(60,1794973680.0,'limited','gauge.oldest',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(-60,1794973680.0,'*','gauge.pending',0,1,1.0);
+INSERT INTO "relet_stats" VALUES(-60,1794973680.0,'*','gauge.queued',0,1,2.0);
+INSERT INTO "relet_stats" VALUES(-60,1794973680.0,'*','gauge.running',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(-60,1794973680.0,'*','gauge.paused_jobs',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(-60,1794973680.0,'*','gauge.failed',0,1,0.0);
+INSERT INTO "relet_stats" VALUES(-60,1794973680.0,'*','gauge.oldest',0,1,2.38999843597412109375e-01);
 CREATE TABLE relet_steps (
     job      text not null,
     kind     text not null check (kind in ('step', 'sleep', 'wait', 'missed')),
@@ -325,7 +325,7 @@ CREATE TABLE relet_steps (
     done_at  real not null,
     primary key (job, kind, name)
 );
-INSERT INTO "relet_steps" VALUES('01a1ec8f-8618-7722-8d92-f81d93540ff6','step','charge','"charged 7"',NULL,1794970191.761);
+INSERT INTO "relet_steps" VALUES('01a1ecc5-1e97-77dc-9a46-a7007eefa7a7','step','charge','"charged 7"',NULL,1794973704.041);
 CREATE TABLE relet_tags (
     tag  text not null,
     job  text not null,
@@ -349,9 +349,9 @@ CREATE TABLE relet_workers (
     started_at  real not null,
     seen_at     real not null
 );
-INSERT INTO "relet_workers" VALUES('vm:1087:0908ddd5','vm',1087,'{"name":"vm:1087:0908ddd5","host":"vm","pid":1087,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}',0,0,'18e8e394-c3ba-4590-a561-a94ec8eeb5c7',1794970191.309,1794970191.309);
-INSERT INTO "relet_workers" VALUES('vm:1102:53d5acc1','vm',1102,'{"name":"vm:1102:53d5acc1","host":"vm","pid":1102,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}',0,0,'6f225c88-9271-4347-861a-52e2c620efd6',1794970191.749,1794970191.749);
-INSERT INTO "relet_workers" VALUES('vm:1115:05335487','vm',1115,'{"name":"vm:1115:05335487","host":"vm","pid":1115,"queues":["abandoned"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}',0,0,'962f9e8a-e0f8-4185-88bc-ba0fa9e7f17c',1794970192.142,1794970192.142);
+INSERT INTO "relet_workers" VALUES('vm:7935:ebdff88a','vm',7935,'{"name":"vm:7935:ebdff88a","host":"vm","pid":7935,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}',0,0,'d20b885c-c7f8-4332-9b6f-eab9d77f367b',1794973703.759,1794973703.759);
+INSERT INTO "relet_workers" VALUES('vm:7950:493803a5','vm',7950,'{"name":"vm:7950:493803a5","host":"vm","pid":7950,"queues":["default"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}',0,0,'3dee58ef-0559-4811-a124-65a284665a8d',1794973704.03,1794973704.03);
+INSERT INTO "relet_workers" VALUES('vm:7963:11ba462a','vm',7963,'{"name":"vm:7963:11ba462a","host":"vm","pid":7963,"queues":["abandoned"],"slots":10,"tasks":["approve","collect","die","double","first","refuse","report"],"lease":30.0,"version":"0.1.0"}',0,0,'50b7e727-cd2a-4561-a766-af3e3f69634f',1794973704.318,1794973704.318);
 CREATE INDEX relet_jobs_claim on relet_jobs (queue, suspect, rank, seq) where state = 'queued';
 CREATE INDEX relet_jobs_tasks on relet_jobs (queue, task, suspect, rank, seq) where state = 'queued';
 CREATE INDEX relet_jobs_suspect on relet_jobs (queue, suspect) where state = 'queued' and suspect > 0;

@@ -73,6 +73,10 @@ create or replace view {schema}.over_jobs as
 create or replace view {schema}.all_jobs as
     select * from {schema}.live_jobs union all select * from {schema}.over_jobs;
 
+-- The settings of this function make sequential scans expensive. Before PostgreSQL 18 that expense alone has the server
+-- compile the statement, which takes a quarter of a second.
+alter function {schema}.lock_limits(text[]) set jit = off;
+
 -- succeed_plain: running -> succeeded, for jobs without a follower. `ids` are sorted and unique, and `tokens` have the
 -- same order: so one scan of the primary key finds the rows, and a binary search finds each token. Returns how many
 -- jobs were still leased by these tokens, and whether any job waited for one of them, or one occupied its target. The

@@ -126,7 +126,7 @@ _FILTER_TYPES: dict[Comparison, Any] = {
     "from": When,
     "before": When,
     "tagged": Text,
-    "has": Annotated[str, Meta(max_length=10_000)],
+    "has": Annotated[str, Meta(max_length=1000)],
 }
 
 
