@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from relet._store.fragments import shared
+from relet._store.fragments import SHARED, shared
 
 WIDTH = 120  # columns
 
@@ -126,8 +126,9 @@ def _returning(statement: Statement) -> Iterator[Problem]:
 
 def _with_shared_parts(text: str) -> str:
     """The rules hold for what statements share, too. Its lines are joined: problems are found where they are used."""
-    for name in ("leased", "locked", "running", "room"):
-        text = text.replace(f"{{{name}}}", shared(name, "postgres").replace("\n", " "))
+    for name in SHARED:
+        if f"{{{name}}}" != CLAIMED:  # the rule for RETURNING knows it by its name
+            text = text.replace(f"{{{name}}}", shared(name, "postgres").replace("\n", " "))
     return text
 
 

@@ -12,12 +12,14 @@ The others are files in `sql/shared`:
 `{claimed}`: the columns that a claiming statement returns for each job; `mapping.claimed` reads them. Fields that most
 jobs do not have are returned as one list, or as null. On PostgreSQL it calls no function that depends on the session,
 because engines that distribute rows refuse those in RETURNING.
+`{group_limited}`: whether a row has a group, and its queue has limits by group. SQLite does not need it.
 `{leased}`: the columns that a claim sets.
 `{locked}`: the columns that the action of an operator depends on; `control._Locked.of` reads them.
 `{running}`: the columns that a decision about a running job depends on; `mapping.running` reads them.
 `{room}`: the queues that may be served, in the order that the caller asked for (sorted, because the planner would join
 them in another order): not paused ones, and, unless the limits are locked, only those before the first queue that has a
 limit.
+`{startable}`: whether a job may still start: it has no `start_by`, has started before, or that time is ahead.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ Dialect = Literal["postgres", "sqlite"]
 
 SQL = os.path.join(os.path.dirname(__file__), "sql")  # not pathlib: it takes 4 ms to import
 
-_SHARED = ("claimed", "leased", "locked", "running", "room")
+SHARED = ("claimed", "group_limited", "leased", "locked", "running", "room", "startable")
 
 #: Fields of a job whose column has a different name.
 COLUMNS = {"group": "group_key", "unique": "unique_key", "payload_json": "payload", "result_json": "result"}
@@ -74,7 +76,7 @@ _RANGE: dict[Dialect, str] = {
 
 def with_fragments(text: str, dialect: Dialect) -> str:
     """Fill in the shared parts of a statement."""
-    for name in _SHARED:
+    for name in SHARED:
         if f"{{{name}}}" in text:
             text = text.replace(f"{{{name}}}", shared(name, dialect))
     for alias in ("", "j."):

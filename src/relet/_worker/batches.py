@@ -58,7 +58,7 @@ class InBatches:
             batch.runs += runs
             is_full = len(batch.runs) >= options.size or run.slots.is_full or self._hurries or options.wait == 0
             if not is_full and batch.timer is None:
-                batch.timer = self._timers.at(self._now() + options.wait, partial(self._call_late, key))
+                batch.timer = self._timers.at(self._now() + options.wait, partial(self._call, key))
         if is_full:
             self._call(key)
 
@@ -69,9 +69,6 @@ class InBatches:
             keys = list(self._collecting)
         for key in keys:
             self._call(key)
-
-    def _call_late(self, key: tuple[Task[..., Any], object]) -> None:
-        self._call(key)
 
     def _call(self, key: tuple[Task[..., Any], object]) -> None:
         """Call the handler with the executions that have been collected."""

@@ -13,7 +13,7 @@ candidates as materialized (
               and (rank, seq) > ((:low_ranks::integer[])[g.n], (:low_seqs::bigint[])[g.n])
               and (rank, seq) < ((:high_ranks::integer[])[g.n], (:high_seqs::bigint[])[g.n])
               and task = any(:tasks::text[])
-              and (start_by is null or version > 0 or start_by > {now})
+              and {startable}
             order by rank, seq
             limit r.want
             for update skip locked

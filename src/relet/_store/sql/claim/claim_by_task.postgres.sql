@@ -9,7 +9,7 @@ candidates as materialized (
         cross join lateral (
             select ctid as tid, rank, seq from {schema}.jobs
             where state = 'queued' and queue collate "C" = r.queue and task collate "C" = known.task
-              and suspect = :suspect::smallint and (start_by is null or version > 0 or start_by > {now})
+              and suspect = :suspect::smallint and {startable}
               and (rank, seq) > ((:low_ranks::integer[])[g.n], (:low_seqs::bigint[])[g.n])
               and (rank, seq) < ((:high_ranks::integer[])[g.n], (:high_seqs::bigint[])[g.n])
             order by rank, seq

@@ -11,7 +11,7 @@ where rowid in (
                 select json_group_array(number) from (
                     select rowid as number from {schema}.jobs
                     where state = 'queued' and queue = s.value and task = t.value and suspect = :suspect
-                      and (start_by is null or version > 0 or start_by > {now})
+                      and {startable}
                     order by rank, seq
                     limit :want
                 )

@@ -33,7 +33,7 @@ added as (
 nudged_groups as (
     insert into {schema}.group_nudges (queue, group_key)
     select distinct queue, group_key from added
-    where wait is null and group_key is not null and queue = any(array(select l.queue from {schema}.group_limits l))
+    where wait is null and {group_limited}
 ),
 nudged as (
     insert into {schema}.nudges (kind, key) select 'target', target from added where wait = 'target'

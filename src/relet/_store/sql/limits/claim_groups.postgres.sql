@@ -15,7 +15,7 @@ ungrouped as materialized (  -- read and locked only if jobs without a group are
     select ctid as tid from {schema}.jobs
     -- (|| '' keeps the planner from the index by task.)
     where state = 'queued' and id = any(array(select id from nameless)) and task || '' = any(:tasks::text[])
-      and (start_by is null or version > 0 or start_by > {now})
+      and {startable}
     order by rank, seq
     limit (select want from asked where group_key = '')
     for update skip locked
@@ -27,7 +27,7 @@ candidates as materialized (
             select ctid as tid from {schema}.jobs
             where state = 'queued' and queue collate "POSIX" = :queue::text and suspect = :suspect::smallint
               and group_key collate "POSIX" = a.group_key
-              and task = any(:tasks::text[]) and (start_by is null or version > 0 or start_by > {now})
+              and task = any(:tasks::text[]) and {startable}
             order by rank, seq
             limit a.want
             for update skip locked

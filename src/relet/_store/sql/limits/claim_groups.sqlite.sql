@@ -9,7 +9,7 @@ where rowid in (
             select rowid as number from {schema}.jobs
             where state = 'queued' and queue = :queue and suspect = :suspect and group_key = s.value
               and task in (select value from json_each(:tasks))
-              and (start_by is null or version > 0 or start_by > {now})
+              and {startable}
             order by rank, seq
             limit :limit
         )

@@ -14,6 +14,6 @@ promoted as (
 nudged_groups as (
     insert into {schema}.group_nudges (queue, group_key)
     select distinct queue, group_key from promoted
-    where group_key is not null and queue = any(array(select l.queue from {schema}.group_limits l))
+    where {group_limited}
 )
 select id::text from promoted

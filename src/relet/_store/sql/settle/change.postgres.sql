@@ -34,7 +34,7 @@ moved as (
 nudged_groups as (  -- the attempt has ended, or the job is queued again
     insert into {schema}.group_nudges (queue, group_key)
     select distinct queue, group_key from moved
-    where group_key is not null and queue = any(array(select l.queue from {schema}.group_limits l))
+    where {group_limited}
 ),
 nudged as (
     insert into {schema}.nudges (kind, key)

@@ -25,7 +25,7 @@ freed as (
 nudged_groups as (
     insert into {schema}.group_nudges (queue, group_key)
     select distinct queue, group_key from gone
-    where group_key is not null and queue = any(array(select l.queue from {schema}.group_limits l))
+    where {group_limited}
 ),
 unkeyed as (
     -- Skips a key that another transaction has locked to take it over: the key of a job that is over means nothing.

@@ -1,0 +1,1 @@
+group_key is not null and queue = any(array(select l.queue from {schema}.group_limits l))
