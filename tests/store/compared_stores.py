@@ -27,6 +27,7 @@ BOTH = [
         "queue",
         "priority",
         "target",
+        "group_key",
         "unique_key",
         "state",
         "attempt",
@@ -45,8 +46,12 @@ TABLES = {
     "dependencies": ["job", "depends_on", "state", "result", "task"],
     "attempts": ["job", "version", "attempt", "worker", "started_at", "ended_at", "outcome", "error"],
     "queues": ["queue", "paused", "max_running"],
+    "group_limits": ["queue", "group_key", "max_running"],
 }
-ALL = (*TABLES, "nudges", "steps", "signals", "schedules", "ticks", "rates", "starts", "operations")
+ALL = (
+    *(*TABLES, "nudges", "steps", "signals", "schedules", "ticks", "rates", "starts", "operations"),
+    *("ready_groups", "tags", "reruns"),
+)
 TIMES = {"started_at", "expires_at", "stopped_at", "finished_at", "created_at", "run_at", "until", "ended_at"}
 UUIDS = {"id", "job", "depends_on", "chain", "token"}
 FLAGS = {"holds", "alone", "continued", "paused"}
@@ -98,6 +103,8 @@ class ComparedStore:
                 row.update({name: bool(row[name]) for name in FLAGS & row.keys()})
                 if "error" in row:
                     row["error"] = row["error"] is not None
+                if "group_key" in row:
+                    row["group_key"] = row["group_key"] or None  # both: the job has no group
             state[table] = {row["id"]: row for row in found} if table in ("jobs", "finished") else _sorted(found)
         state["dependencies"] = [
             row for row in state["dependencies"] if row["job"] in state["jobs"]
@@ -112,7 +119,8 @@ class ComparedStore:
     def wipe(self) -> None:
         """An empty store, much quicker to have than a new one."""
         never = "0" if self._sqlite else "'-infinity'"
-        statements = [f"delete from {self._prefix}{table}" for table in ALL]
+        tables = ALL if self._sqlite else (*ALL, "group_nudges")  # SQLite has no need of those
+        statements = [f"delete from {self._prefix}{table}" for table in tables]
         statements.append(f"update {self._prefix}pulse set touched_at = {never}, grace_until = {never}")
         for statement in statements if self._sqlite else [";".join(statements)]:
             self._raw.execute(statement)
@@ -155,6 +163,7 @@ def check_invariants(compared: ComparedStore, state: State) -> None:
         assert row["version"] >= (before["jobs"] | before["finished"]).get(id, row)["version"]
     assert all(over.get(id, row) == row and id not in jobs for id, row in before["finished"].items())
     _check_limits(jobs, before["jobs"], limits)
+    _check_group_limits(jobs, before["jobs"], state["group_limits"])
 
 
 def _check_limits(jobs: State, before: State, limits: dict[str, int | None]) -> None:
@@ -166,11 +175,27 @@ def _check_limits(jobs: State, before: State, limits: dict[str, int | None]) -> 
         assert limit is None or not fresh or len(running) <= limit, (queue, limit, running)
 
 
+def _check_group_limits(jobs: State, before: State, limits: list[State]) -> None:
+    """The same for the limits of groups. A limit of a single group replaces the one of each group."""
+    singles = {(row["queue"], row["group_key"]) for row in limits}
+    running = Counter((row["queue"], row["group_key"]) for row in jobs.values() if row["state"] == "running")
+    started = {
+        (row["queue"], row["group_key"])
+        for id, row in jobs.items()
+        if row["version"] > before.get(id, {"version": 0})["version"]
+    }
+    for limit in limits:
+        every = limit["group_key"] == "*"
+        for queue, group in started:
+            applies = group == limit["group_key"] or (every and group and (queue, group) not in singles)
+            assert queue != limit["queue"] or not applies or running[queue, group] <= limit["max_running"], limit
+
+
 def expected(model: Model) -> State:
     """What `dump` must find, by the model."""
     live, over = {}, {}
     for id, row in model.jobs.items():
-        view = row.view() | {"unique_key": row.draft.unique, "token": row.token, "stopped_at": row.finished_at}
+        view = row.view() | {"unique_key": row.draft.unique, "group_key": row.draft.group, "token": row.token, "stopped_at": row.finished_at}
         view |= {"alone": row.alone and row.state == "running", "waits": row.waits}
         names, place = (DONE, over) if row.state in OVER else (LIVE, live)
         place[id] = {name: view[name] for name in names}
@@ -184,7 +209,14 @@ def expected(model: Model) -> State:
     attempts = [dict(zip(names, (id, *one), strict=True)) for id, row in model.jobs.items() for one in row.history]
     keys = [{"key": key, "job": job, "until": until} for key, (job, until) in model.keys.items()]
     queues = [{"queue": q, "paused": paused, "max_running": limit} for q, (paused, limit) in model.queues.items()]
-    found = {"keys": keys, "dependencies": dependencies, "attempts": attempts, "queues": queues}
+    group_limits = [
+        {"queue": queue, "group_key": group, "max_running": limit}
+        for (queue, group), limit in model.group_limits.items()
+    ]
+    found = {
+        "keys": keys, "dependencies": dependencies, "attempts": attempts, "queues": queues,
+        "group_limits": group_limits,
+    }  # fmt: skip
     return {"jobs": live, "finished": over, **{name: _sorted(rows) for name, rows in found.items()}}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from relet._core.job import Policy, Raised, Released, Snoozed, Succeeded
+from relet._core.job import FollowUp, Policy, Raised, Released, Snoozed, Succeeded
 
 
 def mostly(usual: Any, *others: Any) -> st.SearchStrategy[Any]:
@@ -26,23 +26,24 @@ policies = st.builds(
     on_expired=mostly("retry", "fail"),
     on_failure=st.sampled_from(["hold", "continue"]),
     on_dependency_failure=st.sampled_from(["hold", "cancel", "run"]),
+    follow_up=st.sampled_from([None, FollowUp("u", "failed", "a", 5, Policy(max_attempts=1))]),
 )
 # A draft but for its id and for the ids in `after`, which are picked from those that there are.
-wishes = st.fixed_dictionaries(
-    {
-        "task": mostly("t", "u"),
-        "queue": st.sampled_from(["a", "b"]),
-        "priority": mostly(0, 5, -5),
-        "policy": policies,
-        "target": st.sampled_from([None, None, "x", "y"]),
-        "unique": st.sampled_from([None, None, None, "k", "l", "m"]),
-        "unique_for": st.sampled_from([None, 20.0]),
-        "delay": mostly(None, 5.0, 50.0),
-        "start_by": mostly(None, 3.0, 30.0),  # seconds from now
-        "depends_on": st.sampled_from([0, 0, 1, 2]).flatmap(lambda n: st.lists(pick, min_size=n, max_size=n)),
-        "known_id": mostly(None, 0, 1, 2),
-    }
-)
+WISH: dict[str, st.SearchStrategy[Any]] = {
+    "task": mostly("t", "u"),
+    "queue": st.sampled_from(["a", "b"]),
+    "priority": mostly(0, 5, -5),
+    "policy": policies,
+    "target": st.sampled_from([None, None, "x", "y"]),
+    "group": st.sampled_from([None, None, "g", "h"]),
+    "unique": st.sampled_from([None, None, None, "k", "l", "m"]),
+    "unique_for": st.sampled_from([None, 20.0]),
+    "delay": mostly(None, 5.0, 50.0),
+    "start_by": mostly(None, 3.0, 30.0),  # seconds from now
+    "depends_on": st.sampled_from([0, 0, 1, 2]).flatmap(lambda n: st.lists(pick, min_size=n, max_size=n)),
+    "known_id": mostly(None, 0, 1, 2),
+}
+wishes = st.fixed_dictionaries(WISH)
 results = st.sampled_from([None, '"done"', '{"n": 1}'])
 outcomes = st.one_of(
     st.builds(Succeeded, results),
@@ -55,7 +56,9 @@ batches = st.lists(wishes, min_size=2, max_size=4)
 workers = st.sampled_from(["w1", "w2"])
 lost = mostly(False, True)  # the answer, so that the same is said again
 
-STEPS: dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]] = {
+Steps = dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]  # by name: how often, and the arguments
+
+STEPS: Steps = {
     "enqueue": (3, {"given": batches, "lost": lost}),
     "promote": (1, {}),
     "pass_time": (4, {"seconds": st.sampled_from([0.25, 5.0, 20.0, 40.0, 40.0]), "grace": mostly(0.0, None, 10.0)}),
@@ -111,6 +114,75 @@ STEPS: dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]] = {
     ),
     "look": (1, {"which": pick}),
 }
-steps = st.sampled_from([name for name, (weight, _) in STEPS.items() for _ in range(weight)]).flatmap(
-    lambda name: st.tuples(st.just(name), st.fixed_dictionaries(STEPS[name][1]))
+
+
+# Histories of groups and follow-ups: plain jobs of few groups in one queue, limits that change, and attempts that fail.
+grouped_wishes = st.fixed_dictionaries(
+    WISH
+    | {
+        "task": st.just("t"),
+        "queue": mostly("a", "b"),
+        "priority": st.just(0),
+        "policy": st.builds(
+            Policy,
+            max_attempts=st.sampled_from([1, 2]),
+            on_expired=st.sampled_from(["retry", "fail"]),
+            follow_up=st.sampled_from([None, FollowUp("u", "failed", "a", 5, Policy(max_attempts=1))]),
+        ),
+        "target": mostly(None, "x"),
+        "group": st.sampled_from(["g", "g", "h", "i", None]),
+        "unique": st.none(),
+        "delay": st.none(),
+        "start_by": st.none(),
+        "depends_on": st.just([]),
+        "known_id": st.none(),
+    }
 )
+grouped_batches = st.lists(grouped_wishes, min_size=4, max_size=8)
+grouped_outcomes = st.one_of(
+    st.builds(Succeeded, results),
+    st.builds(Raised, st.just("boom"), st.just(0.0), st.booleans()),
+    st.builds(Released, st.none(), mostly(False, True)),
+)
+GROUPED_STEPS: Steps = {
+    "enqueue": (2, {"given": grouped_batches, "lost": lost}),
+    "set_group_limit": (
+        2,
+        {
+            "queue": mostly("a", "b"),
+            "group": st.sampled_from(["*", "g", "h"]),
+            "limit": st.sampled_from([1, 2, 3, 0, None]),
+        },
+    ),
+    "set_queue": (1, {"queue": mostly("a", "*"), "limit": st.sampled_from([None, 2, 4]), "paused": st.none()}),
+    "pass_time": (1, {"seconds": st.sampled_from([0.25, 40.0]), "grace": st.just(0.0)}),
+    "claim": (
+        6,
+        STEPS["claim"][1]
+        | {
+            "if_none": grouped_batches,
+            "queues": mostly(["a"], ["a", "b"]),
+            "wants": st.tuples(*[mostly(4, 1, 2, 9)] * 3),
+            "tasks": mostly(["t", "u"], ["t"], ["u"]),
+            "slots": st.none(),
+            "heard": st.just("at once"),
+        },
+    ),
+    "settle": (
+        6,
+        {
+            "given": st.dictionaries(st.integers(0, 5), grouped_outcomes, min_size=1, max_size=6),
+            "stale": mostly(False, True),
+            "times": mostly(1, 2),
+        },
+    ),
+    "tell": (1, {"verb": st.sampled_from(["resume", "pause", "cancel", "delete"]), "which": pick, "lost": lost}),
+}
+
+
+def taken_from(steps: Steps) -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
+    """One of the steps with its arguments."""
+    names = [name for name, (weight, _) in steps.items() for _ in range(weight)]
+    return st.sampled_from(names).flatmap(
+        lambda name: st.tuples(st.just(name), st.fixed_dictionaries(steps[name][1]))
+    )

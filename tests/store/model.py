@@ -6,6 +6,8 @@ It takes the nouns of `core.job` and answers as the flows do, in plain values. I
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,7 +50,6 @@ class Row:
     error: bool = False
     continued: bool = False
     progress: None = None
-    group: None = None
     awaits: None = None
     context: None = None
     renewed_at: float | None = None
@@ -66,16 +67,19 @@ class Row:
     def view(self, existing: bool = False) -> dict[str, Any]:
         d = self.draft
         view = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in HIDDEN}
-        view |= {name: getattr(d, name) for name in ("id", "task", "queue", "priority", "target", "unique", "tags")}
+        view |= {name: getattr(d, name) for name in ("id", "task", "queue", "priority", "target", "unique", "tags", "group")}
         view |= {"start_by": None if self.state in OVER else d.start_by, "rerun_of": d.rerun_of}
         return view | {"max_attempts": d.policy.max_attempts, "existing": existing}
 
 
 class Model:
-    def __init__(self) -> None:
+    def __init__(self, new_id: Callable[[], str]) -> None:
+        self.new_id = new_id  # for follow-ups
         self.jobs: dict[str, Row] = {}
         self.keys: dict[str, tuple[str, float | None]] = {}
         self.queues: dict[str, tuple[bool, int | None]] = {}
+        self.group_limits: dict[tuple[str, str], int] = {}
+        self.failed: list[Row] = []  # failed for good by this verb: their follow-ups are still to be enqueued
         self.touched = self.grace_until = 0.0
         self.last = 0
 
@@ -240,16 +244,18 @@ class Model:
             else:
                 self._leave(row, "lost", "pending", attempt, losses, policy.backoff.delay(losses - 1, HALF), True, now)
             row.token = None
+        self._follow_up(now)
         return sorted((row.draft.id, row.state) for row in expired)
 
     # What workers do
 
     def claim(
         self, worker: str, token: str, scopes: list[Scope], tasks: list[str], now: float, *,
-        want: int, lease: float, slots: int | None, rescue: bool, alone: bool,
+        want: int, lease: float, slots: int | None, rescue: bool, alone: bool, chosen: Collection[str],
     ) -> tuple[list[dict[str, Any]], bool, bool]:  # fmt: skip
-        mine: list[Row] = []
-        left = {s.queue: s.want - sum(row.draft.queue == s.queue for row in mine) for s in scopes}
+        """`chosen`: the jobs that a store has claimed. Where groups have limits, whose turn it is is for the store to
+        say, and its choice is checked; everywhere else the model chooses."""
+        left = {s.queue: s.want for s in scopes}
         first = next((n for n, queue in enumerate(left) if self._limited([queue])), len(left))
         seen: set[int] = set()
 
@@ -266,8 +272,11 @@ class Model:
                 room = min(left[queue], limits.get(queue, 999) - running.count(queue), whole - len(taken))
                 line = [row for row in self._live() if row.state == "queued" and row.draft.queue == queue]
                 line = [row for row in line if row.draft.task in tasks and min(row.losses, 2) == kind]
-                line = [row for row in line if not row.is_late(now)]
-                for row in sorted(line, key=_order)[: 0 if self._paused(queue) else max(room, 0)]:
+                line = sorted((row for row in line if not row.is_late(now)), key=_order)
+                room = 0 if self._paused(queue) else max(room, 0)
+                if self._limits_by_group(queue):
+                    line = self._checked_choice(queue, line, room, chosen)
+                for row in line[:room]:
                     self._start(row, worker, token, lease, alone, now)
                     left[queue] -= 1
                     taken.append(row)
@@ -282,9 +291,10 @@ class Model:
                 found += take(list(left)[first:], kind, room)
             return found
 
-        got = [*mine]
+        got: list[Row] = []
         if alone:
-            got += take(list(left), 2, 1) if not mine else []
+            got += take(list(left), 2, 1)
+            seen.clear()  # a worker that runs nothing else does not ask
         else:
             for kind in (1, 0) if rescue else (0, 1):
                 room = want - len(got)
@@ -300,12 +310,33 @@ class Model:
         queued = [row for row in self._live() if row.state == "queued" and row.losses and row.draft.task in tasks]
         return {min(row.losses, 2) for row in queued if row.draft.queue in queues and not self._paused(row.draft.queue)}
 
+    def _limits_by_group(self, queue: str) -> dict[str, int]:
+        return {group: limit for (of, group), limit in self.group_limits.items() if of == queue}
+
+    def _checked_choice(self, queue: str, line: list[Row], room: int, chosen: Collection[str]) -> list[Row]:
+        """The chosen jobs of a queue: of each group the first in line, none beyond its limit, and no fewer than fit."""
+        limits = self._limits_by_group(queue)
+        running = Counter(row.draft.group for row in self._live() if row.state == "running" and row.draft.queue == queue)
+        picked = [row for row in line if row.draft.id in chosen]
+        assert len(picked) <= room, (queue, room, picked)
+        for group in {row.draft.group for row in line}:
+            of_group = [row for row in line if row.draft.group == group]
+            number = sum(row.draft.id in chosen for row in of_group)
+            limit = None if group is None else limits.get(group, limits.get("*"))
+            free = len(of_group) if limit is None else max(limit - running[group], 0)
+            assert number <= free, (queue, group, limit, picked)
+            assert of_group[:number] == [row for row in picked if row.draft.group == group], (queue, group, picked)
+            assert number == min(free, len(of_group)) or len(picked) == room, (queue, group, limit, picked)
+        return picked
+
     def _paused(self, queue: str) -> bool:
         return self.queues.get(queue, (False, None))[0]
 
     def _limited(self, queues: list[str]) -> dict[str, int]:
-        """The limits that somebody who claims from these queues must keep."""
-        return {q: n for q in (*queues, "*") if queues and (n := self.queues.get(q, (False, None))[1]) is not None}
+        """The limits that a claim from these queues must keep."""
+        by_group = {queue: 999 for queue in queues if self._limits_by_group(queue)}
+        whole = {q: n for q in (*queues, "*") if queues and (n := self.queues.get(q, (False, None))[1]) is not None}
+        return by_group | whole
 
     def _start(self, row: Row, worker: str, token: str, lease: float, alone: bool, now: float) -> None:
         row.state, row.worker, row.token, row.alone, row.started_at = "running", worker, token, alone, now
@@ -342,6 +373,7 @@ class Model:
                 assert isinstance(outcome, Released)
                 state, why = "paused" if outcome.pause else "queued", outcome.reason is not None
                 self._leave(row, "released", state, row.attempt - 1, row.losses, None, why, now)
+        self._follow_up(now)
         return [(x.id, self._settled(x)) for x, _ in outcomes]
 
     def owns(self, lease: Lease) -> bool:
@@ -380,7 +412,18 @@ class Model:
             row.run_at = now + (delay or 0)
         if state == "failed":
             self._free_key(row)
+            self.failed.append(row)
         return None
+
+    def _follow_up(self, now: float) -> None:
+        """Enqueue the follow-ups of the jobs that have failed for good."""
+        failed, self.failed = sorted(self.failed, key=lambda row: row.draft.id), []
+        for row in failed:
+            wish = row.draft.policy.follow_up
+            if wish is not None:
+                id = self.new_id()
+                draft = Draft(id, wish.task, "{}", wish.queue, wish.priority, policy=wish.policy, tags=row.draft.tags)
+                self._insert(draft, id, 0, now)
 
     def _place(self, row: Row, state: str, wait: str | None, now: float) -> None:
         row.state, row.wait, row.finished_at = state, wait, now if state in ("paused", "failed") else None

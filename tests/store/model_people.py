@@ -30,6 +30,12 @@ class FullModel(Model):
         old_paused, old_limit = self.queues.get(queue, (False, None))
         self.queues[queue] = (old_paused if paused is None else paused, old_limit if keep else limit)
 
+    def set_group_limit(self, queue: str, group: str, limit: int | None) -> None:
+        self.set_queue(queue, None, None, keep=True)
+        self.group_limits.pop((queue, group), None)
+        if limit is not None:
+            self.group_limits[queue, group] = limit
+
     def cancel_chain(self, id: str, now: float) -> dict[str, Any]:
         return self.cancel(self._come_to(id), now)
 

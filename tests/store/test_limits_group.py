@@ -183,8 +183,25 @@ def test_groups_that_no_nudge_named_are_found_again(app: App) -> None:
             f"delete from {table}{'group_nudges' if store.dialect == 'postgres' else 'ready_groups'}"
         )
     assert claim(app, 10) == []
-    app._store().run(limits.find_ready)
+    app._store().run(limits.find_ready, "default")
     assert groups(claim(app, 10)) == "ab"
+
+
+def test_a_group_without_a_limit_stays_ready_when_a_claim_takes_all_that_it_wants(app: App) -> None:
+    """One group has a limit, so that groups matter. The claims of two workers take turns, one job at a time."""
+    app.client.limit_queue("default", max_running=1, group="z")
+    add(app, "aab")
+    found = [groups(claim(app, 1)) for _ in range(4)]
+    assert sorted(found) == ["", "a", "a", "b"]
+
+
+def test_a_running_job_that_is_deleted_makes_room_in_its_group(app: App) -> None:
+    app.client.limit_queue("default", max_running=1, group="*")
+    add(app, "aa")
+    (running,) = claim(app, 10)
+    assert claim(app, 10) == []
+    app.client.delete(running.id)
+    assert groups(claim(app, 10)) == "a"
 
 
 def test_a_job_that_is_claimed_by_its_id_counts_in_its_group(app: App) -> None:

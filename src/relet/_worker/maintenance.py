@@ -139,8 +139,15 @@ class Maintenance:
         return math.inf
 
     def find_ready_groups(self) -> float:
-        """Find groups that have room and that no nudge named, in queues with limits by group."""
-        self._store.run(limits.find_ready)
+        """Find groups that have room and that no nudge named, in queues with limits by group.
+
+        A queue that has got such limits may have jobs without a group that claims do not find yet: the code declared
+        the limits, or the rows were locked when an operator set them.
+        """
+        for queue in self._store.run(limits.queues_with_group_limits):
+            while self._store.run(control.backfill_group, queue):
+                pass
+            self._store.run(limits.find_ready, queue)
         return READY_EVERY * self._system.uniform(0.9, 1.1)
 
     def tick(self) -> float:

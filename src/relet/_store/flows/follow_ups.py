@@ -18,6 +18,7 @@ def add(changes: Sequence[Change]) -> Flow[None]:
     if not failed:
         return
     jobs = [mapping.job(row) for row in (yield read("inspect/get", ids=as_json(sorted(failed))))]
+    jobs.sort(key=lambda job: job.id)
     drafts = [_draft(job, follow_up) for job in jobs if (follow_up := failed[job.id]) is not None]
     yield from enqueue_constrained.enqueue(drafts, frozenset())
 

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct, field, structs
 
 from ..._core.job import Claimed, Job
-from ..query import BEGIN, Flow, as_json, read, write
+from ..query import BEGIN, Flow, as_json, read, read_only, write
 from . import mapping
 from .claim_scope import Claim, Scope, scope_columns
 
@@ -57,12 +57,18 @@ class _Limit(Struct):
         """How many more jobs of this group may start."""
         rate = self._rate_of(group)
         room = self.room if rate is None else min(self.room, self.rates[rate] - self.used[rate, group])
-        return max(room, 0) if not self.max_running else max(min(room, self.left_in(group)), 0)
+        left = self.left_in(group)
+        return max(room if left is None else min(room, left), 0)
 
-    def left_in(self, group: str) -> int:
-        """How many more jobs of this group may run at once. Jobs without a group are not limited."""
+    def left_in(self, group: str) -> int | None:
+        """How many more jobs of this group may run at once; None if the group, or a job without one, has no limit."""
         limit = self.max_running.get(group, self.max_running.get(EACH))
-        return self.room if limit is None or group == WHOLE else limit - self.running.get(group, 0)
+        return None if limit is None or group == WHOLE else limit - self.running.get(group, 0)
+
+    def is_full(self, group: str) -> bool:
+        """Whether the group has as many running jobs as it may have."""
+        left = self.left_in(group)
+        return left is not None and left <= 0
 
     def take(self, group: str, number: int) -> None:
         """Count jobs of this group that start now."""
@@ -75,10 +81,10 @@ class _Limit(Struct):
 
     def again_in(self) -> float | None:
         """Seconds until a rate that is used up has room again; None if none is used up."""
-        used_up = [pair for pair, number in self.used.items() if self._is_full(pair[0], number)]
+        used_up = [pair for pair, number in self.used.items() if self._is_used_up(pair[0], number)]
         return min((self.frees_in.get(pair, self.per[pair[0]]) for pair in used_up), default=None)
 
-    def _is_full(self, rate: str, number: int) -> bool:
+    def _is_used_up(self, rate: str, number: int) -> bool:
         return rate in self.rates and number >= self.rates[rate]
 
     def _rate_of(self, group: str) -> str | None:
@@ -167,15 +173,19 @@ def used_up(queue: str, group: str | None) -> Flow[list[UsedUp]]:
     return found
 
 
-def find_ready() -> Flow[None]:
-    """Find the groups with queued jobs in queues with limits by group, if no nudge named them.
+@read_only
+def queues_with_group_limits() -> Flow[list[str]]:
+    return sorted({row[0] for row in (yield read("limits/all_group_limits"))})
+
+
+def find_ready(queue: str) -> Flow[None]:
+    """Find the groups with queued jobs in a queue with limits by group, if no nudge named them.
 
     An enqueue that began before the limit was set leaves no nudge, nor does a program of an earlier release.
     """
-    for queue in sorted({row[0] for row in (yield read("limits/all_group_limits"))}):
-        yield BEGIN
-        yield write("limits/lock", queues=[queue])
-        yield write("limits/find_ready_groups", queue=queue)
+    yield BEGIN
+    yield write("limits/lock", queues=[queue])
+    yield write("limits/find_ready_groups", queue=queue)
 
 
 def _lock(scopes: Sequence[Scope], want: int, reap: Callable[[], Flow[Any]]) -> Flow[dict[str, _Limit]]:
@@ -254,7 +264,7 @@ class _Turns(Struct):
 
     def drop_ready(self) -> Flow[None]:
         """Record that groups are full, or have no queued jobs: claims skip them until that may have changed."""
-        full = [group for group in self.seen if self.limit.left_in(group) <= 0]
+        full = [group for group in self.seen if self.limit.is_full(group)]
         if full or self.spent:
             yield write("limits/drop_ready_groups", queue=self.queue, full=as_json(full), spent=as_json([*self.spent]))
 

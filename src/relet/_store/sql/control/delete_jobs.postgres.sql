@@ -4,7 +4,8 @@ with given as materialized (
 ),
 gone as (
     delete from {schema}.jobs where id = any(array(select id from given))
-    returning id, target, holds or state = 'paused' and wait is not null as frees, watched, chain, unique_key
+    returning id, target, holds or state = 'paused' and wait is not null as frees, watched, chain, unique_key,
+              queue, group_key
 ),
 over as (delete from {schema}.finished where id = any(array(select id from given)) returning id),
 ended as (delete from {schema}.attempts where job = any(array(select id from given))),
@@ -19,5 +20,10 @@ nudged as (
     select 'target', target from gone where frees
     union all
     select 'chain', chain::text from gone where watched
+),
+nudged_groups as (
+    insert into {schema}.group_nudges (queue, group_key)
+    select distinct queue, group_key from gone
+    where {group_limited}
 )
 select id::text from gone union all select id::text from over
