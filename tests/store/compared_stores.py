@@ -195,7 +195,12 @@ def expected(model: Model) -> State:
     """What `dump` must find, by the model."""
     live, over = {}, {}
     for id, row in model.jobs.items():
-        view = row.view() | {"unique_key": row.draft.unique, "group_key": row.draft.group, "token": row.token, "stopped_at": row.finished_at}
+        view = row.view() | {
+            "unique_key": row.draft.unique,
+            "group_key": row.draft.group,
+            "token": row.token,
+            "stopped_at": row.finished_at,
+        }
         view |= {"alone": row.alone and row.state == "running", "waits": row.waits}
         names, place = (DONE, over) if row.state in OVER else (LIVE, live)
         place[id] = {name: view[name] for name in names}

@@ -183,6 +183,4 @@ GROUPED_STEPS: Steps = {
 def taken_from(steps: Steps) -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
     """One of the steps with its arguments."""
     names = [name for name, (weight, _) in steps.items() for _ in range(weight)]
-    return st.sampled_from(names).flatmap(
-        lambda name: st.tuples(st.just(name), st.fixed_dictionaries(steps[name][1]))
-    )
+    return st.sampled_from(names).flatmap(lambda name: st.tuples(st.just(name), st.fixed_dictionaries(steps[name][1])))

@@ -67,7 +67,9 @@ class Row:
     def view(self, existing: bool = False) -> dict[str, Any]:
         d = self.draft
         view = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in HIDDEN}
-        view |= {name: getattr(d, name) for name in ("id", "task", "queue", "priority", "target", "unique", "tags", "group")}
+        view |= {
+            name: getattr(d, name) for name in ("id", "task", "queue", "priority", "target", "unique", "tags", "group")
+        }
         view |= {"start_by": None if self.state in OVER else d.start_by, "rerun_of": d.rerun_of}
         return view | {"max_attempts": d.policy.max_attempts, "existing": existing}
 
@@ -316,7 +318,9 @@ class Model:
     def _checked_choice(self, queue: str, line: list[Row], room: int, chosen: Collection[str]) -> list[Row]:
         """The chosen jobs of a queue: of each group the first in line, none beyond its limit, and no fewer than fit."""
         limits = self._limits_by_group(queue)
-        running = Counter(row.draft.group for row in self._live() if row.state == "running" and row.draft.queue == queue)
+        running = Counter(
+            row.draft.group for row in self._live() if row.state == "running" and row.draft.queue == queue
+        )
         picked = [row for row in line if row.draft.id in chosen]
         assert len(picked) <= room, (queue, room, picked)
         for group in {row.draft.group for row in line}:

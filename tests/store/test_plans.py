@@ -222,8 +222,8 @@ select {schema}.make_partitions((now() at time zone 'UTC')::date - 8, (now() at 
 
 -- Twelve queues of a hundred, so that each of twelve claims finds one as it was made, and one for everything else.
 insert into {schema}.jobs (id, state, queue, task, priority, rank, payload, run_at, max_attempts, chain, created_at)
-select id, 'queued', case when n <= 1200 then 'fresh ' || n % 12 else 'default' end, 'race', n % 3, -(n % 3), '{}', now(),
-       4, id, now()
+select id, 'queued', case when n <= 1200 then 'fresh ' || n % 12 else 'default' end, 'race', n % 3, -(n % 3), '{}',
+       now(), 4, id, now()
 from (select {schema}.test_id(now(), n) as id, n from generate_series(1, 1800) as n) as made;
 
 -- A queue that is shared: a hundred thousand of one key, and behind them thirty others with ten each.
