@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import stat
 import subprocess
@@ -13,9 +12,10 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from relet import App, Job
 from tests import supervisor
-from tests.pages import DOCS
 from tests.plugin.command_line import CommandLine
 from tests.servers import Server
 from tests.worker.working import PATIENCE, working
@@ -39,7 +39,6 @@ def hold(number: int) -> int: ...
 def nightly() -> None: ...
 """
 QUICK, HELD = 30, 3
-GUIDE = DOCS / "guides" / "backup.md"
 
 
 @dataclass
@@ -194,24 +193,23 @@ def test_a_restored_schema_of_postgres_starts_nothing(typed: CommandLine, pg_ser
         check_restored(restored, lambda queue: typed(restored.folder, "queues", "shop:app", "resume", queue))
 
 
-def test_a_restore_pauses_all_queues_before_any_worker_sees_it(pg_server: Server, tmp_path: Path) -> None:
-    """As the guide has it: psql restores and pauses in one transaction."""
-    dump, script = tmp_path / "jobs.dump", tmp_path / "restore.sql"
+def test_a_worker_recognises_a_restored_schema(
+    pg_server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The first worker pauses all queues, before any job starts. Once they are resumed they stay so."""
+    dump = tmp_path / "jobs.dump"
     with pg_server.fresh_database() as url, pg_server.fresh_database() as other:
         with busy_shop(url, tmp_path / "shop"):
             run(pg_server, "pg_dump", "--format=custom", "--schema=relet", f"--file={dump}", f"--dbname={url}")
-        run(pg_server, "pg_restore", "--no-owner", f"--file={script}", str(dump))
-        with script.open("a") as file:
-            file.write(statement_of_the_guide())
-        run(pg_server, "psql", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", f"--file={script}", other)
+        assert "restored" not in caplog.text
+        run(pg_server, "pg_restore", "--no-owner", "--single-transaction", f"--dbname={other}", str(dump))
         restored = Shop(other, tmp_path / "restored")
-        restored.app.client.schedules.remove("nightly")
-        restored.gate.set()
-        with closing(restored.app), working(restored.app):
-            until(lambda: restored.app.client.count(state=["queued"]) >= QUICK + HELD, "all is queued")
-            assert restored.ran == []
-
-
-def statement_of_the_guide() -> str:
-    (statement,) = re.findall(r"^insert into relet.queues.*?;$", GUIDE.read_text(), re.M | re.S)
-    return f"{statement}\n"
+        check_restored(restored, restored.app.client.resume_queue)
+        assert "was restored from a dump. All its queues are paused" in caplog.text
+        assert f"since the dump was made: {HELD} running" in caplog.text
+        again = Shop(other, tmp_path / "again")
+        again.quick.enqueue(QUICK)
+        with closing(again.app), working(again.app):
+            until(lambda: again.ran == [f"quick {QUICK}"], "a second worker runs jobs")
+            (entry,) = [one for one in again.app.client.audit().entries if one.what == "restored"]
+            assert entry.who.startswith("worker ")

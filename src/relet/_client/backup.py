@@ -1,7 +1,8 @@
 """Backups. Jobs that a backup holds may have run since it was made, so a restored store must not start them by itself.
 
-A queue that is paused stays so in the backup of its store. `make_backup` pauses all queues in the copy. For a backup
-that another program made, such as pg_dump, an operator calls `pause_restored` before workers start.
+A queue that is paused stays so in the backup of its store. `make_backup` pauses all queues in the copy. A worker that
+starts at a restored dump of PostgreSQL pauses them (`pause_if_restored`). For other backups, such as snapshots of a
+disk, an operator calls `pause_restored` before workers start.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import glob
 import os
 import stat
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +18,8 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from .._core.job import State
-from .._store.flows import control, inspect
+from .._store.flows import inspect, restore
+from .._store.query import Flow
 from .._store.sqlite import SQLiteStore
 from .._tasks.task import new_id
 from ..errors import InvalidInput
@@ -44,11 +47,29 @@ def pause_restored(client: Client) -> Restored:
     return _pause(client, AuditAction("restored", client.where))
 
 
+def pause_if_restored(client: Client) -> Restored | None:
+    """Do the same if the store is a restored dump that no worker has started at before."""
+    if not client._store.run(restore.has_new_tables):
+        return None
+    return _pause_by(restore.pause_if_restored, client, AuditAction("restored", client.where))
+
+
 def _pause(client: Client, action: AuditAction) -> Restored:
+    found = _pause_by(restore.pause, client, action)
+    assert found is not None  # noqa: S101
+    return found
+
+
+def _pause_by(
+    flow: Callable[[list[str]], Flow[list[str] | None]], client: Client, action: AuditAction
+) -> Restored | None:
+    """Pause all queues by a flow, which returns None if it found no reason to."""
     schedules = client.schedules.all()
     queues = {"default", *(task.queue for task in client._tasks.tasks.values())}
     queues |= {one.queue for one in schedules if one.queue}
-    paused = client._audited.step(action, control.pause_queues, sorted(queues))
+    paused = client._audited.step(action, flow, sorted(queues))
+    if paused is None:
+        return None
     client._audited.note(structs.replace(action, details={"paused": paused}))
     return Restored(
         paused=paused,

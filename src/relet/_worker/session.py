@@ -55,12 +55,14 @@ class StoreSession:
     def running(self) -> int:
         return sum(producer.slots.running for producer in self.producers)
 
-    def reach(self, stop: Event) -> None:
-        """Wait until the store can be used. Errors that do not pass are raised, such as a wrong password."""
+    def reach(self, stop: Event, then: Callable[[str | None], object]) -> None:
+        """Wait until the store can be used, and call `then` with the tenant. Errors that do not pass are raised, such
+        as a wrong password."""
         since, failures = self._now(), 0
         while not stop.is_set():
             try:
                 self._context.store.reach()
+                then(self._context.tenant)
             except (StoreUnavailable, StoreBusy) as error:
                 if not failures:
                     log.warning("Cannot reach the database, waiting for it: %s", error)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 
+from .._client.backup import pause_if_restored
 from .._core import validate
 from .._core.job import Released, Snoozed
 from .._core.text import duration, listed
@@ -57,6 +58,10 @@ IDLE_FOR = 0.2  # seconds: a job that is due within them counts as due now
 IDLE_WITHIN = 5.0  # seconds to wait for due jobs that are locked
 NAMED_AT_STOP = 5  # running jobs that the log names when the worker stops
 NAMED_AT_START = 20  # tasks and queues that the log names when the worker starts
+RESTORED = (
+    "%s was restored from a dump. All its queues are paused, because jobs may have run since the dump was made: "
+    "%d running, %d queued, %d pending. `relet restored` says how to go on"
+)
 MIB = 1024 * 1024
 
 
@@ -252,7 +257,7 @@ class Worker:
         self._sessions = self._open_sessions(quarantine)
         quarantine.producers = [producer for session in self._sessions for producer in session.producers]
         for session in self._sessions:
-            session.reach(self._stopping)
+            session.reach(self._stopping, self._pause_if_restored)
         if not self._stopping.is_set():
             self._resources.start(_resources_of(self._app))
         if self._stopping.is_set():
@@ -262,6 +267,13 @@ class Worker:
         slots = sum(session.slots for session in self._sessions)
         self._log_started(slots)
         self._app.events.emit(WorkerStarted(worker=self.id, slots=slots))
+
+    def _pause_if_restored(self, tenant: str | None) -> None:
+        """Start no job of a store that was restored from a dump, until an operator resumes its queues."""
+        client = self._app.client if tenant is None else self._app.client.tenant(tenant)
+        found = pause_if_restored(client.acting_as(f"worker {self.id}"))
+        if found is not None:
+            log.error(RESTORED, client.where, found.running, found.queued, found.pending, extra={"worker": self.id})
 
     def _log_started(self, slots: int) -> None:
         worker, where, lease = {"worker": self.id}, self._app._store().where, duration(self._settings.lease)

@@ -1,0 +1,2 @@
+-- The transaction has locked the file.
+select 1;

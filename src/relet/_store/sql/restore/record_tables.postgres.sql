@@ -1,0 +1,1 @@
+update {schema}.pulse set tables = :tables::text

@@ -1,0 +1,2 @@
+-- Not recorded: see `tables`.
+select 1 where false and :tables = '';
