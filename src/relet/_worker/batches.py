@@ -106,8 +106,9 @@ class InBatches:
     async def _work_async(self, task: Task[..., Any], runs: list[Execution]) -> None:
         items, current = self._items(task, runs), asyncio.current_task()
         error: BaseException | None = None
+        cancel = partial(self._cancel, list(items), current)
         for run in items:
-            run.interrupt = partial(self._cancel, list(items), current)
+            run.interrupt = cancel
         if items:
             try:
                 async with AsyncExitStack() as stack:
