@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from ..._client.limits import QueueLimits
 from ..._core.job import Job
 from ..._core.verbs import VERBS, BulkVerb, Verb
+from ..._core.views import QueueInfo
 from ...errors import InvalidInput, ReletError
 from . import filters
 from .confirm import MAX_BULK, MAX_SELECTED, bulk_verb, confirm
@@ -157,18 +159,44 @@ def _limit_queue(view: PageContext, form: Form) -> str:
     name = _field(form, "queue")
     queue = None if name == "*" else name
     info = next((one for one in view.client.queues() if one.queue == name), None)
+    changes = [_queue_limits(form, queue, info), *_group_limits(form, info), *_group_rate(form)]
+    for change in changes:  # all are checked before the first is stored
+        QueueLimits(queue=queue, **change).checked()
+    for change in changes:
+        view.client.limit_queue(queue, **change)
+    return f"{'All queues together' if queue is None else f'Queue {name}'}: the limits are set."
+
+
+def _queue_limits(form: Form, queue: str | None, info: QueueInfo | None) -> dict[str, Any]:
     wanted: dict[str, Any] = {"max_running": _whole("max_running", form), "fair": None}
     if queue is not None:
         wanted["fair"] = bool(_field(form, "fair"))
     rate = _whole("rate", form)
     if rate is not None or (info and any(one.group is None for one in info.rates)):
         wanted |= {"rate": rate, "per": None if rate is None else float(_field(form, "per") or 1)}
-    view.client.limit_queue(queue, **wanted)
-    if _field(form, "group"):
-        rate = _whole("group_rate", form)
-        per = None if rate is None else float(_field(form, "group_per") or 1)
-        view.client.limit_queue(queue, rate=rate, per=per, group=_field(form, "group"))
-    return f"{'All queues together' if queue is None else f'Queue {name}'}: the limits are set."
+    return wanted
+
+
+def _group_limits(form: Form, info: QueueInfo | None) -> list[dict[str, Any]]:
+    """The limits by group that differ from those of the queue. The form has a number for each group that it names."""
+    current = {one.group: one.max_running for one in info.group_limits} if info else {}
+    wanted: dict[str, int | None] = {}
+    for typed, number in zip(form.get("limited_group", ()), form.get("group_limit", ()), strict=True):
+        group = typed if typed in current else typed.strip()
+        if group:
+            wanted[group] = _integer("group limit", number.strip())
+        elif number.strip():
+            raise InvalidInput("a limit by group needs the name of its group, or * for each group")
+    changed = {group: number for group, number in wanted.items() if current.get(group) != number}
+    return [{"max_running": number, "group": group} for group, number in changed.items()]
+
+
+def _group_rate(form: Form) -> list[dict[str, Any]]:
+    group = _field(form, "group")
+    if not group:
+        return []
+    rate = _whole("group_rate", form)
+    return [{"rate": rate, "per": None if rate is None else float(_field(form, "group_per") or 1), "group": group}]
 
 
 def _pause_schedule(view: PageContext, form: Form) -> str:
@@ -190,11 +218,15 @@ def _remove_schedule(view: PageContext, form: Form) -> Outcome:
 
 
 def _whole(name: str, form: Form) -> int | None:
-    text = _field(form, name)
+    return _integer(name.replace("_", " "), _field(form, name))
+
+
+def _integer(name: str, text: str) -> int | None:
+    """The number in a field; None: the field is empty."""
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise InvalidInput(f"{name.replace('_', ' ')} must be a whole number, not {text[:20]!r}")
+        raise InvalidInput(f"{name} must be a whole number, not {text[:20]!r}")
     return int(text)
 
 

@@ -12,6 +12,7 @@ from ..._core.ids import parse_id
 from ..._core.job import Job, State
 from ..._core.schedule import ScheduleInfo
 from ..._core.verbs import BULK, VERBS, Verb
+from ..._core.views import QueueInfo
 from ...errors import InvalidInput
 from . import filters
 from .formatting import capped, clock, many, number, visible_line
@@ -20,6 +21,7 @@ from .queues import limits
 
 MAX_BULK = 10_000  # jobs that one bulk action changes
 MAX_SELECTED = 200
+MAX_GROUP_FIELDS = 50
 
 
 def bulk_verb(name: str) -> Verb:
@@ -204,9 +206,15 @@ def _limit_queue(view: PageContext) -> Confirmation:
         f"Now: {', '.join(current) if current else 'no limits'}.",
     ]
     rate = next((one for one in info.rates if one.group is None), None) if info else None
-    extra = {"info": info, "rate": rate, "all": queue == "*"}
+    extra = {"info": info, "rate": rate, "all": queue == "*", **_group_limits(info)}
     title = "Limit all queues together" if queue == "*" else f"Limit queue {queue}"
     return Confirmation(title, sentences, "Set the limits", False, {"queue": [queue]}, "limits", extra)
+
+
+def _group_limits(info: QueueInfo | None) -> dict[str, Any]:
+    """The limits by group that the form contains, and the number of the others."""
+    found = info.group_limits if info else ()
+    return {"group_limits": found[:MAX_GROUP_FIELDS], "group_limits_left": max(len(found) - MAX_GROUP_FIELDS, 0)}
 
 
 def _schedule(view: PageContext) -> ScheduleInfo:
