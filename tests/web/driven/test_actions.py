@@ -254,6 +254,29 @@ def test_a_job_is_enqueued_from_a_form_that_says_what_is_wrong(script: bool, sho
 
 
 @pytest.mark.parametrize("script", [True, pytest.param(False, marks=pytest.mark.long)])
+def test_a_failed_job_is_run_again_from_a_form_that_says_what_is_wrong(script: bool, shop: Shop, opens: Opens) -> None:
+    tab, old = opens(shop.base, script=script), shop.jobs["failed"]
+    tab.go(f"/jobs/{old.id}")
+    box = ask(tab, "Run again")
+    assert "This job stays as it is." in box.inner_text()
+    assert json.loads(box.locator("[name=arguments]").input_value()) == {"account": "failed", "cents": 1}
+    box.locator("[name=arguments]").fill('{"account": "failed", "cents": ')
+    assert say_yes(tab.page, box).startswith("Nothing was changed: The text of the field arguments is not JSON: ")
+    box = tab.page.locator("#main .confirm-box")
+    assert box.locator("[name=arguments]").input_value() == '{"account": "failed", "cents": '
+    assert shop.client.count(task="charge") == 5
+    box.locator("[name=arguments]").fill('{"account": "failed", "cents": 2}')
+    assert f"is enqueued, as a rerun of {old.id[-8:]}" in say_yes(tab.page, box)
+    (new, *_) = shop.client.jobs(task="charge").jobs
+    assert tab.page.url.endswith(f"/jobs/{new.id}")
+    assert (new.rerun_of, new.payload) == (old.id, {"account": "failed", "cents": 2})
+    assert shop.done()[0] == ("web:operator", "rerun")
+    tab.page.locator(".facts a", has_text=old.id[-12:]).click()
+    tab.page.wait_for_url(f"**/jobs/{old.id}")
+    assert shop.state("failed") == "failed"
+
+
+@pytest.mark.parametrize("script", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_the_limit_of_a_group_is_set_changed_and_removed(script: bool, shop: Shop, opens: Opens) -> None:
     tab = opens(shop.base, script=script)
     tab.go("/queues")

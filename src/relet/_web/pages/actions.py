@@ -11,11 +11,12 @@ from ..._client.limits import QueueLimits
 from ..._core.job import Job
 from ..._core.verbs import VERBS, BulkVerb, Verb
 from ..._core.views import QueueInfo
-from ...errors import InvalidInput, ReletError
+from ...errors import InvalidInput, JobNotFound, ReletError
 from . import filters
 from .confirm import MAX_BULK, MAX_SELECTED, bulk_verb, confirm
 from .formatting import many, visible_line
 from .page import Page, PageContext, PageNotFound, local_path
+from .rerun import changed_arguments, editable_arguments
 
 Form = Mapping[str, Sequence[str]]
 LONGEST = 8.0  # seconds that one bulk action may take
@@ -132,9 +133,7 @@ def _enqueue(view: PageContext, form: Form) -> Outcome:
     task = view.tasks.get(name)
     if task is None:
         raise InvalidInput(f"This app has no task {name!r}.")
-    arguments = _json("payload", _field(form, "payload") or "{}")
-    if not isinstance(arguments, dict):
-        raise InvalidInput('The payload must be a JSON object of arguments by name, such as {"account": "7"}.')
+    arguments = _arguments("payload", form)
     options: dict[str, Any] = {name: _field(form, name) for name in ("queue", "target", "unique") if _field(form, name)}
     if _field(form, "priority"):
         options["priority"] = int(_field(form, "priority"))
@@ -142,6 +141,18 @@ def _enqueue(view: PageContext, form: Form) -> Outcome:
         options["delay"] = float(_field(form, "delay"))
     job = view.client.enqueue(task.using(**options).draft(**arguments))
     return Outcome(_job_message(job, "existed already" if job.existing else "is enqueued"), f"/jobs/{job.id}")
+
+
+def _rerun(view: PageContext, form: Form) -> Outcome:
+    """Enqueue the job again. A form without arguments leaves all of them as they are."""
+    job = view.client.get(_job(form))
+    if job is None:
+        raise JobNotFound(_job(form))
+    changed = None
+    if "arguments" in form:
+        changed = changed_arguments(editable_arguments(job, view.redact) or {}, _arguments("arguments", form))
+    new = view.client.rerun(job, arguments=changed)
+    return Outcome(_job_message(new, f"is enqueued, as a rerun of {job.id[-8:]}"), f"/jobs/{new.id}")
 
 
 def _pause_queue(view: PageContext, form: Form) -> str:
@@ -230,23 +241,33 @@ def _integer(name: str, text: str) -> int | None:
     return int(text)
 
 
+def _arguments(name: str, form: Form) -> dict[str, Any]:
+    arguments = _json(name, _field(form, name) or "{}")
+    if isinstance(arguments, dict):
+        return arguments
+    raise InvalidInput(f'The field {name} must be a JSON object of arguments by name, such as {{"account": "7"}}.')
+
+
 def _json(name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"The {name} is not JSON: {error}.") from None
+        raise InvalidInput(f"The text of the field {name} is not JSON: {error}.") from None
 
 
 def _form_again(view: PageContext, action: str, form: Form, message: str) -> tuple[Page, PageContext] | None:
-    """The enqueue form again, with the values that were typed, so that the user need not type them anew.
+    """The form of a new job again, with the values that were typed, so that the user need not type them anew.
 
     The values are not put into the URL, where others may read them.
     """
-    if action != "enqueue":
+    if action not in ("enqueue", "rerun"):
         return None
     typed = {name: values[0] for name, values in form.items() if name != "csrf" and values}
     here = replace(view, query=typed, query_lists={}, message=message, succeeded=False)
-    return replace(confirm(here, "enqueue"), status=422), here
+    try:
+        return replace(confirm(here, action), status=422), here
+    except (ReletError, PageNotFound):  # its job is gone
+        return None
 
 
 ACTIONS: dict[str, Callable[[PageContext, Form], Outcome | str]] = {
@@ -258,6 +279,7 @@ ACTIONS: dict[str, Callable[[PageContext, Form], Outcome | str]] = {
     "delete": _delete,
     "bulk": _bulk,
     "enqueue": _enqueue,
+    "rerun": _rerun,
     "pause-queue": _pause_queue,
     "resume-queue": _resume_queue,
     "limit-queue": _limit_queue,
