@@ -110,6 +110,7 @@ def test_no_page_and_no_endpoint_decodes(encoding_shop: tuple[App, Path, dict[st
     paths = ["/", *(f"/{name}" for name in lists), *(f"/api/{name}" for name in lists), "/targets/acct-7"]
     for id in ids.values():
         paths += [f"/jobs/{id}", f"/chains/{id}", f"/api/jobs/{id}", f"/api/jobs/{id}/steps", f"/api/chains/{id}"]
+        paths.append(f"/confirm/rerun?job={id}")
     paths += ["/api/targets/acct-7", "/schedules/nightly", "/api/schedules/nightly"]
 
     async def ask() -> None:

@@ -129,6 +129,9 @@ def test_finished_and_failed_jobs_are_rerun_with_edited_arguments(app: App) -> N
         app.client.rerun(done, arguments={"cents": "many"})
     with pytest.raises(InvalidInput, match="unknown"):
         app.client.rerun(done, arguments={"unknown": 1})
+    for value in (float("nan"), 2**70, "\ud800"):
+        with pytest.raises(InvalidInput, match=r"the arguments.more\.x: "):
+            app.client.rerun(done, arguments={"more": {"x": value}})
     with pytest.raises(JobNotFound):
         app.client.rerun(new_id())
 

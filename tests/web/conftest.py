@@ -85,7 +85,7 @@ def walk(app: App) -> Iterator[tuple[str, str, dict[str, str]]]:
         for job in app.client.jobs(state=state, limit=2).jobs:
             yield "/jobs/{id}", f"/jobs/{job.id}", {"id": job.id}
             yield "/chains/{id}", f"/chains/{job.id}", {"id": job.id}
-            for action in ("cancel", "pause", "resume", "run-now", "complete", "delete"):
+            for action in ("cancel", "pause", "resume", "run-now", "complete", "delete", "rerun"):
                 yield "/confirm/{action}", f"/confirm/{action}?job={job.id}", {"action": action}
     for one in app.client.targets().targets:
         yield "/targets/{target}", "/targets/x", {"target": one.target}

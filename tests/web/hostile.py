@@ -63,6 +63,7 @@ def _jobs(connection: sqlite3.Connection) -> None:
 def _others(connection: sqlite3.Connection) -> None:
     connection.execute("update relet_queues set queue = queue || ? where queue <> '*'", (ATTACK,))
     connection.execute("insert into relet_rates values (?, ?, 5, 60)", ("billing" + ATTACK, ATTACK))
+    connection.execute("update relet_group_limits set queue = queue || ?, group_key = ?", (ATTACK, ATTACK))
     connection.execute("update relet_audit set what = ?, detail = ?", (ATTACK, json.dumps({ATTACK: LINK})))
     connection.execute("update relet_stats set queue = queue || ?", (ATTACK,))
     about = {"name": ATTACK, "host": ATTACK, "pid": 1, "queues": [ATTACK], "slots": 3, "tasks": [ATTACK], "lease": 30.0}

@@ -325,6 +325,7 @@ def _running(stage: Stage) -> None:
 def _limits(stage: Stage) -> None:
     client = stage.app.client
     client.limit_queue("billing", max_running=12, rate=100, per=60)
+    client.limit_queue("billing", max_running=3, group="*")
     client.limit_queue("media", max_running=6, fair=True)
     client.pause_queue("mail")
 

@@ -189,6 +189,8 @@ def test_a_job_is_rerun_with_other_arguments(ask: Asking, api_app: App) -> None:
     assert [one["id"] for one in ask("GET", "/jobs?tag=vip&payload=%7B%22cents%22%3A7%7D")["jobs"]] == [new["id"]]
     assert ask("POST", f"/jobs/{job['id']}/rerun", {}, status=201)["payload"] == job["payload"]
     ask("POST", f"/jobs/{job['id']}/rerun", {"arguments": {"cents": "many"}}, status=422)
+    refused = ask("POST", f"/jobs/{job['id']}/rerun", {"arguments": {"account": "a\0b"}}, status=422)
+    assert refused["errors"][0]["where"] == "body.arguments.account"
     ask("POST", f"/jobs/{UNKNOWN_JOB}/rerun", {}, status=404)
 
 

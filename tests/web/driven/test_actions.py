@@ -253,6 +253,54 @@ def test_a_job_is_enqueued_from_a_form_that_says_what_is_wrong(script: bool, sho
     assert shop.done()[0] == ("web:operator", "enqueue")
 
 
+@pytest.mark.parametrize("script", [True, pytest.param(False, marks=pytest.mark.long)])
+def test_a_failed_job_is_run_again_from_a_form_that_says_what_is_wrong(script: bool, shop: Shop, opens: Opens) -> None:
+    tab, old = opens(shop.base, script=script), shop.jobs["failed"]
+    tab.go(f"/jobs/{old.id}")
+    box = ask(tab, "Run again")
+    assert "This job stays as it is." in box.inner_text()
+    assert json.loads(box.locator("[name=arguments]").input_value()) == {"account": "failed", "cents": 1}
+    box.locator("[name=arguments]").fill('{"account": "failed", "cents": ')
+    assert say_yes(tab.page, box).startswith("Nothing was changed: The text of the field arguments is not JSON: ")
+    box = tab.page.locator("#main .confirm-box")
+    assert box.locator("[name=arguments]").input_value() == '{"account": "failed", "cents": '
+    assert shop.client.count(task="charge") == 5
+    box.locator("[name=arguments]").fill('{"account": "failed", "cents": 2}')
+    assert f"is enqueued, as a rerun of {old.id[-8:]}" in say_yes(tab.page, box)
+    (new, *_) = shop.client.jobs(task="charge").jobs
+    assert tab.page.url.endswith(f"/jobs/{new.id}")
+    assert (new.rerun_of, new.payload) == (old.id, {"account": "failed", "cents": 2})
+    assert shop.done()[0] == ("web:operator", "rerun")
+    tab.page.locator(".facts a", has_text=old.id[-12:]).click()
+    tab.page.wait_for_url(f"**/jobs/{old.id}")
+    assert shop.state("failed") == "failed"
+
+
+@pytest.mark.parametrize("script", [True, pytest.param(False, marks=pytest.mark.long)])
+def test_the_limit_of_a_group_is_set_changed_and_removed(script: bool, shop: Shop, opens: Opens) -> None:
+    tab = opens(shop.base, script=script)
+    tab.go("/queues")
+    for group, typed, limits in (("*", "2", {"*": 2}), ("acme", "5", {"*": 2, "acme": 5})):
+        box = ask(tab, "Limits")
+        if box.locator("#limits-by-group").get_attribute("open") is None:
+            box.locator("#limits-by-group summary").click()
+        box.locator("[name=limited_group]").last.fill(group)
+        box.locator("[name=group_limit]").last.fill(typed)
+        assert "the limits are set" in say_yes(tab.page, box)
+        assert _group_limits(shop) == limits
+    for label, typed, limits in (("Group acme", "7", {"*": 2, "acme": 7}), ("Each group", "", {"acme": 7})):
+        box = ask(tab, "Limits")
+        box.get_by_label(label, exact=True).fill(typed)
+        assert "the limits are set" in say_yes(tab.page, box)
+        assert _group_limits(shop) == limits
+    assert "at most 7 of group acme run at once" in tab.page.inner_text("#main")
+    assert tab.troubles == []
+
+
+def _group_limits(shop: Shop) -> dict[str, int]:
+    return {one.group: one.max_running for one in _queue(shop, "billing").group_limits}
+
+
 def test_an_old_confirmation_says_what_has_become_of_it(shop: Shop, opens: Opens) -> None:
     tab = opens(shop.base)
     tab.go(f"/confirm/cancel?job={shop.jobs['queued'].id}&back=/queues")

@@ -62,6 +62,7 @@ VIEWS: dict[str, tuple[Address, str]] = {
 CONFIRMATIONS: dict[str, tuple[Address, str]] = {
     "cancel": (_job("queued", "/confirm/cancel?job={}"), "It cannot be resumed."),
     "delete": (_job("failed", "/confirm/delete?job={}"), "permanently deleted"),
+    "rerun": (_job("failed", "/confirm/rerun?job={}"), "Arguments, as a JSON object"),
     "bulk": (_at("/confirm/bulk?action=resume&state=failed"), "all their attempts are restored"),
     "limit queue": (_queue("/confirm/limit-queue?queue="), "an empty field lifts a limit"),
     "enqueue": (_at("/confirm/enqueue"), "Which task?"),

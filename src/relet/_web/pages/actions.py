@@ -7,13 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from ..._client.limits import QueueLimits
 from ..._core.job import Job
 from ..._core.verbs import VERBS, BulkVerb, Verb
-from ...errors import InvalidInput, ReletError
+from ..._core.views import QueueInfo
+from ...errors import InvalidInput, JobNotFound, ReletError
 from . import filters
 from .confirm import MAX_BULK, MAX_SELECTED, bulk_verb, confirm
 from .formatting import many, visible_line
 from .page import Page, PageContext, PageNotFound, local_path
+from .rerun import changed_arguments, editable_arguments
 
 Form = Mapping[str, Sequence[str]]
 LONGEST = 8.0  # seconds that one bulk action may take
@@ -130,9 +133,7 @@ def _enqueue(view: PageContext, form: Form) -> Outcome:
     task = view.tasks.get(name)
     if task is None:
         raise InvalidInput(f"This app has no task {name!r}.")
-    arguments = _json("payload", _field(form, "payload") or "{}")
-    if not isinstance(arguments, dict):
-        raise InvalidInput('The payload must be a JSON object of arguments by name, such as {"account": "7"}.')
+    arguments = _arguments("payload", form)
     options: dict[str, Any] = {name: _field(form, name) for name in ("queue", "target", "unique") if _field(form, name)}
     if _field(form, "priority"):
         options["priority"] = int(_field(form, "priority"))
@@ -140,6 +141,18 @@ def _enqueue(view: PageContext, form: Form) -> Outcome:
         options["delay"] = float(_field(form, "delay"))
     job = view.client.enqueue(task.using(**options).draft(**arguments))
     return Outcome(_job_message(job, "existed already" if job.existing else "is enqueued"), f"/jobs/{job.id}")
+
+
+def _rerun(view: PageContext, form: Form) -> Outcome:
+    """Enqueue the job again. A form without arguments leaves all of them as they are."""
+    job = view.client.get(_job(form))
+    if job is None:
+        raise JobNotFound(_job(form))
+    changed = None
+    if "arguments" in form:
+        changed = changed_arguments(editable_arguments(job, view.redact) or {}, _arguments("arguments", form))
+    new = view.client.rerun(job, arguments=changed)
+    return Outcome(_job_message(new, f"is enqueued, as a rerun of {job.id[-8:]}"), f"/jobs/{new.id}")
 
 
 def _pause_queue(view: PageContext, form: Form) -> str:
@@ -157,18 +170,44 @@ def _limit_queue(view: PageContext, form: Form) -> str:
     name = _field(form, "queue")
     queue = None if name == "*" else name
     info = next((one for one in view.client.queues() if one.queue == name), None)
+    changes = [_queue_limits(form, queue, info), *_group_limits(form, info), *_group_rate(form)]
+    for change in changes:  # all are checked before the first is stored
+        QueueLimits(queue=queue, **change).checked()
+    for change in changes:
+        view.client.limit_queue(queue, **change)
+    return f"{'All queues together' if queue is None else f'Queue {name}'}: the limits are set."
+
+
+def _queue_limits(form: Form, queue: str | None, info: QueueInfo | None) -> dict[str, Any]:
     wanted: dict[str, Any] = {"max_running": _whole("max_running", form), "fair": None}
     if queue is not None:
         wanted["fair"] = bool(_field(form, "fair"))
     rate = _whole("rate", form)
     if rate is not None or (info and any(one.group is None for one in info.rates)):
         wanted |= {"rate": rate, "per": None if rate is None else float(_field(form, "per") or 1)}
-    view.client.limit_queue(queue, **wanted)
-    if _field(form, "group"):
-        rate = _whole("group_rate", form)
-        per = None if rate is None else float(_field(form, "group_per") or 1)
-        view.client.limit_queue(queue, rate=rate, per=per, group=_field(form, "group"))
-    return f"{'All queues together' if queue is None else f'Queue {name}'}: the limits are set."
+    return wanted
+
+
+def _group_limits(form: Form, info: QueueInfo | None) -> list[dict[str, Any]]:
+    """The limits by group that differ from those of the queue. The form has a number for each group that it names."""
+    current = {one.group: one.max_running for one in info.group_limits} if info else {}
+    wanted: dict[str, int | None] = {}
+    for typed, number in zip(form.get("limited_group", ()), form.get("group_limit", ()), strict=True):
+        group = typed if typed in current else typed.strip()
+        if group:
+            wanted[group] = _integer("group limit", number.strip())
+        elif number.strip():
+            raise InvalidInput("a limit by group needs the name of its group, or * for each group")
+    changed = {group: number for group, number in wanted.items() if current.get(group) != number}
+    return [{"max_running": number, "group": group} for group, number in changed.items()]
+
+
+def _group_rate(form: Form) -> list[dict[str, Any]]:
+    group = _field(form, "group")
+    if not group:
+        return []
+    rate = _whole("group_rate", form)
+    return [{"rate": rate, "per": None if rate is None else float(_field(form, "group_per") or 1), "group": group}]
 
 
 def _pause_schedule(view: PageContext, form: Form) -> str:
@@ -190,31 +229,45 @@ def _remove_schedule(view: PageContext, form: Form) -> Outcome:
 
 
 def _whole(name: str, form: Form) -> int | None:
-    text = _field(form, name)
+    return _integer(name.replace("_", " "), _field(form, name))
+
+
+def _integer(name: str, text: str) -> int | None:
+    """The number in a field; None: the field is empty."""
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise InvalidInput(f"{name.replace('_', ' ')} must be a whole number, not {text[:20]!r}")
+        raise InvalidInput(f"{name} must be a whole number, not {text[:20]!r}")
     return int(text)
+
+
+def _arguments(name: str, form: Form) -> dict[str, Any]:
+    arguments = _json(name, _field(form, name) or "{}")
+    if isinstance(arguments, dict):
+        return arguments
+    raise InvalidInput(f'The field {name} must be a JSON object of arguments by name, such as {{"account": "7"}}.')
 
 
 def _json(name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"The {name} is not JSON: {error}.") from None
+        raise InvalidInput(f"The text of the field {name} is not JSON: {error}.") from None
 
 
 def _form_again(view: PageContext, action: str, form: Form, message: str) -> tuple[Page, PageContext] | None:
-    """The enqueue form again, with the values that were typed, so that the user need not type them anew.
+    """The form of a new job again, with the values that were typed, so that the user need not type them anew.
 
     The values are not put into the URL, where others may read them.
     """
-    if action != "enqueue":
+    if action not in ("enqueue", "rerun"):
         return None
     typed = {name: values[0] for name, values in form.items() if name != "csrf" and values}
     here = replace(view, query=typed, query_lists={}, message=message, succeeded=False)
-    return replace(confirm(here, "enqueue"), status=422), here
+    try:
+        return replace(confirm(here, action), status=422), here
+    except (ReletError, PageNotFound):  # its job is gone
+        return None
 
 
 ACTIONS: dict[str, Callable[[PageContext, Form], Outcome | str]] = {
@@ -226,6 +279,7 @@ ACTIONS: dict[str, Callable[[PageContext, Form], Outcome | str]] = {
     "delete": _delete,
     "bulk": _bulk,
     "enqueue": _enqueue,
+    "rerun": _rerun,
     "pause-queue": _pause_queue,
     "resume-queue": _resume_queue,
     "limit-queue": _limit_queue,

@@ -8,18 +8,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..._client.rerun import check_stored
 from ..._core.ids import parse_id
 from ..._core.job import Job, State
+from ..._core.redact import HIDDEN
 from ..._core.schedule import ScheduleInfo
 from ..._core.verbs import BULK, VERBS, Verb
+from ..._core.views import QueueInfo
+from ..._tasks.task import Task
 from ...errors import InvalidInput
 from . import filters
-from .formatting import capped, clock, many, number, visible_line
+from .formatting import capped, clock, json_source, many, number, visible_line
 from .page import Page, PageContext, PageNotFound, local_path, problem
 from .queues import limits
+from .rerun import editable_arguments, encoded_with
 
 MAX_BULK = 10_000  # jobs that one bulk action changes
 MAX_SELECTED = 200
+MAX_GROUP_FIELDS = 50
 
 
 def bulk_verb(name: str) -> Verb:
@@ -153,6 +159,38 @@ def _delete(view: PageContext) -> Confirmation:
     return Confirmation(f"Delete {_short_name(job)}?", sentences, "Delete", True, _fields(view, "job"), "delete")
 
 
+def _rerun(view: PageContext) -> Confirmation:
+    job = _job(view)
+    check_stored(job)
+    arguments = editable_arguments(job, view.redact)
+    title, sentences, fields = f"Run {_short_name(job)} again?", _rerun_effect(job, arguments), _fields(view, "job")
+    if arguments is None:
+        return Confirmation(title, sentences, "Run again", False, fields)
+    task = view.tasks.get(job.task)
+    extra = {
+        "label": "Arguments to replace, as a JSON object" if encoded_with(job) else "Arguments, as a JSON object",
+        "arguments": view.query.get("arguments", json_source(arguments)),
+        "signature": "" if task is None else _signature(task),
+    }
+    return Confirmation(title, sentences, "Run again", False, fields, "rerun", extra)
+
+
+def _rerun_effect(job: Job[Any], arguments: dict[str, Any] | None) -> list[str]:
+    sentences = [
+        "A new job is enqueued, with the queue, priority, target, group and tags of this one. This job stays as it is."
+    ]
+    codec = encoded_with(job)
+    if job.holds:
+        sentences.append(f"The new job waits for target {visible_line(job.target, 80)}, which this job holds.")
+    if arguments is None:
+        sentences.append("The new job has the same arguments: they are too long to edit here, or no JSON object.")
+    elif codec is not None:
+        sentences.append(f"The arguments are encoded with {codec} and not displayed. Those that you do not name stay.")
+    elif HIDDEN in json.dumps(arguments):
+        sentences.append(f"{HIDDEN} stands for a value that is not displayed. It stays unless you replace it.")
+    return sentences
+
+
 def _bulk(view: PageContext) -> Confirmation:
     verb = bulk_verb(view.query.get("action", ""))
     chosen = list(view.query_lists.get("job") or ([view.query["job"]] if "job" in view.query else []))[:MAX_SELECTED]
@@ -204,9 +242,15 @@ def _limit_queue(view: PageContext) -> Confirmation:
         f"Now: {', '.join(current) if current else 'no limits'}.",
     ]
     rate = next((one for one in info.rates if one.group is None), None) if info else None
-    extra = {"info": info, "rate": rate, "all": queue == "*"}
+    extra = {"info": info, "rate": rate, "all": queue == "*", **_group_limits(info)}
     title = "Limit all queues together" if queue == "*" else f"Limit queue {queue}"
     return Confirmation(title, sentences, "Set the limits", False, {"queue": [queue]}, "limits", extra)
+
+
+def _group_limits(info: QueueInfo | None) -> dict[str, Any]:
+    """The limits by group that the form contains, and the number of the others."""
+    found = info.group_limits if info else ()
+    return {"group_limits": found[:MAX_GROUP_FIELDS], "group_limits_left": max(len(found) - MAX_GROUP_FIELDS, 0)}
 
 
 def _schedule(view: PageContext) -> ScheduleInfo:
@@ -255,12 +299,19 @@ def _enqueue(view: PageContext) -> Confirmation:
     if task is None:
         sentences = ["Which task? The next step asks for its arguments."]
         return Confirmation("Enqueue a job", sentences, "Continue", False, {}, "choose", extra)
-    parameters = list(inspect.signature(task.__wrapped__).parameters.values())[task.signature.takes_attempt :]
-    example = {one.name: None if one.default is one.empty else one.default for one in parameters}
+    example = {one.name: None if one.default is one.empty else one.default for one in _parameters(task)}
     extra["payload"] = view.query.get("payload") or json.dumps(example, indent=2, default=str)
-    extra["signature"] = ", ".join(map(_written, parameters))
+    extra["signature"] = _signature(task)
     extra["queue"] = task.queue
     return Confirmation(f"Enqueue {name}", sentences, "Enqueue", False, {"task": [name]}, "enqueue", extra)
+
+
+def _parameters(task: Task[..., Any]) -> list[inspect.Parameter]:
+    return list(inspect.signature(task.__wrapped__).parameters.values())[task.signature.takes_attempt :]
+
+
+def _signature(task: Task[..., Any]) -> str:
+    return f"{task.name}({', '.join(map(_written, _parameters(task)))})"
 
 
 def _written(one: inspect.Parameter) -> str:
@@ -277,6 +328,7 @@ CONFIRMATIONS: dict[str, Callable[[PageContext], Confirmation]] = {
     "delete": _delete,
     "bulk": _bulk,
     "enqueue": _enqueue,
+    "rerun": _rerun,
     "pause-queue": _pause_queue,
     "resume-queue": _resume_queue,
     "limit-queue": _limit_queue,

@@ -81,6 +81,12 @@ def pretty(text: str) -> str:
         return text
 
 
+def json_source(value: object) -> str:
+    """JSON text for a field that is edited. Invisible characters are escaped, so that the user sees and keeps them."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
+
+
 def number(value: float) -> str:
     """12,345"""
     return f"{value:,.0f}"

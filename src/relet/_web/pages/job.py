@@ -10,6 +10,7 @@ from ...errors import InvalidInput
 from . import timeline
 from .formatting import pretty
 from .page import Page, PageContext, PageNotFound
+from .rerun import offers_rerun
 
 MAX_LISTED = 100  # dependencies or attempts; only the number of the others is displayed
 
@@ -25,6 +26,7 @@ def job(view: PageContext, id: str) -> Page:
     context: dict[str, Any] = {
         "job": found,
         "verbs": verbs,
+        "offers_rerun": offers_rerun(found),
         "reasons": details.explanation,
         "attempts": attempts[-MAX_LISTED:],
         "attempts_left": max(len(attempts) - MAX_LISTED, 0),

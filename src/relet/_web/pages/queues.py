@@ -19,6 +19,7 @@ from .page import Page, PageContext
 
 HOURS = 2.0  # statistics by the minute are kept for three hours
 LATELY = figures.Range("lately", f"{HOURS:g} hours", HOURS * 3600, 300)
+MAX_GROUPS = 5  # whose limits are phrases; only the number of the others is displayed
 NOTHING = [0.0] * 24
 
 
@@ -52,8 +53,10 @@ def limits(info: QueueInfo) -> list[str]:
     texts = []
     if info.max_running is not None:
         texts.append(f"at most {number(info.max_running)} run at once")
-    for limit in info.group_limits:
+    for limit in info.group_limits[:MAX_GROUPS]:
         texts.append(f"at most {number(limit.max_running)}{_of_group(limit.group)} run at once")
+    if len(info.group_limits) > MAX_GROUPS:
+        texts.append(f"{many(len(info.group_limits) - MAX_GROUPS, 'more group has', 'more groups have')} a limit")
     for one in info.rates:
         texts.append(f"{many(one.rate, 'start')}{_of_group(one.group)} in {duration(one.per)}")
     if info.fair:
