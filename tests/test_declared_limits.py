@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from relet import App, InvalidInput, Worker
@@ -76,3 +78,23 @@ def test_jobs_without_a_group_run_when_the_code_declares_a_limit_by_group_for_th
     app.limit_queue("mail", max_running=1, group="*")
     with working(app):
         until(lambda: app.client.count(state="succeeded") == 3)
+
+
+def test_the_first_claims_keep_a_limit_that_the_code_declares(app: App) -> None:
+    """The worker stores the limit before it claims, not beside its first claims."""
+    running: list[int] = []
+    most: list[int] = []
+
+    @app.limit(max_running=2)
+    @app.task(queue="few")
+    async def few() -> None:
+        running.append(1)
+        most.append(len(running))
+        await asyncio.sleep(0.01)
+        running.pop()
+
+    app.client.migrate()
+    app.client.enqueue_many([few.draft() for _ in range(20)])
+    with working(app, concurrency=20):
+        until(lambda: app.client.count(state="succeeded") == 20)
+    assert max(most) <= 2

@@ -33,6 +33,7 @@ from . import (
     schedules,
     targets,
     top,
+    torture,
     web,
     worker,
     workers,
@@ -41,7 +42,7 @@ from .load_app import CommandError
 
 COMMANDS = (
     worker, enqueue, jobs, run, queues, workers, check, targets, schedules, history, top, web, doctor, prune, erase,
-    migrate, backup, completion, bench, demo,
+    migrate, backup, completion, bench, torture, demo,
 )  # fmt: skip
 
 BROKEN_PIPE = 141  # 128 + SIGPIPE, as a shell reports it

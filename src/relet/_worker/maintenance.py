@@ -131,9 +131,7 @@ class Maintenance:
         return 0.0 if done.more else done.next_due
 
     def declare(self) -> float:
-        """Store the schedules and limits that the app declares, once."""
-        if self._context.limits:
-            self._store.run(control.declare_limits, self._context.limits)
+        """Store the schedules that the app declares, once."""
         if self._context.schedules:
             self._store.run(schedules.declare, self._context.schedules, self._context.codecs.decode)
         return math.inf

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from .._core import validate
-from .._store.flows import inspect
+from .._store.flows import control, inspect
 from .._store.retry import backoff
 from .._system import Event
 from ..errors import InvalidInput, StoreBusy, StoreUnavailable
@@ -56,13 +56,14 @@ class StoreSession:
         return sum(producer.slots.running for producer in self.producers)
 
     def reach(self, stop: Event, then: Callable[[str | None], object]) -> None:
-        """Wait until the store can be used, and call `then` with the tenant. Errors that do not pass are raised, such
-        as a wrong password."""
+        """Wait until the store can be used, call `then` with the tenant, and store the declared limits. Errors that do
+        not pass are raised, such as a wrong password."""
         since, failures = self._now(), 0
         while not stop.is_set():
             try:
                 self._context.store.reach()
                 then(self._context.tenant)
+                self.declare_limits()
             except (StoreUnavailable, StoreBusy) as error:
                 if not failures:
                     log.warning("Cannot reach the database, waiting for it: %s", error)
@@ -72,6 +73,11 @@ class StoreSession:
                 if failures:
                     log.info("Reached the database after %.1f s", self._now() - since)
                 return
+
+    def declare_limits(self) -> None:
+        """Store the limits that the app declares: before the first claim, which must keep them."""
+        if self._context.limits:
+            self._context.store.run(control.declare_limits, self._context.limits)
 
     def queue_names(self) -> set[str]:
         """The queues that have live jobs or settings."""

@@ -93,6 +93,7 @@ class InlineWorker:
         """Do what is due: reap expired leases, promote jobs, enqueue the jobs of schedules."""
         session, store = self._session, self._context.store
         if declares:
+            session.declare_limits()
             session.maintenance.declare()
         store.run(maintenance.record_pulse, grace=GRACE, every=0.0)
         while True:

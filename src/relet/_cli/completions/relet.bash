@@ -5,7 +5,7 @@
 #    source ~/.local/share/bash_completion/relet
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_relet_subparsers=(worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune erase migrate backup restored completion bench demo)
+_shtab_relet_subparsers=(worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune erase migrate backup restored completion bench torture demo)
 
 _shtab_relet_worker_option_strings=(-h --help -q --queue -c --concurrency --processes --lease --shutdown-timeout --poll-interval --rest --tenant --max-jobs --max-rss --until-idle --reload --log-level --log-format)
 _shtab_relet_enqueue_option_strings=(-h --help --tenant --json --arg --payload --file --queue --priority --delay --run-at --start-by --target --group --tag --unique --unique-for --replace --depends-on --id --max-attempts --backoff --timeout --on-expired --on-failure --on-dependency-failure)
@@ -30,6 +30,7 @@ _shtab_relet_backup_option_strings=(-h --help --tenant --json)
 _shtab_relet_restored_option_strings=(-h --help --tenant --json)
 _shtab_relet_completion_option_strings=(-h --help)
 _shtab_relet_bench_option_strings=(-h --help --jobs --processes -c --concurrency --json)
+_shtab_relet_torture_option_strings=(-h --help --seconds --seed --plan --restart --folder --json)
 _shtab_relet_demo_option_strings=(-h --help)
 _shtab_relet_option_strings=(-h --help --version)
 
@@ -69,7 +70,7 @@ _shtab_relet_run___log_level_choices=(debug info warning)
 _shtab_relet_schedules___missed_choices=(skip once all)
 _shtab_relet_schedules___overlap_choices=(allow skip wait)
 _shtab_relet_completion_pos_0_choices=(bash zsh fish)
-_shtab_relet_pos_0_choices=(worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune erase migrate backup restored completion bench demo)
+_shtab_relet_pos_0_choices=(worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune erase migrate backup restored completion bench torture demo)
 
 _shtab_relet_worker__h_nargs=0
 _shtab_relet_worker___help_nargs=0
@@ -155,6 +156,9 @@ _shtab_relet_completion___help_nargs=0
 _shtab_relet_bench__h_nargs=0
 _shtab_relet_bench___help_nargs=0
 _shtab_relet_bench___json_nargs=0
+_shtab_relet_torture__h_nargs=0
+_shtab_relet_torture___help_nargs=0
+_shtab_relet_torture___json_nargs=0
 _shtab_relet_demo__h_nargs=0
 _shtab_relet_demo___help_nargs=0
 _shtab_relet_pos_0_nargs=A...

@@ -1,0 +1,330 @@
+"""The invariants: each is a function of the history that yields violations. All take time in proportion to its length.
+
+The letters are those of docs/proof.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from itertools import pairwise, product
+from typing import Any
+
+from msgspec import Struct
+
+from .._core.machine import TRANSITIONS
+from . import facts
+from .load import Event, Loaded, Record
+
+CLOCK = 0.005  # seconds: how far two readings of the same clock may be apart
+RECOVERY = 1.0  # seconds: how long a worker needs after a fault until its renewals succeed again
+STATEMENT = 0.3  # seconds: how long a statement that enqueues may take
+OVER = ("succeeded", "cancelled")
+ENDED = (*OVER, "failed")
+
+
+class Violation(Struct, frozen=True):
+    invariant: str
+    job: str
+    text: str
+
+
+Invariant = Callable[["Jobs"], Iterator[Violation]]
+
+
+class Jobs:
+    """The history by job."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+        self.records: dict[str, list[Record]] = defaultdict(list)
+        self.attempts: dict[tuple[str, int], Record] = {}  # by job and version
+        for record in loaded.records:
+            if record.table == "attempts":
+                self.attempts[record.job, record.after["version"]] = record
+            else:
+                self.records[record.job].append(record)
+        self.starts: dict[str, list[Event]] = defaultdict(list)
+        self.ends: dict[tuple[str, int], Event] = {}
+        for event in loaded.events["start"]:
+            self.starts[event.fields["job"]].append(event)
+        for event in loaded.events["end"]:
+            self.ends[event.fields["job"], event.fields["version"]] = event
+        self.excuses = loaded.excuses()
+
+    def final(self, job: str) -> dict[str, Any]:
+        """The row as it was in the end; empty if the job was deleted."""
+        over = [one.after for one in self.records[job] if one.table == "finished" and one.event == "insert"]
+        return over[-1] if over else self.records[job][-1].after
+
+    def state(self, job: str) -> str | None:
+        state: str | None = self.final(job).get("state")
+        return state
+
+    def local(self, record: Record) -> float:
+        """When it was recorded, by the clock of this machine."""
+        return record.at - self.loaded.offset
+
+    def is_excused(self, worker: str, since: float, until: float) -> bool:
+        """Whether a fault struck the worker within a time. Its id names its process: host:pid:random."""
+        pid = int(worker.rsplit(":", 2)[1])
+        return any(begin <= until + CLOCK and end + RECOVERY >= since for begin, end in self.excuses.get(pid, ()))
+
+
+def _claims(records: list[Record]) -> Iterator[Record]:
+    return (one for one in records if one.after.get("state") == "running" and one.before.get("state") != "running")
+
+
+def nothing_is_lost(jobs: Jobs) -> Iterator[Violation]:
+    """A: every job of a call that returned is in the store; of one that was refused, none is."""
+    for event in jobs.loaded.events["enqueue"]:
+        if event.fields["phase"] == "ok":
+            for id in event.fields["stored"]:
+                if id not in jobs.records:
+                    yield Violation("A", id, f"{event.by} enqueued it, and it is not in the store")
+        elif event.fields["phase"] == "failed":
+            for id in event.fields["ids"]:
+                if id in jobs.records:
+                    yield Violation("A", id, f"{event.by} was refused, and it is in the store")
+
+
+def nothing_is_made_up(jobs: Jobs) -> Iterator[Violation]:
+    """B: a producer enqueued every job, or another job continued with it, or failed, or a schedule fired."""
+    known = {id for event in jobs.loaded.events["enqueue"] for id in event.fields["ids"]}
+    for id, records in jobs.records.items():
+        if id not in known and records[0].after.get("task") not in facts.MADE_BY_OTHERS:
+            yield Violation("B", id, f"no producer enqueued it: {records[0].after}")
+
+
+def _edges() -> set[tuple[str, str]]:
+    pairs = {(str(a), str(b)) for verb in TRANSITIONS.values() for a, b in product(verb.sources, verb.targets)}
+    return pairs | {(state, state) for state in ("pending", "queued", "running", "paused", "failed")}
+
+
+def transitions_are_legal(jobs: Jobs) -> Iterator[Violation]:
+    """C: every change of a state is in the table of transitions. D: a job ends once, and stays ended."""
+    edges = _edges()
+    for id, records in jobs.records.items():
+        state, ends = None, 0
+        for one in records:
+            if one.table == "finished":
+                if one.event == "delete":
+                    continue
+                ends += 1
+                new = one.after["state"]
+            elif one.event == "delete":
+                continue  # a job that is over moves to another table; a delete by an operator has no successor
+            else:
+                new = one.after["state"]
+            if state is not None and (state, new) not in edges:
+                yield Violation("C", id, f"{state} to {new} at record {one.seq}")
+            if ends > 1 or (ends and one.table == "jobs"):
+                yield Violation("D", id, f"it was over, and record {one.seq} follows: {one.after}")
+            state = new
+
+
+def leases_are_exclusive(jobs: Jobs) -> Iterator[Violation]:
+    """E: each claim has a new token and the next version. F: attempts never exceed the maximum."""
+    tokens: set[str] = set()
+    for id, records in jobs.records.items():
+        version = 0
+        for one in _claims(records):
+            version += 1
+            if one.after["version"] != version:
+                yield Violation("E", id, f"claim {version} has version {one.after['version']}")
+                version = one.after["version"]
+            if one.after["token"] + id in tokens:
+                yield Violation("E", id, f"the token {one.after['token']} was used before")
+            tokens.add(one.after["token"] + id)
+            if one.after["attempt"] > one.after["max_attempts"]:
+                yield Violation("F", id, f"attempt {one.after['attempt']} of {one.after['max_attempts']}")
+
+
+def leases_are_not_taken_early(jobs: Jobs) -> Iterator[Violation]:
+    """G: a lease is taken from its worker only after it has expired, by the clock of the database.
+
+    H: and only if a fault struck that worker. An outage for all workers costs none of them a lease.
+    """
+    for (id, version), attempt in jobs.attempts.items():
+        if attempt.after["outcome"] != "lost":
+            continue
+        expires = _last_expiry(jobs.records[id], version, attempt.seq)
+        if expires is None or expires > attempt.at + CLOCK:
+            late = "no lease" if expires is None else f"{expires - attempt.at:.3f} s before it expired"
+            yield Violation("G", id, f"version {version} was reaped: {late}")
+        since = (expires or attempt.at) - jobs.loaded.settings.lease - jobs.loaded.offset  # the last renewal
+        if not jobs.is_excused(attempt.after["worker"], since, jobs.local(attempt)):
+            yield Violation("H", id, f"version {version} was taken from {attempt.after['worker']}, which had no fault")
+
+
+def _last_expiry(records: list[Record], version: int, before: int) -> float | None:
+    """When the lease of a version expired, as it was last written."""
+    found = None
+    for one in records:
+        if one.after.get("version") == version and one.after.get("state") == "running" and one.table == "jobs":
+            found = one.after["expires_at"]
+    return found
+
+
+def only_the_owner_settles(jobs: Jobs) -> Iterator[Violation]:
+    """I: the result that is stored is that of the last attempt. J: the ledger has one entry of it, and no other."""
+    for id, records in jobs.records.items():
+        last = jobs.final(id)
+        version = max((one.after["version"] for one in records if one.after), default=0)
+        task = records[0].after.get("task")
+        result = last.get("result")
+        done = last.get("state") == "succeeded"
+        if done and task not in facts.CONTINUED and result not in (version, facts.BY_OPERATOR):
+            yield Violation("I", id, f"its result is of version {result}, the last claim had {version}")
+        entries = jobs.loaded.ledger.get(id, [])
+        if task == "pay" and entries != ([version] if done and result != facts.BY_OPERATOR else []):
+            yield Violation("J", id, f"{last.get('state')} at version {version}, the ledger has {entries}")
+
+
+def handlers_follow_claims(jobs: Jobs) -> Iterator[Violation]:
+    """K: each attempt starts at most once, and only after its claim. L: two attempts of a job overlap only if a fault
+    struck the first worker, or an operator completed the job."""
+    for id, starts in jobs.starts.items():
+        claims = {one.after["version"]: one for one in _claims(jobs.records[id])}
+        for event in starts:
+            claim = claims.get(event.fields["version"])
+            if claim is None:
+                yield Violation("K", id, f"version {event.fields['version']} started and was never claimed")
+            elif event.at < jobs.local(claim) - CLOCK:
+                yield Violation("K", id, f"version {event.fields['version']} started before its claim")
+        numbers = Counter(one.fields["version"] for one in starts)
+        twice = [version for version, number in numbers.items() if number > 1]
+        if twice:
+            yield Violation("K", id, f"versions {twice} started twice")
+        yield from _overlaps(jobs, id, sorted(starts, key=lambda one: one.fields["version"]))
+
+
+def _overlaps(jobs: Jobs, id: str, starts: list[Event]) -> Iterator[Violation]:
+    for first, second in pairwise(starts):
+        end = jobs.ends.get((id, first.fields["version"]))
+        is_over = end is not None and end.at <= second.at + CLOCK
+        if not is_over and not jobs.is_excused(first.fields["worker"], first.at, second.at):
+            worker = first.fields["worker"]
+            yield Violation("L", id, f"version {second.fields['version']} started while {worker} ran the one before")
+
+
+def times_are_kept(jobs: Jobs) -> Iterator[Violation]:
+    """M: no job is claimed before its time."""
+    for id, records in jobs.records.items():
+        for one in _claims(records):
+            if one.before.get("run_at", 0.0) > one.at + CLOCK:
+                yield Violation("M", id, f"claimed {one.before['run_at'] - one.at:.3f} s too early")
+
+
+def limits_are_kept(jobs: Jobs) -> Iterator[Violation]:
+    """N: no more jobs of a queue, of a group or at a target run at once than allowed."""
+    running: dict[str, tuple[tuple[str, ...], ...]] = {}
+    counts: Counter[tuple[str, ...]] = Counter()
+    for one in jobs.loaded.records:
+        if one.table != "jobs":
+            continue
+        was, now = one.before.get("state") == "running", one.after.get("state") == "running"
+        if was and not now:
+            counts.subtract(running.pop(one.job, ()))
+        elif now and not was:
+            keys = _keys(one.after)
+            running[one.job] = keys
+            counts.update(keys)
+            for key in keys:
+                allowed = _allowed(key)
+                if allowed is not None and counts[key] > allowed:
+                    yield Violation(
+                        "N", one.job, f"{counts[key]} run at once of {key}, {allowed} may, record {one.seq}"
+                    )
+
+
+def _keys(row: dict[str, Any]) -> tuple[tuple[str, ...], ...]:
+    keys: list[tuple[str, ...]] = [("queue", row["queue"])]
+    if row["group_key"]:
+        keys.append(("group", row["queue"], row["group_key"]))
+    if row["target"]:
+        keys.append(("target", row["target"]))
+    return tuple(keys)
+
+
+def _allowed(key: tuple[str, ...]) -> int | None:
+    match key:
+        case ("queue", queue):
+            return facts.MAX_RUNNING.get(queue)
+        case ("group", queue, _):
+            return facts.MAX_RUNNING_PER_GROUP.get(queue)
+        case _:
+            return 1
+
+
+def targets_are_in_order(jobs: Jobs) -> Iterator[Violation]:
+    """O: while a job occupies its target, no other job does."""
+    holders: dict[str, str] = {}
+    for one in jobs.loaded.records:
+        if one.table != "jobs":
+            continue
+        target = one.after.get("target") or one.before.get("target")
+        if not target:
+            continue
+        if one.after.get("holds"):
+            if holders.setdefault(target, one.job) != one.job:
+                yield Violation(
+                    "O", one.job, f"it occupies target {target}, and {holders[target]} does, record {one.seq}"
+                )
+        elif holders.get(target) == one.job:
+            del holders[target]
+
+
+def operators_are_obeyed(jobs: Jobs) -> Iterator[Violation]:
+    """P: a job whose cancel was answered with "cancelled" is cancelled, and starts no more."""
+    for event in jobs.loaded.events["verb"]:
+        about = event.fields
+        if about["phase"] != "ok" or about["verb"] not in ("cancel", "complete"):
+            continue
+        wanted = about["state"]
+        if wanted in OVER and jobs.state(about["job"]) != wanted:
+            yield Violation("P", about["job"], f"{about['verb']} returned {wanted}; it is {jobs.state(about['job'])}")
+        late = [one for one in jobs.starts.get(about["job"], ()) if one.at > event.at + CLOCK]
+        if wanted in OVER and not all(jobs.is_excused(one.fields["worker"], event.at, one.at) for one in late):
+            yield Violation("P", about["job"], f"it started after {about['verb']} had returned {wanted}")
+
+
+def keys_are_unique(jobs: Jobs) -> Iterator[Violation]:
+    """Q: at most one job of a unique key is live; with a window, at most one is made within it."""
+    live: dict[str, str] = {}
+    made: dict[str, float] = {}
+    for one in jobs.loaded.records:
+        key = one.after.get("unique_key") or one.before.get("unique_key")
+        if one.table != "jobs" or not key:
+            continue
+        if key.startswith(facts.WINDOWED):
+            if one.event == "insert":
+                if one.at - made.get(key, 0.0) < facts.WINDOW - STATEMENT:
+                    yield Violation("Q", one.job, f"made {one.at - made[key]:.3f} s after another of key {key}")
+                made[key] = one.at
+            continue
+        if one.after and one.after["state"] not in ENDED:
+            if live.setdefault(key, one.job) != one.job:
+                yield Violation("Q", one.job, f"it is live with key {key}, and {live[key]} is, record {one.seq}")
+        elif live.get(key) == one.job:
+            del live[key]
+
+
+def everything_ends(jobs: Jobs) -> Iterator[Violation]:
+    """R: after the faults, every job ends."""
+    for id in jobs.records:
+        state = jobs.state(id)
+        if state is not None and state not in ENDED:
+            yield Violation("R", id, f"it is {state} at the end: {jobs.final(id)}")
+
+
+CHECKS: tuple[Invariant, ...] = (
+    nothing_is_lost, nothing_is_made_up, transitions_are_legal, leases_are_exclusive, leases_are_not_taken_early,
+    only_the_owner_settles, handlers_follow_claims, times_are_kept, limits_are_kept, targets_are_in_order,
+    operators_are_obeyed, keys_are_unique, everything_ends,
+)  # fmt: skip
+
+
+def check(loaded: Loaded) -> list[Violation]:
+    jobs = Jobs(loaded)
+    return [violation for invariant in CHECKS for violation in invariant(jobs)]

@@ -1,0 +1,148 @@
+"""Stands between one process and PostgreSQL, and disturbs its connections. It passes bytes on without reading them, so
+that connections may be encrypted."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from typing import Any, TypeVar
+from urllib.parse import parse_qs, urlsplit, urlunsplit
+
+T = TypeVar("T")
+CHUNK = 65536
+
+
+class Proxies:
+    """An event loop in a thread, on which all proxies of a run work."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, name="torture-proxies", daemon=True)
+        self._thread.start()
+
+    def add(self) -> Proxy:
+        return self.call(Proxy(self.url).listen())
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(10.0)
+
+    def close(self) -> None:
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(5.0)
+
+
+class Proxy:
+    """One listening port. `url`: the URL of the database behind it."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+        self._connections: set[_Connection] = set()
+        self.url = ""
+        self.passes = asyncio.Event()
+        self.passes.set()
+        self.latency = 0.0
+
+    async def listen(self) -> Proxy:
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        parts = urlsplit(self._target)
+        account, at, _ = parts.netloc.rpartition("@")
+        query = "&".join(one for one in parts.query.split("&") if one and not one.startswith("host="))
+        self.url = urlunsplit(parts._replace(netloc=f"{account}{at}127.0.0.1:{port}", query=query))
+        return self
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            server = await _connect(self._target)
+        except OSError:
+            writer.close()
+            return
+        connection = _Connection(self, (reader, writer), server)
+        self._connections.add(connection)
+        try:
+            await connection.run()
+        finally:
+            self._connections.discard(connection)
+
+    async def cut(self) -> None:
+        """Close all connections."""
+        for connection in list(self._connections):
+            connection.close()
+
+    async def lose_requests(self) -> None:
+        """On each connection, drop the next message of the client, and close."""
+        for connection in list(self._connections):
+            connection.fate = "lose request"
+
+    async def lose_answers(self) -> None:
+        """On each connection, pass on the next message of the client, drop the answer, and close."""
+        for connection in list(self._connections):
+            connection.fate = "lose answer"
+
+    async def hang(self, seconds: float) -> None:
+        """Pass nothing on for so long. Connections stay open."""
+        self.passes.clear()
+        asyncio.get_running_loop().call_later(seconds, self.passes.set)
+
+    async def delay(self, seconds: float, latency: float) -> None:
+        """Pass everything on later."""
+        self.latency = latency
+        asyncio.get_running_loop().call_later(seconds, self._no_latency)
+
+    def _no_latency(self) -> None:
+        self.latency = 0.0
+
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class _Connection:
+    def __init__(self, proxy: Proxy, client: Streams, server: Streams) -> None:
+        self._proxy, self._client, self._server = proxy, client, server
+        self.fate = ""  # what happens to the next message
+
+    async def run(self) -> None:
+        up = asyncio.ensure_future(self._pass(self._client[0], self._server[1], self._on_request))
+        down = asyncio.ensure_future(self._pass(self._server[0], self._client[1], self._on_answer))
+        await asyncio.wait([up, down], return_when=asyncio.FIRST_COMPLETED)
+        self.close()
+        await asyncio.gather(up, down, return_exceptions=True)
+
+    async def _pass(
+        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, is_last: Callable[[], bool]
+    ) -> None:
+        with suppress(OSError):
+            while data := await source.read(CHUNK):
+                await self._proxy.passes.wait()
+                if self._proxy.latency:
+                    await asyncio.sleep(self._proxy.latency)
+                if is_last():
+                    return
+                sink.write(data)
+                await sink.drain()
+
+    def _on_request(self) -> bool:
+        if self.fate == "lose answer":
+            self.fate = "lose this answer"
+        return self.fate == "lose request"
+
+    def _on_answer(self) -> bool:
+        return self.fate == "lose this answer"
+
+    def close(self) -> None:
+        for _, writer in (self._client, self._server):
+            with suppress(OSError, RuntimeError):
+                writer.transport.abort()
+
+
+def _connect(url: str) -> Awaitable[Streams]:
+    parts = urlsplit(url)
+    (folder,) = parse_qs(parts.query).get("host", [""])
+    port = parts.port or 5432
+    if folder.startswith("/"):
+        return asyncio.open_unix_connection(f"{folder}/.s.PGSQL.{port}")
+    return asyncio.open_connection(parts.hostname or folder or "127.0.0.1", port, family=socket.AF_UNSPEC)

@@ -1,0 +1,45 @@
+"""The settings of a run. Its processes read them from a file, which an environment variable names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+VARIABLE = "RELET_TORTURE"
+
+
+class Settings(Struct, frozen=True):
+    """`url`: as a process reaches the database, behind its proxy if there is one. `direct`: without a proxy."""
+
+    url: str
+    direct: str
+    schema: str
+    folder: str
+    seed: int
+    seconds: float
+    lease: float = 2.0
+
+    @property
+    def histories(self) -> Path:
+        return Path(self.folder, "history")
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self.direct.startswith("sqlite:")
+
+    @property
+    def prefix(self) -> str:
+        """What the names of tables begin with."""
+        return f"{self.schema}_" if self.is_sqlite else f'"{self.schema}".'
+
+    def save(self, name: str) -> Path:
+        path = Path(self.folder, f"{name}.json")
+        path.write_bytes(msgspec.json.encode(self))
+        return path
+
+
+def load() -> Settings:
+    return msgspec.json.decode(Path(os.environ[VARIABLE]).read_bytes(), type=Settings)
