@@ -39,6 +39,14 @@ def seconds_until_reaped(b: Bench) -> int:
     raise AssertionError("the lease was never taken away")
 
 
+def test_short_leases_have_a_grace_after_a_short_outage(b: Bench) -> None:
+    """In two seconds without a pulse, leases of three may expire; those of thirty do not."""
+    for seconds, grace in ((3.0, GRACE), (30.0, 0.0)):
+        beats(b, 15)  # the grace period of the first is over
+        b.later(2)
+        assert b.run(maintenance.record_pulse, grace=GRACE, gap=lease.pulse_gap(seconds)) == pytest.approx(grace)
+
+
 def test_a_store_beside_another_goes_by_its_clock(b: Bench) -> None:
     b.now = 1_900_000_000.0
     separate = b.store.with_own_connections(1)

@@ -44,7 +44,7 @@ def connected(settings: Settings) -> Iterator[Any]:
 
 def install(settings: Settings) -> None:
     with connected(settings) as connection:
-        for statement in _sqlite(settings) if settings.is_sqlite else _postgres(settings):
+        for statement in sqlite_statements(settings.prefix) if settings.is_sqlite else _postgres(settings):
             connection.execute(statement)
 
 
@@ -93,8 +93,8 @@ def _postgres(settings: Settings) -> list[str]:
     return statements
 
 
-def _sqlite(settings: Settings) -> list[str]:
-    prefix, now = settings.prefix, "(julianday('now') - 2440587.5) * 86400.0"
+def sqlite_statements(prefix: str, now: str = "(julianday('now') - 2440587.5) * 86400.0") -> list[str]:
+    """`now`: an expression for the time."""
     statements = [
         f"""create table {prefix}torture_records (
             seq integer primary key, at real not null default ({now}), "table" text not null, event text not null,

@@ -20,7 +20,7 @@ class Settings(Struct, frozen=True):
     folder: str
     seed: int
     seconds: float
-    lease: float = 2.0
+    lease: float = 3.0
 
     @property
     def histories(self) -> Path:

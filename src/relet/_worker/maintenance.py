@@ -51,6 +51,7 @@ class Maintenance:
         # Schedules that this worker cannot read, by definition, and until when it skips them.
         self._unreadable: dict[str, float] = {}
         self._grace = max(context.settings.lease / BEATS_PER_LEASE, MIN_GRACE)
+        self._gap = lease.pulse_gap(context.settings.lease)
         self._subscriptions = ExitStack()
         self._subscriptions.enter_context(context.store.notifier.subscribe("jobs", wake=self.loop.wake))
         self._checked_at = 0.0
@@ -86,7 +87,7 @@ class Maintenance:
 
     def pulse(self) -> float:
         """Record that the store can be reached."""
-        self._store.run(flows.record_pulse, grace=self._grace)
+        self._store.run(flows.record_pulse, grace=self._grace, gap=self._gap)
         return PULSE_EVERY * self._system.uniform(0.9, 1.1)
 
     def check(self) -> float:

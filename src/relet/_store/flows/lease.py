@@ -24,6 +24,12 @@ GRACE_AFTER_LOCK = 1.5
 MAX_REAPED = 100
 
 
+def pulse_gap(lease: float) -> float:
+    """The seconds without a pulse after which leases of this length may have expired: workers renew them three times
+    in that time, and need some of it to reconnect."""
+    return min(PULSE_GAP, max(lease / 3, PULSE_FRESH))
+
+
 class Renewal(Struct, frozen=True):
     """The result of a renewal: leases renewed, skipped because the row was locked (still valid), or lost.
 

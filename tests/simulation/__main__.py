@@ -1,0 +1,87 @@
+"""Run seeds: python -m tests.simulation --seeds 10000"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+
+from tests.simulation.run import Fault, Result, make_plan, simulate
+
+CHUNK = 20
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=200, help="how many (default 200)")
+    parser.add_argument("--first", type=int, default=1, help="the first seed (default 1)")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--stop", action="store_true", help="stop at the first violation")
+    options = parser.parse_args()
+    began, lost, jobs, faults, found = time.monotonic(), 0, 0, 0, list[Result]()
+    number = 0
+    for result in _results(range(options.first, options.first + options.seeds), options.processes):
+        number += 1
+        lost, jobs, faults = lost + result.lost, jobs + result.jobs, faults + result.faults
+        if result.violations:
+            found.append(result)
+            if options.stop:
+                break
+    seconds = time.monotonic() - began
+    print(f"{number} seeds in {seconds:.0f} s: {jobs:,} jobs, {faults:,} faults, {lost:,} attempts lost")
+    for result in found[:3]:
+        _explain(result)
+    letters = Counter(one.invariant for result in found for one in result.violations)
+    print(f"{len(found)} seeds broke an invariant {dict(letters) or ''}")
+    return 1 if found else 0
+
+
+def _results(seeds: range, processes: int) -> Iterator[Result]:
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        os.execve(sys.executable, [sys.executable, "-m", "tests.simulation", *sys.argv[1:]], {  # noqa: S606
+            **os.environ, "PYTHONHASHSEED": "0"})  # fmt: skip
+    logging.disable(logging.CRITICAL)
+    chunks = [seeds[first : first + CHUNK] for first in range(0, len(seeds), CHUNK)]
+    with ProcessPoolExecutor(processes, max_tasks_per_child=None) as pool:
+        try:
+            for results in pool.map(_simulate_all, chunks):
+                yield from results
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _simulate_all(seeds: range) -> list[Result]:
+    logging.disable(logging.CRITICAL)
+    return [simulate(seed) for seed in seeds]
+
+
+def _explain(result: Result) -> None:
+    plan = shrink(result.seed, make_plan(result.seed))
+    print(f"seed {result.seed}: {len(plan)} of {result.faults} faults are needed:")
+    for fault in plan:
+        print(f"  {fault.at:7.3f} s {fault.kind}, worker {fault.worker}, size {fault.size:.3f}")
+    for one in simulate(result.seed, plan).violations[:5]:
+        print(f"  {one.invariant} {one.job} {one.text}")
+
+
+def shrink(seed: int, plan: list[Fault]) -> list[Fault]:
+    """Leave out faults, half of them at first and single ones in the end, as long as an invariant is broken."""
+    size = len(plan) // 2
+    while size:
+        for first in range(0, len(plan), size):
+            shorter = plan[:first] + plan[first + size :]
+            if simulate(seed, shorter).violations:
+                plan = shorter
+                break
+        else:
+            size //= 2
+    return plan
+
+
+if __name__ == "__main__":
+    sys.exit(main())

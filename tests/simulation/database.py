@@ -1,0 +1,126 @@
+"""A database that all simulated processes share: SQLite in memory. Faults strike between a process and the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Any, TypeVar
+
+from relet._store.query import Flow, Notify, Traits
+from relet._store.retry import Transient
+from relet._store.sqlite import SQLiteStore
+from relet._store.store import AsyncStoreTransaction, Store, StoreTransaction
+from relet.errors import StoreUnavailable
+from tests.simulation.kernel import Kernel, Process
+
+R = TypeVar("R")
+TRIP = 0.002  # seconds that a statement and its answer take at most
+
+
+class Database:
+    def __init__(self, kernel: Kernel, real: SQLiteStore) -> None:
+        self.kernel, self.real = kernel, real
+        self.is_down_until = 0.0
+        self.notifications_lost_until = 0.0
+        self.subscriptions: list[tuple[Process, frozenset[str], Callable[[], None]]] = []
+
+
+class Link:
+    """The connection of one process. `fates`: what happens to its next transactions; `cut_until`: none passes."""
+
+    def __init__(self) -> None:
+        self.fates: list[str] = []
+        self.cut_until = 0.0
+        self.delay = 0.0
+
+
+class SimNotifier:
+    """Wakes subscribers of all processes, a little later, unless notifications are being lost."""
+
+    def __init__(self, database: Database, process: Process) -> None:
+        self._database, self._process = database, process
+
+    @contextmanager
+    def subscribe(self, *kinds: str, wake: Callable[[], None]) -> Iterator[None]:
+        one = (self._process, frozenset(kinds), wake)
+        self._database.subscriptions.append(one)
+        try:
+            yield
+        finally:
+            self._database.subscriptions.remove(one)
+
+    def publish(self, kinds: set[str]) -> None:
+        kernel = self._database.kernel
+        if self._database.notifications_lost_until > kernel.now:
+            return
+        for process, wanted, wake in self._database.subscriptions:
+            if wanted & kinds and process.is_alive:
+                wake()
+
+    def close(self) -> None:
+        return
+
+
+class SimStore(Store):
+    """The store as one process sees it."""
+
+    dialect = "sqlite"
+    skips_locked = False
+    prune_at_once = 100
+
+    def __init__(self, database: Database, process: Process, link: Link) -> None:
+        super().__init__(SimNotifier(database, process))  # type: ignore[arg-type]
+        self._database, self._process, self._link = database, process, link
+        self.quoted = database.real.quoted
+        self.where = "simulated"
+        self.clock = database.real.clock
+        self._checked = True
+
+    def run_once(self, make: Callable[[], Flow[R]], traits: Traits, failures: int) -> tuple[R, list[Notify]]:
+        fate = self._travel()
+        answer = self._database.real.run_once(make, traits, failures)
+        self._return(fate)
+        return answer
+
+    def _travel(self) -> str:
+        """The way to the database. Returns what happens to the answer."""
+        kernel, link = self._database.kernel, self._link
+        kernel.sleep(kernel.random.random() * TRIP + link.delay)
+        fate = link.fates.pop(0) if link.fates else ""
+        if fate == "lose request" or max(self._database.is_down_until, link.cut_until) > kernel.now:
+            kernel.sleep(kernel.random.random() * 0.05)
+            raise Transient(StoreUnavailable("simulated: lost on the way"), may_be_committed=False)
+        kernel.note(f"statement {self._process.name}")
+        return fate
+
+    def _return(self, fate: str) -> None:
+        kernel = self._database.kernel
+        kernel.sleep(kernel.random.random() * TRIP + self._link.delay)
+        if fate == "lose answer" or max(self._database.is_down_until, self._link.cut_until) > kernel.now:
+            raise Transient(StoreUnavailable("simulated: the answer is lost"), may_be_committed=True)
+
+    @contextmanager
+    def begin(self) -> Iterator[StoreTransaction]:
+        """A transaction of a handler. No thread runs in between: SQLite has one writer."""
+        kernel = self._database.kernel
+        kernel.sleep(kernel.random.random() * TRIP + self._link.delay)
+        if max(self._database.is_down_until, self._link.cut_until) > kernel.now:
+            raise StoreUnavailable("simulated: lost on the way")
+        kernel.note(f"transaction {self._process.name}")
+        with self._database.real.begin() as transaction:
+            yield transaction
+
+    def abegin(self) -> AbstractAsyncContextManager[AsyncStoreTransaction]:
+        raise NotImplementedError
+
+    def notify(self, notifications: list[Notify]) -> None:
+        return
+
+    def check(self) -> None:
+        return
+
+    def _migrate(self) -> list[int]:
+        raise NotImplementedError
+
+    def _applied(self) -> Any:
+        raise NotImplementedError

@@ -1,0 +1,143 @@
+"""The tasks of a simulation. Their handlers sleep in virtual time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from relet import App, Attempt, Backoff, Draft, Fail, Retry, Snooze
+from relet._torture.facts import MAX_RUNNING, MAX_RUNNING_PER_GROUP
+from relet.types import FailedJob
+from tests.simulation.events import Events
+from tests.simulation.kernel import Kernel
+
+LEASE = 3.0
+SOON = Backoff(base=0.05, max=0.5)
+
+
+def make_app(kernel: Kernel, events: Events) -> App:
+    """The same tasks, by name, as the checker of torture knows."""
+    app = App("sqlite:///:memory:", defaults={"backoff": SOON, "max_attempts": 5})
+
+    @app.middleware
+    def record(attempt: Attempt) -> Iterator[None]:
+        about = {"job": attempt.job.id, "version": attempt.version, "task": attempt.job.task, "worker": attempt.worker}
+        events.write("start", **about)
+        try:
+            yield
+        finally:
+            if not kernel.is_over:
+                events.write("end", **about)
+
+    def pause(seconds: float) -> None:
+        kernel.sleep(kernel.random.random() * seconds)
+
+    @app.task
+    def quick(attempt: Attempt) -> int:
+        pause(0.02)
+        return attempt.version
+
+    @app.task
+    def medium(attempt: Attempt) -> int:
+        pause(0.6)
+        return attempt.version
+
+    @app.task
+    def long(attempt: Attempt) -> int:
+        pause(3 * LEASE)
+        return attempt.version
+
+    @app.task
+    def flaky(attempt: Attempt) -> int:
+        pause(0.05)
+        if attempt.job.attempt <= 2:
+            raise Retry("not yet", delay=0.1)
+        return attempt.version
+
+    @app.task
+    def snoozing(attempt: Attempt) -> int:
+        if attempt.version == 1:
+            raise Snooze(0.3)
+        return attempt.version
+
+    @app.task
+    def apologise(attempt: Attempt, failed: FailedJob) -> int:
+        return attempt.version
+
+    @app.task(max_attempts=2, follow_up=apologise)
+    def hopeless(attempt: Attempt) -> int:
+        pause(0.05)
+        raise Fail("never")
+
+    @app.task
+    def pay(attempt: Attempt) -> int:
+        pause(0.1)
+        with attempt.transaction() as transaction:
+            transaction.connection.execute(
+                "insert into relet_torture_ledger values (?, ?)", (attempt.job.id, attempt.version)
+            )
+            transaction.succeed(attempt.version)
+        return attempt.version
+
+    @app.task(queue="targets")
+    def targeted(attempt: Attempt) -> int:
+        pause(0.2)
+        return attempt.version
+
+    @app.limit(max_running=MAX_RUNNING["limited"])
+    @app.task(queue="limited")
+    def limited(attempt: Attempt) -> int:
+        pause(0.3)
+        return attempt.version
+
+    @app.limit(max_running=MAX_RUNNING_PER_GROUP["grouped"], group="*")
+    @app.task(queue="grouped")
+    def grouped(attempt: Attempt) -> int:
+        pause(0.3)
+        return attempt.version
+
+    @app.task
+    def unique(attempt: Attempt) -> int:
+        pause(0.1)
+        return attempt.version
+
+    @app.task
+    def next_link(attempt: Attempt, links: int) -> Any:
+        pause(0.05)
+        return attempt.continue_with(next_link.draft(links - 1)) if links else attempt.version
+
+    @app.task
+    def first_link(attempt: Attempt) -> Any:
+        pause(0.05)
+        return attempt.continue_with(next_link.draft(1))
+
+    @app.task
+    def dependent(attempt: Attempt) -> int:
+        return attempt.version
+
+    return app
+
+
+class Mix:
+    """Makes drafts of all kinds."""
+
+    def __init__(self, app: App, chance: random.Random) -> None:
+        self._tasks, self._random = app.tasks, chance
+
+    def drafts(self) -> list[Draft[Any]]:
+        kind = self._random.choice(
+            ["quick", "quick", "medium", "medium", "long", "flaky", "snoozing", "hopeless", "pay", "pay", "targeted",
+             "targeted", "limited", "limited", "grouped", "grouped", "unique", "first_link", "dependent"]
+        )  # fmt: skip
+        task = self._tasks[kind]
+        if kind == "targeted":
+            return [task.using(target=f"t{self._random.randrange(3)}", on_failure="continue").draft()]
+        if kind == "grouped":
+            return [task.using(group=f"g{self._random.randrange(3)}").draft()]
+        if kind == "unique":
+            return [task.using(unique=f"u{self._random.randrange(3)}").draft()]
+        if kind == "dependent":
+            first = self._tasks["medium"].draft()
+            return [first, task.using(depends_on=[first], on_dependency_failure="run").draft()]
+        return [task.draft()]
