@@ -137,6 +137,8 @@ class Mix:
             return [task.using(group=f"g{self._random.randrange(3)}").draft()]
         if kind == "unique":
             return [task.using(unique=f"u{self._random.randrange(3)}").draft()]
+        if kind == "medium":
+            return [task.using(max_attempts=self._random.choice([1, 5])).draft()]
         if kind == "dependent":
             first = self._tasks["medium"].draft()
             return [first, task.using(depends_on=[first], on_dependency_failure="run").draft()]

@@ -1,0 +1,67 @@
+"""Run the simulation against each mutant: python -m tests.mutants [NAME ...]"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from msgspec import Struct
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PATCHES = Path(__file__).parent / "patches"
+
+
+class Verdict(Struct, frozen=True):
+    """Whether a mutant was killed, in how many seeds and seconds, and which invariants it broke."""
+
+    name: str
+    is_killed: bool
+    seeds: int
+    seconds: float
+    broken: str
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("names", nargs="*", help="the mutants (default: all)")
+    parser.add_argument("--seeds", type=int, default=500, help="seeds for each (default 500)")
+    options = parser.parse_args()
+    names = options.names or sorted(path.stem for path in PATCHES.glob("*.patch"))
+    print(f"{'mutant':44} {'killed':7} {'seeds':>5} {'s':>5}  invariants")
+    verdicts = []
+    for name in names:
+        verdict = judge(name, options.seeds)
+        verdicts.append(verdict)
+        word = "yes" if verdict.is_killed else "NO"
+        print(f"{name:44} {word:7} {verdict.seeds:5} {verdict.seconds:5.0f}  {verdict.broken}", flush=True)
+    killed = sum(one.is_killed for one in verdicts)
+    print(f"{killed} of {len(verdicts)} killed")
+    return 0 if killed == len(verdicts) else 1
+
+
+def judge(name: str, seeds: int) -> Verdict:
+    """Apply a patch to a copy of the package, and simulate until an invariant is broken."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(REPOSITORY / "src", Path(folder, "src"), ignore=shutil.ignore_patterns("__pycache__"))
+        subprocess.run(["git", "apply", str(PATCHES / f"{name}.patch")], cwd=folder, check=True)
+        began = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.simulation", "--stop", "--quick", "--seeds", str(seeds)],
+            cwd=REPOSITORY, capture_output=True, text=True, check=False,
+            env={**os.environ, "PYTHONPATH": f"{folder}/src", "PYTHONHASHSEED": "0"},
+        )  # fmt: skip
+    ran = re.search(r"(\d+) seeds in", done.stdout)
+    broken = re.search(r"broke an invariant (.*)", done.stdout)
+    words = broken[1] if broken else (done.stderr.strip().splitlines() or [""])[-1][:60]
+    return Verdict(name, done.returncode != 0, int(ran[1]) if ran else 0, time.monotonic() - began, words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
