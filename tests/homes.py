@@ -5,9 +5,7 @@ A schema of PostgreSQL takes a while to make, so that tests share it one after a
 
 from __future__ import annotations
 
-import random
 import sqlite3
-import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -18,11 +16,6 @@ import psycopg
 import pytest
 
 from relet import App, Job
-from relet._core.job import Claimed, Outcome, Raised, Succeeded
-from relet._store.flows import claim as claim_flows
-from relet._store.flows import maintenance, promote
-from relet._store.flows import settle as settle_flows
-from relet._store.flows.claim_scope import Scope
 from relet._store.postgres import PostgresStore
 from relet._store.sqlite import SQLiteStore
 from relet._store.store import Store
@@ -132,49 +125,6 @@ def _postgres_inventory(store: PostgresStore) -> dict[str, int]:
 
 def _count(connection: Any, table: str) -> int:
     return int(connection.execute(f"select count(*) from {table}").fetchone()[0])
-
-
-def claim(app: App, want: int = 1, *, queue: str = "default", worker: str = "w1", lease: float = 30.0) -> list[Claimed]:
-    """Take jobs, as a worker does."""
-    found = app._store().run(
-        claim_flows.claim,
-        worker,
-        str(uuid.uuid4()),
-        [Scope(queue, want)],
-        sorted(app.tasks),
-        want=want,
-        lease=lease,
-        random=random.random,
-    )
-    return found.jobs
-
-
-def settle(app: App, job: Claimed, outcome: Outcome) -> None:
-    """End an attempt, as a worker does."""
-    (settled,) = app._store().run(settle_flows.settle, [(job.lease, outcome)], random.random)
-    assert settled.state is not None, "the lease was lost"
-
-
-def fail(app: App, job: Claimed, error: str = "ValueError: no") -> None:
-    settle(app, job, Raised(error, fatal=True))
-
-
-def succeed(app: App, job: Claimed, result: str = "null") -> None:
-    settle(app, job, Succeeded(result))
-
-
-def promote_all(app: App) -> list[str]:
-    """Let go what is free, as upkeep does."""
-    promoted: list[str] = []
-    while True:
-        step = app._store().run(promote.promote)
-        promoted += step.promoted
-        if not step.more:
-            return promoted
-
-
-def beat(app: App) -> None:
-    app._store().run(maintenance.record_pulse, grace=0.0)
 
 
 def ids(jobs: list[Job[Any]]) -> list[str]:

@@ -11,7 +11,8 @@ import pytest
 
 from relet import App, Job
 from tests.conftest import LOCAL_PG_KINDS
-from tests.homes import Home, claim, fail, shared_schema
+from tests.harness import harness_of
+from tests.homes import Home, shared_schema
 
 SHOP = """
 from relet import App
@@ -52,8 +53,8 @@ class CliShop:
 
     def failed(self, number: int, error: str = "ValueError: no") -> None:
         """Let so many of charge be claimed, and fail."""
-        for job in claim(self.app, number, queue="billing"):
-            fail(self.app, job, error)
+        for job in harness_of(self.app).claim(number, queues=("billing",)):
+            harness_of(self.app).fail(job, error)
 
     def state(self, job: Job[Any] | str) -> str | None:
         found = self.client.get(job)

@@ -13,7 +13,8 @@ from relet._core.job import Succeeded
 from relet._store.flows import settle
 from relet._store.store import Store
 from relet._tasks.task import PlainTask
-from tests.homes import claim, fail, ids, succeed
+from tests.harness import harness_of
+from tests.homes import ids
 from tests.plugin.apps import Later
 from tests.worker.working import until
 
@@ -52,8 +53,12 @@ def test_the_first_error_in_the_order_given_is_raised_or_stands_in_its_place(
     app: App, task: PlainTask[..., Any]
 ) -> None:
     fine, failed, cancelled = (task.enqueue(n) for n in range(3))
-    for held in claim(app, 3):
-        _ = succeed(app, held, '"fine"') if held.id == fine.id else fail(app, held, "ValueError: no")
+    for held in harness_of(app).claim(3):
+        _ = (
+            harness_of(app).succeed(held, '"fine"')
+            if held.id == fine.id
+            else harness_of(app).fail(held, "ValueError: no")
+        )
     app.client.cancel(cancelled)
     with pytest.raises(JobCancelled, match=cancelled.id):
         app.client.results([fine, cancelled, failed])
@@ -114,7 +119,7 @@ def test_ten_thousand_are_waited_for_at_once(
 ) -> None:
     """Each look is one for all, and those that are known to be over are not asked for again."""
     jobs = app.client.enqueue_many([task.draft(n) for n in range(10_000)])
-    held = claim(app, 10_000)
+    held = harness_of(app).claim(10_000)
     outcomes = [(one.lease, Succeeded(one.payload_json)) for one in held]
     app._store().run(settle.settle, outcomes[:6000], lambda: 0.5)
 

@@ -28,7 +28,7 @@ from relet import App
 from relet._cli.main import main
 from relet._core.job import Succeeded
 from relet._web import create_app
-from tests.homes import claim, fail, promote_all, settle, succeed
+from tests.harness import harness_of
 from tests.store.test_migrate import sql
 from tests.web.asking import OPERATE, Asking
 
@@ -44,6 +44,8 @@ def command(*words):
 
 @app.task
 def work() -> None: ...
+
+harness = harness_of(app)
 """
 
 
@@ -138,17 +140,17 @@ def check(job, state):
 
 job = make()
 check(job, "queued")
-fail(app, *claim(app))
+harness.fail(*harness.claim(1))
 check(job, "failed")
 assert app.client.resume(job).origin == "import"
-promote_all(app)
-(claimed,) = claim(app)
+harness.promote_all()
+(claimed,) = harness.claim(1)
 check(job, "running")
-succeed(app, claimed)
+harness.succeed(claimed)
 check(job, "succeeded")
 
 continued = make()
-settle(app, *claim(app), Succeeded("null", work.draft()))
+harness.end(*harness.claim(1), Succeeded("null", work.draft()))
 check(continued, "succeeded")
 app.client.cancel(app.client.chain(continued).last)
 
@@ -251,7 +253,7 @@ job = work.enqueue()
 assert asyncio.run(app.aclient.requeue_later(job)).wait == "time"
 
 running = work.enqueue()
-claim(app)
+harness.claim(1)
 with suppress(InvalidTransition):
     app.client.requeue_later(running)
     raise AssertionError("a running job was requeued")
@@ -320,7 +322,7 @@ from relet._store.flows import stats
 from tests.web.conftest import ask as page_of
 
 job = work.enqueue()
-fail(app, *claim(app))
+harness.fail(*harness.claim(1))
 assert [one.outcome for one in app.client.attempts(job)] == ["timed_out"]
 app._store().run(stats.add, [stats.Count("default", "timed_out", 3)])
 

@@ -21,7 +21,8 @@ from relet._core.ids import make_id
 from relet._tasks.task import PlainTask
 from relet.errors import InvalidTransition, SchemaMismatch
 from tests.clocks import at
-from tests.homes import Home, claim, inventory
+from tests.harness import harness_of
+from tests.homes import Home, inventory
 from tests.store.transactions import OWN, POSTGRES_WAYS, Way, alchemy_url
 from tests.test_client import AWKWARD
 
@@ -86,7 +87,7 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
     counts = inventory(app._store())
     assert (counts["jobs"], counts["keys"], counts["dependencies"], counts[OWN]) == (6, 2, 1, 1)
     assert counts["nudges"] > 0
-    payload = claim(app)[0].payload_json
+    payload = harness_of(app).claim(1)[0].payload_json
     assert repr(app.lookup("work").arguments(payload)) == repr(((AWKWARD,), {}))
 
 
@@ -154,7 +155,7 @@ def complete_from_outside(app: App, task: PlainTask[..., Any], way: Callable[[],
             await caller.end(commit=commit)
 
     task.enqueue()
-    (running,) = claim(app)
+    (running,) = harness_of(app).claim(1)
     job, other = task.enqueue(), task.enqueue()
     before = inventory(app._store())
     asyncio.run(main(commit=False))
@@ -401,7 +402,7 @@ def test_an_open_transaction_that_enqueued_holds_nobody_up(app: App, task: Plain
             task.using(target="X").enqueue()
             app.client.cancel(first)
             task.enqueue()
-            claim(app)
+            harness_of(app).claim(1)
             done.set()
 
         threading.Thread(target=others, daemon=True).start()

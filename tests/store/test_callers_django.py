@@ -23,7 +23,8 @@ from relet.errors import SchemaMismatch, StoreBusy
 from tests.clocks import at
 from tests.conftest import PG_KINDS
 from tests.djangos import WAYS, Way, by_hand, configure, database, known_as
-from tests.homes import Home, claim, inventory, shared_schema
+from tests.harness import harness_of
+from tests.homes import Home, inventory, shared_schema
 from tests.store.test_callers import LONG_AGO, drafts_of_all_kinds
 from tests.store.transactions import OWN
 from tests.test_client import AWKWARD
@@ -110,7 +111,7 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
     counts = inventory(app._store())
     assert (counts["jobs"], counts["keys"], counts["dependencies"], counts[OWN]) == (6, 2, 1, 1)
     assert counts["nudges"] > 0
-    payload = claim(app)[0].payload_json
+    payload = harness_of(app).claim(1)[0].payload_json
     assert repr(app.lookup("work").arguments(payload)) == repr(((AWKWARD,), {}))
 
 
@@ -164,7 +165,7 @@ def test_an_inner_block_that_is_rolled_back_takes_its_jobs_along(
             more = task.using(connection=django, unique="k").enqueue("kept, the key is free again")
     assert {job.id for job in app.client.jobs().jobs} == {kept.id, more.id}
     assert inventory(app._store())["nudges"] == 0
-    assert [job.id for job in claim(app, 5)] == [kept.id, more.id], "in order"
+    assert [job.id for job in harness_of(app).claim(5)] == [kept.id, more.id], "in order"
 
 
 def test_djangos_own_test_cases_are_a_transaction(app: App, task: PlainTask[..., Any], django: Any) -> None:

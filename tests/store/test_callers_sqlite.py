@@ -24,7 +24,8 @@ from relet._core.ids import make_id
 from relet._tasks.task import PlainTask
 from relet.errors import SchemaMismatch, StoreBusy, StoreError
 from tests.clocks import at
-from tests.homes import claim, inventory
+from tests.harness import harness_of
+from tests.homes import inventory
 from tests.store.test_callers import LONG_AGO, complete_from_outside, drafts_of_all_kinds
 from tests.store.transactions import OWN, SQLITE_WAYS, Way, alchemy_url
 from tests.test_client import AWKWARD
@@ -78,7 +79,7 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
     counts = inventory(app._store())
     assert (counts["jobs"], counts["keys"], counts["dependencies"], counts[OWN]) == (6, 2, 1, 1)
     assert counts["nudges"] > 0
-    payload = claim(app)[0].payload_json
+    payload = harness_of(app).claim(1)[0].payload_json
     assert repr(app.lookup("work").arguments(payload)) == repr(((AWKWARD,), {}))
 
 
@@ -156,7 +157,7 @@ def test_a_savepoint_that_is_rolled_back_takes_its_jobs_along(app: App, task: Pl
         connection.execute("commit")
     assert {job.id for job in app.client.jobs().jobs} == {kept.id, more.id}
     assert inventory(app._store())["nudges"] == 0
-    assert [job.id for job in claim(app, 5)] == [kept.id, more.id], "in order"
+    assert [job.id for job in harness_of(app).claim(5)] == [kept.id, more.id], "in order"
 
 
 def test_a_file_reached_by_another_path_is_the_same_file(

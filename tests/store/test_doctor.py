@@ -14,11 +14,12 @@ from msgspec import structs
 from relet import App
 from relet._core.worker import WorkerFacts
 from relet._store import migrate
-from relet._store.flows import lease, worker_reports
+from relet._store.flows import worker_reports
 from relet._tasks.task import new_id
 from relet.types import Finding
 from tests.clocks import at
-from tests.homes import Home, beat, claim, promote_all
+from tests.harness import harness_of
+from tests.homes import Home
 from tests.store.doctor_findings import found, make_app, the
 
 
@@ -30,7 +31,7 @@ def test_a_store_that_nobody_works_on_says_so_once_there_is_work(home: Home) -> 
         assert "no worker has ever done maintenance here" in finding.text
         app.lookup("work").enqueue()
         assert "start a worker" in str(the(app, "pulse", "warning").advice)
-        beat(app)
+        harness_of(app).record_pulse()
         assert "a worker did maintenance" in the(app, "pulse", "ok").text
 
 
@@ -38,10 +39,10 @@ def test_leases_that_nobody_reaps_are_counted(home: Home) -> None:
     with closing(make_app(home.url, home.schema)) as app:
         for _ in range(3):
             app.lookup("work").enqueue()
-        jobs = claim(app, 3)
+        jobs = harness_of(app).claim(3)
         the(app, "leases", "ok")
         with at(app._store(), time.time() - 7230):
-            app._store().run(lease.renew, "w1", [job.lease for job in jobs], lease=30.0)
+            harness_of(app).renew(*(job.lease for job in jobs))
         finding = the(app, "leases", "warning")
         assert "3 running jobs have expired leases" in finding.text
         assert "expired 2 h ago" in finding.text
@@ -94,7 +95,7 @@ def test_jobs_that_no_worker_can_run_are_named(home: Home) -> None:
         late = now - timedelta(seconds=90)
         for queue in ("default", "mail", "paused"):
             work.using(queue=queue, run_at=late).enqueue()
-        promote_all(app)
+        harness_of(app).promote_all()
         app.client.pause_queue("paused")
         with at(app._store(), now.timestamp()):
             finding = the(app, "queues", "warning")

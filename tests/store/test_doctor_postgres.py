@@ -19,7 +19,8 @@ from relet import App
 from relet._store import migrate
 from relet._store.doctor import expected, judge_server
 from tests.conftest import PG_KINDS, SERVERS
-from tests.homes import Home, beat
+from tests.harness import harness_of
+from tests.homes import Home
 from tests.schemas import EMPTIED
 from tests.store.bouncers import bouncing, needs_bouncer
 from tests.store.doctor_findings import bad, found, make_app, the
@@ -72,7 +73,7 @@ def execute(url: str, *statements: str) -> None:
 
 
 def test_a_healthy_store_has_no_complaints(checked_app: App) -> None:
-    beat(checked_app)
+    harness_of(checked_app).record_pulse()
     findings = checked_app.client.doctor()
     assert bad(findings) == []
     assert {one.check for one in findings} == ALL_CHECKS

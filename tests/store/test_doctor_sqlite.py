@@ -19,7 +19,7 @@ from relet._store.doctor import judge_file
 from relet._store.doctor import sqlite as doctor_sqlite
 from relet._store.sqlite_library import has_wal_reset_bug
 from relet.types import Finding
-from tests.homes import beat
+from tests.harness import harness_of
 
 ALL_CHECKS = {
     "sqlite", "file_system", "writable", "disk", "file", "journal", "durability", "space", "wal", "integrity", "schema",
@@ -60,7 +60,7 @@ def the(app: App, check: str, level: str) -> Finding:
 
 
 def test_a_healthy_file_has_no_complaints(checked_app: App) -> None:
-    beat(checked_app)
+    harness_of(checked_app).record_pulse()
     findings = checked_app.client.doctor()
     assert {one.check for one in findings} == ALL_CHECKS
     bad = {one.check for one in findings if one.level in ("warning", "error") or "could not be checked" in one.text}

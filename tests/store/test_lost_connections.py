@@ -18,7 +18,8 @@ from relet._core.filters import Filter
 from relet._store.flows import search
 from relet._store.retry import RetryFor
 from relet.errors import StoreError
-from tests.homes import Home, claim, inventory, promote_all, succeed
+from tests.harness import harness_of
+from tests.homes import Home, inventory
 from tests.servers import PrivateServer
 from tests.store.proxy import Proxy, proxy_to
 
@@ -181,14 +182,14 @@ def test_a_job_that_ran_before_its_enqueue_was_repeated_does_not_run_again(
     worker.client.count()
 
     def run() -> None:
-        (job,) = claim(worker)
-        succeed(worker, job, '"done"')
+        (job,) = harness_of(worker).claim(1)
+        harness_of(worker).succeed(job, '"done"')
 
     proxy.cut_after(COMMIT if unique else INSERT, run)
     job = far.lookup("work").using(unique=unique).enqueue("x")
     assert proxy.cuts == 1
     assert job.state is State.SUCCEEDED
-    assert claim(worker) == []
+    assert harness_of(worker).claim(1) == []
     assert far.client.count() == 1
     counts = inventory(far._store())
     assert (counts["jobs"], counts["finished"], counts["keys"]) == (0, 1, 0)
@@ -364,12 +365,12 @@ def test_a_role_may_have_settings_of_its_own(pg_home: Home, settings: list[str])
         assert abs(later.run_at.timestamp() - before - 3600) < 60
         second = work.using(depends_on=[first], unique=text, target=text).enqueue(text)
         assert app.client.get(first) == first
-        (claimed,) = claim(app)
+        (claimed,) = harness_of(app).claim(1)
         assert app.lookup("work").arguments(claimed.payload_json) == ((text,), {})
         assert 20 < claimed.expires_at - time.time() < 40
-        succeed(app, claimed, '"done"')
-        assert promote_all(app) == [second.id]
-        assert [one.id for one in claim(app)] == [second.id]
+        harness_of(app).succeed(claimed, '"done"')
+        assert harness_of(app).promote_all() == [second.id]
+        assert [one.id for one in harness_of(app).claim(1)] == [second.id]
         assert app.client.explain(second)[0].startswith("it runs")
         assert app.client.jobs(target=text).jobs[0].id == second.id
         app.client.complete(second, text)
@@ -384,9 +385,9 @@ def test_many_at_once_get_along_where_everything_is_serializable(pg_home: Home) 
         def life(n: int) -> None:
             work.using(target=f"t{n % 3}").enqueue(n)
             work.using(unique=f"k{n % 5}").enqueue(n)
-            promote_all(app)
-            for job in claim(app, 2, worker=f"w{n}"):
-                succeed(app, job)
+            harness_of(app).promote_all()
+            for job in harness_of(app).claim(2, worker=f"w{n}"):
+                harness_of(app).succeed(job)
 
         with ThreadPoolExecutor(4) as threads:
             list(threads.map(life, range(24)))

@@ -18,7 +18,8 @@ from relet._core.job import Draft
 from relet._store.flows import enqueue, inspect
 from relet._store.postgres import PostgresStore
 from relet._store.query import as_json, read
-from tests.homes import Home, claim, promote_all, succeed
+from tests.harness import harness_of
+from tests.homes import Home
 from tests.store.bouncers import bouncing, needs_bouncer
 
 pytestmark = needs_bouncer
@@ -51,10 +52,10 @@ def test_a_life_through_the_pooler(app: App) -> None:
     for n in range(12):  # often enough for statements to be prepared
         first = work.enqueue(n)
         second = work.using(target="t", depends_on=[first], unique=f"k{n}").enqueue(n)
-        (claimed,) = claim(app)
+        (claimed,) = harness_of(app).claim(1)
         assert claimed.id == first.id
-        succeed(app, claimed, "1")
-        assert promote_all(app) == [second.id]
+        harness_of(app).succeed(claimed, "1")
+        assert harness_of(app).promote_all() == [second.id]
         assert app.client.complete(second, n).state is State.SUCCEEDED
         assert app.client.result(second, timeout=5) == n
     assert app.client.count() == 24

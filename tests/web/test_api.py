@@ -12,7 +12,7 @@ pytest.importorskip("starlette")
 
 from relet import App, new_id
 from relet._core.stats import BOUNDS
-from tests.homes import claim, fail, promote_all, succeed
+from tests.harness import harness_of
 from tests.web.asking import READ, Asking, charge
 
 UNKNOWN_JOB = "0192f3a0-7c1e-7b3a-9d1f-2f6f5a1c0de1"
@@ -99,12 +99,12 @@ def test_jobs_are_found_by_filters_page_by_page_and_counted(ask: Asking, api_app
 
 def test_a_job_shows_its_attempts_its_lease_and_why_it_does_not_run(ask: Asking, api_app: App) -> None:
     job = charge(api_app)
-    (claimed,) = claim(api_app, queue="billing")
+    (claimed,) = harness_of(api_app).claim(1, queues=("billing",), worker="w1")
     running = ask("GET", f"/jobs/{job.id}")
     assert (running["worker"], running["attempts"][0]["outcome"]) == ("w1", "running")
     assert datetime.fromisoformat(running["expires_at"]) > datetime.now(UTC)
     assert "worker w1 holds its lease" in running["explain"][0]
-    fail(api_app, claimed, "ValueError: no")
+    harness_of(api_app).fail(claimed, "ValueError: no")
     assert [one["error"] for one in ask("GET", f"/jobs/{job.id}/attempts")["attempts"]] == ["ValueError: no"]
     assert "resume or cancel it" in ask("GET", f"/jobs/{job.id}/explain")["reasons"][0]
     (group,) = ask("GET", "/failures")["failures"]
@@ -235,9 +235,9 @@ def test_a_queue_is_paused_resumed_and_limited(ask: Asking, api_app: App) -> Non
 
 def test_a_target_shows_its_line_and_its_holder_is_resumed_where_it_belongs(ask: Asking, api_app: App) -> None:
     first, second = charge(api_app, target="acct/7 ä"), charge(api_app, target="acct/7 ä")
-    promote_all(api_app)
-    (claimed,) = claim(api_app, queue="billing")
-    fail(api_app, claimed)
+    harness_of(api_app).promote_all()
+    (claimed,) = harness_of(api_app).claim(1, queues=("billing",))
+    harness_of(api_app).fail(claimed)
     (info,) = ask("GET", "/targets")["targets"]
     assert (info["target"], info["holder"]["id"], info["waiting"]) == ("acct/7 ä", first.id, 1)
     path = "/targets/acct%2F7%20%C3%A4"
@@ -288,8 +288,8 @@ def test_an_invalid_schedule_is_refused_with_its_field(ask: Asking, changed: dic
 
 def test_workers_statistics_and_totals_are_listed(ask: Asking, api_app: App) -> None:
     job = charge(api_app)
-    (claimed,) = claim(api_app, queue="billing")
-    succeed(api_app, claimed, "500")
+    (claimed,) = harness_of(api_app).claim(1, queues=("billing",))
+    harness_of(api_app).succeed(claimed, "500")
     assert ask("GET", f"/jobs/{job.id}")["result"] == 500
     assert ask("GET", "/workers") == {"workers": []}
     for path in ("/stats", "/stats?since=2026-01-01T00:00:00Z&step=3600&queue=billing", "/totals"):

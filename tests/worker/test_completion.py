@@ -16,7 +16,7 @@ import pytest
 from relet import App, Attempt, Fail, InvalidInput, Retry, Snooze, State
 from relet._attempts import runtime
 from relet.errors import InvalidPayload, InvalidTransition, StoreBusy
-from tests.homes import claim
+from tests.harness import harness_of
 from tests.worker.completing import FENCED, WAYS, Begin, Stage, Undo
 from tests.worker.working import state, until
 
@@ -479,7 +479,7 @@ def test_an_attempt_that_no_worker_runs_says_so(memory_app: App) -> None:
     def work(attempt: Attempt) -> None: ...
 
     work.enqueue()
-    attempt = Attempt(claim(memory_app)[0])
+    attempt = Attempt(harness_of(memory_app).claim(1)[0])
     for call in (attempt.transaction, lambda: attempt.succeed(None, connection=None)):
         with pytest.raises(InvalidInput, match=r"attempt\.\w+ needs a worker that runs the attempt"):
             call()

@@ -13,7 +13,7 @@ from relet import Aborted, App, Attempt, Backoff, State
 from relet._core.ids import make_id
 from relet._worker import Worker
 from relet.errors import InvalidTransition, ReletError
-from tests.homes import beat
+from tests.harness import harness_of
 from tests.worker.completing import ON_POSTGRES, Begin, Stage
 from tests.worker.working import PATIENCE, connect, over, state, until, until_state, working
 
@@ -280,7 +280,7 @@ def test_a_job_whose_day_has_no_partition_completes_and_pruning_goes_on_beside_i
     holding = Holding("commit")
     ways = ("transaction", "own", "atransaction", "aown")
     old = [_old_draft(stage, way, holding.scene if way in IN_THREADS else _at_once, month_ago) for way in ways]
-    beat(app)
+    harness_of(app).record_pulse()
 
     @app.task
     def other() -> None: ...

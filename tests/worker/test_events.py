@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from relet import App, Attempt, Backoff, Fail, InvalidInput, Snooze, State, events
-from tests.homes import Home, beat
+from tests.harness import harness_of
+from tests.homes import Home
 from tests.worker.working import over, take, until, until_state, working, writes_held_up
 
 
@@ -61,7 +62,7 @@ def test_one_of_each_kind_is_emitted_when_the_store_can_show_it(app: App) -> Non
         if how not in ("fine", "reaped"):
             await asyncio.sleep(60)
 
-    beat(app)
+    harness_of(app).record_pulse()
     dead = work.enqueue("reaped")
     take(app, seconds=0.1)
     with working(app, lease=2.0, shutdown_timeout=0.0):

@@ -17,7 +17,8 @@ from relet import App, Attempt, State
 from relet._core.stats import BOUNDS
 from relet._worker.execution import Execution
 from relet._worker.meter import _Histogram
-from tests.homes import Home, beat
+from tests.harness import harness_of
+from tests.homes import Home
 from tests.worker.working import connect, never_reap, over, run_sql, state, until, until_state, working
 
 pytestmark = pytest.mark.every_store
@@ -103,7 +104,7 @@ def test_a_job_whose_every_outcome_is_refused_is_not_run_for_ever_at_no_cost(tmp
     async def work() -> str:
         return "done"
 
-    beat(app)
+    harness_of(app).record_pulse()
     never = (
         "create trigger never before update on {t}jobs when new.state = 'failed' begin select raise(abort, 'no'); end"
     )
@@ -223,7 +224,7 @@ def test_a_job_that_runs_alone_waits_until_the_others_are_settled(tmp_path: Path
         beside.append(app.client.count(state="running"))
         gone.append(name)
 
-    beat(app)
+    harness_of(app).record_pulse()
     jobs = [work.enqueue(name) for name in ("first", "second")]
     run_sql(home, app, "update {t}jobs set losses = 2, suspect = 2")
     with working(app, lease=30.0) as worker:

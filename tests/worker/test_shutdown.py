@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from relet._store.flows import lease
-from tests import homes
+from tests.harness import harness_of
 from tests.servers import PrivateServer, Server
 from tests.worker.programs import PATIENCE, Shop, a_shop, gone
 
@@ -30,7 +30,7 @@ def reap_for(shop: Shop, seconds: float) -> None:
     """What other workers would do meanwhile."""
     give_up = time.monotonic() + seconds
     while time.monotonic() < give_up:
-        homes.beat(shop.app)
+        harness_of(shop.app).record_pulse()
         assert shop.app._store().run(lease.reap, random.random) == []
         time.sleep(0.05)
 

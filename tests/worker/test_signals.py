@@ -18,7 +18,8 @@ import pytest
 from relet import App, Attempt, Backoff, JobNotFound, SignalTimeout, State
 from relet._tasks.task import PlainTask
 from relet.errors import InvalidTransition, Suspended
-from tests.homes import Home, promote_all
+from tests.harness import harness_of
+from tests.homes import Home
 from tests.worker.working import PATIENCE, connect, error_of, over, state, until, working
 
 SOON = Backoff(base=0.001, max=0.001)
@@ -301,7 +302,7 @@ def test_a_signal_in_the_callers_transaction_happens_when_it_is_committed(two_ho
                 connection.execute("begin immediate")
             assert app.client.signal(job, "word", "rolled back", connection=connection)
             connection.rollback()
-            assert promote_all(app) == []
+            assert harness_of(app).promote_all() == []
             if not two_homes.is_postgres:
                 connection.execute("begin immediate")
             assert app.client.signal(job, "word", "committed", connection=connection)
@@ -329,7 +330,7 @@ def test_a_paused_sleeper_that_is_told_runs_when_it_is_resumed(app: App) -> None
         app.client.pause(told)
         app.client.pause(untold)
         app.client.signal(told, "word", 1)
-        promote_all(app)
+        harness_of(app).promote_all()
         assert state(app, told) is State.PAUSED
         app.client.resume(told)
         app.client.resume(untold)

@@ -22,7 +22,8 @@ from relet._store.flows.completion import Kept
 from relet._store.retry import Transient
 from relet.errors import StoreUnavailable
 from tests.clocks import at
-from tests.homes import beat, claim, inventory, settle, succeed
+from tests.harness import harness_of
+from tests.homes import inventory
 from tests.worker import fault_tasks
 from tests.worker.processes import Harness, wait_until
 from tests.worker.working import error_of, state, take, until, working
@@ -245,7 +246,7 @@ def test_a_zombies_step_is_refused_and_that_of_the_new_owner_counts(app: App) ->
     @app.task
     def work(attempt: Attempt) -> None: ...
 
-    beat(app)
+    harness_of(app).record_pulse()
     job = work.enqueue()
     (dead,) = take(app, seconds=0.01)
     zombie = _backed(app, dead)
@@ -274,7 +275,7 @@ def test_a_step_whose_answer_was_lost_is_repeated_and_finds_itself(app: App) -> 
     def work(attempt: Attempt) -> None: ...
 
     job = work.enqueue()
-    (claimed,) = claim(app)
+    (claimed,) = harness_of(app).claim(1)
     store, lost = app._store(), []
     run_once = store.run_once
 
@@ -303,7 +304,7 @@ def test_what_was_kept_counts_when_it_is_kept_again(app: App) -> None:
     def work(attempt: Attempt) -> None: ...
 
     work.enqueue()
-    (claimed,) = claim(app)
+    (claimed,) = harness_of(app).claim(1)
     run = app._store().run
     assert run(completion.keep, claimed.lease, "step", "a", "1", None) == Kept("1", 0)
     assert run(completion.keep, claimed.lease, "step", "a", "2", None) == Kept("1", 0)
@@ -343,14 +344,14 @@ def test_steps_and_signals_go_with_the_job(app: App) -> None:
     def work(attempt: Attempt) -> None: ...
 
     jobs = [work.enqueue() for _ in range(3)]
-    for claimed in claim(app, 3):
+    for claimed in harness_of(app).claim(3):
         backing = _backed(app, claimed)
         backing.step("a", lambda: 1)
         app.client.signal(claimed.id, "word", 1)
         if claimed.id == jobs[0].id:
-            settle(app, claimed, Released())
+            harness_of(app).end(claimed, Released())
         else:
-            succeed(app, claimed)
+            harness_of(app).succeed(claimed)
     assert _details(app) == (3, 3)
     app.client.delete(jobs[0])
     assert _details(app) == (2, 2)
@@ -374,7 +375,7 @@ def test_a_handler_called_by_hand_runs_its_steps_and_keeps_nothing(memory_app: A
         return await attempt.astep("a", _coroutine)
 
     work.enqueue()
-    made = Attempt(claim(memory_app)[0])
+    made = Attempt(harness_of(memory_app).claim(1)[0])
     assert [work(made), work(made)] == [5, 5]
     assert calls == [1, 1]
     assert asyncio.run(awork(made)) == 1

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import sqlite3
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any, NamedTuple
@@ -16,10 +14,9 @@ import psycopg
 
 from relet import App, Job, State
 from relet._core.job import Claimed
-from relet._store.flows import claim
-from relet._store.flows.claim_scope import Scope
 from relet._store.sqlite import SQLiteStore
 from relet._worker import Worker
+from tests.harness import harness_of
 from tests.homes import Home
 
 PATIENCE = 20.0  # seconds: long enough for a loaded machine, and never waited for in full by a test that passes
@@ -120,12 +117,8 @@ def error_of(app: App, job: Job[Any]) -> str:
 
 def take(app: App, *, seconds: float, want: int = 1, queue: str = "default", alone: bool = False) -> list[Claimed]:
     """Claim jobs in the name of a worker that will never be heard of again."""
-    name, token = "the-late-worker", str(uuid.uuid4())
-    found = app._store().run(
-        claim.claim, name, token, [Scope(queue, want)], sorted(app.tasks),
-        want=want, lease=seconds, random=random.random, rescue=True, alone=alone,
-    )  # fmt: skip
-    return found.jobs
+    harness = harness_of(app)
+    return harness.claim(want, (queue,), worker="the-late-worker", lease=seconds, rescue=True, alone=alone)
 
 
 class Crowd:
