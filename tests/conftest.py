@@ -16,11 +16,11 @@ from tests.servers import PrivateServer, Server, Servers
 pytest_plugins = [
     "tests.plugin.selection",
     "tests.plugin.heap",
-    "tests.homes",
+    "tests.databases",
     "tests.plugin.apps",
     "tests.plugin.command_line",
     "tests.shops",
-    "tests.web.asking",
+    "tests.web.api_client",
     "tests.worker.processes",
     "tests.worker.programs",
 ]

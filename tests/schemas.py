@@ -67,7 +67,7 @@ class SharedSchema:
 
     def empty(self) -> None:
         """Of all that a test has left."""
-        self._tell(
+        self._execute(
             *(f"delete from {self.name}.{table}" for table in EMPTIED),
             f"update {self.name}.pulse set touched_at = '-infinity', grace_until = '-infinity'",
             f"update {self.name}.arming set armed_until = '-infinity'",
@@ -76,7 +76,7 @@ class SharedSchema:
 
     def is_as_new(self) -> bool:
         """Empty it is; that nobody holds a lock any more shows here."""
-        self._tell(
+        self._execute(
             f"lock table {', '.join(f'{self.name}.{table}' for table in EMPTIED)} in access exclusive mode",
         )
         (size,) = self._connection().execute(SIZE, {"schema": self.name}).fetchone() or (0,)
@@ -90,7 +90,7 @@ class SharedSchema:
         migrations = self._connection().execute(f"select version, null from {self.name}.migrations".encode()).fetchall()
         return [*self._connection().execute(SHAPE, {"schema": self.name}).fetchall(), *migrations]
 
-    def _tell(self, *statements: str) -> None:
+    def _execute(self, *statements: str) -> None:
         """In one transaction. Waits for nobody long: a lock that is still held is a connection that the test forgot."""
         self._connection().execute("; ".join(["set lock_timeout = '10s'", *statements]).encode())
 

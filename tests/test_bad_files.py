@@ -20,7 +20,7 @@ from relet._store import store as store_module
 from relet._store.retry import RetryFor
 from relet._store.sqlite import SQLiteStore, file_system
 from relet.errors import StoreError, StoreRefused
-from tests.homes import inventory
+from tests.databases import inventory
 from tests.test_bad_urls import uses
 
 

@@ -27,7 +27,7 @@ from tests.ptys import OnTerminal
 from tests.shops import CliShop
 
 LEASE = 1.0
-PATIENCE = 20.0
+TIMEOUT = 20.0
 
 #: Further tasks of the shop. The tests run their handlers only by the command.
 DESK = """
@@ -110,7 +110,7 @@ def current(shop: CliShop, job: Job[Any]) -> Job[Any]:
 
 
 def wait_for(shop: CliShop, job: Job[Any], state: str) -> Job[Any]:
-    give_up = time.monotonic() + PATIENCE
+    give_up = time.monotonic() + TIMEOUT
     while (found := current(shop, job)).state != state:
         assert time.monotonic() < give_up, found
         time.sleep(0.02)
@@ -282,7 +282,7 @@ def test_ctrl_c_gives_the_job_back(any_shop: CliShop, desk: SimpleNamespace, tas
     if before == "paused":
         shop.client.pause(job)
     with OnTerminal(shop.folder, "run", "desk:app", job.id) as terminal:
-        give_up = time.monotonic() + PATIENCE
+        give_up = time.monotonic() + TIMEOUT
         while not (shop.folder / "started").exists():
             assert time.monotonic() < give_up, terminal.page
             time.sleep(0.02)

@@ -14,8 +14,8 @@ from relet import App, Draft, InvalidInput, Job, JobNotFound, KeyTaken, ReletErr
 from relet._core.ids import make_id
 from relet._tasks.task import PlainTask
 from relet.errors import InvalidPayload, InvalidTransition
+from tests.databases import ids, inventory
 from tests.harness import harness_of
-from tests.homes import ids, inventory
 
 AWKWARD: dict[str, Any] = {
     "unicode": "žluťoučký kůň 日本 🐎 \u2028",

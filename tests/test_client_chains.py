@@ -13,8 +13,8 @@ from relet._store.flows import lease
 from relet._tasks.task import PlainTask
 from relet.errors import HasDependents, InvalidPayload, InvalidTransition
 from relet.types import Chain
+from tests.databases import ids, inventory
 from tests.harness import harness_of
-from tests.homes import ids, inventory
 from tests.schemas import EMPTIED
 
 

@@ -12,16 +12,16 @@ import pytest
 from relet import App, Draft, InvalidInput, JobNotFound, State, new_id
 from relet._tasks.task import PlainTask
 from tests.conftest import PG_KINDS
-from tests.homes import Home, inventory
+from tests.databases import Database, inventory
 
 MANY = 100_000
 
 
 def test_a_hundred_thousand_drafts_are_one_transaction_in_bounded_memory(
-    app: App, home: Home, task: PlainTask[..., Any]
+    app: App, database: Database, task: PlainTask[..., Any]
 ) -> None:
     """Beyond the drafts, which the caller made: the jobs that are returned, a part on its way, and little else."""
-    if home.kind not in ("sqlite", *PG_KINDS[:1]):
+    if database.kind not in ("sqlite", *PG_KINDS[:1]):
         pytest.skip("it takes seconds, and one of each kind will do")
     drafts = [task.draft(n) for n in range(MANY)]
     app.client.count()

@@ -11,8 +11,8 @@ import psycopg
 from relet import App
 from relet._core.job import Succeeded
 from relet._store.flows import settle
+from tests.databases import Database, ids, inventory
 from tests.harness import harness_of
-from tests.homes import Home, ids, inventory
 from tests.test_client import echo
 
 # queues
@@ -49,7 +49,7 @@ def test_a_limit_of_none_at_all_stops_a_queue(app: App) -> None:
 # tenants
 
 
-def test_tenants_are_strangers_to_each_other(app: App, home: Home) -> None:
+def test_tenants_are_strangers_to_each_other(app: App, database: Database) -> None:
     task = echo(app)
     acme = app.client.tenant("acme")
     acme.migrate()
@@ -64,8 +64,8 @@ def test_tenants_are_strangers_to_each_other(app: App, home: Home) -> None:
         assert app.client.count() == 0
     finally:
         acme._store.close()
-        if home.is_postgres:
-            drop(app, f"{home.schema}_acme")
+        if database.is_postgres:
+            drop(app, f"{database.schema}_acme")
 
 
 def drop(app: App, schema: str) -> None:

@@ -16,8 +16,8 @@ from relet._store.notify import SchemaNotifier
 from relet._store.postgres_pool import PostgresPool
 from relet._store.sqlite import SQLiteStore
 from relet._tasks.task import PlainTask
+from tests.databases import Database
 from tests.harness import harness_of
-from tests.homes import Home
 from tests.plugin.apps import Later
 
 pytestmark = pytest.mark.every_store
@@ -54,13 +54,13 @@ def test_a_result_of_nothing_is_none(app: App, task: PlainTask[..., Any]) -> Non
 
 
 def test_the_result_of_a_task_that_this_app_does_not_know_is_plain(
-    app: App, home: Home, task: PlainTask[..., Any]
+    app: App, database: Database, task: PlainTask[..., Any]
 ) -> None:
-    if home.kind == "memory":
+    if database.kind == "memory":
         pytest.skip("another app has another memory")
     job = task.enqueue()
     app.client.complete(job, {"number": 8})
-    stranger = home.app()
+    stranger = database.app()
     assert stranger.client.result(job) == {"number": 8}
     stranger.close()
 
@@ -161,14 +161,16 @@ def test_polling_stands_behind_the_notification(
     assert time.monotonic() - began < 0.2 + SOON
 
 
-def test_an_end_in_another_process_wakes_too(app: App, meanwhile: Later, home: Home, task: PlainTask[..., Any]) -> None:
-    if home.kind == "memory":
+def test_an_end_in_another_process_wakes_too(
+    app: App, meanwhile: Later, database: Database, task: PlainTask[..., Any]
+) -> None:
+    if database.kind == "memory":
         pytest.skip("memory is not shared")
     job = task.enqueue()
     script = f"""
 import sys, time
 from relet import App
-app = App({home.url!r}, schema={home.schema!r})
+app = App({database.url!r}, schema={database.schema!r})
 app.client.count()
 print("ready", flush=True)
 sys.stdin.readline()

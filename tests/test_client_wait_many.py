@@ -13,14 +13,14 @@ from relet._core.job import Succeeded
 from relet._store.flows import settle
 from relet._store.store import Store
 from relet._tasks.task import PlainTask
+from tests.databases import ids
 from tests.harness import harness_of
-from tests.homes import ids
 from tests.plugin.apps import Later
 from tests.worker.working import until
 
 
 @pytest.fixture
-def looks(app: App, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def read_sizes(app: App, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many chains each look of a waiter asked for."""
     asked: list[int] = []
     run = Store.run
@@ -115,7 +115,7 @@ def test_the_async_client_waits_for_many(app: App, task: PlainTask[..., Any], me
 
 @pytest.mark.long("memory")
 def test_ten_thousand_are_waited_for_at_once(
-    app: App, task: PlainTask[..., Any], meanwhile: Later, looks: list[int]
+    app: App, task: PlainTask[..., Any], meanwhile: Later, read_sizes: list[int]
 ) -> None:
     """Each look is one for all, and those that are known to be over are not asked for again."""
     jobs = app.client.enqueue_many([task.draft(n) for n in range(10_000)])
@@ -124,11 +124,11 @@ def test_ten_thousand_are_waited_for_at_once(
     app._store().run(settle.settle, outcomes[:6000], lambda: 0.5)
 
     def end_the_others() -> None:
-        until(lambda: looks)
+        until(lambda: read_sizes)
         app._store().run(settle.settle, outcomes[6000:], lambda: 0.5)
 
     meanwhile(end_the_others)
     assert app.client.results(jobs, timeout=60) == [{"value": n} for n in range(10_000)]
-    assert looks[:2] == [10_000, 4000]
-    assert all(later <= sooner for sooner, later in pairwise(looks))
-    assert len(looks) < 100
+    assert read_sizes[:2] == [10_000, 4000]
+    assert all(later <= sooner for sooner, later in pairwise(read_sizes))
+    assert len(read_sizes) < 100

@@ -11,8 +11,8 @@ import pytest
 from relet import App, InvalidInput, KeyTaken, State
 from relet._core.job import Raised, Snoozed
 from relet._store.flows import completion
+from tests.databases import Database
 from tests.harness import harness_of
-from tests.homes import Home
 
 pytestmark = pytest.mark.every_store
 
@@ -188,12 +188,12 @@ def test_within_a_window_one_that_has_begun_is_all_there_is(app: App, index: Any
     assert (again.id, again.existing, again.payload_json) == (running.id, True, '{"page":1}')
 
 
-def test_a_key_whose_job_was_pruned_is_free(home: Home, app: App, index: Any) -> None:
-    if not home.is_postgres:
+def test_a_key_whose_job_was_pruned_is_free(database: Database, app: App, index: Any) -> None:
+    if not database.is_postgres:
         pytest.skip("SQLite has one writer at a time")
     index.using(unique="k").enqueue(1)
     (running,) = harness_of(app).claim(1)
-    with psycopg.connect(home.url) as connection:
+    with psycopg.connect(database.url) as connection:
         index.using(unique="k", replace=True, connection=connection).enqueue(2)
         harness_of(app).succeed(running)
         connection.rollback()
@@ -246,14 +246,14 @@ def test_many_at_once_leave_one_job_that_runs_and_one_that_waits(app: App, index
 
 
 def test_a_transaction_that_takes_the_key_over_holds_up_nobody_and_may_be_rolled_back(
-    home: Home, app: App, index: Any
+    database: Database, app: App, index: Any
 ) -> None:
     """The job that runs settles meanwhile; if nothing comes of the one that follows, its key is free all the same."""
-    if not home.is_postgres:
+    if not database.is_postgres:
         pytest.skip("SQLite has one writer at a time")
     index.using(unique="k").enqueue(1)
     (running,) = harness_of(app).claim(1)
-    with psycopg.connect(home.url) as connection:
+    with psycopg.connect(database.url) as connection:
         index.using(unique="k", replace=True, connection=connection).enqueue(2)
         harness_of(app).succeed(running)
         connection.rollback()

@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from relet import App, Attempt, Fail, InvalidInput
+from tests.databases import inventory
 from tests.harness import harness_of
-from tests.homes import inventory
 from tests.plugin.command_line import CommandLine
 from tests.shops import CliShop
 from tests.worker.working import until, working

@@ -8,8 +8,8 @@ import pytest
 
 from relet import App, InvalidInput, JobNotFound, new_id
 from relet.codecs import ZlibCodec
+from tests.databases import inventory
 from tests.harness import harness_of
-from tests.homes import inventory
 
 
 def pay(account: str, cents: int = 5, more: dict[str, Any] | None = None) -> None: ...

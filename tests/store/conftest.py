@@ -7,35 +7,35 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import PG_KINDS, SQLITE_KINDS
+from tests.databases import Database, shared_schema
 from tests.harness import StoreHarness, store_harness
-from tests.homes import Home, shared_schema
 from tests.store.compared_stores import ComparedStore, compared_stores_of
 
 
 @pytest.fixture
-def harness(home: Home) -> Iterator[StoreHarness]:
+def harness(database: Database) -> Iterator[StoreHarness]:
     """A harness on an empty store of every kind, with a clock that only the test moves."""
-    with store_harness(home.url, home.schema) as made:
+    with store_harness(database.url, database.schema) as made:
         yield made
 
 
 @pytest.fixture
-def pg_harness(pg_home: Home) -> Iterator[StoreHarness]:
+def pg_harness(pg_database: Database) -> Iterator[StoreHarness]:
     """A harness on an empty PostgreSQL, with a clock that only the test moves."""
-    with store_harness(pg_home.url, pg_home.schema) as made:
+    with store_harness(pg_database.url, pg_database.schema) as made:
         yield made
 
 
 @pytest.fixture(scope="module", params=["memory", *PG_KINDS])
-def _one_of_two(request: pytest.FixtureRequest) -> Iterator[Home]:
+def _one_of_two(request: pytest.FixtureRequest) -> Iterator[Database]:
     if request.param == "memory":
-        yield Home("memory", "sqlite:///:memory:", "relet")
+        yield Database("memory", "sqlite:///:memory:", "relet")
     else:
         yield from shared_schema(request)
 
 
 @pytest.fixture
-def either_harness(_one_of_two: Home) -> Iterator[StoreHarness]:
+def either_harness(_one_of_two: Database) -> Iterator[StoreHarness]:
     """A harness on SQLite in memory, then on PostgreSQL: for tests of flows more than of statements."""
     with store_harness(_one_of_two.url, _one_of_two.schema) as made:
         yield made

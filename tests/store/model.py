@@ -202,12 +202,12 @@ class Model:
 
     def _decide(self, row: Row, ends: dict[str, End]) -> bool:
         """Close the dependencies of chains that have ended. True: the job is to be cancelled for one of them."""
-        wish, doomed = row.draft.policy.on_dependency_failure, False
+        choice, doomed = row.draft.policy.on_dependency_failure, False
         for chain in [chain for chain, (known, *_) in row.dependencies.items() if known is None and chain in ends]:
             end = ends[chain][0]
             bad = end in ("failed", "cancelled", "deleted")
-            doomed |= bad and wish == "cancel"
-            if end == "succeeded" or (bad and wish == "run"):
+            doomed |= bad and choice == "cancel"
+            if end == "succeeded" or (bad and choice == "run"):
                 row.dependencies[chain] = ends[chain]
         if row.wait == "jobs" and not row.waits:
             row.wait = "time"
@@ -423,10 +423,12 @@ class Model:
         """Enqueue the follow-ups of the jobs that have failed for good."""
         failed, self.failed = sorted(self.failed, key=lambda row: row.draft.id), []
         for row in failed:
-            wish = row.draft.policy.follow_up
-            if wish is not None:
+            choice = row.draft.policy.follow_up
+            if choice is not None:
                 id = self.new_id()
-                draft = Draft(id, wish.task, "{}", wish.queue, wish.priority, policy=wish.policy, tags=row.draft.tags)
+                draft = Draft(
+                    id, choice.task, "{}", choice.queue, choice.priority, policy=choice.policy, tags=row.draft.tags
+                )
                 self._insert(draft, id, 0, now)
 
     def _place(self, row: Row, state: str, wait: str | None, now: float) -> None:

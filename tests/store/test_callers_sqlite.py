@@ -24,8 +24,8 @@ from relet._core.ids import make_id
 from relet._tasks.task import PlainTask
 from relet.errors import SchemaMismatch, StoreBusy, StoreError
 from tests.clocks import at
+from tests.databases import inventory
 from tests.harness import harness_of
-from tests.homes import inventory
 from tests.store.test_callers import LONG_AGO, complete_from_outside, drafts_of_all_kinds
 from tests.store.transactions import OWN, SQLITE_WAYS, Way, alchemy_url
 from tests.test_client import AWKWARD

@@ -25,7 +25,7 @@ from relet._store.pool import MAX_IDLE, IdleAsyncConnections, Pool, _sweeper
 from relet._store.postgres import PostgresStore
 from relet._threads import DaemonThreadPool
 from relet.errors import StoreBusy
-from tests.homes import Home
+from tests.databases import Database
 
 pytestmark = pytest.mark.every_store
 
@@ -143,8 +143,8 @@ def test_close_closes_what_is_idle_and_the_pool_goes_on() -> None:
         assert not another.closed
 
 
-def test_a_store_whose_connections_are_all_in_use_says_so(pg_home: Home) -> None:
-    store = PostgresStore(pg_home.url, schema=pg_home.schema, connections=2)
+def test_a_store_whose_connections_are_all_in_use_says_so(pg_database: Database) -> None:
+    store = PostgresStore(pg_database.url, schema=pg_database.schema, connections=2)
     store._pool._timeout = 0.2
     assert store.run(search.count, Filter()) == 0
     with store._pool.connection(), store._pool.connection():
@@ -249,8 +249,8 @@ def test_a_forked_process_closes_its_own_idle_connections() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_idle_connections_of_a_store_are_closed(pg_home: Home) -> None:
-    with closing(PostgresStore(pg_home.url, schema=pg_home.schema)) as store:
+def test_idle_connections_of_a_store_are_closed(pg_database: Database) -> None:
+    with closing(PostgresStore(pg_database.url, schema=pg_database.schema)) as store:
         store._pool.max_idle = 0.05
         store.run(search.count, Filter())
         (kept,) = store._pool._idle
@@ -261,8 +261,8 @@ def test_idle_connections_of_a_store_are_closed(pg_home: Home) -> None:
 # threads
 
 
-def test_twenty_threads_may_be_the_first(home: Home) -> None:
-    app = home.app()
+def test_twenty_threads_may_be_the_first(database: Database) -> None:
+    app = database.app()
     work = with_task(app)
     barrier = threading.Barrier(20)
 
@@ -355,20 +355,20 @@ CHILDREN = {
 
 
 @pytest.mark.parametrize("kind", CHILDREN)
-def test_a_fork_spoils_nothing_on_either_side(fork_home: Home, kind: str) -> None:
+def test_a_fork_spoils_nothing_on_either_side(fork_home: Database, kind: str) -> None:
     child, jobs = CHILDREN[kind]
     run_fork(fork_home, child=child, leave="os._exit(0)", before="", jobs=jobs)
 
 
 @pytest.mark.parametrize("kind", ["enqueues", "does nothing"])
-def test_a_child_that_exits_like_any_program_spoils_nothing(fork_home: Home, kind: str) -> None:
+def test_a_child_that_exits_like_any_program_spoils_nothing(fork_home: Database, kind: str) -> None:
     """The child destroys all objects of the parent, connections among them."""
     child, jobs = CHILDREN[kind]
     run_fork(fork_home, child=child, leave="sys.exit(0)", before="", jobs=jobs)
 
 
 @pytest.mark.parametrize("kind", ["enqueues", "closes", "migrates"])
-def test_a_fork_in_the_middle_of_anothers_write_spoils_nothing(fork_home: Home, kind: str) -> None:
+def test_a_fork_in_the_middle_of_anothers_write_spoils_nothing(fork_home: Database, kind: str) -> None:
     """Another thread has the writer lock at the moment of the fork: in the child no thread will ever release it."""
     if fork_home.is_postgres:
         pytest.skip("PostgreSQL has no single writer")
@@ -380,14 +380,14 @@ def test_a_fork_in_the_middle_of_anothers_write_spoils_nothing(fork_home: Home, 
 
 
 @pytest.fixture
-def fork_home(home: Home) -> Home:
-    if home.kind == "memory":
+def fork_home(database: Database) -> Database:
+    if database.kind == "memory":
         pytest.skip("memory is not shared")
-    return home
+    return database
 
 
-def run_fork(home: Home, *, child: str, leave: str, before: str, jobs: int) -> None:
-    script = FORK.format(url=home.url, schema=home.schema, child=child, leave=leave, before=before)
+def run_fork(database: Database, *, child: str, leave: str, before: str, jobs: int) -> None:
+    script = FORK.format(url=database.url, schema=database.schema, child=child, leave=leave, before=before)
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=100)
     assert run.stdout.split() == ["0", str(jobs), str(jobs)], run.stdout + run.stderr
     assert "Traceback" not in run.stderr, run.stderr
@@ -462,11 +462,11 @@ def test_giving_up_on_a_call_does_not_wait_for_it(app: App) -> None:
         time.sleep(0.01)
 
 
-def test_a_program_ends_although_a_call_is_under_way(home: Home) -> None:
+def test_a_program_ends_although_a_call_is_under_way(database: Database) -> None:
     script = f"""
 import asyncio, time
 from relet import App
-app = App({home.url!r}, schema={home.schema!r})
+app = App({database.url!r}, schema={database.schema!r})
 @app.task
 def work(): ...
 async def main():
@@ -482,11 +482,11 @@ print(time.time(), flush=True)
     assert not {"Error", "Traceback"} & set(run.stderr.replace(":", " ").split()), run.stderr
 
 
-def test_a_plain_program_ends_although_somebody_listens(home: Home) -> None:
+def test_a_plain_program_ends_although_somebody_listens(database: Database) -> None:
     script = f"""
 import threading, time
 from relet import App, WaitTimeout
-app = App({home.url!r}, schema={home.schema!r})
+app = App({database.url!r}, schema={database.schema!r})
 @app.task
 def work(): ...
 job = work.enqueue()

@@ -18,13 +18,13 @@ from relet._store.flows import worker_reports
 from relet._tasks.task import new_id
 from relet.types import Finding
 from tests.clocks import at
+from tests.databases import Database
 from tests.harness import harness_of
-from tests.homes import Home
 from tests.store.doctor_findings import found, make_app, the
 
 
-def test_a_store_that_nobody_works_on_says_so_once_there_is_work(home: Home) -> None:
-    with closing(make_app(home.url, home.schema)) as app:
+def test_a_store_that_nobody_works_on_says_so_once_there_is_work(database: Database) -> None:
+    with closing(make_app(database.url, database.schema)) as app:
         app.client.count()
         (finding,) = found(app, "pulse")
         assert (finding.level, finding.advice) == ("info", None)
@@ -35,8 +35,8 @@ def test_a_store_that_nobody_works_on_says_so_once_there_is_work(home: Home) -> 
         assert "a worker did maintenance" in the(app, "pulse", "ok").text
 
 
-def test_leases_that_nobody_reaps_are_counted(home: Home) -> None:
-    with closing(make_app(home.url, home.schema)) as app:
+def test_leases_that_nobody_reaps_are_counted(database: Database) -> None:
+    with closing(make_app(database.url, database.schema)) as app:
         for _ in range(3):
             app.lookup("work").enqueue()
         jobs = harness_of(app).claim(3)
@@ -64,8 +64,8 @@ def workers(app: App, *facts: WorkerFacts, now: float | None = None) -> Iterator
             app._store().run(worker_reports.forget, one.name)
 
 
-def test_workers_that_fell_silent_are_named(home: Home) -> None:
-    with closing(make_app(home.url, home.schema)) as app:
+def test_workers_that_fell_silent_are_named(database: Database) -> None:
+    with closing(make_app(database.url, database.schema)) as app:
         app.client.migrate()
         assert [(one.level, one.text) for one in found(app, "workers")] == [("info", "no worker is running")]
         with workers(app, WORKER):
@@ -82,8 +82,8 @@ def test_workers_that_fell_silent_are_named(home: Home) -> None:
             assert "several releases of relet are running: 1.0, 1.1" in found(app, "workers")[0].text
 
 
-def test_jobs_that_no_worker_can_run_are_named(home: Home) -> None:
-    with closing(make_app(home.url, home.schema)) as app:
+def test_jobs_that_no_worker_can_run_are_named(database: Database) -> None:
+    with closing(make_app(database.url, database.schema)) as app:
         app.client.migrate()
         work = app.lookup("work")
         with workers(app, WORKER):
@@ -125,8 +125,8 @@ def change_version(app: App, to: int, oldest: int | None = None) -> None:
         )
 
 
-def test_a_schema_of_another_release_is_checked_nevertheless(home: Home) -> None:
-    with closing(make_app(home.url, home.schema)) as app:
+def test_a_schema_of_another_release_is_checked_nevertheless(database: Database) -> None:
+    with closing(make_app(database.url, database.schema)) as app:
         app.client.migrate()
         newest = migrate.newest(app._store().dialect)
         change_version(app, newest + 1)
@@ -144,8 +144,8 @@ def test_a_schema_of_another_release_is_checked_nevertheless(home: Home) -> None
             change_version(app, newest)
 
 
-def test_a_newer_schema_that_works_with_this_release_is_no_error(home: Home) -> None:
-    with closing(make_app(home.url, home.schema)) as app:
+def test_a_newer_schema_that_works_with_this_release_is_no_error(database: Database) -> None:
+    with closing(make_app(database.url, database.schema)) as app:
         app.client.migrate()
         newest = migrate.newest(app._store().dialect)
         change_version(app, newest + 1, oldest=newest)
@@ -158,9 +158,9 @@ def test_a_newer_schema_that_works_with_this_release_is_no_error(home: Home) -> 
 
 
 def test_an_older_schema_is_compared_with_what_its_own_version_made(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+    database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with closing(make_app(home.url, home.schema)) as app:
+    with closing(make_app(database.url, database.schema)) as app:
         app.client.migrate()
         dialect = app._store().dialect
         newest = migrate.newest(dialect)
@@ -178,8 +178,8 @@ async def from_async_code(app: App) -> list[Finding]:
     return await app.aclient.doctor()
 
 
-def test_async_code_gets_the_same(home: Home) -> None:
-    with closing(make_app(home.url, home.schema)) as app:
+def test_async_code_gets_the_same(database: Database) -> None:
+    with closing(make_app(database.url, database.schema)) as app:
         app.client.migrate()
         there = [(one.check, one.level) for one in asyncio.run(from_async_code(app))]
         assert there == [(one.check, one.level) for one in app.client.doctor()]

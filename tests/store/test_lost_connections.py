@@ -18,8 +18,8 @@ from relet._core.filters import Filter
 from relet._store.flows import search
 from relet._store.retry import RetryFor
 from relet.errors import StoreError
+from tests.databases import Database, inventory
 from tests.harness import harness_of
-from tests.homes import Home, inventory
 from tests.servers import PrivateServer
 from tests.store.proxy import Proxy, proxy_to
 
@@ -35,22 +35,22 @@ def make_app(url: str, schema: str) -> App:
 
 
 @pytest.fixture
-def named(pg_home: Home) -> str:
+def named(pg_database: Database) -> str:
     """An application name that only the connections of this test have."""
     return f"a_{uuid.uuid4().hex[:12]}"
 
 
 @pytest.fixture
-def app(pg_home: Home, named: str) -> Iterator[App]:
-    app = make_app(f"{pg_home.url}&application_name={named}", pg_home.schema)
+def app(pg_database: Database, named: str) -> Iterator[App]:
+    app = make_app(f"{pg_database.url}&application_name={named}", pg_database.schema)
     yield app
     app.close()
 
 
 @pytest.fixture
-def kill(pg_home: Home, named: str) -> Iterator[Callable[[], int]]:
+def kill(pg_database: Database, named: str) -> Iterator[Callable[[], int]]:
     """Terminate every connection of this test's app."""
-    with psycopg.connect(pg_home.url, autocommit=True) as connection:
+    with psycopg.connect(pg_database.url, autocommit=True) as connection:
 
         def terminate() -> int:
             query = "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = %s"
@@ -133,15 +133,15 @@ def test_whoever_waits_is_not_lost_with_the_listening_connection(app: App, kill:
 
 
 @pytest.fixture
-def proxy(pg_home: Home) -> Iterator[Proxy]:
-    with proxy_to(pg_home.url) as proxy:
+def proxy(pg_database: Database) -> Iterator[Proxy]:
+    with proxy_to(pg_database.url) as proxy:
         yield proxy
 
 
 @pytest.fixture
-def far(pg_home: Home, proxy: Proxy) -> Iterator[App]:
+def far(pg_database: Database, proxy: Proxy) -> Iterator[App]:
     """An app whose store is behind the proxy, connected already."""
-    app = make_app(proxy.url, pg_home.schema)
+    app = make_app(proxy.url, pg_database.schema)
     app.client.count()
     yield app
     app.close()
@@ -175,10 +175,10 @@ def test_a_plain_enqueue_that_is_cut_off_is_stored_once(far: App, proxy: Proxy, 
 
 @pytest.mark.parametrize("unique", [None, "k"], ids=["plain", "with a key"])
 def test_a_job_that_ran_before_its_enqueue_was_repeated_does_not_run_again(
-    far: App, proxy: Proxy, pg_home: Home, unique: str | None
+    far: App, proxy: Proxy, pg_database: Database, unique: str | None
 ) -> None:
     """Stored, claimed and finished, all between the loss of the answer and the second try."""
-    worker = make_app(pg_home.url, pg_home.schema)
+    worker = make_app(pg_database.url, pg_database.schema)
     worker.client.count()
 
     def run() -> None:
@@ -235,9 +235,9 @@ def test_a_verb_that_is_cut_off_takes_effect_once(far: App, proxy: Proxy, verb: 
     job = work.using(delay=3600).enqueue() if verb == "run_now" else work.enqueue()
     if verb == "resume":
         far.client.pause(job)
-    say, state = VERBS[verb]
+    call, state = VERBS[verb]
     cut(proxy, where)
-    answer = say(far, job)
+    answer = call(far, job)
     assert proxy.cuts == 1
     assert answer.state is state
     assert far.client.get(job) == answer
@@ -322,14 +322,14 @@ def test_a_server_that_stays_down_raises_in_time(
 
 
 @contextmanager
-def role(home: Home, settings: list[str]) -> Iterator[str]:
+def role(database: Database, settings: list[str]) -> Iterator[str]:
     name = f"s_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(home.url, autocommit=True) as connection:
+    with psycopg.connect(database.url, autocommit=True) as connection:
         connection.execute(f"create role {name} superuser login".encode())
         for setting in settings:
             connection.execute(f"alter role {name} set {setting}".encode())
         try:
-            yield home.url.replace("postgres@", f"{name}@", 1)
+            yield database.url.replace("postgres@", f"{name}@", 1)
         finally:
             connection.execute(f"drop owned by {name}; drop role {name}".encode())
 
@@ -354,8 +354,8 @@ SETTINGS = {
 
 @pytest.mark.filterwarnings("ignore:.*standard_conforming_strings")
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
-def test_a_role_may_have_settings_of_its_own(pg_home: Home, settings: list[str]) -> None:
-    with role(pg_home, settings) as url, closing(make_app(url, pg_home.schema)) as app:
+def test_a_role_may_have_settings_of_its_own(pg_database: Database, settings: list[str]) -> None:
+    with role(pg_database, settings) as url, closing(make_app(url, pg_database.schema)) as app:
         work = app.lookup("work")
         before = time.time()
         text = "žluťoučký 日本 'quoted' \\ back\\\\slash"
@@ -378,8 +378,8 @@ def test_a_role_may_have_settings_of_its_own(pg_home: Home, settings: list[str])
         app.client.migrate()
 
 
-def test_many_at_once_get_along_where_everything_is_serializable(pg_home: Home) -> None:
-    with role(pg_home, SETTINGS["serializable"]) as url, closing(make_app(url, pg_home.schema)) as app:
+def test_many_at_once_get_along_where_everything_is_serializable(pg_database: Database) -> None:
+    with role(pg_database, SETTINGS["serializable"]) as url, closing(make_app(url, pg_database.schema)) as app:
         work = app.lookup("work")
 
         def life(n: int) -> None:

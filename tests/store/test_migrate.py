@@ -17,7 +17,7 @@ from relet import App
 from relet._store import migrate
 from relet.errors import SchemaMismatch, StoreError
 from tests.conftest import SERVERS
-from tests.homes import inventory
+from tests.databases import inventory
 from tests.servers import local_names
 from tests.store.interleave import Background
 

@@ -18,8 +18,8 @@ from relet._core.job import Raised, Released, Snoozed, State
 from relet._store import partitions
 from relet._store.flows import enqueue, inspect, maintenance
 from relet._store.postgres import PostgresStore
+from tests.databases import Database
 from tests.harness import StoreHarness, draft
-from tests.homes import Home
 from tests.store.interleave import Background
 
 pytestmark = pytest.mark.every_store
@@ -232,10 +232,10 @@ def test_jobs_of_old_days_settle_while_their_partitions_are_dropped_again_and_ag
 
 
 @contextmanager
-def role_of(home: Home, *functions: str) -> Iterator[str]:
+def role_of(database: Database, *functions: str) -> Iterator[str]:
     """A role that does not own the tables, and may call these functions."""
-    role, s = f"r_{uuid.uuid4().hex[:8]}", home.schema
-    with psycopg.connect(home.url, autocommit=True) as owner:
+    role, s = f"r_{uuid.uuid4().hex[:8]}", database.schema
+    with psycopg.connect(database.url, autocommit=True) as owner:
         owner.execute(f"create role {role}")
         try:
             owner.execute(f"grant usage on schema {s} to {role}")
@@ -251,15 +251,15 @@ def role_of(home: Home, *functions: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("functions", [(), ("make_partitions",), ("make_partitions", "drop_partition")])
 def test_a_worker_that_does_not_own_the_tables_prunes(
-    pg_harness: StoreHarness, pg_home: Home, functions: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    pg_harness: StoreHarness, pg_database: Database, functions: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     part = make_old_day(pg_harness, 5)
     failed = pg_harness.claim_new()
     pg_harness.fail(failed)
     pg_harness.query("update {s}jobs set stopped_at = now() - interval '90 days'")
-    with role_of(pg_home, *functions) as role:
+    with role_of(pg_database, *functions) as role:
         monkeypatch.setenv("PGOPTIONS", f"-c role={role}")
-        with closing(App(pg_home.url, schema=pg_home.schema)) as app:
+        with closing(App(pg_database.url, schema=pg_database.schema)) as app:
             done = app.client.prune()
         monkeypatch.delenv("PGOPTIONS")
     assert (
@@ -276,16 +276,16 @@ def test_a_worker_that_does_not_own_the_tables_prunes(
 
 
 def test_a_partition_in_use_holds_up_nobody_when_a_role_that_is_not_the_owner_prunes(
-    pg_harness: StoreHarness, pg_home: Home, monkeypatch: pytest.MonkeyPatch
+    pg_harness: StoreHarness, pg_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_old_day(pg_harness, 2)
     late = pg_harness.claim_new()
     reader = pg_harness.session()
     reader.begin()
-    reader.execute(f'select * from "{pg_home.schema}".finished')
-    with role_of(pg_home, "make_partitions", "drop_partition") as role:
+    reader.execute(f'select * from "{pg_database.schema}".finished')
+    with role_of(pg_database, "make_partitions", "drop_partition") as role:
         monkeypatch.setenv("PGOPTIONS", f"-c role={role}")
-        with closing(App(pg_home.url, schema=pg_home.schema)) as app:
+        with closing(App(pg_database.url, schema=pg_database.schema)) as app:
             assert app._store().drop_old(WEEK) == []
         monkeypatch.delenv("PGOPTIONS")
     assert Background(lambda: pg_harness.succeed(late)).result(5) is State.SUCCEEDED
@@ -374,10 +374,10 @@ def test_pruning_a_failed_job_leaves_no_key_behind(harness: StoreHarness) -> Non
     assert (harness.count("jobs"), harness.count("keys")) == (0, 0)
 
 
-def test_an_app_prunes_keys_too(pg_home: Home, pg_harness: StoreHarness) -> None:
+def test_an_app_prunes_keys_too(pg_database: Database, pg_harness: StoreHarness) -> None:
     pg_harness.add(unique="k")
     pg_harness.query("delete from {s}jobs")
-    with closing(App(pg_home.url, schema=pg_home.schema)) as app:
+    with closing(App(pg_database.url, schema=pg_database.schema)) as app:
         assert app.client.prune().keys == 1
 
 

@@ -18,8 +18,8 @@ from relet._store.adapters.drivers import run_on
 from relet._store.flows import control, enqueue, promote, search, settle
 from relet._store.store import Store
 from tests.clocks import at
+from tests.databases import Database
 from tests.harness import StoreHarness, connect, draft, store_harness
-from tests.homes import Home
 from tests.store.interleave import Background
 
 ROUNDS = 240
@@ -72,16 +72,20 @@ def upkeep(store: Store) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("transaction", ["own", "caller's"])
-def test_no_dependent_stays_pending_whose_blocker_ends_while_it_is_enqueued(home: Home, transaction: str) -> None:
-    if transaction == "caller's" and not home.is_postgres:
+def test_no_dependent_stays_pending_whose_blocker_ends_while_it_is_enqueued(
+    database: Database, transaction: str
+) -> None:
+    if transaction == "caller's" and not database.is_postgres:
         pytest.skip("there all transactions that write come one after another")
-    with store_harness(home.url, home.schema) as harness, at(harness.store, None), ExitStack() as stack:
-        stores = [harness.store if home.kind == "memory" else connect(home.url, home.schema) for _ in range(3)]
+    with store_harness(database.url, database.schema) as harness, at(harness.store, None), ExitStack() as stack:
+        stores = [
+            harness.store if database.kind == "memory" else connect(database.url, database.schema) for _ in range(3)
+        ]
         for store in stores:
             stack.callback(store.close)
         enqueue_one = by_itself
         if transaction == "caller's":
-            enqueue_one = stack.enter_context(in_a_callers_transaction(home.url))
+            enqueue_one = stack.enter_context(in_a_callers_transaction(database.url))
         harness.run(enqueue.enqueue, [draft() for _ in range(ROUNDS)])
         blockers = harness.claim(ROUNDS)
         dependents = [draft(depends_on=(job.id,), queue="dependents") for job in blockers]

@@ -143,13 +143,15 @@ def test_a_failed_blocker_that_is_resumed_and_succeeds_frees_its_dependents(harn
     assert harness.state(dependent) is State.QUEUED
 
 
-@pytest.mark.parametrize(("wish", "end"), [("hold", State.PENDING), ("cancel", State.CANCELLED), ("run", State.QUEUED)])
+@pytest.mark.parametrize(
+    ("choice", "end"), [("hold", State.PENDING), ("cancel", State.CANCELLED), ("run", State.QUEUED)]
+)
 @pytest.mark.parametrize("how", ["fail", "cancel", "delete", "prune", "reap"])
 def test_a_blocker_that_does_not_succeed_means_what_the_dependent_wished(
-    harness: StoreHarness, wish: str, end: State, how: str
+    harness: StoreHarness, choice: str, end: State, how: str
 ) -> None:
     blocker = harness.claim_new(policy={"on_expired": "fail"})
-    dependent = harness.add(depends_on=(blocker.id,), policy={"on_dependency_failure": wish}, unique="k", target="x")
+    dependent = harness.add(depends_on=(blocker.id,), policy={"on_dependency_failure": choice}, unique="k", target="x")
     further = harness.add(depends_on=(dependent,), policy={"on_dependency_failure": "cancel"}, queue="elsewhere")
     harness.promote_until_idle()
     if how == "reap":

@@ -22,8 +22,8 @@ from relet._store.postgres import PostgresStore
 from relet._store.retry import RetryFor
 from relet._store.runner import drive
 from relet.errors import RowRejected, StoreBusy
+from tests.databases import Database
 from tests.harness import StoreHarness, draft, half, store_harness, token
-from tests.homes import Home
 from tests.store.interleave import Background
 
 pytestmark = pytest.mark.every_store
@@ -114,12 +114,12 @@ print(len(harness.promote().promoted if stopped_in_promote else harness.claim(1)
 
 @pytest.mark.parametrize("point", ["promote/take_nudges", "limits/lock"])
 def test_a_process_stopped_in_the_middle_of_a_transaction_does_not_stop_the_others(
-    pg_home: Home, pg_harness: StoreHarness, point: str
+    pg_database: Database, pg_harness: StoreHarness, point: str
 ) -> None:
     """The server ends its transaction; and once it goes on, it tries again rather than give up."""
     pg_harness.limit("default", 5)
     pg_harness.enqueue(draft(target="x"), draft())
-    command = [sys.executable, "-c", STOPPED, pg_home.url, pg_home.schema, point]
+    command = [sys.executable, "-c", STOPPED, pg_database.url, pg_database.schema, point]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

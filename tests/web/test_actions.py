@@ -12,14 +12,14 @@ from relet import App, State
 from relet._web.pages import ACTIONS, CONFIRMATIONS, Outcome, act, render
 from relet._web.pages.page import local_path
 from tests.harness import harness_of
-from tests.web import scene
+from tests.web import example_data
 from tests.web.conftest import ask, view_of
 from tests.web.test_views import read
 
 
 @pytest.fixture
 def app() -> Iterator[App]:
-    app = scene.shop("sqlite:///:memory:")
+    app = example_data.shop("sqlite:///:memory:")
     app.client.migrate()
     yield app
     app.close()

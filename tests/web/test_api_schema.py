@@ -23,8 +23,8 @@ from relet import App, new_id
 from relet._web import create_app
 from relet._web.security import Failures
 from tests.conftest import PG_KINDS
+from tests.databases import Database, shared_schema
 from tests.harness import harness_of
-from tests.homes import Home, shared_schema
 
 TOKEN = "the-token-of-this-test-0123456789"
 
@@ -61,8 +61,8 @@ def app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     if request.param == "sqlite":
         yield from filled(App(f"sqlite:///{tmp_path_factory.mktemp('api')}/jobs.db"))
     else:
-        for home in shared_schema(request):
-            yield from filled(Home.app(home))
+        for database in shared_schema(request):
+            yield from filled(Database.app(database))
 
 
 def filled(app: App) -> Iterator[App]:

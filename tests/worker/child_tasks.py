@@ -115,7 +115,7 @@ def watch_deadline(attempt: Attempt, times: int) -> int:
 
 
 @process
-def tell_progress(attempt: Attempt, place: str) -> str:
+def report_progress(attempt: Attempt, place: str) -> str:
     attempt.progress(1, 2, "half")
     while not Path(place).exists():
         time.sleep(0.01)

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from tests.store.proxy import accepted, listening, server_socket
 
-PATIENCE = 30.0
+TIMEOUT = 30.0
 READY = b"Z\0\0\0\5"  # for the next query: what was sent is done, or has failed
 
 #: Words by which the statements are known.
@@ -46,12 +46,12 @@ class Trap:
 
     def wait(self) -> None:
         """Until somebody has fallen into it."""
-        assert self.sprung.wait(PATIENCE), f"nobody sent {self.words!r}"
+        assert self.sprung.wait(TIMEOUT), f"nobody sent {self.words!r}"
 
     def deliver(self) -> None:
         """Let the server have what was delayed."""
         self.go.set()
-        assert self.done.wait(PATIENCE)
+        assert self.done.wait(TIMEOUT)
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Proxy:
     def hold(self, words: bytes) -> Hold:
         """From now on this waits, until told to go on; returns once somebody does."""
         hold = self._hold = Hold(words)
-        assert hold.reached.wait(PATIENCE), f"nobody sent {words!r}"
+        assert hold.reached.wait(TIMEOUT), f"nobody sent {words!r}"
         return hold
 
     def _set(self, trap: Trap) -> Trap:
@@ -107,7 +107,7 @@ class Proxy:
         hold = self._hold
         if hold is not None and hold.words in statement:
             hold.reached.set()
-            hold.over.wait(PATIENCE)
+            hold.over.wait(TIMEOUT)
 
     def serve(self, listener: socket.socket) -> None:
         for client in accepted(listener):
@@ -214,10 +214,10 @@ class ProxiedConnection:
         if trap.fate == "delay":
             self._client.shutdown(socket.SHUT_RDWR)
             trap.sprung.set()
-            assert trap.go.wait(PATIENCE)
+            assert trap.go.wait(TIMEOUT)
         self._ready.clear()
         self._server.sendall(message + rest)
-        assert self._ready.wait(PATIENCE)
+        assert self._ready.wait(TIMEOUT)
         trap.then()
         trap.sprung.set()
         trap.done.set()

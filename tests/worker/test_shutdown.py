@@ -16,7 +16,7 @@ import pytest
 from relet._store.flows import lease
 from tests.harness import harness_of
 from tests.servers import PrivateServer, Server
-from tests.worker.programs import PATIENCE, Shop, a_shop, gone
+from tests.worker.programs import TIMEOUT, Shop, a_shop, gone
 
 LEASE = "2"
 BOTH = (signal.SIGTERM, signal.SIGINT)
@@ -38,7 +38,7 @@ def reap_for(shop: Shop, seconds: float) -> None:
 @contextmanager
 def nobody_can_write(shop: Shop) -> Iterator[None]:
     """Somebody else has the file of SQLite for himself."""
-    with closing(sqlite3.connect(shop.place / "relet.db", isolation_level=None, timeout=PATIENCE)) as other:
+    with closing(sqlite3.connect(shop.place / "relet.db", isolation_level=None, timeout=TIMEOUT)) as other:
         other.execute("begin immediate")
         yield
 

@@ -18,9 +18,9 @@ import pytest
 from relet import App, Attempt, Backoff, JobNotFound, SignalTimeout, State
 from relet._tasks.task import PlainTask
 from relet.errors import InvalidTransition, Suspended
+from tests.databases import Database
 from tests.harness import harness_of
-from tests.homes import Home
-from tests.worker.working import PATIENCE, connect, error_of, over, state, until, working
+from tests.worker.working import TIMEOUT, connect, error_of, over, state, until, working
 
 SOON = Backoff(base=0.001, max=0.001)
 UNKNOWN = "0192f3a0-7c1e-7b3a-9d1f-2f6f5a1c0de1"
@@ -274,7 +274,7 @@ def test_a_signal_at_the_very_moment_of_falling_asleep_wakes(two_apps: App) -> N
     def signaller() -> None:
         nonlocal took
         for _ in range(rounds // 10):
-            id = awake.get(timeout=PATIENCE)
+            id = awake.get(timeout=TIMEOUT)
             begin = time.monotonic()
             time.sleep(random.uniform(0, 0.006))
             app.client.signal(id, "go")
@@ -285,25 +285,25 @@ def test_a_signal_at_the_very_moment_of_falling_asleep_wakes(two_apps: App) -> N
         for thread in threads:
             thread.start()
         jobs = app.client.enqueue_many([racer.draft() for _ in range(rounds)])
-        ran = app.client.results(jobs, timeout=PATIENCE)
+        ran = app.client.results(jobs, timeout=TIMEOUT)
         for thread in threads:
             thread.join()
     assert set(ran) == {1, 2}, "some were told before they looked, some after: the race was one"
 
 
-def test_a_signal_in_the_callers_transaction_happens_when_it_is_committed(two_homes: Home) -> None:
-    app = two_homes.app()
+def test_a_signal_in_the_callers_transaction_happens_when_it_is_committed(two_databases: Database) -> None:
+    app = two_databases.app()
     wait = waiter(app)
     with closing(app), working(app):
         job = wait.enqueue()
         until_asleep(app, job)
-        with closing(connect(two_homes, app)) as connection:
-            if not two_homes.is_postgres:
+        with closing(connect(two_databases, app)) as connection:
+            if not two_databases.is_postgres:
                 connection.execute("begin immediate")
             assert app.client.signal(job, "word", "rolled back", connection=connection)
             connection.rollback()
             assert harness_of(app).promote_all() == []
-            if not two_homes.is_postgres:
+            if not two_databases.is_postgres:
                 connection.execute("begin immediate")
             assert app.client.signal(job, "word", "committed", connection=connection)
             connection.commit()

@@ -22,10 +22,10 @@ from relet._store.flows.completion import Kept
 from relet._store.retry import Transient
 from relet.errors import StoreUnavailable
 from tests.clocks import at
+from tests.databases import inventory
 from tests.harness import harness_of
-from tests.homes import inventory
 from tests.worker import fault_tasks
-from tests.worker.processes import Harness, wait_until
+from tests.worker.processes import WorkerProcesses, wait_until
 from tests.worker.working import error_of, state, take, until, working
 
 SOON = Backoff(base=0.001, max=0.001)
@@ -103,26 +103,26 @@ def test_a_step_of_an_async_handler_runs_once(app: App) -> None:
     assert calls == [0, 1, 2]
 
 
-def test_a_worker_that_is_killed_between_steps_has_done_them(harness: Harness) -> None:
-    (job,) = harness.enqueue(fault_tasks.stepwise.draft("steps"))
-    assert harness.worker().wait_for_death() == -signal.SIGKILL
-    assert [note.detail for note in harness.notes("step")] == [0, 1]
-    harness.worker()
-    assert harness.wait(job).state is State.SUCCEEDED
-    assert [note.detail for note in harness.notes("step")] == [0, 1, 2, 3]
-    assert harness.client.result(job) == [0, 1, 2, 3]
+def test_a_worker_that_is_killed_between_steps_has_done_them(processes: WorkerProcesses) -> None:
+    (job,) = processes.enqueue(fault_tasks.stepwise.draft("steps"))
+    assert processes.worker().wait_for_death() == -signal.SIGKILL
+    assert [note.detail for note in processes.notes("step")] == [0, 1]
+    processes.worker()
+    assert processes.wait(job).state is State.SUCCEEDED
+    assert [note.detail for note in processes.notes("step")] == [0, 1, 2, 3]
+    assert processes.client.result(job) == [0, 1, 2, 3]
 
 
 @pytest.mark.long("sqlite")
-def test_a_child_process_that_dies_between_steps_has_done_them(harness: Harness) -> None:
+def test_a_child_process_that_dies_between_steps_has_done_them(processes: WorkerProcesses) -> None:
     """And it sleeps, and waits for a signal, as others do."""
-    (job,) = harness.enqueue(fault_tasks.caged_stepwise.draft("steps"))
-    harness.worker()
-    wait_until(lambda: "signal 'word'" in harness.client.explain(job)[0], "the job to wait for a signal")
-    harness.client.signal(job, "word", "go")
-    assert harness.client.result(job, timeout=20) == [0, 1, 2, 3, "go"]
-    assert [note.detail for note in harness.notes("step")] == [0, 1, 2, 3]
-    assert harness.outcomes(job) == ["retried", "snoozed", "snoozed", "succeeded"]
+    (job,) = processes.enqueue(fault_tasks.caged_stepwise.draft("steps"))
+    processes.worker()
+    wait_until(lambda: "signal 'word'" in processes.client.explain(job)[0], "the job to wait for a signal")
+    processes.client.signal(job, "word", "go")
+    assert processes.client.result(job, timeout=20) == [0, 1, 2, 3, "go"]
+    assert [note.detail for note in processes.notes("step")] == [0, 1, 2, 3]
+    assert processes.outcomes(job) == ["retried", "snoozed", "snoozed", "succeeded"]
 
 
 def test_a_thousand_steps_of_one_job(two_apps: App) -> None:

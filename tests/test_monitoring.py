@@ -18,7 +18,7 @@ from relet._store.query import TRAITS
 from relet._tasks.task import new_id
 from relet.errors import InvalidTransition, JobNotFound
 from tests.clocks import at
-from tests.homes import Home
+from tests.databases import Database
 from tests.worker.working import over, run_sql, take, until, working
 
 T0 = datetime(2026, 3, 1, 12, 0, tzinfo=UTC).timestamp()
@@ -172,15 +172,15 @@ def test_a_worker_is_seen_while_it_works_and_gone_once_it_has_stopped(shop: App)
     assert shop.client.workers() == []
 
 
-def test_a_worker_that_says_nothing_is_lost_and_forgotten_after_a_day(home: Home, shop: App) -> None:
+def test_a_worker_that_says_nothing_is_lost_and_forgotten_after_a_day(database: Database, shop: App) -> None:
     facts = WorkerFacts("w", "host", 1, None, 2, ("work",), 30.0, "1")
     shop._store().run(worker_reports.report, new_id(), facts, 1, False)
     assert [(one.lost, one.running) for one in shop.client.workers()] == [(False, 1)]
-    ago = "seen_at - interval '20 seconds'" if home.is_postgres else "seen_at - 20"
-    run_sql(home, shop, f"update {{t}}workers set seen_at = {ago}")
+    ago = "seen_at - interval '20 seconds'" if database.is_postgres else "seen_at - 20"
+    run_sql(database, shop, f"update {{t}}workers set seen_at = {ago}")
     assert [one.lost for one in shop.client.workers()] == [True]
-    long_ago = "seen_at - interval '2 days'" if home.is_postgres else "seen_at - 172800"
-    run_sql(home, shop, f"update {{t}}workers set seen_at = {long_ago}")
+    long_ago = "seen_at - interval '2 days'" if database.is_postgres else "seen_at - 172800"
+    run_sql(database, shop, f"update {{t}}workers set seen_at = {long_ago}")
     shop.client.prune()
     assert shop.client.workers() == []
 
