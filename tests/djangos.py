@@ -110,7 +110,7 @@ WAYS: dict[str, Way] = {
 
 @contextmanager
 def settings_in(module: str) -> Iterator[None]:
-    """Django as it is in a process of its own, whose settings are in a module; they are read when they are needed."""
+    """Django as it is in a separate process, whose settings are in a module; they are read when they are needed."""
     configure()  # whose apps are ready, as those of any program of Django's are
     before = settings._wrapped
     zone, variable = os.environ.get("TZ"), os.environ.get("DJANGO_SETTINGS_MODULE")
@@ -128,14 +128,14 @@ def settings_in(module: str) -> Iterator[None]:
 
 
 def _start_over() -> None:
-    """Have the databases read from the settings by whoever asks next."""
+    """Have the databases read from the settings by the next caller."""
     for alias in connections.__dict__.pop("settings", ()):
         _forget(alias)
     connections._settings = None
 
 
 def _forget(alias: str) -> None:
-    """Close what this thread has open, and have it made anew by whoever asks next."""
+    """Close what this thread has open, and have the next caller open it anew."""
     if hasattr(connections._connections, alias):
         raw = connections[alias].connection
         connections[alias].close()

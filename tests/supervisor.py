@@ -1,6 +1,6 @@
 """Runs throwaway PostgreSQL clusters until it gets SIGTERM or its standard input closes.
 
-A test run starts this file as a program of its own and holds the other end of the pipe. However the run ends, kill -9
+A test run starts this file as a separate program and holds the other end of the pipe. However the run ends, kill -9
 included, the clusters are stopped and their files deleted. A cluster starts when it is first asked for, by a line on
 the socket `control`: `start pg18`, `start pg18.mine` (a second one of the same version), `stop pg18.mine SIGINT`,
 `follow pg18.standby pg18.mine` (starts a standby of the second).

@@ -126,7 +126,7 @@ SCHEDULES: dict[str, Row] = {
     "ticks of none": (scheduled("ticks", "s", limit=0), InvalidInput, "limit must be a whole number"),
     "too many ticks": (scheduled("ticks", "s", limit=10**6), InvalidInput, "limit must be a whole number"),
     **{
-        verb: (scheduled(verb, "nobody"), ScheduleNotFound, "nobody")
+        verb: (scheduled(verb, "unknown"), ScheduleNotFound, "unknown")
         for verb in ("pause", "resume", "run_now", "remove")
     },
     "decorating no task": (

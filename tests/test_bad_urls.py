@@ -144,10 +144,10 @@ def test_a_host_that_does_not_answer_says_where(caplog: pytest.LogCaptureFixture
 
 
 def test_an_unknown_database_says_so(pg_database: Database) -> None:
-    url = urlsplit(pg_database.url)._replace(path="/nobody_made_this").geturl()
+    url = urlsplit(pg_database.url)._replace(path="/does_not_exist").geturl()
     for name, use in uses(url):
         if name != "App":
-            with pytest.raises(StoreRefused, match='database "nobody_made_this" does not exist'):
+            with pytest.raises(StoreRefused, match='database "does_not_exist" does not exist'):
                 use()
 
 

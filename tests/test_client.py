@@ -151,7 +151,7 @@ def circle(task: PlainTask[..., Any]) -> list[Draft[Any]]:
 
 
 def stranger(task: PlainTask[..., Any]) -> list[Draft[Any]]:
-    return [task.draft(1), task.using(depends_on=[make_id(time.time(), b"nobody has")], unique="k").draft(2)]
+    return [task.draft(1), task.using(depends_on=[make_id(time.time(), b"no such id")], unique="k").draft(2)]
 
 
 def twins(task: PlainTask[..., Any]) -> list[Draft[Any]]:
@@ -342,10 +342,10 @@ VERBS = ["cancel", "pause", "resume", "run_now", "complete", "delete", "explain"
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_job_that_never_was_is_not_found(app: App, verb: str) -> None:
-    nobody = make_id(time.time(), b"nobody has")
-    assert app.client.get(nobody) is None
-    with pytest.raises(JobNotFound, match=nobody):
-        getattr(app.client, verb)(nobody)
+    unknown = make_id(time.time(), b"no such id")
+    assert app.client.get(unknown) is None
+    with pytest.raises(JobNotFound, match=unknown):
+        getattr(app.client, verb)(unknown)
 
 
 def test_attempts_are_told_in_order(app: App) -> None:
@@ -401,7 +401,7 @@ def test_the_async_client_does_all_that_the_plain_one_does(app: App) -> None:
         assert await client.get(more[0]) is None
         await client.cancel(more[1])
         time.sleep(0.01)
-        # What somebody waits for is kept for him; with him gone, the next one takes it.
+        # A job that another waits for is kept; once the other is gone, the next prune deletes it.
         assert sum([(await client.prune(keep_finished=0)).finished for _ in range(2)]) == 4
         with pytest.raises(JobNotFound):
             await client.cancel(job)

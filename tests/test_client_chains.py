@@ -121,7 +121,7 @@ def test_a_chain_goes_by_its_id_though_its_first_jobs_are_gone(app: App, task: P
             verb(grown[0])
 
 
-def test_the_result_must_fit_the_task_that_the_chain_has_come_to(app: App, task: PlainTask[..., Any]) -> None:
+def test_the_result_must_fit_the_task_of_the_last_job_of_the_chain(app: App, task: PlainTask[..., Any]) -> None:
     @app.task
     def count() -> int:
         return 1

@@ -53,7 +53,7 @@ def test_drafts_may_come_from_a_generator(app: App, task: PlainTask[..., Any]) -
 @pytest.mark.parametrize("where", [10, 4900])
 def test_one_that_is_refused_refuses_all(app: App, task: PlainTask[..., Any], where: int) -> None:
     drafts = [task.using(unique=f"key {n}").draft(n) for n in range(5000)]
-    drafts[where] = task.using(depends_on=[new_id()]).draft("waits for nobody")
+    drafts[where] = task.using(depends_on=[new_id()]).draft("waits for an unknown job")
     with pytest.raises(JobNotFound):
         app.client.enqueue_many(drafts)
     drafts[where] = drafts[where + 1]

@@ -1,4 +1,4 @@
-"""Waiting for a job's chain: woken by whoever ends it, and by polling where nobody says a word."""
+"""Waiting for a job's chain: woken by the process that ends it, and by polling where no notification comes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_result_of_a_task_that_this_app_does_not_know_is_plain(
     stranger.close()
 
 
-def test_whoever_waits_is_woken(app: App, meanwhile: Later, task: PlainTask[..., Any]) -> None:
+def test_a_waiting_caller_is_woken(app: App, meanwhile: Later, task: PlainTask[..., Any]) -> None:
     job = task.enqueue()
     (claimed,) = harness_of(app).claim(1)
     ended: list[float] = []

@@ -81,13 +81,13 @@ def test_those_that_are_missing_when_the_time_is_up_are_named(app: App, task: Pl
         app.client.results(jobs[:2], timeout=0, return_exceptions=True)
 
 
-def test_whoever_is_unknown_or_deleted_meanwhile_is_named(
+def test_a_job_that_is_unknown_or_deleted_meanwhile_is_named(
     app: App, task: PlainTask[..., Any], meanwhile: Later
 ) -> None:
     jobs = [task.enqueue(n) for n in range(3)]
-    nobody = new_id()
-    with pytest.raises(JobNotFound, match=nobody):
-        app.client.wait_many([*jobs, nobody])
+    unknown = new_id()
+    with pytest.raises(JobNotFound, match=unknown):
+        app.client.wait_many([*jobs, unknown])
     meanwhile(lambda: app.client.delete(jobs[1]))
     with pytest.raises(JobNotFound) as caught:
         app.client.wait_many(jobs, timeout=10)

@@ -1,4 +1,4 @@
-"""Encoded values in the hands of operators: no command, page or endpoint decodes them, though the app could."""
+"""Encoded values as operators see them: no command, page or endpoint decodes them, though the app could."""
 
 from __future__ import annotations
 

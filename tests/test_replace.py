@@ -245,7 +245,7 @@ def test_many_at_once_leave_one_job_that_runs_and_one_that_waits(app: App, index
     assert len(ran) <= 101
 
 
-def test_a_transaction_that_takes_the_key_over_holds_up_nobody_and_may_be_rolled_back(
+def test_a_transaction_that_takes_the_key_over_blocks_no_other_and_may_be_rolled_back(
     database: Database, app: App, index: Any
 ) -> None:
     """The job that runs settles meanwhile; if nothing comes of the one that follows, its key is free all the same."""

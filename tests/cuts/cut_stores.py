@@ -78,7 +78,7 @@ class Plan:
 
 
 class CutStore(ABC):
-    """A store with somebody whose calls are cut, and a rival. Both are clients of their own."""
+    """A store with a client whose calls are cut, and a rival, which is another client."""
 
     kinds: tuple[Kind, ...]
 

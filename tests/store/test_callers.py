@@ -134,7 +134,7 @@ def test_what_is_there_already_is_found(app: App, task: PlainTask[..., Any], way
                 (by_key.id, True, by_key.payload_json),
             ]
             with pytest.raises(JobNotFound):
-                await caller.enqueue(app, task.using(depends_on=[make_id(1_700_000_000.0, b"nobody has")]).draft(4))
+                await caller.enqueue(app, task.using(depends_on=[make_id(1_700_000_000.0, b"no such id")]).draft(4))
             (more,) = await caller.enqueue(app, task.draft("the transaction goes on"))
             await caller.end(commit=True)
             assert app.client.get(more) == more
@@ -355,7 +355,7 @@ def test_a_connection_to_postgres_does_not_fit_jobs_in_a_file(pg_database: Datab
     "way_name", ["psycopg", "psycopg-async", "asyncpg", "sqlalchemy-session", "sqlalchemy-async-asyncpg"]
 )
 def test_a_database_without_the_schema_says_what_to_do(pg_database: Database, way_name: str) -> None:
-    app = App(pg_database.url, schema="nobody_made_this")
+    app = App(pg_database.url, schema="does_not_exist")
 
     @app.task
     def work() -> None: ...
@@ -402,7 +402,7 @@ def test_transactions_that_enqueue_for_the_same_targets_do_not_meet(
     assert app.client.count(state=State.PENDING) == 4
 
 
-def test_an_open_transaction_that_enqueued_holds_nobody_up(
+def test_an_open_transaction_that_enqueued_blocks_no_other(
     app: App, task: PlainTask[..., Any], pg_database: Database
 ) -> None:
     first = task.using(target="X").enqueue()

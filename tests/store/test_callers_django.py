@@ -146,7 +146,7 @@ def test_what_is_there_already_is_found(app: App, task: PlainTask[..., Any], dja
         again = task.using(unique="k", connection=django).enqueue(3)
         assert (again.id, again.existing, again.payload_json) == (by_key.id, True, by_key.payload_json)
         with pytest.raises(JobNotFound):
-            task.using(depends_on=[make_id(1_700_000_000.0, b"nobody has")], connection=django).enqueue(4)
+            task.using(depends_on=[make_id(1_700_000_000.0, b"no such id")], connection=django).enqueue(4)
         more = task.using(connection=django).enqueue("the transaction goes on")
     assert app.client.get(more) == more
     assert app.client.count() == 3
@@ -374,7 +374,7 @@ def test_a_connection_of_another_thread_is_refused_by_django(app: App, task: Pla
 def test_a_database_without_the_schema(database: Database, tmp_path: Path) -> None:
     """A file gets one with the caller's transaction, if that commits; PostgreSQL says what to do."""
     url = database.url if database.is_postgres else f"sqlite:///{tmp_path}/fresh.db"
-    fresh = with_work(App(url, schema="nobody_made_this"))
+    fresh = with_work(App(url, schema="does_not_exist"))
     work = fresh.lookup("work")
     with known_as("default", database_settings(url)):
         if database.is_postgres:
@@ -423,7 +423,7 @@ def test_a_transaction_that_has_read_cannot_write_after_another_did_and_says_so(
     assert file.client.count() == 2
 
 
-def test_somebody_else_who_writes_makes_it_busy_after_the_callers_own_timeout(file: App) -> None:
+def test_another_writer_makes_it_busy_after_the_callers_own_timeout(file: App) -> None:
     where = file._store().where
     with known_as("writer", database_settings(where, transaction_mode="IMMEDIATE")), transaction.atomic(using="writer"):  # noqa: SIM117
         with (

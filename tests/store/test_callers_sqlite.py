@@ -232,7 +232,7 @@ def test_a_connection_to_another_file_is_refused(
         assert connection.execute("select count(*) from relet_jobs").fetchone() == (0,)
 
 
-def test_jobs_in_memory_are_nobody_elses(path: Path) -> None:
+def test_jobs_in_memory_belong_to_one_app(path: Path) -> None:
     app = App("sqlite:///:memory:")
 
     @app.task
@@ -250,13 +250,13 @@ def test_jobs_in_memory_are_nobody_elses(path: Path) -> None:
 
 
 def test_a_sqlite_connection_does_not_fit_jobs_in_postgres(tmp_path: Path) -> None:
-    app = App("postgresql://nobody@nowhere.invalid/shop")
+    app = App("postgresql://user@nowhere.invalid/shop")
 
     @app.task
     def work() -> None: ...
 
     with closing(sqlite3.connect(tmp_path / "x.db")) as connection:  # noqa: SIM117
-        with pytest.raises(InvalidInput, match=r"postgresql://nobody@nowhere\.invalid/shop"):
+        with pytest.raises(InvalidInput, match=r"postgresql://user@nowhere\.invalid/shop"):
             work.using(connection=connection).enqueue()
 
 
@@ -313,7 +313,7 @@ def test_a_transaction_that_has_read_cannot_write_after_another_did_and_says_so(
     assert app.client.count() == (1 if kind == "aiosqlite" else 2)
 
 
-def test_somebody_else_who_writes_makes_it_busy_after_the_callers_own_timeout(
+def test_another_writer_makes_it_busy_after_the_callers_own_timeout(
     app: App, task: PlainTask[..., Any], path: Path
 ) -> None:
     with closing(sqlite3.connect(path)) as writer, closing(sqlite3.connect(path, timeout=0.1)) as connection:
@@ -355,7 +355,7 @@ def test_a_transaction_that_has_made_the_schema_can_go_on(path: Path) -> None:
     app.close()
 
 
-def test_a_transaction_that_enqueues_first_waits_for_whoever_writes(
+def test_a_transaction_that_enqueues_first_waits_for_another_writer(
     app: App, task: PlainTask[..., Any], path: Path
 ) -> None:
     """Even if it was begun so that SQLite would allow a read first, and then refuse the write."""

@@ -99,7 +99,7 @@ def test_a_pool_that_is_exhausted_says_so_and_recovers() -> None:
         pass
 
 
-def test_whoever_waits_gets_what_comes_back() -> None:
+def test_a_waiting_call_gets_the_connection_that_is_returned() -> None:
     lines, made = pool(limit=1, timeout=10)
     got = threading.Event()
 
@@ -170,7 +170,7 @@ def sweepers() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "relet-idle"]
 
 
-def test_what_nobody_uses_is_closed_while_the_process_idles_and_the_thread_ends() -> None:
+def test_unused_connections_are_closed_while_the_process_idles_and_the_thread_ends() -> None:
     lines, made = pool(limit=5, max_idle=0.05)
     with lines.connection(), lines.connection():
         pass
@@ -208,7 +208,7 @@ def test_a_connection_in_constant_use_does_not_start_a_thread_each_time() -> Non
     assert len(seen) <= 2 + time.monotonic() - began, "the thread looks once a second, and may end then"
 
 
-def test_async_connections_are_closed_when_nobody_uses_them() -> None:
+def test_unused_async_connections_are_closed() -> None:
     closed: list[Line] = []
     idle = IdleAsyncConnections(closed.append, limit=5, max_idle=0.05)
     loop, one = object(), Line()
@@ -482,7 +482,7 @@ print(time.time(), flush=True)
     assert not {"Error", "Traceback"} & set(run.stderr.replace(":", " ").split()), run.stderr
 
 
-def test_a_plain_program_ends_although_somebody_listens(database: Database) -> None:
+def test_a_plain_program_ends_although_a_thread_listens(database: Database) -> None:
     script = f"""
 import threading, time
 from relet import App, WaitTimeout
@@ -520,7 +520,7 @@ def test_calls_one_after_another_use_one_thread() -> None:
 
 def test_a_call_sees_the_callers_context_and_its_exception_is_raised() -> None:
     threads = DaemonThreadPool("test-calls")
-    name = contextvars.ContextVar("name", default="nobody")
+    name = contextvars.ContextVar("name", default="not set")
 
     async def main() -> None:
         name.set("Ada")
@@ -538,7 +538,7 @@ def _interrupt() -> None:
     raise KeyboardInterrupt
 
 
-def test_calls_beyond_the_bound_wait_in_line_and_come_in_order() -> None:
+def test_calls_beyond_the_bound_wait_and_run_in_order() -> None:
     threads = DaemonThreadPool("test-bound", limit=3)
     order: list[int] = []
     release = threading.Event()
@@ -560,7 +560,7 @@ def test_calls_beyond_the_bound_wait_in_line_and_come_in_order() -> None:
     assert set(order[:3]) == {0, 1, 2}
 
 
-def test_a_call_that_was_cancelled_in_line_is_not_made() -> None:
+def test_a_call_that_was_cancelled_while_it_waited_is_not_made() -> None:
     threads = DaemonThreadPool("test-calls", limit=1)
     made: list[str] = []
     release = threading.Event()

@@ -23,7 +23,7 @@ from tests.harness import harness_of
 from tests.store.doctor_findings import found, make_app, the
 
 
-def test_a_store_that_nobody_works_on_says_so_once_there_is_work(database: Database) -> None:
+def test_a_store_without_workers_says_so_once_there_is_work(database: Database) -> None:
     with closing(make_app(database.url, database.schema)) as app:
         app.client.count()
         (finding,) = found(app, "pulse")
@@ -35,7 +35,7 @@ def test_a_store_that_nobody_works_on_says_so_once_there_is_work(database: Datab
         assert "a worker did maintenance" in the(app, "pulse", "ok").text
 
 
-def test_leases_that_nobody_reaps_are_counted(database: Database) -> None:
+def test_leases_that_no_worker_reaps_are_counted(database: Database) -> None:
     with closing(make_app(database.url, database.schema)) as app:
         for _ in range(3):
             app.lookup("work").enqueue()

@@ -194,7 +194,7 @@ def test_a_folder_that_may_not_be_written(checked_app: App, path: Path) -> None:
     path.parent.chmod(0o755)
 
 
-def test_somebody_who_writes_is_not_waited_for(checked_app: App, path: Path) -> None:
+def test_another_writer_is_not_waited_for(checked_app: App, path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as writer:
         writer.execute("begin immediate")
         assert "could not be checked" not in repr(checked_app.client.doctor())

@@ -156,7 +156,7 @@ def test_a_successor_inherits_its_jobs_key_although_another_of_the_batch_wants_i
     assert shared_harness.settle(*batch) == [State.PENDING, State.SUCCEEDED]
 
 
-def test_jobs_that_come_to_the_head_of_their_lines_together_are_queued_in_order_of_enqueue(
+def test_jobs_that_become_first_at_their_targets_together_are_queued_in_order_of_enqueue(
     shared_harness: StoreHarness,
 ) -> None:
     targets = ["c", "a", "d", "b"]

@@ -70,9 +70,7 @@ def test_who_finds_the_writer_busy_has_it_written_by_a_thread_that_signals_do_no
     enqueue_while_the_writer_is_busy(app, store, 5)
 
 
-def test_a_thread_that_cannot_be_started_keeps_nobody_from_writing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_thread_that_cannot_be_started_blocks_no_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app, store = busy_store(tmp_path)
     refuse_threads(monkeypatch, "relet-writer")
     enqueue_while_the_writer_is_busy(app, store, 4)

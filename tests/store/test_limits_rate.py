@@ -85,7 +85,7 @@ def test_a_rate_that_is_used_up_at_once_says_so(harness: StoreHarness) -> None:
     assert claim(harness).again_in == pytest.approx(0.5)
 
 
-def test_each_key_has_a_rate_of_its_own_and_one_may_have_another(harness: StoreHarness) -> None:
+def test_each_key_has_a_separate_rate_and_one_may_have_another(harness: StoreHarness) -> None:
     rate(harness, 2, group="*")
     rate(harness, 4, group="v")
     add(harness, "aaaaabvvvvvv---")

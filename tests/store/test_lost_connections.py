@@ -115,7 +115,7 @@ def test_connections_terminated_in_the_middle_leave_each_job_once(app: App, kill
     assert (counts["jobs"], counts["keys"]) == (160, 40)
 
 
-def test_whoever_waits_is_not_lost_with_the_listening_connection(app: App, kill: Callable[[], int]) -> None:
+def test_a_waiting_caller_survives_the_loss_of_the_listening_connection(app: App, kill: Callable[[], int]) -> None:
     job = app.lookup("work").enqueue()
     other = app.lookup("work").enqueue()
     with ThreadPoolExecutor(1) as threads:
@@ -354,7 +354,7 @@ SETTINGS = {
 
 @pytest.mark.filterwarnings("ignore:.*standard_conforming_strings")
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
-def test_a_role_may_have_settings_of_its_own(pg_database: Database, settings: list[str]) -> None:
+def test_a_role_may_have_separate_settings(pg_database: Database, settings: list[str]) -> None:
     with role(pg_database, settings) as url, closing(make_app(url, pg_database.schema)) as app:
         work = app.lookup("work")
         before = time.time()

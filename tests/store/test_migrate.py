@@ -1,4 +1,4 @@
-"""The schema: made once, by whoever comes first; checked at the start; refused when it is not ours to work with."""
+"""The schema: made once, by the first process; checked at the start; refused when it is not ours to work with."""
 
 from __future__ import annotations
 

@@ -275,7 +275,7 @@ def test_a_worker_that_does_not_own_the_tables_prunes(
         assert part in pg_harness.store.drop_old(WEEK), "which is empty by now"
 
 
-def test_a_partition_in_use_holds_up_nobody_when_a_role_that_is_not_the_owner_prunes(
+def test_a_partition_in_use_blocks_no_other_when_a_role_that_is_not_the_owner_prunes(
     pg_harness: StoreHarness, pg_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_old_day(pg_harness, 2)
@@ -381,7 +381,7 @@ def test_an_app_prunes_keys_too(pg_database: Database, pg_harness: StoreHarness)
         assert app.client.prune().keys == 1
 
 
-# What somebody is about to wait for.
+# Jobs that another is about to wait for.
 
 
 def test_a_job_enqueued_behind_one_that_is_pruned_before_the_commit_does_not_wait_for_ever(
@@ -450,7 +450,7 @@ def test_a_job_that_sql_enqueues_behind_one_that_is_pruned_does_not_wait_for_eve
     assert pg_harness.count("jobs", "state = 'queued'") == 1
 
 
-def test_on_sqlite_whoever_enqueues_behind_a_finished_job_is_not_overtaken_by_pruning(harness: StoreHarness) -> None:
+def test_on_sqlite_an_enqueue_behind_a_finished_job_is_not_overtaken_by_pruning(harness: StoreHarness) -> None:
     blocker = harness.claim_new()
     harness.succeed(blocker, "7")
     harness.later(60)

@@ -160,7 +160,7 @@ def test_a_target_runs_one_job_at_a_time_in_order_and_nothing_is_stuck(race: Rac
 
 
 @pytest.mark.long("sqlite")
-def test_one_key_is_taken_once_in_each_round_whoever_rolls_back(race: Race) -> None:
+def test_one_key_is_taken_once_in_each_round_whichever_client_rolls_back(race: Race) -> None:
     race.run("compete", rounds=60)
     kept: dict[str, set[str]] = defaultdict(set)
     for _, (key, id, _) in race.records("kept"):

@@ -1,4 +1,4 @@
-"""A blocker ends at the moment at which a job is enqueued behind it: whoever is first, the job is let go."""
+"""A blocker ends at the moment at which a job is enqueued behind it: whichever is first, the job is let go."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def settled(store: Store, job: Claimed) -> None:
 
 
 def goes_on_and_ends(store: Store, job: Claimed) -> None:
-    following = draft(queue="nobody's")
+    following = draft(queue="unserved")
     store.run(settle.settle, [(job.lease, Succeeded(None, following))], random.random)
     store.run(control.complete, job.id, '"r"', chain=True)
 
@@ -55,7 +55,7 @@ def in_a_callers_transaction(url: str) -> Iterator[Enqueue]:
 
 @contextmanager
 def upkeep(store: Store) -> Iterator[None]:
-    """Somebody promotes all the while."""
+    """A thread promotes all the while."""
     over = threading.Event()
 
     def work() -> None:
@@ -110,7 +110,7 @@ def test_no_dependent_stays_pending_whose_blocker_ends_while_it_is_enqueued(
 
 
 def check(harness: StoreHarness) -> None:
-    """What upkeep does when it sees a nudge: after that nobody waits any more, and each has its result."""
+    """What upkeep does when it sees a nudge: after that no job waits any more, and each has its result."""
     while harness.count("nudges"):
         harness.run(promote.promote)
     assert harness.run(search.count, Filter(state=(State.PENDING,))) == 0

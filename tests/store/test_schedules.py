@@ -150,7 +150,7 @@ def test_a_tick_that_is_a_little_late_was_not_missed(harness: StoreHarness) -> N
     assert [job.run_at.timestamp() for job in tick(harness).jobs] == [at("2027-01-01T05:00")]
 
 
-def test_ten_years_in_which_nobody_was_there_are_one_look(harness: StoreHarness) -> None:
+def test_ten_years_in_which_no_worker_ran_are_one_look(harness: StoreHarness) -> None:
     harness.now = at("2027-01-01T00:00:01")
     for cron in ("0 0 29 2 *", "*/5 * * * *", "0 3 * * *"):
         for missed in ("skip", "once"):
@@ -431,7 +431,7 @@ def test_an_old_and_a_new_version_of_the_code_side_by_side(harness: StoreHarness
 # What cannot be followed
 
 
-def test_a_task_that_nobody_knows_does_not_fire_and_is_nothing_to_look_at(harness: StoreHarness) -> None:
+def test_a_task_that_no_worker_knows_does_not_fire_and_is_nothing_to_look_at(harness: StoreHarness) -> None:
     put(harness, "unknown", every=1.0, given=draft("nobodys"))
     harness.later(5)
     assert tick(harness).jobs == []
@@ -439,7 +439,7 @@ def test_a_task_that_nobody_knows_does_not_fire_and_is_nothing_to_look_at(harnes
     assert harness.run(maintenance.work_ahead, ["nobodys"]).next_tick == pytest.approx(-4, abs=0.01)
 
 
-def test_a_zone_that_this_machine_lacks_holds_up_nobody_and_loses_no_tick_for_those_who_have_it(
+def test_a_zone_that_this_machine_lacks_blocks_no_schedule_and_loses_no_tick_for_workers_that_have_it(
     harness: StoreHarness,
 ) -> None:
     harness.now = at("2027-01-01T02:59:30")

@@ -22,7 +22,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},
     "elsewhere": {"queue": "mail", "priority": -7, "max_attempts": 9},
     "later": {"delay": 3600},
-    "in line": {"target": "acct-7"},
+    "waits for its target": {"target": "acct-7"},
     "keyed": {"unique": "k"},
     "in a window": {"unique": "k", "unique_for": 60},
 }

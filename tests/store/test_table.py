@@ -187,7 +187,7 @@ def test_a_verb_whose_answer_was_lost_can_be_said_again(
     assert shared_store.everything() == before
 
 
-def test_an_owner_learns_that_its_job_was_completed_by_somebody_else(shared_harness: StoreHarness) -> None:
+def test_an_owner_learns_that_its_job_was_completed_by_another_client(shared_harness: StoreHarness) -> None:
     id, held = job_in(shared_harness, "running", None)
     shared_harness.run(control.complete, id, '"from outside"')
     assert shared_harness.settle((held, Succeeded('"mine"'))) == [None]

@@ -1,4 +1,4 @@
-"""What is said to a whole chain reaches the job that it has come to, however it moves on meanwhile."""
+"""A verb for a whole chain reaches the last job of the chain, however the chain continues meanwhile."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_repeating_what_was_said_to_a_chain_changes_nothing_more(harness: StoreH
     assert twice(chains.delete_chain, other) == ([other], [other])
 
 
-def test_a_failed_blocker_that_nobody_waits_for_any_more_can_be_deleted(harness: StoreHarness) -> None:
+def test_a_failed_blocker_that_no_job_waits_for_any_more_can_be_deleted(harness: StoreHarness) -> None:
     blocker = harness.claim_new()
     bold = harness.add(depends_on=(blocker.id,), policy={"on_dependency_failure": "run"})
     harness.fail(blocker)

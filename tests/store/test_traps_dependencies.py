@@ -1,4 +1,4 @@
-"""Whoever waits for another chain is let go when it ends, whatever else happens meanwhile."""
+"""A job that waits for another chain is let go when the chain ends, whatever else happens meanwhile."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_a_paused_dependent_hears_of_its_blockers_while_it_is_paused(harness: St
 
 
 def goes_on(harness: StoreHarness, how: str, job: Claimed, following: Draft[Any]) -> bool:
-    """Whether a chain may go on with this draft, by its owner's word or by somebody else's."""
+    """Whether a chain may go on with this draft, by its owner or by another client."""
     if how == "settled":
         return harness.succeed(job, continue_with=following) is State.SUCCEEDED
     try:
@@ -260,7 +260,7 @@ def test_two_circles_that_share_a_chain_are_both_broken(pg_harness: StoreHarness
 
 
 def test_what_was_decided_long_ago_closes_no_circle(harness: StoreHarness) -> None:
-    """Whoever has been freed does not wait any more."""
+    """A job that has been freed does not wait any more."""
     first, second = harness.claim_new(), harness.claim_new()
     dependent = harness.add(depends_on=(first.id, second.id), policy={"on_dependency_failure": "run"}, queue="waiting")
     harness.fail(first)
@@ -296,7 +296,7 @@ def test_promote_does_not_ask_to_come_again_at_once_when_it_could_move_nothing(p
     assert pg_harness.count("jobs", "state = 'queued'") == 10
 
 
-def test_a_due_job_that_somebody_has_locked_does_not_make_promote_come_again_at_once(pg_harness: StoreHarness) -> None:
+def test_a_due_job_that_is_locked_does_not_make_promote_run_again_at_once(pg_harness: StoreHarness) -> None:
     id = pg_harness.add(delay=5.0)
     caller = pg_harness.session()
     caller.leave_open(control.complete(id, None))

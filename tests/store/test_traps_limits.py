@@ -45,7 +45,7 @@ def test_an_expired_owner_under_a_limit_of_one_is_reaped_before_another_runs(har
     assert harness.count("jobs", "state = 'running'") == 1
 
 
-def test_an_expired_owner_counts_while_nobody_may_reap(harness: StoreHarness) -> None:
+def test_an_expired_owner_counts_while_no_worker_may_reap(harness: StoreHarness) -> None:
     harness.limit("default", 1)
     old = harness.claim_new()
     harness.add()
@@ -118,7 +118,7 @@ def test_an_open_completion_counts_as_running_until_it_commits(pg_harness: Store
 
 
 def test_a_limited_queue_is_served_beside_an_unlimited_backlog(harness: StoreHarness) -> None:
-    """Whoever asks for the limited queue first must not be starved by one that is never empty."""
+    """A worker that names the limited queue first must not be starved by a queue that is never empty."""
     harness.limit("precious", 2)
     harness.enqueue(*(draft(queue="bulk") for _ in range(10)), draft(queue="precious"))
     assert "precious" in {job.queue for _ in range(3) for job in harness.claim(2, ("precious", "bulk"))}

@@ -1,4 +1,4 @@
-"""A paused job keeps its place in line, and what stands in line is decided under its lock."""
+"""A paused job keeps its place at its target; which jobs wait for a target is decided under its lock."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.store.interleave import Background
 ENDS: dict[str, tuple[Any, ...]] = {"cancel": (), "complete": (None,), "delete": ()}
 
 
-def in_line(harness: StoreHarness, how: str) -> list[str]:
-    """Three jobs of one target, of which the first stands in line, by time or by what upkeep has done so far."""
+def waiting_at_target(harness: StoreHarness, how: str) -> list[str]:
+    """Three jobs of one target, of which the first waits for its target, by time or by what upkeep has done so far."""
     holder = harness.claim_new(target="x") if how == "behind a holder" else None
     first = harness.add(target="x", **({"delay": 5.0} if how == "due, not yet lined up" else {}))
     others = [harness.add(target="x", delay=10.0) for _ in range(2)]
@@ -28,12 +28,14 @@ def in_line(harness: StoreHarness, how: str) -> list[str]:
     return [first, *others]
 
 
-IN_LINE = ["before the first promote", "due, not yet lined up", "behind a holder"]
+WAITING_AT_TARGET = ["before the first promote", "due, not yet lined up", "behind a holder"]
 
 
-@pytest.mark.parametrize("how", IN_LINE)
-def test_a_job_paused_in_line_keeps_its_place_whatever_upkeep_has_done_so_far(harness: StoreHarness, how: str) -> None:
-    first, second, third = in_line(harness, how)
+@pytest.mark.parametrize("how", WAITING_AT_TARGET)
+def test_a_job_paused_at_its_target_keeps_its_place_whatever_upkeep_has_done_so_far(
+    harness: StoreHarness, how: str
+) -> None:
+    first, second, third = waiting_at_target(harness, how)
     seq = harness.query("select seq from {s}jobs where state = 'paused'")
     harness.promote_until_idle()
     job = harness.get(first)
@@ -51,9 +53,9 @@ def test_a_job_paused_in_line_keeps_its_place_whatever_upkeep_has_done_so_far(ha
 
 
 @pytest.mark.parametrize("verb", ENDS)
-@pytest.mark.parametrize("how", IN_LINE)
+@pytest.mark.parametrize("how", WAITING_AT_TARGET)
 def test_what_stands_behind_a_paused_job_goes_on_once_that_is_gone(harness: StoreHarness, how: str, verb: str) -> None:
-    first, second, third = in_line(harness, how)
+    first, second, third = waiting_at_target(harness, how)
     harness.promote_until_idle()
     harness.run(getattr(control, verb), first, *ENDS[verb])
     harness.promote_until_idle()
@@ -77,7 +79,7 @@ def test_bulk_verbs_keep_the_line_and_let_it_go_on(harness: StoreHarness) -> Non
 
 
 @pytest.mark.parametrize("why", ["time", "jobs"])
-def test_a_job_paused_before_it_stands_in_line_lets_others_pass(harness: StoreHarness, why: str) -> None:
+def test_a_job_paused_before_it_waits_for_its_target_lets_others_pass(harness: StoreHarness, why: str) -> None:
     blocker = harness.claim_new()
     options = {"delay": 60.0} if why == "time" else {"depends_on": (blocker.id,)}
     first, second = harness.add(target="x", **options), harness.add(target="x")

@@ -273,7 +273,7 @@ def test_jobs_due_at_one_moment_are_promoted_in_the_order_of_enqueue(harness: St
     assert [job.id for job in harness.claim()] == ids
 
 
-def test_a_job_whose_time_is_ahead_is_not_in_line_unless_it_holds(harness: StoreHarness) -> None:
+def test_a_job_whose_time_is_ahead_does_not_wait_for_its_target_unless_it_holds_it(harness: StoreHarness) -> None:
     later = harness.add(target="x", delay=60.0)
     now = harness.claim_new(target="x")
     harness.settle((now.lease, Raised("x", delay=100.0)))  # holds while it waits for its retry
@@ -308,7 +308,7 @@ def test_a_stopped_holder_keeps_its_target_until_it_is_resumed_cancelled_or_dele
         assert drain(harness) == ([job.id, second] if verb == "resume" else [second])
 
 
-def test_a_failed_job_that_let_its_target_go_stands_in_line_again_when_resumed(harness: StoreHarness) -> None:
+def test_a_failed_job_that_let_its_target_go_waits_for_it_again_when_resumed(harness: StoreHarness) -> None:
     first = harness.claim_new(target="x", policy={"on_failure": "continue"})
     second = harness.add(target="x")
     harness.fail(first)

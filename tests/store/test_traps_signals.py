@@ -20,7 +20,7 @@ def told(harness: StoreHarness, id: str, name: str = "word") -> bool:
 def test_a_signal_that_was_committed_before_the_snooze_wakes(harness: StoreHarness) -> None:
     job = harness.claim_new()
     assert told(harness, job.id)
-    harness.promote_until_idle()  # nobody sleeps yet: the nudge is taken for nothing
+    harness.promote_until_idle()  # no job sleeps yet: the nudge is taken for nothing
     harness.settle((job.lease, Snoozed(TEN_YEARS, "word")))
     assert harness.promote().promoted == [job.id]
 
@@ -57,7 +57,7 @@ def test_a_snooze_under_way_while_the_signal_comes_wakes_when_it_is_committed(pg
     assert pg_harness.promote().promoted == [job.id]
 
 
-def test_a_sleeper_that_somebody_has_locked_is_woken_later(pg_harness: StoreHarness) -> None:
+def test_a_sleeping_job_that_is_locked_is_woken_later(pg_harness: StoreHarness) -> None:
     job = pg_harness.claim_new()
     pg_harness.settle((job.lease, Snoozed(TEN_YEARS, "word")))
     person = pg_harness.session()

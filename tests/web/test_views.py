@@ -228,7 +228,7 @@ def test_a_job_view_tells_its_life_in_words_too(shop: App) -> None:
         assert word in text
 
 
-def test_a_search_that_has_not_come_to_an_end_says_how_far_it_came(shop: App, monkeypatch: Any) -> None:
+def test_a_search_that_has_not_ended_says_how_far_it_came(shop: App, monkeypatch: Any) -> None:
     monkeypatch.setattr(sys.modules["relet._web.pages.jobs"], "SCAN", 5)
     _, document = ask(shop, "/jobs", "/jobs?task=nothing-of-this-name")
     assert "Searched back to" in document

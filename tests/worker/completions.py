@@ -211,7 +211,7 @@ def _run(runner: CompletionRunner, sql: str) -> None:
 
 
 def reap(runner: CompletionRunner, attempt: Attempt) -> None:
-    """Take the job away from its owner, who does not know. Whoever comes by may do it as well."""
+    """Take the job away from its owner, who does not know. The maintenance of a worker may do it as well."""
     app, database = runner.app, runner.database
     past, now = ("now() - interval '1 hour'", "now()") if database.is_postgres else ("1", "unixepoch()")
 
@@ -220,7 +220,7 @@ def reap(runner: CompletionRunner, attempt: Attempt) -> None:
 
     for _ in range(10):
         run_sql(
-            # The store is new, or a loaded machine has missed some beats: nobody would reap yet.
+            # The store is new, or a loaded machine has missed some beats: no worker would reap yet.
             database, app, f"update {{t}}pulse set grace_until = {past}, touched_at = {now}",
             f"update {{t}}jobs set expires_at = {past} where id = '{attempt.job.id}' and token = '{attempt.job.token}'"
             " and state = 'running'",
@@ -229,4 +229,4 @@ def reap(runner: CompletionRunner, attempt: Attempt) -> None:
         with suppress(AssertionError):
             until(taken, seconds=2.0)
             return
-    raise AssertionError("nobody has reaped it")
+    raise AssertionError("the job was not reaped")

@@ -142,7 +142,7 @@ class WorkerProcesses:
         return wait_until(lambda: self.notes(what, key)[number - 1 : number], f"{what} of {key}")[0]
 
     def close(self) -> None:
-        """Kill whatever was started for this test, whoever started it, and show what the workers said."""
+        """Kill all processes that this test or its workers have started, and print the workers' logs."""
         mark = f"TASKS_NOTES={self._notes}".encode()
         for pid in processes_with(mark):
             with suppress(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""Worker programs: `python -m relet worker shop:app` in a directory of its own, as a user starts it.
+"""Worker programs: `python -m relet worker shop:app` in a separate directory, as a user starts it.
 
 A `Shop` is that directory: a small app in `shop.py`, a file in which its handlers note what they do, and the programs
 that were started there, each with its log. Whatever a test leaves running is killed when the test is over.
@@ -290,7 +290,7 @@ class Shop:
         return found
 
     def go(self) -> None:
-        """Let all handlers that hold come to their end."""
+        """Let all handlers that wait end."""
         (self.place / "go").touch()
 
     def notes(self, *words: object) -> list[list[str]]:

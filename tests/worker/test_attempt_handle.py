@@ -1,4 +1,4 @@
-"""The handle that a handler has on its attempt: its job, its deadline, how far it is, and a context of its own."""
+"""The handle that a handler has on its attempt: its job, its deadline, how far it is, and a separate context."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_progress_that_is_no_number_is_refused_where_it_is_said(memory_app: App,
 
 @both_kinds
 def test_what_a_handler_puts_into_its_context_the_next_does_not_see(memory_app: App, kind: str) -> None:
-    who = contextvars.ContextVar("who", default="nobody")
+    who = contextvars.ContextVar("who", default="not set")
 
     def body(attempt: Attempt) -> str:
         before = who.get()
@@ -133,4 +133,4 @@ def test_what_a_handler_puts_into_its_context_the_next_does_not_see(memory_app: 
     task = define(memory_app, kind, body)
     with working(memory_app, concurrency=1):  # one slot, one thread
         jobs = memory_app.client.enqueue_many([task.draft() for _ in range(20)])
-        assert {memory_app.client.result(job, timeout=20) for job in jobs} == {"nobody"}
+        assert {memory_app.client.result(job, timeout=20) for job in jobs} == {"not set"}

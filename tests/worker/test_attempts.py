@@ -1,4 +1,4 @@
-"""What an attempt can come to: what handlers return and raise, and what becomes of their jobs."""
+"""The outcomes of an attempt: what handlers return and raise, and the states of their jobs."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def _where_they_died(processes: WorkerProcesses) -> dict[str, int]:
 def test_a_worker_killed_at_any_point_has_moved_the_money_once_or_not_at_all_and_the_next_owner_does_the_rest(
     processes: WorkerProcesses, bank: Bank
 ) -> None:
-    """Each of them alone in a worker of its own: twelve that start at once may not lose a lease before they begin."""
+    """Each of them alone in a separate worker: twelve that start at once may not lose a lease before they begin."""
     ways = (transfer_tasks.transaction, transfer_tasks.atransaction, transfer_tasks.own)
     deaths = {f"{task.name}-{point}": (task, point) for task in ways for point in transfer_tasks.POINTS}
     jobs = processes.enqueue(*(task.using(queue=queue).draft(7, point) for queue, (task, point) in deaths.items()))

@@ -1,4 +1,4 @@
-"""A transaction that completes a job is open, for long or when its handler has returned: nobody else waits for it."""
+"""A transaction that completes a job is open, for long or after its handler has returned: nothing else waits for it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ ENDS = {"commit": (State.SUCCEEDED, ["a"]), "rollback": (State.PENDING, [])}
 
 
 class Leaving:
-    """A task that completes its job on a connection of its own, returns, and leaves the transaction open."""
+    """A task that completes its job on a separate connection, returns, and leaves the transaction open."""
 
     def __init__(self, runner: CompletionRunner, lease: float = 30.0) -> None:
         self.left: list[Any] = []
 
         @runner.app.task(lease=lease, backoff=LATER)
         def leaves(attempt: Attempt) -> str:
-            # Not the thread that will end it: nobody has promised that.
+            # Not the thread that will end it: no document promises that.
             connection = connect(runner.database, runner.app, check_same_thread=False)
             connection.execute(f"insert into {runner.table} (job, word) values ('{attempt.job.id}', 'a')")
             attempt.succeed("done", connection=connection)
@@ -46,7 +46,7 @@ class Leaving:
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_a_transaction_left_open_holds_up_nobody_and_counts_when_it_ends(runner: CompletionRunner, how: str) -> None:
+def test_a_transaction_left_open_blocks_no_other_and_counts_when_it_ends(runner: CompletionRunner, how: str) -> None:
     @runner.app.task(lease=0.6)
     def others(seconds: float) -> None:
         time.sleep(seconds)
@@ -138,7 +138,7 @@ def test_a_cancel_that_comes_while_the_completion_is_open_counts_if_that_is_roll
 
 
 def test_a_cancel_that_was_requested_before_the_completion_does_not_undo_it(runner: CompletionRunner) -> None:
-    """The handler has not heard of it yet: whoever has done the work may say so."""
+    """The handler has not heard of it yet: a client that has done the work may complete the job."""
 
     async def handler(attempt: Attempt, begin: Begin) -> None:
         (worker,) = workers
@@ -271,7 +271,7 @@ def test_handlers_that_call_the_client_in_their_transactions_do_not_use_up_each_
         begun = time.monotonic()
         jobs = runner.app.client.enqueue_many([task.draft() for _ in range(10)])
         assert {job.attempt for job in over(runner.app, *jobs)} == {1}
-        assert time.monotonic() - begun < 9.0, "they waited until somebody gave up"
+        assert time.monotonic() - begun < 9.0, "they waited until one of them gave up"
 
 
 # Trap 13
@@ -325,7 +325,7 @@ def test_a_transaction_that_an_interrupt_left_open_ends_with_its_handler(two_app
     @two_apps.task(max_attempts=1)
     def interrupted(attempt: Attempt) -> None:
         block = attempt.transaction()
-        kept.append(block)  # as a traceback does that somebody keeps
+        kept.append(block)  # as a traceback does that the program keeps
         block.__enter__().enqueue(follow.draft())
         raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""In doubt (O6): the deadline has passed without a renewal, and nobody can tell whether the lease is still ours."""
+"""In doubt (O6): the deadline has passed without a renewal, and the worker cannot tell whether it has the lease."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.worker.working import never_reap, over, run_sql, until, working, writ
 
 
 def have_it_reaped(database: Database, app: App, job: Job[Any]) -> None:
-    """As if its owner had been held up for long: the lease runs out, and somebody is quicker than the next renewal."""
+    """As if its owner had been held up for long: the lease runs out, and a reaper is quicker than the next renewal."""
     run_out = "update {t}jobs set expires_at = created_at where state = 'running' and version = 1"
     run_sql(database, app, "update {t}pulse set grace_until = touched_at")
 
@@ -67,7 +67,7 @@ def test_an_attempt_whose_renewals_do_not_get_through_is_in_doubt_and_still_ours
     )
 
 
-def test_an_owner_past_expiry_may_settle_what_nobody_reaped(two_databases: Database, two_apps: App) -> None:
+def test_an_owner_past_expiry_may_settle_a_job_that_was_not_reaped(two_databases: Database, two_apps: App) -> None:
     app, running, go_on = two_apps, threading.Event(), threading.Event()
 
     @app.task
@@ -116,7 +116,9 @@ def test_a_task_may_want_to_be_aborted_in_doubt(two_databases: Database, two_app
     assert (found.result_json, found.version, found.attempt) == ('"second time"', 2, 1), "it cost no attempt"
 
 
-def test_a_lease_that_somebody_reaped_is_lost_and_its_handler_told(two_databases: Database, two_apps: App) -> None:
+def test_a_lease_that_another_worker_reaped_is_lost_and_its_handler_told(
+    two_databases: Database, two_apps: App
+) -> None:
     app, running, seen = two_apps, threading.Event(), []
 
     @app.task

@@ -121,7 +121,7 @@ def test_events_of_a_job_are_emitted_in_order(memory_app: App) -> None:
     assert received == ["Enqueued", "Claimed", "Retried", "Claimed", "Succeeded"]
 
 
-def test_a_listener_that_fails_hurts_nobody(app: App, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_listener_that_fails_harms_no_job(app: App, caplog: pytest.LogCaptureFixture) -> None:
     received: list[events.Succeeded] = []
 
     @app.on(events.Event)
@@ -141,7 +141,7 @@ def test_a_listener_that_fails_hurts_nobody(app: App, caplog: pytest.LogCaptureF
     assert "A listener failed" in caplog.text
 
 
-def test_whoever_listens_to_a_class_hears_its_subclasses(memory_app: App) -> None:
+def test_a_listener_to_a_class_receives_its_subclasses(memory_app: App) -> None:
     ended, of_workers = [], []
     memory_app.on(events.Ended)(lambda event: ended.append(type(event).__name__))
     memory_app.on(events.WorkerEvent)(lambda event: of_workers.append(type(event).__name__))

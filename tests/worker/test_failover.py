@@ -135,7 +135,7 @@ def test_a_failover_under_load_loses_nothing_and_runs_nothing_twice(pair: Pair) 
 
 @pytest.mark.parametrize("seconds", [5.5, pytest.param(15.0, marks=pytest.mark.long)])
 def test_a_standby_that_hangs_before_a_failover_loses_nothing(pair: Pair, seconds: float) -> None:
-    """Its primary has commits then that nobody else has. None of them may have been acknowledged."""
+    """Its primary has commits then that no standby has. None of them may have been acknowledged."""
 
     def lose_primary() -> None:
         pair.standby.signal("walreceiver", signal.SIGSTOP)

@@ -15,7 +15,7 @@ ANY_STORE = pytest.mark.parametrize("processes", ["sqlite"], indirect=True)  # t
 
 
 def test_killed_at_any_stage_a_worker_takes_no_job_with_it(processes: WorkerProcesses) -> None:
-    """The stages do not touch each other: five workers, each with a queue of its own, die side by side."""
+    """The stages do not touch each other: five workers, each with a separate queue, die side by side."""
     deaths = [_dies(processes, stage) for stage in ("after-claim", "before-settle", "after-settle")]
     running = _killed_while_running(processes)
     slow, behind = _killed_with_jobs_in_advance(processes)

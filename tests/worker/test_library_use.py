@@ -188,7 +188,7 @@ def test_cancelling_the_task_that_runs_a_worker_gives_its_jobs_back(memory_app: 
     assert len(aborted) == 1
 
 
-def test_the_end_of_asyncio_run_ends_a_worker_that_nobody_awaits(memory_app: App) -> None:
+def test_the_end_of_asyncio_run_ends_a_worker_that_is_not_awaited(memory_app: App) -> None:
     started: list[int] = []
 
     @memory_app.task

@@ -223,7 +223,7 @@ def test_a_job_that_was_there_already_is_the_one_that_the_span_names(memory_app:
     assert [one.get("relet.existing") for one in values] == [None, True]
 
 
-def test_a_scheduled_job_begins_a_trace_of_its_own(memory_app: App, watched: Telemetry) -> None:
+def test_a_scheduled_job_begins_a_new_trace(memory_app: App, watched: Telemetry) -> None:
     work = define(memory_app, "thread", lambda attempt: None)
     with watched.tracer.start_as_current_span("start of the program"):
         memory_app.schedule(every=0.2)(work)

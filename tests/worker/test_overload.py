@@ -122,7 +122,7 @@ def test_a_hiccup_of_the_store_does_not_hide_what_comes_back_to_its_place(pg_dat
         until(lambda: hiccup(0.1) or producer._cursor._queues["default"].slow)  # type: ignore[func-returns-value]
         hiccup(3.0)
         begin = time.monotonic()
-        app._store().run(settle.settle, [(taken.lease, Released("for somebody else"))], random.random)
+        app._store().run(settle.settle, [(taken.lease, Released("for another worker"))], random.random)
         until(lambda: 0 in ran)
         assert time.monotonic() - begin < 6.0, "a second, and what a loaded machine adds"
     assert state(app, first) is State.SUCCEEDED

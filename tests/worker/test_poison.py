@@ -1,4 +1,4 @@
-"""A job that kills its worker: it ends failed, and takes nobody with it."""
+"""A job that kills its worker: it ends failed, and takes no other job with it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_job_that_kills_its_workers_does_so_under_a_supervisor_as_well(process
 
 
 @ANY_STORE
-def test_a_job_that_kills_its_own_process_hurts_nobody(processes: WorkerProcesses) -> None:
+def test_a_job_that_kills_its_own_process_harms_no_other_job(processes: WorkerProcesses) -> None:
     drafts = [fault_tasks.caged_poison.draft(f"poison by {manner}", manner) for manner in MANNERS]
     innocent, *poisons = _enqueue(processes, *drafts)
     worker = processes.worker()

@@ -21,7 +21,7 @@ CLOSE = 0.0015  # SQLite's clock has milliseconds
 
 
 class Crew:
-    """Several workers, each with an app of its own, at one store."""
+    """Several workers, each with a separate app, at one store."""
 
     def __init__(self, database: Database, stack: ExitStack, workers: int = 4) -> None:
         self.apps = [database.app() for _ in range(workers)]
@@ -63,7 +63,7 @@ def check_rate(jobs: list[Job[Any]], rate: int) -> None:
     for first, beyond in zip(starts, starts[rate:], strict=False):
         assert beyond - first >= PER - CLOSE, f"{rate + 1} within {beyond - first:.4f} s"
     possible = rate * SECONDS / PER
-    # Nobody is kept from starting; how near to the rate they come is a matter of the machine.
+    # No job is kept from starting; how near to the rate they come depends on the machine.
     assert len(starts) >= 0.3 * possible, f"{len(starts)} of {possible:.0f}"
 
 

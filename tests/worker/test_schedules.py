@@ -205,7 +205,7 @@ def test_a_change_at_run_time_outlives_a_worker_and_the_codes_next_word_counts(t
     start_and_see(7200, 7200)
 
 
-def test_what_nobody_can_follow_does_not_make_upkeep_spin(
+def test_a_schedule_that_no_worker_can_follow_does_not_make_upkeep_spin(
     two_databases: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A task that no worker knows, and a time zone that this machine lacks; the others are followed."""
@@ -259,7 +259,7 @@ def test_two_schedules_of_one_name_are_refused_and_two_of_one_task_are_not(memor
 
     with pytest.raises(InvalidInput, match="two schedules are named sweep"):
         app.schedule("0 4 * * *", arguments={"what": "again"})(sweep)
-    app.schedule("0 5 * * *", name="in a line of its own", arguments={"what": "x"})(sweep.using(queue="other"))
+    app.schedule("0 5 * * *", name="in another queue", arguments={"what": "x"})(sweep.using(queue="other"))
     assert sweep("x") == "x"
     with working(app):
         until(lambda: len(app.client.schedules.all()) == 3)

@@ -101,7 +101,7 @@ def test_an_outcome_waits_for_a_privilege_that_was_revoked(pg_server: Server, tm
 def test_outcomes_that_wait_for_longer_than_a_lease_are_told_of(
     pg_database: Database, pg_app: App, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Renewals get through, settles do not: whoever holds a lock on the table of what is over."""
+    """Renewals get through, settles do not: another connection has locked the table of finished jobs."""
     task = pg_app.task(greet)
     with working(pg_app, lease=1.0), psycopg.connect(pg_database.url) as other:
         other.execute(f'lock table "{pg_database.schema}".finished in share mode'.encode())

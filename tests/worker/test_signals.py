@@ -1,4 +1,4 @@
-"""Sleeping, and waiting for a word from outside, without holding a slot; and nobody sleeps for ever."""
+"""Sleeping, and waiting for a word from outside, without holding a slot; and no job sleeps for ever."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def app(two_apps: App) -> App:
 @dataclass
 class Answer:
     yes: bool
-    by: tuple[str, str] = ("somebody", "else")
+    by: tuple[str, str] = ("another", "user")
 
 
 def waiter(app: App, **options: Any) -> PlainTask[..., Any]:
@@ -247,7 +247,7 @@ def test_who_was_told_nothing_in_time_stays_untold_in_every_attempt(app: App) ->
     assert seen == [f"job {job.id}: no signal 'word' within 0.3 s"] * 2
 
 
-def test_a_timeout_that_nobody_catches_fails_the_attempt(memory_app: App) -> None:
+def test_a_timeout_that_the_handler_does_not_catch_fails_the_attempt(memory_app: App) -> None:
     @memory_app.task(max_attempts=1)
     def impatient(attempt: Attempt) -> Any:
         return attempt.wait_for("word", timeout=0.01)
@@ -310,7 +310,7 @@ def test_a_signal_in_the_callers_transaction_happens_when_it_is_committed(two_da
         assert app.client.result(job) == "committed"
 
 
-def test_nobody_is_told_who_does_not_exist_or_is_over(app: App) -> None:
+def test_a_job_that_does_not_exist_or_is_over_gets_no_signal(app: App) -> None:
     job = waiter(app).enqueue()
     app.client.cancel(job)
     with pytest.raises(JobNotFound, match=UNKNOWN):
@@ -364,7 +364,7 @@ def test_a_sleeper_is_cancelled_at_once_and_run_early_without_harm(app: App) -> 
         assert app.client.result(waiting) == "hello"
 
 
-def test_a_suspension_says_what_it_is_to_whoever_catches_everything() -> None:
+def test_a_suspension_says_what_it_is_to_a_handler_that_catches_everything() -> None:
     assert not issubclass(Suspended, Exception)
     assert str(Suspended(1.5)) == "suspended for 1.5 s"
 

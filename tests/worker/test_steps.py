@@ -66,7 +66,7 @@ def test_a_step_runs_once_over_retries_snoozes_and_resumes(app: App) -> None:
         if attempt.version == 2:
             raise ValueError("the post office is closed")
         if attempt.version == 3:
-            raise Fail("for good, until somebody resumes it")
+            raise Fail("for good, until an operator resumes it")
         return [*done, attempt.step("send", do, "send")]
 
     with working(app):

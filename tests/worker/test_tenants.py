@@ -1,4 +1,4 @@
-"""One worker for several tenants: each in a schema, or file, of its own, with slots of its own."""
+"""One worker for several tenants: each in a separate schema, or file, with separate slots."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_each_tenant_has_its_own_jobs_and_slots(tenant_app: App) -> None:
 
     @app.task
     async def work(attempt: Attempt) -> str | None:
-        with crowds[attempt.tenant or "nobody"]:
+        with crowds[attempt.tenant or "no tenant"]:
             await asyncio.sleep(0.02)
         return attempt.tenant
 

@@ -1,4 +1,4 @@
-"""A worker that runs inside a test, and a few hands to see what it does."""
+"""A worker that runs inside a test, and functions that show what it does."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUICK: dict[str, Any] = {"lease": 1.0, "poll_interval": 0.1, "shutdown_timeout":
 
 @contextmanager
 def working(app: App, **options: Any) -> Iterator[Worker]:
-    """A worker with a thread and an event loop of its own, which takes jobs when the block begins."""
+    """A worker with a separate thread and event loop, which takes jobs when the block begins."""
     worker = Worker(app, **{**QUICK, **options})
     failures: list[BaseException] = []
     started = threading.Event()
@@ -103,7 +103,7 @@ def until_state(app: App, job: Job[Any] | str, wanted: State | None) -> None:
 
 
 def over(app: App, *jobs: Job[Any] | str, timeout: float = TIMEOUT) -> list[Job[Any]]:
-    """The jobs once they have come to an end, or have failed."""
+    """The jobs once they have ended, or have failed."""
     return [app.client.wait(job, timeout=timeout) for job in jobs]
 
 
@@ -141,7 +141,7 @@ class Crowd:
 
 
 def run_sql(database: Database, app: App, *statements: str) -> None:
-    """Do something to the tables, `{t}` standing for what comes before their names, as somebody else."""
+    """Do something to the tables, `{t}` standing for the prefix of their names, on another connection."""
     with closing(connect(database, app)) as connection:
         for statement in statements:
             connection.execute(statement.replace("{t}", prefix(database, app)))
@@ -162,7 +162,7 @@ def connect(database: Database, app: App, **options: Any) -> Any:
 
 
 def never_reap(database: Database, app: App) -> None:
-    """Have the pulse say that nobody reaps for now."""
+    """Have the pulse say that no worker may reap for now."""
     app._store().ready()
     later = "now() + interval '1 hour'" if database.is_postgres else f"{time.time() + 3600}"
     now = "now()" if database.is_postgres else f"{time.time()}"
@@ -171,7 +171,7 @@ def never_reap(database: Database, app: App) -> None:
 
 @contextmanager
 def writes_held_up(database: Database, app: App) -> Iterator[None]:
-    """Nobody can change a job while this lasts: a lock on the table, or on the file."""
+    """No other connection can change a job while this lasts: a lock on the table, or on the file."""
     with closing(connect(database, app)) as connection:
         if database.is_postgres:
             connection.execute(f"lock table {database.schema}.jobs in exclusive mode".encode())
