@@ -1,4 +1,4 @@
-"""Thirty days of statistics for the web example shop, as its workers would have counted them."""
+"""Thirty days of statistics for the example web shop, as its workers would have counted them."""
 
 from __future__ import annotations
 

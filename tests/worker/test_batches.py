@@ -146,9 +146,11 @@ def test_one_job_of_a_batch_is_cancelled_and_one_times_out(app: App) -> None:
 
 def test_an_async_batch_is_cancelled_when_all_its_jobs_are(app: App) -> None:
     ended: list[str] = []
+    started = threading.Event()
 
     @app.batch_task(size=2, wait=5)
     async def sleeps(items: list[BatchItem[int]]) -> None:
+        started.set()
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
@@ -158,7 +160,7 @@ def test_an_async_batch_is_cancelled_when_all_its_jobs_are(app: App) -> None:
     app.client.migrate()
     jobs = app.client.enqueue_many([sleeps.draft(n) for n in range(2)])
     with working(app, concurrency=5, lease=2.0):
-        until(lambda: app.client.count(state="running") == 2)
+        assert started.wait(20)
         for job in jobs:
             app.client.cancel(job)
         until(lambda: app.client.count(state="cancelled") == 2)
