@@ -14,7 +14,7 @@ import time
 import zlib
 from pathlib import Path
 
-from tests.web import browser, history, scene
+from tests.web import browser, example_data, history
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 SIZES = {"": (1280, 900, 1.0, 1400), "-phone": (390, 844, 1.5, 1400)}  # width, height, scale, the most height
@@ -88,16 +88,16 @@ def take(folder: Path, suffix: str, scheme: str, wanted: list[str], to: Path) ->
     width, height, scale, most = SIZES[suffix]
     path, fonts = folder / "shop.db", folder / "fonts.conf"
     fonts.write_text(FONTS)
-    app = scene.build(f"sqlite:///{path}")
+    app = example_data.build(f"sqlite:///{path}")
     history.write(str(path), time.time())
     try:
         with browser.serving(app) as url, browser.browsing(fonts) as chromium:
             how = {"viewport": {"width": width, "height": height}, "color_scheme": scheme, "device_scale_factor": scale}
             page, blank = browser.signed_in(chromium, url, **how), chromium.new_page()
-            for name, address in scene.views(app).items():
+            for name, address in example_data.views(app).items():
                 if wanted and name not in wanted:
                     continue
-                scene.here_again(app)
+                example_data.here_again(app)
                 page.goto(url + address)
                 page.wait_for_timeout(150)
                 tall = min(page.evaluate("document.documentElement.scrollHeight"), most)

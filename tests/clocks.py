@@ -17,18 +17,3 @@ def at(store: Store, moment: float | None) -> Iterator[None]:
         yield
     finally:
         store.clock = before
-
-
-class MovedClock:
-    """Something that has `now`, which a test moves."""
-
-    now: float
-
-    @contextmanager
-    def at(self, moment: float) -> Iterator[None]:
-        """For a while the clock shows another moment."""
-        before, self.now = self.now, moment
-        try:
-            yield
-        finally:
-            self.now = before

@@ -16,11 +16,11 @@ from tests.servers import PrivateServer, Server, Servers
 pytest_plugins = [
     "tests.plugin.selection",
     "tests.plugin.heap",
-    "tests.homes",
+    "tests.databases",
     "tests.plugin.apps",
     "tests.plugin.command_line",
     "tests.shops",
-    "tests.web.asking",
+    "tests.web.api_client",
     "tests.worker.processes",
     "tests.worker.programs",
 ]
@@ -69,7 +69,7 @@ def private_server(request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
 
 @pytest.fixture
 def schema() -> str:
-    """The name of a schema that nobody else uses; the fixtures below drop it when the test is over."""
+    """The name of a schema that no other test uses; the fixtures below drop it when the test is over."""
     return f"t_{uuid.uuid4().hex[:12]}"
 
 

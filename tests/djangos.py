@@ -15,7 +15,7 @@ from django.db.utils import ConnectionHandler
 from django.utils.functional import empty
 from psycopg.conninfo import conninfo_to_dict
 
-from tests.homes import Home
+from tests.databases import Database
 
 
 def configure() -> None:
@@ -25,7 +25,7 @@ def configure() -> None:
         django.setup()
 
 
-def database(url: str, **options: Any) -> dict[str, Any]:
+def database_settings(url: str, **options: Any) -> dict[str, Any]:
     """The settings of a database, all of them."""
     if url.startswith("sqlite:///"):
         found = {"ENGINE": "django.db.backends.sqlite3", "NAME": url.removeprefix("sqlite:///"), "OPTIONS": options}
@@ -54,25 +54,25 @@ def known_as(alias: str, found: dict[str, Any]) -> Iterator[Any]:
 
 # The ways to have a transaction.
 
-Way = Callable[[Home], Any]  # to a context manager of a connection on which a transaction is open
+Way = Callable[[Database], Any]  # to a context manager of a connection on which a transaction is open
 
 
 @contextmanager
-def proxy(home: Home) -> Iterator[Any]:
-    with known_as("default", database(home.url)), transaction.atomic():
+def proxy(database: Database) -> Iterator[Any]:
+    with known_as("default", database_settings(database.url)), transaction.atomic():
         yield connection
 
 
 @contextmanager
-def wrapper(home: Home) -> Iterator[Any]:
-    with known_as("other", database(home.url)) as raw, transaction.atomic(using="other"):
+def wrapper(database: Database) -> Iterator[Any]:
+    with known_as("other", database_settings(database.url)) as raw, transaction.atomic(using="other"):
         yield raw
 
 
 @contextmanager
-def logged(home: Home) -> Iterator[Any]:
+def logged(database: Database) -> Iterator[Any]:
     """As with DEBUG: each query is noted, values and all."""
-    with wrapper(home) as raw:
+    with wrapper(database) as raw:
         raw.force_debug_cursor = True
         yield raw
         raw.force_debug_cursor = False
@@ -80,16 +80,16 @@ def logged(home: Home) -> Iterator[Any]:
 
 
 @contextmanager
-def with_options(home: Home) -> Iterator[Any]:
-    options = {"server_side_binding": True} if home.is_postgres else {"transaction_mode": "IMMEDIATE"}
-    with known_as("other", database(home.url, **options)) as raw, transaction.atomic(using="other"):
+def with_options(database: Database) -> Iterator[Any]:
+    options = {"server_side_binding": True} if database.is_postgres else {"transaction_mode": "IMMEDIATE"}
+    with known_as("other", database_settings(database.url, **options)) as raw, transaction.atomic(using="other"):
         yield raw
 
 
 @contextmanager
-def by_hand(home: Home) -> Iterator[Any]:
+def by_hand(database: Database) -> Iterator[Any]:
     """Autocommit is off, and no block is open."""
-    with known_as("other", database(home.url)) as raw:
+    with known_as("other", database_settings(database.url)) as raw:
         transaction.set_autocommit(False, using="other")
         try:
             yield raw
@@ -110,7 +110,7 @@ WAYS: dict[str, Way] = {
 
 @contextmanager
 def settings_in(module: str) -> Iterator[None]:
-    """Django as it is in a process of its own, whose settings are in a module; they are read when they are needed."""
+    """Django as it is in a separate process, whose settings are in a module; they are read when they are needed."""
     configure()  # whose apps are ready, as those of any program of Django's are
     before = settings._wrapped
     zone, variable = os.environ.get("TZ"), os.environ.get("DJANGO_SETTINGS_MODULE")
@@ -128,14 +128,14 @@ def settings_in(module: str) -> Iterator[None]:
 
 
 def _start_over() -> None:
-    """Have the databases read from the settings by whoever asks next."""
+    """Have the databases read from the settings by the next caller."""
     for alias in connections.__dict__.pop("settings", ()):
         _forget(alias)
     connections._settings = None
 
 
 def _forget(alias: str) -> None:
-    """Close what this thread has open, and have it made anew by whoever asks next."""
+    """Close what this thread has open, and have the next caller open it anew."""
     if hasattr(connections._connections, alias):
         raw = connections[alias].connection
         connections[alias].close()

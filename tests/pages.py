@@ -4,7 +4,7 @@
     expression  # -> text       the value reads so (`...` stands for anything)
     statement  # raises Error   or `# raises Error: text`
 
-Either comment may also stand on lines of its own below the statement. Blocks of SQL are for PostgreSQL. A block that
+Either comment may also stand on separate lines below the statement. Blocks of SQL are for PostgreSQL. A block that
 begins with `# shop.py` is also a file of that name, for child processes to import. Lines of shell that call `relet`
 must be accepted by its command line.
 """

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-PATIENCE = 20.0
+TIMEOUT = 20.0
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\x1b\][^\x07]*\x07")
 HOME = "\x1b[H"
 ALTERNATE, ORDINARY = "\x1b[?1049h", "\x1b[?1049l"
@@ -69,11 +69,11 @@ class OnTerminal:
     def press(self, keys: str) -> None:
         os.write(self._master, keys.encode())
 
-    def shows(self, *texts: str, within: float = PATIENCE) -> str:
+    def shows(self, *texts: str, within: float = TIMEOUT) -> str:
         """Wait until the page that was drawn last has all these texts; that page."""
         return self.draws(lambda page: all(text in page for text in texts), f"{texts}", within)
 
-    def draws(self, holds: Callable[[str], bool], what: str, within: float = PATIENCE) -> str:
+    def draws(self, holds: Callable[[str], bool], what: str, within: float = TIMEOUT) -> str:
         """Wait until the page that was drawn last is as it should be."""
         give_up = time.monotonic() + within
         while not holds(self.page):
@@ -91,7 +91,7 @@ class OnTerminal:
         """Everything, escape sequences included."""
         return self._drawn
 
-    def code(self, within: float = PATIENCE) -> int:
+    def code(self, within: float = TIMEOUT) -> int:
         """How it ended; what it wrote until then has been read."""
         give_up = time.monotonic() + within
         while self.process.poll() is None:

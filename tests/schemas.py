@@ -24,7 +24,7 @@ EMPTIED = (
     "ended_sessions",
 )  # fmt: skip
 
-#: What was emptied is still there until it is vacuumed, and slows down whoever reads a table from end to end.
+#: What was emptied is still there until it is vacuumed, and slows down statements that read a whole table.
 TOO_BIG = 8_000_000
 
 #: Tables, columns, indexes, constraints, triggers, functions and rights: what rows are not.
@@ -67,7 +67,7 @@ class SharedSchema:
 
     def empty(self) -> None:
         """Of all that a test has left."""
-        self._tell(
+        self._execute(
             *(f"delete from {self.name}.{table}" for table in EMPTIED),
             f"update {self.name}.pulse set touched_at = '-infinity', grace_until = '-infinity'",
             f"update {self.name}.arming set armed_until = '-infinity'",
@@ -75,8 +75,8 @@ class SharedSchema:
         )
 
     def is_as_new(self) -> bool:
-        """Empty it is; that nobody holds a lock any more shows here."""
-        self._tell(
+        """Whether its tables are small, and as they were made. Fails if a connection still has a lock."""
+        self._execute(
             f"lock table {', '.join(f'{self.name}.{table}' for table in EMPTIED)} in access exclusive mode",
         )
         (size,) = self._connection().execute(SIZE, {"schema": self.name}).fetchone() or (0,)
@@ -90,8 +90,8 @@ class SharedSchema:
         migrations = self._connection().execute(f"select version, null from {self.name}.migrations".encode()).fetchall()
         return [*self._connection().execute(SHAPE, {"schema": self.name}).fetchall(), *migrations]
 
-    def _tell(self, *statements: str) -> None:
-        """In one transaction. Waits for nobody long: a lock that is still held is a connection that the test forgot."""
+    def _execute(self, *statements: str) -> None:
+        """In one transaction. Does not wait long for a lock: a test forgot the connection that has it."""
         self._connection().execute("; ".join(["set lock_timeout = '10s'", *statements]).encode())
 
     def _connection(self) -> psycopg.Connection[Any]:
@@ -102,14 +102,14 @@ class SharedSchema:
 
 
 class Schemas:
-    """Those that a process of tests has made and that nobody uses just now."""
+    """Schemas that a process of tests has made and that no test uses just now."""
 
     def __init__(self) -> None:
         self._idle: list[SharedSchema] = []
 
     @contextmanager
     def one_of(self, server: Server) -> Iterator[SharedSchema]:
-        """An empty schema, to be used by nobody else meanwhile."""
+        """An empty schema, for this caller alone."""
         fit = [schema for schema in self._idle if schema.server == server]
         schema = fit[-1] if fit else SharedSchema(server)
         if fit:

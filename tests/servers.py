@@ -53,7 +53,7 @@ class Server:
 
     @contextmanager
     def fresh_database(self) -> Iterator[str]:
-        """The DSN of a new database, dropped afterwards, whoever is still connected to it."""
+        """The DSN of a new database, dropped afterwards, even if a client is still connected."""
         name = f"d_{uuid.uuid4().hex[:12]}"
         self.execute(f"create database {name}")
         try:
@@ -62,7 +62,7 @@ class Server:
             self.execute(f"drop database {name} with (force)")
 
     def drop_schema(self, schema: str) -> None:
-        """Waits for nobody long: a lock that is still held is a connection that the test forgot."""
+        """Does not wait long for a lock: a test forgot the connection that has it."""
         self.execute("set lock_timeout = '10s'", f'drop schema if exists "{schema}" cascade')
 
     def execute(self, *statements: str) -> None:
@@ -197,7 +197,7 @@ def running() -> Iterator[Servers]:
     command = [sys.executable, "-I", supervisor.__file__, str(home)]
     with (
         (home / "supervisor.log").open("wb") as log,
-        # In a session of its own: Ctrl-C is for the tests, which need their database until they have ended.
+        # In a separate session: Ctrl-C is for the tests, which need their database until they have ended.
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True) as process,
     ):
         try:

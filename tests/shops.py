@@ -11,7 +11,8 @@ import pytest
 
 from relet import App, Job
 from tests.conftest import LOCAL_PG_KINDS
-from tests.homes import Home, claim, fail, shared_schema
+from tests.databases import Database, shared_schema
+from tests.harness import harness_of
 
 SHOP = """
 from relet import App
@@ -52,8 +53,8 @@ class CliShop:
 
     def failed(self, number: int, error: str = "ValueError: no") -> None:
         """Let so many of charge be claimed, and fail."""
-        for job in claim(self.app, number, queue="billing"):
-            fail(self.app, job, error)
+        for job in harness_of(self.app).claim(number, queues=("billing",)):
+            harness_of(self.app).fail(job, error)
 
     def state(self, job: Job[Any] | str) -> str | None:
         found = self.client.get(job)
@@ -88,7 +89,7 @@ def still_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CliShop]:
 
 
 @pytest.fixture(scope="module", params=["sqlite", *LOCAL_PG_KINDS])
-def _schema_of_shops(request: pytest.FixtureRequest) -> Iterator[Home | None]:
+def _schema_of_shops(request: pytest.FixtureRequest) -> Iterator[Database | None]:
     if request.param == "sqlite":
         yield None
     else:
@@ -96,13 +97,13 @@ def _schema_of_shops(request: pytest.FixtureRequest) -> Iterator[Home | None]:
 
 
 @pytest.fixture
-def any_shop(_schema_of_shops: Home | None, tmp_path: Path) -> Iterator[CliShop]:
+def any_shop(_schema_of_shops: Database | None, tmp_path: Path) -> Iterator[CliShop]:
     """A shop on SQLite, and one on PostgreSQL."""
-    home = _schema_of_shops
-    if home is None:
+    database = _schema_of_shops
+    if database is None:
         with a_cli_shop(tmp_path, f"sqlite:///{tmp_path / 'jobs.db'}") as made:
             yield made
         return
-    with a_cli_shop(tmp_path, home.url, home.schema) as made:
+    with a_cli_shop(tmp_path, database.url, database.schema) as made:
         yield made
-    home.empty()
+    database.empty()

@@ -1,6 +1,6 @@
 """Runs throwaway PostgreSQL clusters until it gets SIGTERM or its standard input closes.
 
-A test run starts this file as a program of its own and holds the other end of the pipe. However the run ends, kill -9
+A test run starts this file as a separate program and holds the other end of the pipe. However the run ends, kill -9
 included, the clusters are stopped and their files deleted. A cluster starts when it is first asked for, by a line on
 the socket `control`: `start pg18`, `start pg18.mine` (a second one of the same version), `stop pg18.mine SIGINT`,
 `follow pg18.standby pg18.mine` (starts a standby of the second).
@@ -31,7 +31,7 @@ SETTINGS = {
 }
 #: A cluster that all tests share is deleted after the run, whatever happens to the machine, so it never syncs a file.
 SHARED = {"fsync": "off"}
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Cluster:
                 return
             self.process.send_signal(how)
             try:
-                self.process.wait(PATIENCE)
+                self.process.wait(TIMEOUT)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
@@ -180,7 +180,7 @@ class Cluster:
     def _launch(self) -> None:
         chosen = SETTINGS | (SHARED if self.is_shared else {})
         settings = [f"--{name}={value}" for name, value in chosen.items()]
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while True:
             begin = self.log.stat().st_size
             self.process = self.kind.spawn("postgres", self.home, f"--unix_socket_directories={self.home}", *settings)

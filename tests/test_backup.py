@@ -18,7 +18,7 @@ from relet import App, Job
 from tests import supervisor
 from tests.plugin.command_line import CommandLine
 from tests.servers import Server
-from tests.worker.working import PATIENCE, working
+from tests.worker.working import TIMEOUT, working
 
 #: The queue "late" has jobs only once the schedule has caught up.
 SHOP = """
@@ -63,7 +63,7 @@ class Shop:
         @app.task(queue="slow")
         def hold(number: int) -> int:
             self.ran.append(f"hold {number}")
-            assert self.gate.wait(PATIENCE)
+            assert self.gate.wait(TIMEOUT)
             return number
 
         @app.task(queue="late")
@@ -99,7 +99,7 @@ def state(shop: Shop, job: Job[int]) -> str | None:
 
 
 def until(holds: Callable[[], bool], what: str) -> None:
-    give_up = time.monotonic() + PATIENCE
+    give_up = time.monotonic() + TIMEOUT
     while not holds():
         assert time.monotonic() < give_up, f"waited until {what}"
         time.sleep(0.02)

@@ -20,7 +20,7 @@ from relet._store import store as store_module
 from relet._store.retry import RetryFor
 from relet._store.sqlite import SQLiteStore, file_system
 from relet.errors import StoreError, StoreRefused
-from tests.homes import inventory
+from tests.databases import inventory
 from tests.test_bad_urls import uses
 
 
@@ -71,7 +71,7 @@ def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
     app.close()
 
 
-def as_nobody(action: Callable[[], None]) -> None:
+def as_unprivileged_user(action: Callable[[], None]) -> None:
     """Call this without root's right to write everywhere. In a child: the right cannot be regained."""
     child = os.fork()
     if child == 0:
@@ -119,7 +119,7 @@ def test_a_file_that_may_not_be_written_is_reported(tmp_path: Path, what: str) -
             again.enqueue()
 
     try:
-        as_nobody(refused)
+        as_unprivileged_user(refused)
     finally:
         folder.chmod(0o755)
         for file in folder.iterdir():

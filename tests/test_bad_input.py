@@ -19,7 +19,7 @@ from relet import App, Backoff, InvalidInput, ReletError
 from relet._core.ids import make_id
 from relet._tasks.task import PlainTask
 from relet.errors import InvalidArguments, InvalidPayload, InvalidTransition, UnknownTask
-from tests.homes import inventory
+from tests.databases import inventory
 
 UUID4 = "3f2b8f0e-7a51-4a3c-9a55-0d6a9a2f5f10"
 UUID7 = "0192f3a0-7c1e-7b3a-9d1f-2f6f5a1c0de1"
@@ -51,7 +51,7 @@ def use(**options: Any) -> Bad:
     return lambda app: work(app).using(**options).enqueue()
 
 
-def say(method: str, *args: Any, **kwargs: Any) -> Bad:
+def call(method: str, *args: Any, **kwargs: Any) -> Bad:
     """Say this to the client."""
     return lambda app: getattr(app.client, method)(*args, **kwargs)
 
@@ -130,9 +130,9 @@ NAMES: dict[str, Row] = {
     "long tenant": (use(tenant="t" * 49), InvalidInput, "1 to 48"),
     "tenant that leads elsewhere": (use(tenant="../../etc"), InvalidInput, "schema is named"),
     "tenant of the client": (lambda app: app.client.tenant("../x").count(), InvalidInput, "schema is named"),
-    "paused queue": (say("pause_queue", "a b"), InvalidInput, "queue must be"),
-    "resumed queue": (say("resume_queue", ""), InvalidInput, "queue must be"),
-    "limited queue": (say("limit_queue", "x'", max_running=1), InvalidInput, "queue must be"),
+    "paused queue": (call("pause_queue", "a b"), InvalidInput, "queue must be"),
+    "resumed queue": (call("resume_queue", ""), InvalidInput, "queue must be"),
+    "limited queue": (call("limit_queue", "x'", max_running=1), InvalidInput, "queue must be"),
     "unknown task": (lambda app: app.lookup("wrok"), UnknownTask, "did you mean work"),
 }
 
@@ -160,12 +160,16 @@ TIMES: dict[str, Row] = {
     "both": (use(run_at=datetime(2030, 1, 1, tzinfo=UTC), delay=1), InvalidInput, "pass one of them"),
     "window without a key": (use(unique_for=5), InvalidInput, "pass unique as well"),
     "negative window": (use(unique="k", unique_for=-5), InvalidInput, "unique_for must be seconds"),
-    "naive filter": (say("jobs", created_from=datetime(2030, 1, 1)), InvalidInput, "created_from must have a timezone"),
-    "number as a filter": (say("count", created_to=5), InvalidInput, "created_to must be a datetime"),
-    "negative timeout": (say("wait", UUID7, timeout=-1), InvalidInput, "timeout must be seconds"),
-    "endless timeout": (say("wait", UUID7, timeout=None), InvalidInput, "timeout must be seconds"),
-    "negative retention": (say("prune", keep_finished=-1), InvalidInput, "keep_finished must be seconds"),
-    "retention that is not a number": (say("prune", keep_failed="7d"), InvalidInput, "keep_failed must be seconds"),
+    "naive filter": (
+        call("jobs", created_from=datetime(2030, 1, 1)),
+        InvalidInput,
+        "created_from must have a timezone",
+    ),
+    "number as a filter": (call("count", created_to=5), InvalidInput, "created_to must be a datetime"),
+    "negative timeout": (call("wait", UUID7, timeout=-1), InvalidInput, "timeout must be seconds"),
+    "endless timeout": (call("wait", UUID7, timeout=None), InvalidInput, "timeout must be seconds"),
+    "negative retention": (call("prune", keep_finished=-1), InvalidInput, "keep_finished must be seconds"),
+    "retention that is not a number": (call("prune", keep_failed="7d"), InvalidInput, "keep_failed must be seconds"),
 }
 
 OPTIONS: dict[str, Row] = {
@@ -183,35 +187,35 @@ OPTIONS: dict[str, Row] = {
     "after itself": (use(id=UUID7, depends_on=[UUID7]), InvalidInput, "cannot wait for itself"),
     "backoff below zero": (lambda app: Backoff(base=-1), InvalidInput, "base"),
     "limit below zero": (
-        say("limit_queue", "q", max_running=-1),
+        call("limit_queue", "q", max_running=-1),
         InvalidInput,
         "max_running must be a whole number from 0",
     ),
-    "limit of a half": (say("limit_queue", "q", max_running=1.5), InvalidInput, "max_running must be a whole number"),
+    "limit of a half": (call("limit_queue", "q", max_running=1.5), InvalidInput, "max_running must be a whole number"),
     "limit that is a word": (
-        say("limit_queue", "q", max_running="many"),
+        call("limit_queue", "q", max_running="many"),
         InvalidInput,
         "max_running must be a whole number",
     ),
-    "page of none": (say("jobs", limit=0), InvalidInput, "limit must be a whole number from 1 to 1000"),
-    "page of too many": (say("jobs", limit=1001), InvalidInput, "limit must be a whole number"),
-    "count to less than nothing": (say("count", limit=-1), InvalidInput, "limit must be a whole number"),
-    "count to a word": (say("count", limit="all"), InvalidInput, "limit must be a whole number"),
-    "unknown state": (say("jobs", state="sleeping"), InvalidInput, "state must be one of pending, queued"),
-    "one unknown state of two": (say("count", state=["queued", "?"]), InvalidInput, "state must be one of"),
-    "a state that is a number": (say("jobs", state=5), InvalidInput, "state must be"),
-    "filter by a queue with NUL": (say("jobs", queue="a\0"), InvalidInput, "queue must be"),
-    "filter by a task with a surrogate": (say("count", task="\ud800"), InvalidInput, "task must be"),
-    "filter by a target with NUL": (say("count", target="a\0"), InvalidInput, "target must be"),
+    "page of none": (call("jobs", limit=0), InvalidInput, "limit must be a whole number from 1 to 1000"),
+    "page of too many": (call("jobs", limit=1001), InvalidInput, "limit must be a whole number"),
+    "count to less than nothing": (call("count", limit=-1), InvalidInput, "limit must be a whole number"),
+    "count to a word": (call("count", limit="all"), InvalidInput, "limit must be a whole number"),
+    "unknown state": (call("jobs", state="sleeping"), InvalidInput, "state must be one of pending, queued"),
+    "one unknown state of two": (call("count", state=["queued", "?"]), InvalidInput, "state must be one of"),
+    "a state that is a number": (call("jobs", state=5), InvalidInput, "state must be"),
+    "filter by a queue with NUL": (call("jobs", queue="a\0"), InvalidInput, "queue must be"),
+    "filter by a task with a surrogate": (call("count", task="\ud800"), InvalidInput, "task must be"),
+    "filter by a target with NUL": (call("count", target="a\0"), InvalidInput, "target must be"),
     "a filter that there is not": (
-        say("jobs", status="failed"),
+        call("jobs", status="failed"),
         InvalidInput,
         "no filter status; there are state",
     ),
-    "two filters of a count that there are not": (say("count", a=1, b=2), InvalidInput, "there is no filter a, b"),
-    "a filter of bulk that there is not": (say("bulk", "cancel", name="x"), InvalidInput, "there is no filter name"),
-    "filter by a number": (say("jobs", queue=5), InvalidInput, "queue must be"),
-    "enqueue what is no draft": (say("enqueue", "greet"), InvalidInput, "takes drafts"),
+    "two filters of a count that there are not": (call("count", a=1, b=2), InvalidInput, "there is no filter a, b"),
+    "a filter of bulk that there is not": (call("bulk", "cancel", name="x"), InvalidInput, "there is no filter name"),
+    "filter by a number": (call("jobs", queue=5), InvalidInput, "queue must be"),
+    "enqueue what is no draft": (call("enqueue", "greet"), InvalidInput, "takes drafts"),
     "enqueue a task": (lambda app: app.client.enqueue(work(app)), InvalidInput, "takes drafts"),  # type: ignore[arg-type]
     "enqueue many of what are no drafts": (
         lambda app: app.client.enqueue_many([work(app).draft(), None]),  # type: ignore[list-item]
@@ -238,21 +242,21 @@ OPTIONS: dict[str, Row] = {
 }
 
 IDS: dict[str, Row] = {
-    "no UUID": (say("wait", "42"), InvalidInput, "a job id is a UUIDv7 such as"),
-    "empty": (say("wait", ""), InvalidInput, "a job id is a UUIDv7"),
-    "version 4": (say("wait", UUID4), InvalidInput, "a job id is a UUIDv7"),
-    "version 4 as a UUID": (say("cancel", uuid.UUID(UUID4)), InvalidInput, "a job id is a UUIDv7"),
-    "with braces": (say("wait", "{" + UUID7 + "}"), InvalidInput, "a job id is a UUIDv7"),
-    "without dashes": (say("wait", UUID7.replace("-", "")), InvalidInput, "a job id is a UUIDv7"),
-    "a number": (say("delete", 5), InvalidInput, "a job id is a UUIDv7"),
-    "nothing": (say("explain", None), InvalidInput, "a job id is a UUIDv7"),
-    "from the year 1970": (say("wait", make_id(0.0, b"0123456789")), InvalidInput, "not between 2020 and 2100"),
-    "from the year 9000": (say("wait", make_id(2.2e11, b"0123456789")), InvalidInput, "not between 2020 and 2100"),
+    "no UUID": (call("wait", "42"), InvalidInput, "a job id is a UUIDv7 such as"),
+    "empty": (call("wait", ""), InvalidInput, "a job id is a UUIDv7"),
+    "version 4": (call("wait", UUID4), InvalidInput, "a job id is a UUIDv7"),
+    "version 4 as a UUID": (call("cancel", uuid.UUID(UUID4)), InvalidInput, "a job id is a UUIDv7"),
+    "with braces": (call("wait", "{" + UUID7 + "}"), InvalidInput, "a job id is a UUIDv7"),
+    "without dashes": (call("wait", UUID7.replace("-", "")), InvalidInput, "a job id is a UUIDv7"),
+    "a number": (call("delete", 5), InvalidInput, "a job id is a UUIDv7"),
+    "nothing": (call("explain", None), InvalidInput, "a job id is a UUIDv7"),
+    "from the year 1970": (call("wait", make_id(0.0, b"0123456789")), InvalidInput, "not between 2020 and 2100"),
+    "from the year 9000": (call("wait", make_id(2.2e11, b"0123456789")), InvalidInput, "not between 2020 and 2100"),
     "chosen, version 4": (use(id=UUID4), InvalidInput, "a job id is a UUIDv7"),
     "to wait for": (use(depends_on=["x"]), InvalidInput, "a job id is a UUIDv7"),
-    "of a page": (say("jobs", cursor="x"), InvalidInput, "cursor must be the cursor of an earlier page"),
+    "of a page": (call("jobs", cursor="x"), InvalidInput, "cursor must be the cursor of an earlier page"),
     **{
-        verb: (say(verb, "; drop table jobs"), InvalidInput, "a job id is a UUIDv7")
+        verb: (call(verb, "; drop table jobs"), InvalidInput, "a job id is a UUIDv7")
         for verb in ("pause", "resume", "run_now", "complete", "wait", "result", "attempts", "chain", "dependencies")
     },
 }

@@ -9,63 +9,67 @@ import pytest
 
 from relet import App, InvalidInput, JobNotFound
 from relet.errors import InvalidArguments, InvalidPayload, ScheduleNotFound
-from tests.test_bad_input import UUID4, UUID7, Bad, Odd, Row, check, say, use, work
+from tests.test_bad_input import UUID4, UUID7, Bad, Odd, Row, call, check, use, work
 
 ALLOWED = r"1 to 512 printable characters"
 GIVE_BOTH = "pass rate and per"
 
 LIMITS: dict[str, Row] = {
-    "nothing to set": (say("limit_queue", "q"), InvalidInput, "limit_queue needs something to set"),
-    "words for nothing": (say("limit_queue", "q"), InvalidInput, "something to set"),
-    "a rate without a time": (say("limit_queue", "q", rate=5), InvalidInput, GIVE_BOTH),
+    "nothing to set": (call("limit_queue", "q"), InvalidInput, "limit_queue needs something to set"),
+    "words for nothing": (call("limit_queue", "q"), InvalidInput, "something to set"),
+    "a rate without a time": (call("limit_queue", "q", rate=5), InvalidInput, GIVE_BOTH),
     "a time without a rate": (
-        say("limit_queue", "q", per=5.0),
+        call("limit_queue", "q", per=5.0),
         InvalidInput,
         "limit_queue needs something to set|rate",
     ),
-    "a time without a rate, with a limit": (say("limit_queue", "q", max_running=1, per=5.0), InvalidInput, GIVE_BOTH),
-    "a time with a rate to be lifted": (say("limit_queue", "q", rate=None, per=5.0), InvalidInput, GIVE_BOTH),
-    "a key without a rate": (say("limit_queue", "q", group="a", fair=True), InvalidInput, "group is for a limit"),
+    "a time without a rate, with a limit": (call("limit_queue", "q", max_running=1, per=5.0), InvalidInput, GIVE_BOTH),
+    "a time with a rate to be lifted": (call("limit_queue", "q", rate=None, per=5.0), InvalidInput, GIVE_BOTH),
+    "a key without a rate": (call("limit_queue", "q", group="a", fair=True), InvalidInput, "group is for a limit"),
     "keys of all queues": (
-        say("limit_queue", None, rate=5, per=1, group="a"),
+        call("limit_queue", None, rate=5, per=1, group="a"),
         InvalidInput,
         "group and fair need a queue",
     ),
-    "fairness of all queues": (say("limit_queue", None, fair=True), InvalidInput, "group and fair need a queue"),
-    "negative rate": (say("limit_queue", "q", rate=-1, per=1), InvalidInput, "rate must be a whole number from 0"),
-    "half a rate": (say("limit_queue", "q", rate=0.5, per=1), InvalidInput, "rate must be a whole number"),
-    "rate of true": (say("limit_queue", "q", rate=True, per=1), InvalidInput, "rate must be a whole number"),
-    "rate in words": (say("limit_queue", "q", rate="many", per=1), InvalidInput, "rate must be a whole number"),
-    "rate beyond measure": (say("limit_queue", "q", rate=10**9, per=1), InvalidInput, "rate must be a whole number"),
-    "no time at all": (say("limit_queue", "q", rate=1, per=0), InvalidInput, "per must be seconds from 0.001"),
-    "negative time": (say("limit_queue", "q", rate=1, per=-5), InvalidInput, "per must be seconds"),
-    "time that is no number": (say("limit_queue", "q", rate=1, per=math.nan), InvalidInput, "per must be seconds"),
-    "endless time": (say("limit_queue", "q", rate=1, per=math.inf), InvalidInput, "per must be seconds"),
-    "time in words": (say("limit_queue", "q", rate=1, per="1m"), InvalidInput, "per must be seconds"),
-    "empty key": (say("limit_queue", "q", rate=1, per=1, group=""), InvalidInput, f"group must be {ALLOWED}"),
-    "key with NUL": (say("limit_queue", "q", rate=1, per=1, group="a\0"), InvalidInput, f"group must be {ALLOWED}"),
-    "key that is a number": (say("limit_queue", "q", rate=1, per=1, group=5), InvalidInput, f"group must be {ALLOWED}"),
-    "negative limit": (say("limit_queue", "q", max_running=-1), InvalidInput, "max_running must be a whole number"),
-    "queue of stars": (say("limit_queue", "*", max_running=1), InvalidInput, "queue must be 1 to 128 letters"),
-    "fairness in words": (say("limit_queue", "q", fair="yes"), InvalidInput, "fair must be True or False, not 'yes'"),
-    "fairness in numbers": (say("limit_queue", "q", fair=1), InvalidInput, "fair must be True or False, not 1"),
+    "fairness of all queues": (call("limit_queue", None, fair=True), InvalidInput, "group and fair need a queue"),
+    "negative rate": (call("limit_queue", "q", rate=-1, per=1), InvalidInput, "rate must be a whole number from 0"),
+    "half a rate": (call("limit_queue", "q", rate=0.5, per=1), InvalidInput, "rate must be a whole number"),
+    "rate of true": (call("limit_queue", "q", rate=True, per=1), InvalidInput, "rate must be a whole number"),
+    "rate in words": (call("limit_queue", "q", rate="many", per=1), InvalidInput, "rate must be a whole number"),
+    "rate beyond measure": (call("limit_queue", "q", rate=10**9, per=1), InvalidInput, "rate must be a whole number"),
+    "no time at all": (call("limit_queue", "q", rate=1, per=0), InvalidInput, "per must be seconds from 0.001"),
+    "negative time": (call("limit_queue", "q", rate=1, per=-5), InvalidInput, "per must be seconds"),
+    "time that is no number": (call("limit_queue", "q", rate=1, per=math.nan), InvalidInput, "per must be seconds"),
+    "endless time": (call("limit_queue", "q", rate=1, per=math.inf), InvalidInput, "per must be seconds"),
+    "time in words": (call("limit_queue", "q", rate=1, per="1m"), InvalidInput, "per must be seconds"),
+    "empty key": (call("limit_queue", "q", rate=1, per=1, group=""), InvalidInput, f"group must be {ALLOWED}"),
+    "key with NUL": (call("limit_queue", "q", rate=1, per=1, group="a\0"), InvalidInput, f"group must be {ALLOWED}"),
+    "key that is a number": (
+        call("limit_queue", "q", rate=1, per=1, group=5),
+        InvalidInput,
+        f"group must be {ALLOWED}",
+    ),
+    "negative limit": (call("limit_queue", "q", max_running=-1), InvalidInput, "max_running must be a whole number"),
+    "queue of stars": (call("limit_queue", "*", max_running=1), InvalidInput, "queue must be 1 to 128 letters"),
+    "fairness in words": (call("limit_queue", "q", fair="yes"), InvalidInput, "fair must be True or False, not 'yes'"),
+    "fairness in numbers": (call("limit_queue", "q", fair=1), InvalidInput, "fair must be True or False, not 1"),
     "empty key of a job": (use(group=""), InvalidInput, f"group must be {ALLOWED}"),
     "long key of a job": (use(group="k" * 513), InvalidInput, f"group must be {ALLOWED}"),
 }
 
 NAME = f"a signal's name must be {ALLOWED}"
 SIGNALS: dict[str, Row] = {
-    "empty name": (say("signal", UUID7, ""), InvalidInput, NAME),
-    "long name": (say("signal", UUID7, "n" * 513), InvalidInput, NAME),
-    "name with a control character": (say("signal", UUID7, "a\nb"), InvalidInput, NAME),
-    "name that is a number": (say("signal", UUID7, 5), InvalidInput, NAME),
-    "value that is no JSON": (say("signal", UUID7, "n", Odd()), InvalidPayload, "signal 'n'.*Odd"),
-    "value with NUL": (say("signal", UUID7, "n", {"a": "\0"}), InvalidPayload, r"signal 'n'\.a: contains a NUL"),
-    "value that is no number": (say("signal", UUID7, "n", math.nan), InvalidPayload, "signal 'n': nan is not JSON"),
-    "value too large": (say("signal", UUID7, "n", "x" * 300_000), InvalidPayload, "the limit is 262,144"),
-    "no id": (say("signal", "job 5", "n"), InvalidInput, "job 5"),
-    "other id": (say("signal", UUID4, "n"), InvalidInput, "UUIDv7"),
-    "unknown job": (say("signal", UUID7, "n"), JobNotFound, UUID7),
+    "empty name": (call("signal", UUID7, ""), InvalidInput, NAME),
+    "long name": (call("signal", UUID7, "n" * 513), InvalidInput, NAME),
+    "name with a control character": (call("signal", UUID7, "a\nb"), InvalidInput, NAME),
+    "name that is a number": (call("signal", UUID7, 5), InvalidInput, NAME),
+    "value that is no JSON": (call("signal", UUID7, "n", Odd()), InvalidPayload, "signal 'n'.*Odd"),
+    "value with NUL": (call("signal", UUID7, "n", {"a": "\0"}), InvalidPayload, r"signal 'n'\.a: contains a NUL"),
+    "value that is no number": (call("signal", UUID7, "n", math.nan), InvalidPayload, "signal 'n': nan is not JSON"),
+    "value too large": (call("signal", UUID7, "n", "x" * 300_000), InvalidPayload, "the limit is 262,144"),
+    "no id": (call("signal", "job 5", "n"), InvalidInput, "job 5"),
+    "other id": (call("signal", UUID4, "n"), InvalidInput, "UUIDv7"),
+    "unknown job": (call("signal", UUID7, "n"), JobNotFound, UUID7),
 }
 
 
@@ -122,7 +126,7 @@ SCHEDULES: dict[str, Row] = {
     "ticks of none": (scheduled("ticks", "s", limit=0), InvalidInput, "limit must be a whole number"),
     "too many ticks": (scheduled("ticks", "s", limit=10**6), InvalidInput, "limit must be a whole number"),
     **{
-        verb: (scheduled(verb, "nobody"), ScheduleNotFound, "nobody")
+        verb: (scheduled(verb, "unknown"), ScheduleNotFound, "unknown")
         for verb in ("pause", "resume", "run_now", "remove")
     },
     "decorating no task": (

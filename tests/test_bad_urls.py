@@ -18,7 +18,7 @@ from relet import App, InvalidInput, ReletError, StoreUnavailable
 from relet._store import store as store_module
 from relet._store.retry import RetryFor
 from relet.errors import StoreError, StoreRefused
-from tests.homes import Home, inventory
+from tests.databases import Database, inventory
 from tests.store.proxy import refusing
 
 CANARY = "c4n4ry"
@@ -143,60 +143,60 @@ def test_a_host_that_does_not_answer_says_where(caplog: pytest.LogCaptureFixture
         App("postgresql://ada@nowhere.invalid/shop").client.count()
 
 
-def test_an_unknown_database_says_so(pg_home: Home) -> None:
-    url = urlsplit(pg_home.url)._replace(path="/nobody_made_this").geturl()
+def test_an_unknown_database_says_so(pg_database: Database) -> None:
+    url = urlsplit(pg_database.url)._replace(path="/does_not_exist").geturl()
     for name, use in uses(url):
         if name != "App":
-            with pytest.raises(StoreRefused, match='database "nobody_made_this" does not exist'):
+            with pytest.raises(StoreRefused, match='database "does_not_exist" does not exist'):
                 use()
 
 
 @contextmanager
-def role(home: Home, *settings: str) -> Iterator[str]:
+def role(database: Database, *settings: str) -> Iterator[str]:
     """The URL of a separate role, with privileges on the schema and with settings."""
-    name = f"r_{home.schema}"
+    name = f"r_{database.schema}"
     rights = [
         f"create role {name} login",
-        f"grant usage on schema {home.schema} to {name}",
-        f"grant all on all tables in schema {home.schema} to {name}",
-        f"grant all on all sequences in schema {home.schema} to {name}",
+        f"grant usage on schema {database.schema} to {name}",
+        f"grant all on all tables in schema {database.schema} to {name}",
+        f"grant all on all sequences in schema {database.schema} to {name}",
         *(f"alter role {name} set {setting}" for setting in settings),
     ]
-    with psycopg.connect(home.url, autocommit=True) as connection:
+    with psycopg.connect(database.url, autocommit=True) as connection:
         for statement in rights:
             connection.execute(statement.encode())
         try:
-            yield home.url.replace("postgres@", f"{name}@", 1)
+            yield database.url.replace("postgres@", f"{name}@", 1)
         finally:
             connection.execute(f"drop owned by {name}; drop role {name}".encode())
 
 
 @pytest.mark.parametrize("any_session", [False, True], ids=["as given", "target_session_attrs=any"])
-def test_a_database_that_only_reads_says_so(pg_home: Home, any_session: bool) -> None:
-    with role(pg_home, "default_transaction_read_only = on") as url:
-        app = App(url + ("&target_session_attrs=any" if any_session else ""), schema=pg_home.schema)
+def test_a_database_that_only_reads_says_so(pg_database: Database, any_session: bool) -> None:
+    with role(pg_database, "default_transaction_read_only = on") as url:
+        app = App(url + ("&target_session_attrs=any" if any_session else ""), schema=pg_database.schema)
 
         @app.task
         def work() -> None: ...
 
-        before = inventory(pg_home.app()._store())
+        before = inventory(pg_database.app()._store())
         for use in (work.enqueue, lambda: work.using(unique="k").enqueue(), app.client.migrate):
             with pytest.raises(StoreUnavailable, match="read-only"):
                 use()
         app.close()
-        assert inventory(pg_home.app()._store()) == before
+        assert inventory(pg_database.app()._store()) == before
 
 
-def test_a_role_without_privileges_is_refused(pg_home: Home) -> None:
-    name = f"n_{pg_home.schema}"
-    with psycopg.connect(pg_home.url, autocommit=True) as connection:
+def test_a_role_without_privileges_is_refused(pg_database: Database) -> None:
+    name = f"n_{pg_database.schema}"
+    with psycopg.connect(pg_database.url, autocommit=True) as connection:
         connection.execute(f"create role {name} login".encode())
         try:
-            app = App(pg_home.url.replace("postgres@", f"{name}@", 1), schema=pg_home.schema)
+            app = App(pg_database.url.replace("postgres@", f"{name}@", 1), schema=pg_database.schema)
             with pytest.raises(StoreRefused, match="permission denied"):
                 app.client.count()
             app.close()
-            app = App(pg_home.url.replace("postgres@", f"{name}@", 1), schema=f"{pg_home.schema}_new")
+            app = App(pg_database.url.replace("postgres@", f"{name}@", 1), schema=f"{pg_database.schema}_new")
             with pytest.raises(StoreRefused, match="permission denied"):
                 app.client.migrate()
             app.close()
@@ -204,22 +204,22 @@ def test_a_role_without_privileges_is_refused(pg_home: Home) -> None:
             connection.execute(f"drop role {name}".encode())
 
 
-def test_a_full_disk_of_the_server_is_reported_and_nothing_is_stored(pg_home: Home) -> None:
-    app = pg_home.app()
+def test_a_full_disk_of_the_server_is_reported_and_nothing_is_stored(pg_database: Database) -> None:
+    app = pg_database.app()
 
     @app.task
     def work() -> None: ...
 
     work.enqueue()
     before = inventory(app._store())
-    with psycopg.connect(pg_home.url) as connection:
+    with psycopg.connect(pg_database.url) as connection:
         connection.execute(
-            f"create function {pg_home.schema}.no_room() returns trigger language plpgsql as $$ begin"
+            f"create function {pg_database.schema}.no_room() returns trigger language plpgsql as $$ begin"
             " raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$".encode()
         )
         connection.execute(
-            f"create trigger no_room before insert on {pg_home.schema}.jobs"
-            f" for each row execute function {pg_home.schema}.no_room()".encode()
+            f"create trigger no_room before insert on {pg_database.schema}.jobs"
+            f" for each row execute function {pg_database.schema}.no_room()".encode()
         )
     try:
         for use in (work.enqueue, lambda: work.using(unique="k", target="t").enqueue()):
@@ -227,14 +227,14 @@ def test_a_full_disk_of_the_server_is_reported_and_nothing_is_stored(pg_home: Ho
                 use()
         assert inventory(app._store()) == before
     finally:
-        with psycopg.connect(pg_home.url) as connection:
-            connection.execute(f"drop function {pg_home.schema}.no_room cascade".encode())
+        with psycopg.connect(pg_database.url) as connection:
+            connection.execute(f"drop function {pg_database.schema}.no_room cascade".encode())
     work.enqueue()
     app.close()
 
 
-def test_an_app_that_waited_for_its_database_in_vain_works_once_it_is_there(pg_home: Home) -> None:
-    app = pg_home.app()
+def test_an_app_that_waited_for_its_database_in_vain_works_once_it_is_there(pg_database: Database) -> None:
+    app = pg_database.app()
     server = app._store()._server  # type: ignore[attr-defined]
     good, server.url = server.url, "postgresql://127.0.0.1:1/nothing"
     with pytest.raises(StoreUnavailable):

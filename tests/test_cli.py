@@ -196,7 +196,7 @@ def test_a_schema_that_is_too_new_says_to_upgrade(typed: CommandLine, tmp_path: 
 
 def test_logs_are_lines_to_read(shop: Shop) -> None:
     worker = shop.start()
-    jobs = {task: shop.one(task, "words") for task in ("say", "say_on_loop")}
+    jobs = {task: shop.one(task, "words") for task in ("log_text", "log_text_on_loop")}
     shop.over("succeeded")
     assert worker.send(signal.SIGTERM).code() == 0
     assert [line for line in worker.lines if not TEXT_LINE.fullmatch(line)] == []
@@ -208,18 +208,18 @@ def test_logs_are_lines_to_read(shop: Shop) -> None:
 def test_json_logs_tell_the_job_of_each_record_of_a_handler(shop: Shop) -> None:
     worker = shop.start("--log-format", "json")
     text = 'one "line"\nand ünother'
-    jobs = {task: shop.one(task, text) for task in ("say", "say_on_loop", "say_in_process")}
+    jobs = {task: shop.one(task, text) for task in ("log_text", "log_text_on_loop", "log_text_in_process")}
     shop.over("succeeded")
     assert worker.send(signal.SIGTERM).code() == 0
     records = [json.loads(line) for line in worker.lines]
     for record in records:
         assert {"time", "level", "logger", "message"} <= record.keys()
-    heard = {record["task"]: record for record in records if record["logger"] == "shop"}
+    logged = {record["task"]: record for record in records if record["logger"] == "shop"}
     for task, job in jobs.items():
-        assert heard[task]["job_id"] == job.id
-        assert heard[task]["attempt"] == 1
-        assert heard[task]["message"] == f"heard: {text}"
-        assert heard[task]["queue"] == "default"
+        assert logged[task]["job_id"] == job.id
+        assert logged[task]["attempt"] == 1
+        assert logged[task]["message"] == f"heard: {text}"
+        assert logged[task]["queue"] == "default"
     assert len({record["worker"] for record in records if "worker" in record}) == 1
     stopped = [record for record in records if record["message"] == "Stopped"]
     assert stopped
@@ -228,16 +228,16 @@ def test_json_logs_tell_the_job_of_each_record_of_a_handler(shop: Shop) -> None:
 
 def test_records_of_a_process_are_marked_in_readable_logs_as_well(shop: Shop) -> None:
     worker = shop.start()
-    job = shop.one("say_in_process", "words")
+    job = shop.one("log_text_in_process", "words")
     shop.over("succeeded")
     assert worker.send(signal.SIGTERM).code() == 0
-    assert f"shop: heard: words [say_in_process {job.id} attempt 1]" in worker.log
+    assert f"shop: heard: words [log_text_in_process {job.id} attempt 1]" in worker.log
 
 
 def test_the_log_level_is_obeyed(shop: Shop) -> None:
     worker = shop.start("--log-level", "error", ready=False)
     shop.noted("WorkerStarted")
-    shop.one("say", "words")
+    shop.one("log_text", "words")
     shop.over("succeeded")
     assert worker.send(signal.SIGTERM).code() == 0
     assert worker.log == ""

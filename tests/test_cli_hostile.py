@@ -9,7 +9,7 @@ import pytest
 
 from relet._core.job import Progress
 from relet._store.flows import lease
-from tests.homes import claim, fail, promote_all
+from tests.harness import harness_of
 from tests.plugin.command_line import CommandLine
 from tests.ptys import OnTerminal
 from tests.shops import CliShop, a_cli_shop
@@ -36,13 +36,13 @@ def evil_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CliSho
         client = shop.client.acting_as(PRINTABLE_EVIL)
         using = shop.charge.using(target=PRINTABLE_EVIL, group=PRINTABLE_EVIL, unique=PRINTABLE_EVIL)
         failed = client.enqueue(using.draft(EVIL))
-        promote_all(shop.app)
-        (claimed,) = claim(shop.app, queue="billing", worker=PRINTABLE_EVIL)
-        fail(shop.app, claimed, f"{EVIL}\n{EVIL}")
+        harness_of(shop.app).promote_all()
+        (claimed,) = harness_of(shop.app).claim(1, queues=("billing",), worker=PRINTABLE_EVIL)
+        harness_of(shop.app).fail(claimed, f"{EVIL}\n{EVIL}")
         done = client.enqueue(shop.charge.draft(EVIL))
         client.complete(done, EVIL)
         running = client.enqueue(shop.charge.draft(EVIL))
-        (claimed,) = claim(shop.app, queue="billing", worker=PRINTABLE_EVIL)
+        (claimed,) = harness_of(shop.app).claim(1, queues=("billing",), worker=PRINTABLE_EVIL)
         shop.app._store().run(lease.progress, {claimed.lease: Progress(1, 2, EVIL)})
         client.schedules.put(PRINTABLE_EVIL, shop.charge.draft(EVIL), every=60)
         last = client.enqueue(shop.sweep.using(depends_on=[done, failed]).draft())

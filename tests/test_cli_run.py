@@ -21,13 +21,13 @@ from relet._store.flows import claim_one
 from relet._store.postgres import PostgresStore
 from relet._worker import Worker
 from relet.errors import InvalidTransition
-from tests.homes import claim
+from tests.harness import harness_of
 from tests.plugin.command_line import CommandLine
 from tests.ptys import OnTerminal
 from tests.shops import CliShop
 
 LEASE = 1.0
-PATIENCE = 20.0
+TIMEOUT = 20.0
 
 #: Further tasks of the shop. The tests run their handlers only by the command.
 DESK = """
@@ -110,7 +110,7 @@ def current(shop: CliShop, job: Job[Any]) -> Job[Any]:
 
 
 def wait_for(shop: CliShop, job: Job[Any], state: str) -> Job[Any]:
-    give_up = time.monotonic() + PATIENCE
+    give_up = time.monotonic() + TIMEOUT
     while (found := current(shop, job)).state != state:
         assert time.monotonic() < give_up, found
         time.sleep(0.02)
@@ -186,8 +186,8 @@ def test_paused_and_delayed_jobs_run(typed: CommandLine, any_shop: CliShop) -> N
 def test_a_job_that_cannot_run_is_refused_and_stays_as_it_was(typed: CommandLine, any_shop: CliShop) -> None:
     shop = any_shop
     (running,) = shop.many(1)
-    claim(shop.app, queue="billing")
-    assert "it is running on worker w1; wait until" in refused(typed, shop, running)
+    harness_of(shop.app).claim(1, queues=("billing",))
+    assert "it is running on worker w; wait until" in refused(typed, shop, running)
     (first, second), (dependent,) = shop.many(2, target="acct"), shop.many(1, depends_on=[running])
     assert "pending, and waits for its jobs; complete, cancel or delete" in refused(typed, shop, dependent)
     assert "pending, and waits for its target; the jobs before it" in refused(typed, shop, second)
@@ -219,7 +219,7 @@ def test_limits_hold(typed: CommandLine, any_shop: CliShop, limit: dict[str, Any
     first, second = shop.many(2, group="acme")
     shop.client.pause(second)
     shop.client.limit_queue("billing", **limit)
-    assert [job.id for job in claim(shop.app, queue="billing")] == [first.id]
+    assert [job.id for job in harness_of(shop.app).claim(1, queues=("billing",))] == [first.id]
     message = refused(typed, shop, second)
     assert "it is in queue billing, which is at its limit; try later" in message
     assert ("try later, again in " in message) == ("rate" in limit), message
@@ -231,7 +231,7 @@ def test_a_job_that_must_run_alone_runs(typed: CommandLine, any_shop: CliShop) -
     shop = any_shop
     (job,) = shop.many(1)
     lost_two_workers(shop)
-    assert claim(shop.app, queue="billing") == []
+    assert harness_of(shop.app).claim(1, queues=("billing",)) == []
     assert typed(shop.folder, "run", "shop:app", job.id)[0] == 0
 
 
@@ -282,7 +282,7 @@ def test_ctrl_c_gives_the_job_back(any_shop: CliShop, desk: SimpleNamespace, tas
     if before == "paused":
         shop.client.pause(job)
     with OnTerminal(shop.folder, "run", "desk:app", job.id) as terminal:
-        give_up = time.monotonic() + PATIENCE
+        give_up = time.monotonic() + TIMEOUT
         while not (shop.folder / "started").exists():
             assert time.monotonic() < give_up, terminal.page
             time.sleep(0.02)
@@ -318,7 +318,7 @@ def take(app: App, job_id: str, gate: threading.Barrier, *, by_id: bool) -> bool
     """Whether this claim got the job."""
     gate.wait()
     if not by_id:
-        return bool(claim(app, queue="billing"))
+        return bool(harness_of(app).claim(1, queues=("billing",)))
     how = {"lease": 30.0, "random": random.random}
     try:
         app._store().run(claim_one.claim_one, "w2", str(uuid.uuid4()), job_id, list(app.tasks), **how)

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from relet import new_id
-from tests.homes import claim
+from tests.harness import harness_of
 from tests.plugin.command_line import CommandLine
 from tests.ptys import OnTerminal
 from tests.shops import CliShop
@@ -49,7 +49,7 @@ def test_jobs_are_rerun_and_found_by_their_tags(typed: CommandLine, any_shop: Cl
 
 def test_a_running_job_is_asked(typed: CommandLine, shop: CliShop) -> None:
     (job,) = shop.many(1)
-    claim(shop.app, queue="billing")
+    harness_of(shop.app).claim(1, queues=("billing",))
     assert typed(shop.folder, "jobs", "shop:app", "cancel", job.id) == (0, f"{job.id}  running (cancel asked)\n")
 
 

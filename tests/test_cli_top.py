@@ -15,7 +15,7 @@ from relet._cli.top.poller import Message, SnapshotReader
 from relet._cli.top.screen import frame, share
 from relet._cli.top.state import TABLES, TopState
 from relet._cli.top.terminal import keys_of
-from tests.homes import claim
+from tests.harness import harness_of
 from tests.plugin.command_line import CommandLine
 from tests.ptys import ALTERNATE, CURSOR_VISIBLE, ORDINARY, OnTerminal
 from tests.shops import CliShop
@@ -31,7 +31,7 @@ def busy(shop: CliShop) -> CliShop:
 def made_busy(shop: CliShop) -> CliShop:
     shop.many(6)
     shop.failed(2, "ValueError: no money")
-    claim(shop.app, queue="billing", worker="host:1:a")
+    harness_of(shop.app).claim(1, queues=("billing",), worker="host:1:a")
     return shop
 
 

@@ -22,7 +22,7 @@ from relet._store.flows import inspect, stats, worker_reports
 from relet._store.flows.stats import Count
 from relet._tasks.task import new_id
 from tests.clocks import at
-from tests.homes import claim, promote_all
+from tests.harness import harness_of
 from tests.plugin.command_line import CommandLine
 from tests.ptys import OnTerminal
 from tests.shops import CliShop
@@ -89,7 +89,7 @@ def test_workers_are_listed_and_printed_with_their_jobs(typed: CommandLine, shop
     with at(shop.app._store(), time.time() - 60):
         shop.app._store().run(worker_reports.report, new_id(), gone, 0, False)
     shop.many(1)
-    (running,) = claim(shop.app, queue="billing", worker="box:1:a")
+    (running,) = harness_of(shop.app).claim(1, queues=("billing",), worker="box:1:a")
     heads, *lines = typed(shop.folder, "workers", "shop:app")[1].splitlines()
     assert heads.split()[:4] == ["WORKER", "STATE", "RUNNING", "SLOTS"]
     assert [line.split()[:5] for line in lines] == [
@@ -111,7 +111,7 @@ def test_workers_are_listed_and_printed_with_their_jobs(typed: CommandLine, shop
 def test_targets_are_listed_and_the_line_of_one_is_printed(typed: CommandLine, shop: CliShop) -> None:
     first, *others = shop.many(3, target="acct-7")
     shop.many(1, target="acct-8")
-    promote_all(shop.app)
+    harness_of(shop.app).promote_all()
     _, line, more = typed(shop.folder, "targets", "shop:app", "--limit", "1")[1].splitlines()
     assert line.split() == ["acct-7", first.id, "charge", "queued", "2"]
     _, line = typed(shop.folder, "targets", "shop:app", *more.removeprefix("more: ").split())[1].splitlines()

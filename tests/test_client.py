@@ -14,7 +14,8 @@ from relet import App, Draft, InvalidInput, Job, JobNotFound, KeyTaken, ReletErr
 from relet._core.ids import make_id
 from relet._tasks.task import PlainTask
 from relet.errors import InvalidPayload, InvalidTransition
-from tests.homes import claim, fail, ids, inventory, promote_all, succeed
+from tests.databases import ids, inventory
+from tests.harness import harness_of
 
 AWKWARD: dict[str, Any] = {
     "unicode": "žluťoučký kůň 日本 🐎 \u2028",
@@ -82,7 +83,7 @@ def test_an_awkward_payload_comes_back_as_it_went_in(app: App) -> None:
     (arguments, _) = app.lookup(job.task).arguments(stored.payload_json)
     assert repr(arguments) == repr((AWKWARD,)), "repr, because -0.0 == 0.0 and 1e22 == 10**22"
     assert stored.payload_json == job.payload_json
-    (claimed,) = claim(app)
+    (claimed,) = harness_of(app).claim(1)
     assert claimed.payload_json == job.payload_json
 
 
@@ -98,7 +99,7 @@ def test_many_drafts_are_stored_in_order(app: App) -> None:
     jobs = app.client.enqueue_many(drafts)
     assert ids(jobs) == [draft.id for draft in drafts]
     assert app.client.count() == 5000
-    taken = claim(app, 5000)
+    taken = harness_of(app).claim(5000)
     assert [job.id for job in taken] == [draft.id for draft in drafts], "first in, first out"
 
 
@@ -137,10 +138,10 @@ def test_drafts_may_name_each_other_in_any_order(app: App) -> None:
     assert [job.state for job in jobs] == ["pending", "pending", "queued"]
     assert [one.chain for one in app.client.dependencies(top.id)] == [middle.id, last.id]
     for expected in (last, middle, top):
-        promote_all(app)
-        (job,) = claim(app, 10)
+        harness_of(app).promote_all()
+        (job,) = harness_of(app).claim(10)
         assert job.id == expected.id
-        succeed(app, job, '"done"')
+        harness_of(app).succeed(job, '"done"')
     assert [one.result_json for one in app.client.dependencies(top.id)] == ['"done"', '"done"']
 
 
@@ -150,7 +151,7 @@ def circle(task: PlainTask[..., Any]) -> list[Draft[Any]]:
 
 
 def stranger(task: PlainTask[..., Any]) -> list[Draft[Any]]:
-    return [task.draft(1), task.using(depends_on=[make_id(time.time(), b"nobody has")], unique="k").draft(2)]
+    return [task.draft(1), task.using(depends_on=[make_id(time.time(), b"no such id")], unique="k").draft(2)]
 
 
 def twins(task: PlainTask[..., Any]) -> list[Draft[Any]]:
@@ -200,7 +201,7 @@ def test_a_draft_that_is_enqueued_twice_is_one_job(app: App, finished: bool) -> 
     again = app.client.enqueue(draft)
     assert (again.id, again.existing) == (first.id, True)
     assert app.client.count() == 1
-    assert len(claim(app, 10)) == (0 if finished else 1)
+    assert len(harness_of(app).claim(10)) == (0 if finished else 1)
 
 
 def test_a_unique_key_has_one_live_job(app: App) -> None:
@@ -240,7 +241,7 @@ def test_a_window_whose_job_is_gone_still_refuses_its_key(app: App, how: str) ->
 def test_a_key_given_up_by_a_failure_and_taken_by_another_stops_resume(app: App) -> None:
     once = echo(app).using(unique="k")
     first = once.enqueue(1)
-    fail(app, claim(app)[0])
+    harness_of(app).fail(harness_of(app).claim(1)[0])
     second = once.enqueue(2)
     assert not second.existing
     with pytest.raises(KeyTaken, match=second.id):
@@ -259,7 +260,7 @@ def test_cancel_ends_a_job(app: App) -> None:
 
 def test_a_running_job_is_asked(app: App) -> None:
     job = echo(app).enqueue()
-    claim(app)
+    harness_of(app).claim(1)
     asked = app.client.cancel(job)
     assert (asked.state, asked.request) == (State.RUNNING, "cancel")
 
@@ -267,24 +268,24 @@ def test_a_running_job_is_asked(app: App) -> None:
 def test_pause_and_resume(app: App) -> None:
     job = echo(app).enqueue()
     assert app.client.pause(job).state is State.PAUSED
-    assert claim(app) == []
+    assert harness_of(app).claim(1) == []
     assert app.client.resume(job).state is State.PENDING
-    assert promote_all(app) == [job.id]
-    assert len(claim(app)) == 1
+    assert harness_of(app).promote_all() == [job.id]
+    assert len(harness_of(app).claim(1)) == 1
 
 
 def test_a_failed_job_is_resumed_with_its_attempts_anew(app: App) -> None:
     job = echo(app).enqueue()
-    fail(app, claim(app)[0])
+    harness_of(app).fail(harness_of(app).claim(1)[0])
     assert app.client.get(job).state is State.FAILED  # type: ignore[union-attr]
     assert app.client.resume(job).attempt == 0
 
 
 def test_run_now_brings_a_time_forward(app: App) -> None:
     job = echo(app).using(delay=3600).enqueue()
-    assert promote_all(app) == []
+    assert harness_of(app).promote_all() == []
     app.client.run_now(job)
-    assert promote_all(app) == [job.id]
+    assert harness_of(app).promote_all() == [job.id]
     with pytest.raises(InvalidTransition, match="cannot run_now"):
         app.client.run_now(job)
 
@@ -341,25 +342,25 @@ VERBS = ["cancel", "pause", "resume", "run_now", "complete", "delete", "explain"
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_job_that_never_was_is_not_found(app: App, verb: str) -> None:
-    nobody = make_id(time.time(), b"nobody has")
-    assert app.client.get(nobody) is None
-    with pytest.raises(JobNotFound, match=nobody):
-        getattr(app.client, verb)(nobody)
+    unknown = make_id(time.time(), b"no such id")
+    assert app.client.get(unknown) is None
+    with pytest.raises(JobNotFound, match=unknown):
+        getattr(app.client, verb)(unknown)
 
 
 def test_attempts_are_told_in_order(app: App) -> None:
     job = echo(app).enqueue()
     assert app.client.attempts(job) == []
-    fail(app, claim(app, worker="w1")[0], "first")
+    harness_of(app).fail(harness_of(app).claim(1, worker="w1")[0], "first")
     app.client.resume(job)
-    promote_all(app)
-    (second,) = claim(app, worker="w2")
+    harness_of(app).promote_all()
+    (second,) = harness_of(app).claim(1, worker="w2")
     first, now = app.client.attempts(job)
     assert (first.worker, first.outcome, first.error, first.version) == ("w1", "failed", "first", 1)
     assert first.ended_at is not None
     assert first.ended_at >= first.started_at
     assert (now.worker, now.outcome, now.ended_at, now.version) == ("w2", "running", None, 2)
-    succeed(app, second)
+    harness_of(app).succeed(second)
     assert [record.outcome for record in app.client.attempts(job)] == ["failed", "succeeded"]
 
 
@@ -400,7 +401,7 @@ def test_the_async_client_does_all_that_the_plain_one_does(app: App) -> None:
         assert await client.get(more[0]) is None
         await client.cancel(more[1])
         time.sleep(0.01)
-        # What somebody waits for is kept for him; with him gone, the next one takes it.
+        # A job that another waits for is kept; once the other is gone, the next prune deletes it.
         assert sum([(await client.prune(keep_finished=0)).finished for _ in range(2)]) == 4
         with pytest.raises(JobNotFound):
             await client.cancel(job)

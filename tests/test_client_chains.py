@@ -13,7 +13,8 @@ from relet._store.flows import lease
 from relet._tasks.task import PlainTask
 from relet.errors import HasDependents, InvalidPayload, InvalidTransition
 from relet.types import Chain
-from tests.homes import claim, fail, ids, inventory, promote_all, succeed
+from tests.databases import ids, inventory
+from tests.harness import harness_of
 from tests.schemas import EMPTIED
 
 
@@ -45,7 +46,7 @@ def test_a_chain_is_a_sequence_of_its_jobs_with_a_state_and_a_result(app: App, t
     assert (len(chain), chain.id, chain[-1], chain.last.id) == (3, grown[0], chain.last, grown[2])
     assert (chain.state, chain.result_json) == (State.QUEUED, None)
     assert repr(chain) == f"<chain {grown[0]} queued: work -> work -> work>"
-    succeed(app, claim(app)[0], '"end"')
+    harness_of(app).succeed(harness_of(app).claim(1)[0], '"end"')
     over = app.client.chain(grown[2])
     assert (over.state, over.result_json) == (State.SUCCEEDED, '"end"')
     assert over == app.client.chain(grown[0])
@@ -54,7 +55,7 @@ def test_a_chain_is_a_sequence_of_its_jobs_with_a_state_and_a_result(app: App, t
 
 def test_a_chain_that_failed_or_lost_its_end_has_no_result(app: App, task: PlainTask[..., Any]) -> None:
     grown = grow(app, task, 2)
-    fail(app, claim(app)[0])
+    harness_of(app).fail(harness_of(app).claim(1)[0])
     assert (app.client.chain(grown[0]).state, app.client.chain(grown[0]).result_json) == (State.FAILED, None)
     app.client.delete(grown[1])
     assert app.client.chain(grown[0]).result_json is None
@@ -76,7 +77,7 @@ def test_a_chain_is_cancelled_by_the_name_of_any_of_its_jobs(app: App, task: Pla
 
 def test_the_running_job_of_a_chain_is_asked_to_end(app: App, task: PlainTask[..., Any]) -> None:
     grown = grow(app, task, 2)
-    (held,) = claim(app)
+    (held,) = harness_of(app).claim(1)
     asked = app.client.cancel(grown[0], chain=True)
     assert (asked.id, asked.state, asked.request) == (held.id, State.RUNNING, "cancel")
 
@@ -113,14 +114,14 @@ def test_a_chain_goes_by_its_id_though_its_first_jobs_are_gone(app: App, task: P
         app.client.delete(grown[0], chain=True)
     assert app.client.complete(grown[0], "end", chain=True).id == grown[3]
     assert app.client.result(grown[0], timeout=5) == "end"
-    assert promote_all(app) == [waiting.id]
+    assert harness_of(app).promote_all() == [waiting.id]
     app.client.delete(grown[0], chain=True)
     for verb in (app.client.chain, app.client.wait, app.client.dependents):
         with pytest.raises(JobNotFound):
             verb(grown[0])
 
 
-def test_the_result_must_fit_the_task_that_the_chain_has_come_to(app: App, task: PlainTask[..., Any]) -> None:
+def test_the_result_must_fit_the_task_of_the_last_job_of_the_chain(app: App, task: PlainTask[..., Any]) -> None:
     @app.task
     def count() -> int:
         return 1
@@ -137,7 +138,7 @@ def test_a_chain_is_deleted_with_all_its_history(app: App, task: PlainTask[..., 
     app.client.pause(bystander)
     before = inventory(app._store())
     grown = grow(app, task, 3)
-    fail(app, claim(app)[0])
+    harness_of(app).fail(harness_of(app).claim(1)[0])
     app.client.resume(grown[2])
     deleted: list[str] = []
     app.on(events.Deleted)(lambda event: deleted.append(event.job_id))
@@ -180,7 +181,7 @@ def test_a_chain_is_deleted_with_the_chains_of_all_that_wait_for_it(app: App, ta
     assert states(app, *grown, middle, later.id, end) == [None] * 5
     assert states(app, other, free) == ["queued", "pending"]
     app.client.complete(other)
-    assert promote_all(app) == [free.id]
+    assert harness_of(app).promote_all() == [free.id]
 
 
 def test_a_chain_that_has_succeeded_leaves_its_result_to_those_who_waited(app: App, task: PlainTask[..., Any]) -> None:
@@ -188,14 +189,14 @@ def test_a_chain_that_has_succeeded_leaves_its_result_to_those_who_waited(app: A
     waiting = task.using(depends_on=[grown[0]]).enqueue()
     app.client.complete(grown[1], "end")
     app.client.delete(grown[0], chain=True, dependents=True)
-    promote_all(app)
+    harness_of(app).promote_all()
     assert states(app, *grown, waiting) == [None, None, "queued"]
     assert [(one.state, one.result_json) for one in app.client.dependencies(waiting)] == [("succeeded", '"end"')]
 
 
 def test_the_owner_of_a_job_in_a_deleted_chain_loses_its_lease(app: App, task: PlainTask[..., Any]) -> None:
     grown = grow(app, task, 2)
-    (held,) = claim(app)
+    (held,) = harness_of(app).claim(1)
     with app._store().notifier.subscribe("request") as sleeper:
         app.client.delete(grown[0], chain=True)
         assert sleeper.wait(5)

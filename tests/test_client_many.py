@@ -12,16 +12,16 @@ import pytest
 from relet import App, Draft, InvalidInput, JobNotFound, State, new_id
 from relet._tasks.task import PlainTask
 from tests.conftest import PG_KINDS
-from tests.homes import Home, inventory
+from tests.databases import Database, inventory
 
 MANY = 100_000
 
 
 def test_a_hundred_thousand_drafts_are_one_transaction_in_bounded_memory(
-    app: App, home: Home, task: PlainTask[..., Any]
+    app: App, database: Database, task: PlainTask[..., Any]
 ) -> None:
     """Beyond the drafts, which the caller made: the jobs that are returned, a part on its way, and little else."""
-    if home.kind not in ("sqlite", *PG_KINDS[:1]):
+    if database.kind not in ("sqlite", *PG_KINDS[:1]):
         pytest.skip("it takes seconds, and one of each kind will do")
     drafts = [task.draft(n) for n in range(MANY)]
     app.client.count()
@@ -53,7 +53,7 @@ def test_drafts_may_come_from_a_generator(app: App, task: PlainTask[..., Any]) -
 @pytest.mark.parametrize("where", [10, 4900])
 def test_one_that_is_refused_refuses_all(app: App, task: PlainTask[..., Any], where: int) -> None:
     drafts = [task.using(unique=f"key {n}").draft(n) for n in range(5000)]
-    drafts[where] = task.using(depends_on=[new_id()]).draft("waits for nobody")
+    drafts[where] = task.using(depends_on=[new_id()]).draft("waits for an unknown job")
     with pytest.raises(JobNotFound):
         app.client.enqueue_many(drafts)
     drafts[where] = drafts[where + 1]

@@ -11,7 +11,8 @@ import psycopg
 from relet import App
 from relet._core.job import Succeeded
 from relet._store.flows import settle
-from tests.homes import Home, claim, fail, ids, inventory
+from tests.databases import Database, ids, inventory
+from tests.harness import harness_of
 from tests.test_client import echo
 
 # queues
@@ -28,9 +29,9 @@ def test_queues_are_paused_limited_and_told(app: App) -> None:
     assert list(told) == ["*", "default", "slow"]
     assert (told["default"].paused, told["default"].queued, told["default"].max_running) == (True, 1, None)
     assert (told["slow"].paused, told["slow"].max_running, told["*"].max_running) == (False, 1, 5)
-    assert claim(app) == []
+    assert harness_of(app).claim(1) == []
     app.client.resume_queue("default")
-    assert len(claim(app)) == 1
+    assert len(harness_of(app).claim(1)) == 1
     app.client.limit_queue("slow", max_running=None)
     told = {info.queue: info for info in app.client.queues()}
     assert (told["default"].running, told["slow"].max_running) == (1, None)
@@ -40,15 +41,15 @@ def test_a_limit_of_none_at_all_stops_a_queue(app: App) -> None:
     task = echo(app)
     task.enqueue()
     app.client.limit_queue("default", max_running=0)
-    assert claim(app) == []
+    assert harness_of(app).claim(1) == []
     app.client.limit_queue("default", max_running=1)
-    assert len(claim(app, 5)) == 1
+    assert len(harness_of(app).claim(5)) == 1
 
 
 # tenants
 
 
-def test_tenants_are_strangers_to_each_other(app: App, home: Home) -> None:
+def test_tenants_are_strangers_to_each_other(app: App, database: Database) -> None:
     task = echo(app)
     acme = app.client.tenant("acme")
     acme.migrate()
@@ -63,8 +64,8 @@ def test_tenants_are_strangers_to_each_other(app: App, home: Home) -> None:
         assert app.client.count() == 0
     finally:
         acme._store.close()
-        if home.is_postgres:
-            drop(app, f"{home.schema}_acme")
+        if database.is_postgres:
+            drop(app, f"{database.schema}_acme")
 
 
 def drop(app: App, schema: str) -> None:
@@ -80,7 +81,7 @@ def test_prune_removes_what_has_been_over_for_long_enough(app: App) -> None:
     jobs = [task.enqueue(n) for n in range(5)]
     app.client.complete(jobs[0])
     app.client.cancel(jobs[1])
-    fail(app, claim(app)[0])
+    harness_of(app).fail(harness_of(app).claim(1)[0])
     kept = app.client.prune(keep_finished=3600, keep_failed=3600)
     assert (kept.finished, kept.failed) == (0, 0)
     time.sleep(0.01)
@@ -93,7 +94,9 @@ def test_prune_removes_what_has_been_over_for_long_enough(app: App) -> None:
 def test_prune_takes_as_many_steps_as_it_needs(app: App) -> None:
     task = echo(app)
     app.client.enqueue_many([task.draft(n) for n in range(2500)])
-    app._store().run(settle.settle, [(job.lease, Succeeded("null")) for job in claim(app, 2500)], random.random)
+    app._store().run(
+        settle.settle, [(job.lease, Succeeded("null")) for job in harness_of(app).claim(2500)], random.random
+    )
     time.sleep(0.01)
     assert app.client.prune(keep_finished=0).finished == 2500
     assert app.client.count() == 0

@@ -1,4 +1,4 @@
-"""Waiting for a job's chain: woken by whoever ends it, and by polling where nobody says a word."""
+"""Waiting for a job's chain: woken by the process that ends it, and by polling where no notification comes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from relet._store.notify import SchemaNotifier
 from relet._store.postgres_pool import PostgresPool
 from relet._store.sqlite import SQLiteStore
 from relet._tasks.task import PlainTask
-from tests.homes import Home, claim, fail, succeed
+from tests.databases import Database
+from tests.harness import harness_of
 from tests.plugin.apps import Later
 
 pytestmark = pytest.mark.every_store
@@ -48,29 +49,29 @@ def test_the_result_is_what_the_annotation_says(app: App) -> None:
 
 def test_a_result_of_nothing_is_none(app: App, task: PlainTask[..., Any]) -> None:
     job = task.enqueue()
-    succeed(app, claim(app)[0], "null")
+    harness_of(app).succeed(harness_of(app).claim(1)[0], "null")
     assert app.client.result(job) is None
 
 
 def test_the_result_of_a_task_that_this_app_does_not_know_is_plain(
-    app: App, home: Home, task: PlainTask[..., Any]
+    app: App, database: Database, task: PlainTask[..., Any]
 ) -> None:
-    if home.kind == "memory":
+    if database.kind == "memory":
         pytest.skip("another app has another memory")
     job = task.enqueue()
     app.client.complete(job, {"number": 8})
-    stranger = home.app()
+    stranger = database.app()
     assert stranger.client.result(job) == {"number": 8}
     stranger.close()
 
 
-def test_whoever_waits_is_woken(app: App, meanwhile: Later, task: PlainTask[..., Any]) -> None:
+def test_a_waiting_caller_is_woken(app: App, meanwhile: Later, task: PlainTask[..., Any]) -> None:
     job = task.enqueue()
-    (claimed,) = claim(app)
+    (claimed,) = harness_of(app).claim(1)
     ended: list[float] = []
 
     def end() -> None:
-        succeed(app, claimed, '"done"')
+        harness_of(app).succeed(claimed, '"done"')
         ended.append(time.monotonic())
 
     meanwhile(end)
@@ -95,8 +96,8 @@ def test_many_who_wait_are_all_woken(app: App, meanwhile: Later, task: PlainTask
 def test_an_end_without_a_result_is_an_error(app: App, meanwhile: Later, task: PlainTask[..., Any], verb: str) -> None:
     job = task.enqueue()
     if verb == "fail":
-        (claimed,) = claim(app)
-        meanwhile(lambda: fail(app, claimed, "ValueError: no"))
+        (claimed,) = harness_of(app).claim(1)
+        meanwhile(lambda: harness_of(app).fail(claimed, "ValueError: no"))
         with pytest.raises(JobFailed, match=f"job {job.id} failed: ValueError: no") as caught:
             app.client.result(job, timeout=10)
         assert (caught.value.job_id, caught.value.error) == (job.id, "ValueError: no")
@@ -135,7 +136,7 @@ def test_a_chain_whose_last_job_failed_has_failed(app: App, task: PlainTask[...,
     first = task.enqueue(1)
     second = task.draft(2)
     app.client.complete(first, continue_with=second)
-    fail(app, claim(app)[0], "no")
+    harness_of(app).fail(harness_of(app).claim(1)[0], "no")
     with pytest.raises(JobFailed, match=second.id):
         app.client.result(first)
 
@@ -160,14 +161,16 @@ def test_polling_stands_behind_the_notification(
     assert time.monotonic() - began < 0.2 + SOON
 
 
-def test_an_end_in_another_process_wakes_too(app: App, meanwhile: Later, home: Home, task: PlainTask[..., Any]) -> None:
-    if home.kind == "memory":
+def test_an_end_in_another_process_wakes_too(
+    app: App, meanwhile: Later, database: Database, task: PlainTask[..., Any]
+) -> None:
+    if database.kind == "memory":
         pytest.skip("memory is not shared")
     job = task.enqueue()
     script = f"""
 import sys, time
 from relet import App
-app = App({home.url!r}, schema={home.schema!r})
+app = App({database.url!r}, schema={database.schema!r})
 app.client.count()
 print("ready", flush=True)
 sys.stdin.readline()

@@ -13,13 +13,14 @@ from relet._core.job import Succeeded
 from relet._store.flows import settle
 from relet._store.store import Store
 from relet._tasks.task import PlainTask
-from tests.homes import claim, fail, ids, succeed
+from tests.databases import ids
+from tests.harness import harness_of
 from tests.plugin.apps import Later
 from tests.worker.working import until
 
 
 @pytest.fixture
-def looks(app: App, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def read_sizes(app: App, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many chains each look of a waiter asked for."""
     asked: list[int] = []
     run = Store.run
@@ -52,8 +53,12 @@ def test_the_first_error_in_the_order_given_is_raised_or_stands_in_its_place(
     app: App, task: PlainTask[..., Any]
 ) -> None:
     fine, failed, cancelled = (task.enqueue(n) for n in range(3))
-    for held in claim(app, 3):
-        _ = succeed(app, held, '"fine"') if held.id == fine.id else fail(app, held, "ValueError: no")
+    for held in harness_of(app).claim(3):
+        _ = (
+            harness_of(app).succeed(held, '"fine"')
+            if held.id == fine.id
+            else harness_of(app).fail(held, "ValueError: no")
+        )
     app.client.cancel(cancelled)
     with pytest.raises(JobCancelled, match=cancelled.id):
         app.client.results([fine, cancelled, failed])
@@ -76,13 +81,13 @@ def test_those_that_are_missing_when_the_time_is_up_are_named(app: App, task: Pl
         app.client.results(jobs[:2], timeout=0, return_exceptions=True)
 
 
-def test_whoever_is_unknown_or_deleted_meanwhile_is_named(
+def test_a_job_that_is_unknown_or_deleted_meanwhile_is_named(
     app: App, task: PlainTask[..., Any], meanwhile: Later
 ) -> None:
     jobs = [task.enqueue(n) for n in range(3)]
-    nobody = new_id()
-    with pytest.raises(JobNotFound, match=nobody):
-        app.client.wait_many([*jobs, nobody])
+    unknown = new_id()
+    with pytest.raises(JobNotFound, match=unknown):
+        app.client.wait_many([*jobs, unknown])
     meanwhile(lambda: app.client.delete(jobs[1]))
     with pytest.raises(JobNotFound) as caught:
         app.client.wait_many(jobs, timeout=10)
@@ -110,20 +115,20 @@ def test_the_async_client_waits_for_many(app: App, task: PlainTask[..., Any], me
 
 @pytest.mark.long("memory")
 def test_ten_thousand_are_waited_for_at_once(
-    app: App, task: PlainTask[..., Any], meanwhile: Later, looks: list[int]
+    app: App, task: PlainTask[..., Any], meanwhile: Later, read_sizes: list[int]
 ) -> None:
     """Each look is one for all, and those that are known to be over are not asked for again."""
     jobs = app.client.enqueue_many([task.draft(n) for n in range(10_000)])
-    held = claim(app, 10_000)
+    held = harness_of(app).claim(10_000)
     outcomes = [(one.lease, Succeeded(one.payload_json)) for one in held]
     app._store().run(settle.settle, outcomes[:6000], lambda: 0.5)
 
     def end_the_others() -> None:
-        until(lambda: looks)
+        until(lambda: read_sizes)
         app._store().run(settle.settle, outcomes[6000:], lambda: 0.5)
 
     meanwhile(end_the_others)
     assert app.client.results(jobs, timeout=60) == [{"value": n} for n in range(10_000)]
-    assert looks[:2] == [10_000, 4000]
-    assert all(later <= sooner for sooner, later in pairwise(looks))
-    assert len(looks) < 100
+    assert read_sizes[:2] == [10_000, 4000]
+    assert all(later <= sooner for sooner, later in pairwise(read_sizes))
+    assert len(read_sizes) < 100

@@ -24,7 +24,7 @@ from relet.testing._harness import _run_all
 from relet.testing._inline import inline_worker
 from relet.types import Encoded
 from tests.conftest import PG_KINDS
-from tests.homes import Home, shared_schema
+from tests.databases import Database, shared_schema
 
 MARKER = "canary-7f3a"
 OLD, NEW = Fernet.generate_key(), Fernet.generate_key()
@@ -34,25 +34,25 @@ MakeApp = Callable[..., App]
 
 
 @pytest.fixture(scope="module", params=["sqlite", *PG_KINDS])
-def _schema(request: pytest.FixtureRequest) -> Iterator[Home]:
+def _schema(request: pytest.FixtureRequest) -> Iterator[Database]:
     if request.param == "sqlite":
-        yield Home("sqlite", "", "relet")
+        yield Database("sqlite", "", "relet")
     else:
         yield from shared_schema(request)
 
 
 @pytest.fixture
-def place(_schema: Home, tmp_path: Path) -> Iterator[Home]:
+def place(_schema: Database, tmp_path: Path) -> Iterator[Database]:
     """A store that several apps share: a SQLite file, or PostgreSQL."""
     if _schema.is_postgres:
         yield _schema
         _schema.empty()
     else:
-        yield Home("sqlite", f"sqlite:///{tmp_path / 'relet.db'}", "relet")
+        yield Database("sqlite", f"sqlite:///{tmp_path / 'relet.db'}", "relet")
 
 
 @pytest.fixture
-def make_app(place: Home) -> Iterator[MakeApp]:
+def make_app(place: Database) -> Iterator[MakeApp]:
     apps: list[App] = []
 
     def make(*codecs: Codec, **options: Any) -> App:
@@ -72,7 +72,7 @@ def work(app: App) -> None:
         _run_all(worker, raise_errors=False)
 
 
-def dump(place: Home) -> dict[str, str]:
+def dump(place: Database) -> dict[str, str]:
     """The rows of every table, as text."""
     if place.is_postgres:
         with psycopg.connect(place.url) as connection:
@@ -116,7 +116,7 @@ def order_tasks(app: App) -> dict[str, Any]:
     return {"price": price, "order": order, "waits": waits}
 
 
-def test_no_table_holds_a_value_in_the_clear(place: Home, make_app: MakeApp) -> None:
+def test_no_table_holds_a_value_in_the_clear(place: Database, make_app: MakeApp) -> None:
     app = make_app(FernetCodec(NEW))
     tasks = order_tasks(app)
     price, order = tasks["price"], tasks["order"]
@@ -145,7 +145,7 @@ def test_no_table_holds_a_value_in_the_clear(place: Home, make_app: MakeApp) -> 
     assert [table for table, rows in found.items() if MARKER in rows] == []
 
 
-def _enqueue_in_transaction(place: Home, app: App, price: Any) -> None:
+def _enqueue_in_transaction(place: Database, app: App, price: Any) -> None:
     if place.is_postgres:
         with psycopg.connect(place.url) as connection:
             job = price.using(connection=connection).enqueue(MARKER)
@@ -155,7 +155,7 @@ def _enqueue_in_transaction(place: Home, app: App, price: Any) -> None:
     assert job.payload == {"text": MARKER}
 
 
-def test_progress_is_encoded_apart_from_its_numbers(place: Home, make_app: MakeApp) -> None:
+def test_progress_is_encoded_apart_from_its_numbers(place: Database, make_app: MakeApp) -> None:
     app = make_app(FernetCodec(NEW))
     seen: list[Any] = []
 
@@ -209,7 +209,7 @@ def test_everything_that_a_client_returns_decodes(make_app: MakeApp) -> None:
     assert asyncio.run(app.aclient.wait(job)).payload == payload
 
 
-def test_new_values_take_the_newest_key_and_old_ones_are_still_read(place: Home, make_app: MakeApp) -> None:
+def test_new_values_take_the_newest_key_and_old_ones_are_still_read(place: Database, make_app: MakeApp) -> None:
     def with_keys(*keys: bytes) -> tuple[App, Any]:
         app = make_app(FernetCodec(*keys))
         return app, order_tasks(app)["price"]
@@ -493,7 +493,7 @@ def declared(make_app: MakeApp, *keys: bytes, text: str = MARKER) -> tuple[App, 
     return app, price
 
 
-def stored(place: Home) -> str:
+def stored(place: Database) -> str:
     schema = f'"{place.schema}".schedules' if place.is_postgres else "relet_schedules"
     query = f"select definition from {schema}"
     if place.is_postgres:
@@ -515,7 +515,9 @@ def test_a_schedule_keeps_what_operators_have_set_until_its_declaration_changes(
     assert changed.client.schedules.get("hourly").payload == {"text": "changed"}  # type: ignore[union-attr]
 
 
-def test_a_declared_schedule_is_encoded_with_the_newest_key_by_the_next_worker(place: Home, make_app: MakeApp) -> None:
+def test_a_declared_schedule_is_encoded_with_the_newest_key_by_the_next_worker(
+    place: Database, make_app: MakeApp
+) -> None:
     app, _ = declared(make_app, OLD)
     info = app.client.schedules.get("hourly")
     before = stored(place)

@@ -1,4 +1,4 @@
-"""Encoded values in the hands of operators: no command, page or endpoint decodes them, though the app could."""
+"""Encoded values as operators see them: no command, page or endpoint decodes them, though the app could."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from relet import App
 from relet._core.job import Progress
 from relet._store.flows import lease
 from relet.codecs import FernetCodec
-from tests.homes import claim, fail, promote_all
+from tests.harness import harness_of
 from tests.plugin.command_line import CommandLine
 from tests.test_redaction import COMMANDS
 
@@ -52,14 +52,14 @@ def encoding_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ap
 def _fill(app: App, charge: Any) -> dict[str, str]:
     client = app.client.acting_as("ada")
     failed = client.enqueue(charge.using(target="acct-7").draft(MARKER))
-    promote_all(app)
-    (claimed,) = claim(app, queue="billing")
-    fail(app, claimed, "no money")
+    harness_of(app).promote_all()
+    (claimed,) = harness_of(app).claim(1, queues=("billing",))
+    harness_of(app).fail(claimed, "no money")
     client.enqueue(charge.using(target="acct-7").draft(MARKER))
     done = client.enqueue(charge.draft(MARKER))
     client.complete(done, MARKER)
     running = client.enqueue(charge.using(unique="once").draft(MARKER))
-    (claimed,) = claim(app, queue="billing")
+    (claimed,) = harness_of(app).claim(1, queues=("billing",))
     note = app.codecs.encode_note(MARKER, "fernet")
     app._store().run(lease.progress, {claimed.lease: Progress(1, 2, note)})
     client.signal(running, "go", MARKER)

@@ -1,6 +1,6 @@
 """The documentation is true: its code runs, its links lead somewhere, and nothing that users can say is left out.
 
-Every page is run on every kind of store, block after block, as a module of its own. `tests/pages.py` knows how.
+Every page is run on every kind of store, block after block, as a separate module. `tests/pages.py` knows how.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def store_of_page(name: str, request: pytest.FixtureRequest, folder: Path) -> It
             yield url
 
 
-def with_roles_of_its_own(code: str, roles: dict[str, str]) -> str:
+def with_separate_roles(code: str, roles: dict[str, str]) -> str:
     """Roles belong to the server, not to the database: two runs must not meet."""
     for role in re.findall(r"create role (\w+)", code):
         roles.setdefault(role, f"{role}_{uuid4().hex[:8]}")
@@ -104,7 +104,7 @@ def test_the_code_of_a_page_runs_as_written(
         stack.enter_context(closing_apps(monkeypatch))
         stack.enter_context(settings_in(module.__name__))
         for block in todo:
-            block = block._replace(code=with_roles_of_its_own(block.code, roles))
+            block = block._replace(code=with_separate_roles(block.code, roles))
             if block.kind == "python":
                 run_python(block, page, module, runner)
             else:

@@ -13,7 +13,7 @@ from relet import App, Attempt, Fail, InvalidInput
 from relet._store.postgres import PostgresStore
 from relet._store.sqlite import SQLiteStore
 from relet.types import FailedJob
-from tests.homes import claim, promote_all
+from tests.harness import harness_of
 from tests.plugin.command_line import CommandLine
 from tests.shops import CliShop
 from tests.worker.working import until, working
@@ -42,7 +42,7 @@ def rows(app: App) -> dict[str, str]:
 
 def leaves(app: App) -> list[str]:
     """The tables that hold the marker, once a worker has taken the nudges about targets that are free."""
-    promote_all(app)
+    harness_of(app).promote_all()
     return [name for name, text in rows(app).items() if MARK in text]
 
 
@@ -109,7 +109,7 @@ def test_a_running_job_loses_its_lease(app: App) -> None:
     app.task(plain)
     app.client.migrate()
     app.tasks["plain"].using(tags=[MARK]).enqueue()
-    (held,) = claim(app, 5)
+    (held,) = harness_of(app).claim(5)
     assert app.client.erase(tag=MARK) == 1
     assert app.client.get(held.id) is None
 

@@ -1,5 +1,5 @@
-"""A fact is added in its homes alone (CONTRIBUTING.md, "Where a fact is written"): the rest of a copy of the package is
-left as it is."""
+"""A fact is added where it is written, and nowhere else (CONTRIBUTING.md, "Where a fact is written"): the rest of a
+copy of the package is left as it is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import relet
-from tests.homes import Home
+from tests.databases import Database
 
 ROOT = Path(__file__).parents[1]
 
@@ -28,9 +28,9 @@ from relet import App
 from relet._cli.main import main
 from relet._core.job import Succeeded
 from relet._web import create_app
-from tests.homes import claim, fail, promote_all, settle, succeed
+from tests.harness import harness_of
 from tests.store.test_migrate import sql
-from tests.web.asking import OPERATE, Asking
+from tests.web.api_client import OPERATE, ApiClient
 
 app = App(sys.argv[1], schema=sys.argv[2])
 app.client.migrate()
@@ -44,6 +44,8 @@ def command(*words):
 
 @app.task
 def work() -> None: ...
+
+harness = harness_of(app)
 """
 
 
@@ -101,8 +103,8 @@ assert app.client.bulk("cancel", context="a").done == 1
 
 
 @pytest.mark.long("memory")
-def test_a_filter_is_added_in_one_module(tmp_path: Path, home: Home) -> None:
-    add_and_run(tmp_path, FILTER, USE_OF_FILTER, home.url, home.schema)
+def test_a_filter_is_added_in_one_module(tmp_path: Path, database: Database) -> None:
+    add_and_run(tmp_path, FILTER, USE_OF_FILTER, database.url, database.schema)
 
 
 COLUMN: Additions = {
@@ -138,17 +140,17 @@ def check(job, state):
 
 job = make()
 check(job, "queued")
-fail(app, *claim(app))
+harness.fail(*harness.claim(1))
 check(job, "failed")
 assert app.client.resume(job).origin == "import"
-promote_all(app)
-(claimed,) = claim(app)
+harness.promote_all()
+(claimed,) = harness.claim(1)
 check(job, "running")
-succeed(app, claimed)
+harness.succeed(claimed)
 check(job, "succeeded")
 
 continued = make()
-settle(app, *claim(app), Succeeded("null", work.draft()))
+harness.end(*harness.claim(1), Succeeded("null", work.draft()))
 check(continued, "succeeded")
 app.client.cancel(app.client.chain(continued).last)
 
@@ -161,7 +163,7 @@ listed = app.client.jobs(state=["succeeded", "cancelled"]).jobs
 assert {job.id: job.origin for job in listed if job.origin} == origins
 
 with asyncio.Runner() as runner:
-    ask = Asking(runner, create_app(app, operate={"ann": OPERATE}))
+    ask = ApiClient(runner, create_app(app, operate={"ann": OPERATE}))
     assert ask("GET", f"/jobs/{job.id}")["origin"] == "import"
     assert {one["id"]: one["origin"] for one in ask("GET", "/jobs")["jobs"] if one["origin"]} == origins
     assert "origin" in ask("GET", "/openapi.json")["components"]["schemas"]["JobOut"]["required"]
@@ -235,15 +237,15 @@ from relet.errors import InvalidTransition
 from relet._web.pages import act
 from tests.web.conftest import ask as page_of, view_of
 
-heard = []
-app.on(events.Requeued)(heard.append)
+received = []
+app.on(events.Requeued)(received.append)
 
 def waits(*jobs):
     return all(app.client.get(job).wait == "time" for job in jobs)
 
 first = work.enqueue()
 assert app.client.acting_as("ann").requeue_later(first).state == "pending"
-assert [event.job_id for event in heard] == [first.id]
+assert [event.job_id for event in received] == [first.id]
 assert waits(first)
 assert [(one.who, one.what, one.subject) for one in app.client.audit().entries] == [("ann", "requeue_later", first.id)]
 
@@ -251,7 +253,7 @@ job = work.enqueue()
 assert asyncio.run(app.aclient.requeue_later(job)).wait == "time"
 
 running = work.enqueue()
-claim(app)
+harness.claim(1)
 with suppress(InvalidTransition):
     app.client.requeue_later(running)
     raise AssertionError("a running job was requeued")
@@ -271,7 +273,7 @@ assert "Without IDs, requeue-later, resume" in help, help
 
 first, second = work.enqueue(), work.enqueue()
 with asyncio.Runner() as runner:
-    ask = Asking(runner, create_app(app, operate={"ann": OPERATE}))
+    ask = ApiClient(runner, create_app(app, operate={"ann": OPERATE}))
     assert ask("POST", f"/jobs/{first.id}/requeue-later")["wait"] == "time"
     assert ask("POST", "/jobs/bulk", {"action": "requeue_later", "filter": {"state": ["queued"]}})["done"] == 1
     about = ask("GET", "/openapi.json")["paths"]["/jobs/{id}/requeue-later"]["post"]
@@ -301,8 +303,8 @@ assert "queued --> pending: requeue_later" in concepts["diagram"]()
 """
 
 
-def test_a_verb_is_added_in_its_tables_its_flow_and_the_clients(tmp_path: Path, home: Home) -> None:
-    add_and_run(tmp_path, VERB, USE_OF_VERB, home.url, home.schema)
+def test_a_verb_is_added_in_its_tables_its_flow_and_the_clients(tmp_path: Path, database: Database) -> None:
+    add_and_run(tmp_path, VERB, USE_OF_VERB, database.url, database.schema)
 
 
 OUTCOME: Additions = {
@@ -320,12 +322,12 @@ from relet._store.flows import stats
 from tests.web.conftest import ask as page_of
 
 job = work.enqueue()
-fail(app, *claim(app))
+harness.fail(*harness.claim(1))
 assert [one.outcome for one in app.client.attempts(job)] == ["timed_out"]
 app._store().run(stats.add, [stats.Count("default", "timed_out", 3)])
 
 with asyncio.Runner() as runner:
-    ask = Asking(runner, create_app(app, operate={"ann": OPERATE}))
+    ask = ApiClient(runner, create_app(app, operate={"ann": OPERATE}))
     assert [one["outcome"] for one in ask("GET", f"/jobs/{job.id}")["attempts"]] == ["timed_out"]
     metrics = ask.request("GET", "/metrics").text
 assert 'relet_attempts_total{outcome="timed_out",queue="default"} 3.0\\n' in metrics, metrics
@@ -339,5 +341,5 @@ assert "2.0/s timed_out" in str(screen._rates(snapshot))
 """
 
 
-def test_an_outcome_of_an_attempt_is_added_in_job_and_machine(tmp_path: Path, home: Home) -> None:
-    add_and_run(tmp_path, OUTCOME, USE_OF_OUTCOME, home.url, home.schema)
+def test_an_outcome_of_an_attempt_is_added_in_job_and_machine(tmp_path: Path, database: Database) -> None:
+    add_and_run(tmp_path, OUTCOME, USE_OF_OUTCOME, database.url, database.schema)

@@ -12,7 +12,7 @@ from relet import App
 from relet._core.job import Progress
 from relet._core.redact import HIDDEN, redacted, redactor
 from relet._store.flows import lease
-from tests.homes import claim, fail, promote_all
+from tests.harness import harness_of
 from tests.plugin.command_line import CommandLine
 from tests.shops import CliShop, a_cli_shop
 
@@ -41,14 +41,14 @@ def secret_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[CliS
     with a_cli_shop(folder, f"sqlite:///{folder / 'jobs.db'}") as shop:
         client = shop.client.acting_as("ada")
         failed = client.enqueue(shop.charge.using(target="acct-7").draft(NOTHING))
-        promote_all(shop.app)
-        (claimed,) = claim(shop.app, queue="billing")
-        fail(shop.app, claimed, f"cannot connect to {URL}\n  in {URL}")
+        harness_of(shop.app).promote_all()
+        (claimed,) = harness_of(shop.app).claim(1, queues=("billing",))
+        harness_of(shop.app).fail(claimed, f"cannot connect to {URL}\n  in {URL}")
         client.enqueue(shop.charge.using(target="acct-7").draft(NOTHING))
         done = client.enqueue(shop.charge.draft(NOTHING))
         client.complete(done, json.dumps({"token": SECRET, "where": URL}))
         running = client.enqueue(shop.charge.draft(NOTHING))
-        (claimed,) = claim(shop.app, queue="billing")
+        (claimed,) = harness_of(shop.app).claim(1, queues=("billing",))
         shop.app._store().run(lease.progress, {claimed.lease: Progress(1, 2, f"reading {URL}")})
         client.schedules.put("nightly", shop.charge.draft(NOTHING), every=3600)
         last = client.enqueue(shop.sweep.using(depends_on=[done, failed]).draft())

@@ -11,7 +11,8 @@ import pytest
 from relet import App, InvalidInput, KeyTaken, State
 from relet._core.job import Raised, Snoozed
 from relet._store.flows import completion
-from tests.homes import Home, claim, promote_all, settle, succeed
+from tests.databases import Database
+from tests.harness import harness_of
 
 pytestmark = pytest.mark.every_store
 
@@ -30,7 +31,7 @@ def test_the_newest_payload_wins_while_the_job_waits(app: App, index: Any) -> No
     first = index.using(unique="k", replace=True).enqueue(1)
     second = index.using(unique="k", replace=True).enqueue(2)
     assert (second.id, second.existing, second.payload_json) == (first.id, True, '{"page":2}')
-    assert [job.payload_json for job in claim(app, 9)] == ['{"page":2}']
+    assert [job.payload_json for job in harness_of(app).claim(9)] == ['{"page":2}']
 
 
 def test_without_replace_the_oldest_stays(app: App, index: Any) -> None:
@@ -52,42 +53,42 @@ def test_with_a_delay_it_is_put_off_each_time(app: App, index: Any) -> None:
 
 def test_a_job_that_is_queued_is_put_off_too(app: App, index: Any) -> None:
     index.using(unique="k", target="t").enqueue(1)
-    promote_all(app)
+    harness_of(app).promote_all()
     put_off = index.using(unique="k", replace=True, delay=60).enqueue(2)
     assert (put_off.state, put_off.wait, put_off.holds) == (State.PENDING, "time", True)
-    assert claim(app, 9) == []
+    assert harness_of(app).claim(9) == []
     assert app.client.run_now(put_off).state is State.PENDING
-    promote_all(app)
-    assert [job.payload_json for job in claim(app, 9)] == ['{"page":2}']
+    harness_of(app).promote_all()
+    assert [job.payload_json for job in harness_of(app).claim(9)] == ['{"page":2}']
 
 
 def test_what_comes_while_it_runs_is_run_after_it(app: App, index: Any) -> None:
     draft = index.using(unique="k", replace=True)
     draft.enqueue(1)
-    (running,) = claim(app)
+    (running,) = harness_of(app).claim(1)
     second = draft.enqueue(2)
     assert second.existing is False
     assert (second.state, second.wait) == (State.PENDING, "jobs")
     third = draft.enqueue(3)
     assert (third.id, third.payload_json) == (second.id, '{"page":3}'), "there is one that waits, at most"
-    promote_all(app)
-    assert claim(app, 9) == []
-    succeed(app, running)
-    promote_all(app)
-    (again,) = claim(app, 9)
+    harness_of(app).promote_all()
+    assert harness_of(app).claim(9) == []
+    harness_of(app).succeed(running)
+    harness_of(app).promote_all()
+    (again,) = harness_of(app).claim(9)
     assert (again.id, again.payload_json) == (second.id, '{"page":3}')
-    succeed(app, again)
+    harness_of(app).succeed(again)
     assert index.using(unique="k").enqueue(4).existing is False, "and then the key is free"
 
 
 def test_it_runs_even_if_the_one_before_fails(app: App, index: Any) -> None:
     draft = index.using(unique="k", replace=True)
     draft.enqueue(1)
-    (running,) = claim(app)
+    (running,) = harness_of(app).claim(1)
     second = draft.enqueue(2)
-    settle(app, running, Raised("no", fatal=True))
-    promote_all(app)
-    assert [job.id for job in claim(app, 9)] == [second.id]
+    harness_of(app).end(running, Raised("no", fatal=True))
+    harness_of(app).promote_all()
+    assert [job.id for job in harness_of(app).claim(9)] == [second.id]
 
 
 @pytest.mark.parametrize(
@@ -99,31 +100,31 @@ def test_a_follower_that_ends_before_its_turn_gives_the_key_back(
     """Else a third would run beside the first."""
     draft = index.using(unique="k", replace=True)
     draft.enqueue(1)
-    (running,) = claim(app)
+    (running,) = harness_of(app).claim(1)
     follower = draft.enqueue(2)
     getattr(app.client, end)(follower, **how)
     third = index.using(unique="k").enqueue(3)
     assert (third.id, third.existing) == (running.id, True)
-    succeed(app, running)
+    harness_of(app).succeed(running)
     assert index.using(unique="k").enqueue(4).existing is False
 
 
 def test_a_job_that_has_done_steps_is_not_given_another_payload(app: App, index: Any) -> None:
     """It sleeps in the middle of its work: what comes now is run after it."""
     first = index.using(unique="k").enqueue(1)
-    (running,) = claim(app)
+    (running,) = harness_of(app).claim(1)
     app._store().run(completion.keep, running.lease, "step", "charge", '"receipt"', None)
-    settle(app, running, Snoozed(60))
+    harness_of(app).end(running, Snoozed(60))
     second = index.using(unique="k", replace=True).enqueue(2)
     assert (second.existing, second.wait) == (False, "jobs")
     assert app.client.get(first).payload_json == '{"page":1}'  # type: ignore[union-attr]
     app.client.run_now(first)
-    promote_all(app)
-    (again,) = claim(app, 9)
+    harness_of(app).promote_all()
+    (again,) = harness_of(app).claim(9)
     assert again.id == first.id
-    succeed(app, again)
-    promote_all(app)
-    assert [job.id for job in claim(app, 9)] == [second.id]
+    harness_of(app).succeed(again)
+    harness_of(app).promote_all()
+    assert [job.id for job in harness_of(app).claim(9)] == [second.id]
 
 
 def test_a_paused_job_takes_it_and_stays_paused(app: App, index: Any) -> None:
@@ -137,7 +138,7 @@ def test_drafts_of_one_batch_replace_each_other(app: App, index: Any) -> None:
     draft = index.using(unique="k", replace=True)
     jobs = app.client.enqueue_many([draft.draft(1), index.draft(7), draft.draft(2), draft.draft(3)])
     assert len({job.id for job in jobs}) == 2
-    assert sorted(job.payload_json for job in claim(app, 9)) == ['{"page":3}', '{"page":7}']
+    assert sorted(job.payload_json for job in harness_of(app).claim(9)) == ['{"page":3}', '{"page":7}']
 
 
 def test_drafts_of_two_tasks_do_not_share_a_key(app: App, index: Any) -> None:
@@ -161,8 +162,8 @@ def test_the_job_of_another_task_is_not_touched(app: App, index: Any) -> None:
 
 def test_a_window_is_not_reopened(app: App, index: Any) -> None:
     index.using(unique="k", unique_for=60).enqueue(1)
-    (job,) = claim(app)
-    succeed(app, job)
+    (job,) = harness_of(app).claim(1)
+    harness_of(app).succeed(job)
     again = index.using(unique="k", unique_for=60, replace=True).enqueue(2)
     assert (again.id, again.state, again.payload_json) == (job.id, State.SUCCEEDED, '{"page":1}')
 
@@ -171,7 +172,7 @@ def test_within_a_window_one_that_runs_is_all_there_is(app: App, index: Any) -> 
     draft = index.using(unique="k", unique_for=60, replace=True)
     draft.enqueue(1)
     assert draft.enqueue(2).payload_json == '{"page":2}', "while it waits the newest wins"
-    (running,) = claim(app)
+    (running,) = harness_of(app).claim(1)
     again = draft.enqueue(3)
     assert (again.id, again.existing, again.state) == (running.id, True, State.RUNNING)
     assert app.client.count() == 1
@@ -180,21 +181,21 @@ def test_within_a_window_one_that_runs_is_all_there_is(app: App, index: Any) -> 
 def test_within_a_window_one_that_has_begun_is_all_there_is(app: App, index: Any) -> None:
     draft = index.using(unique="k", unique_for=60, replace=True)
     draft.enqueue(1)
-    (running,) = claim(app)
+    (running,) = harness_of(app).claim(1)
     app._store().run(completion.keep, running.lease, "step", "charge", '"receipt"', None)
-    settle(app, running, Snoozed(60))
+    harness_of(app).end(running, Snoozed(60))
     again = draft.enqueue(2)
     assert (again.id, again.existing, again.payload_json) == (running.id, True, '{"page":1}')
 
 
-def test_a_key_whose_job_was_pruned_is_free(home: Home, app: App, index: Any) -> None:
-    if not home.is_postgres:
+def test_a_key_whose_job_was_pruned_is_free(database: Database, app: App, index: Any) -> None:
+    if not database.is_postgres:
         pytest.skip("SQLite has one writer at a time")
     index.using(unique="k").enqueue(1)
-    (running,) = claim(app)
-    with psycopg.connect(home.url) as connection:
+    (running,) = harness_of(app).claim(1)
+    with psycopg.connect(database.url) as connection:
         index.using(unique="k", replace=True, connection=connection).enqueue(2)
-        succeed(app, running)
+        harness_of(app).succeed(running)
         connection.rollback()
     app.client.delete(running.id)
     assert index.using(unique="k").enqueue(3).existing is False
@@ -216,10 +217,10 @@ def test_many_at_once_leave_one_job_that_runs_and_one_that_waits(app: App, index
 
     def work() -> None:
         while not stop.is_set():
-            promote_all(app)
-            for job in claim(app, 9):
+            harness_of(app).promote_all()
+            for job in harness_of(app).claim(9):
                 ran.append(job.payload_json)
-                succeed(app, job)
+                harness_of(app).succeed(job)
 
     def produce(number: int) -> None:
         for n in range(25):
@@ -244,17 +245,17 @@ def test_many_at_once_leave_one_job_that_runs_and_one_that_waits(app: App, index
     assert len(ran) <= 101
 
 
-def test_a_transaction_that_takes_the_key_over_holds_up_nobody_and_may_be_rolled_back(
-    home: Home, app: App, index: Any
+def test_a_transaction_that_takes_the_key_over_blocks_no_other_and_may_be_rolled_back(
+    database: Database, app: App, index: Any
 ) -> None:
     """The job that runs settles meanwhile; if nothing comes of the one that follows, its key is free all the same."""
-    if not home.is_postgres:
+    if not database.is_postgres:
         pytest.skip("SQLite has one writer at a time")
     index.using(unique="k").enqueue(1)
-    (running,) = claim(app)
-    with psycopg.connect(home.url) as connection:
+    (running,) = harness_of(app).claim(1)
+    with psycopg.connect(database.url) as connection:
         index.using(unique="k", replace=True, connection=connection).enqueue(2)
-        succeed(app, running)
+        harness_of(app).succeed(running)
         connection.rollback()
     assert app.client.count(state=["pending", "queued", "running"]) == 0
     third = index.using(unique="k").enqueue(3)

@@ -9,7 +9,7 @@ import pytest
 from relet import App, InvalidInput
 from relet._core.job import Released
 from relet._store.flows import maintenance
-from tests.homes import claim, promote_all, settle
+from tests.harness import harness_of
 
 SOON = timedelta(seconds=0.05)
 
@@ -33,7 +33,7 @@ def expire(app: App, *jobs: str) -> None:
     while any(app.client.get(job).state != "cancelled" for job in jobs):  # type: ignore[union-attr]
         ahead = app._store().run(maintenance.work_ahead)
         if ahead.next_due is not None and ahead.next_due <= 0:
-            promote_all(app)
+            harness_of(app).promote_all()
         assert datetime.now(UTC) < give_up
 
 
@@ -66,19 +66,19 @@ def test_no_worker_starts_a_job_after_its_start_by(app: App) -> None:
     while datetime.now(UTC) < moment + SOON:
         pass
     for queue in ("default", "limited", "rated"):
-        assert claim(app, 5, queue=queue) == []
+        assert harness_of(app).claim(5, queues=(queue,)) == []
 
 
 def test_a_job_that_has_started_is_not_cancelled(app: App) -> None:
     moment = datetime.now(UTC) + timedelta(seconds=1)
     job = app.tasks["work"].using(start_by=moment).enqueue()
-    (claimed,) = claim(app)
-    settle(app, claimed, Released())
+    (claimed,) = harness_of(app).claim(1)
+    harness_of(app).end(claimed, Released())
     while datetime.now(UTC) < moment + SOON:
         pass
-    promote_all(app)
+    harness_of(app).promote_all()
     assert app.client.get(job).state == "queued"  # type: ignore[union-attr]
-    assert len(claim(app)) == 1
+    assert len(harness_of(app).claim(1)) == 1
 
 
 def test_a_dependent_of_a_cancelled_job_learns_of_it(app: App) -> None:

@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from relet import App, Attempt, Fail, InvalidInput
-from tests.homes import claim, inventory
+from tests.databases import inventory
+from tests.harness import harness_of
 from tests.plugin.command_line import CommandLine
 from tests.shops import CliShop
 from tests.worker.working import until, working
@@ -62,7 +63,7 @@ def test_a_job_whose_result_is_awaited_keeps_it(app: App) -> None:
     app.client.migrate()
     first = app.tasks["give"].enqueue()
     app.tasks["give"].using(depends_on=[first]).enqueue()
-    (held,) = claim(app)
+    (held,) = harness_of(app).claim(1)
     app.client.complete(held.id, "kept")
     time.sleep(0.01)
     assert app.client.prune(keep_payloads=0).stripped == 0

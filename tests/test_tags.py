@@ -8,7 +8,8 @@ import pytest
 
 from relet import App, InvalidInput, JobNotFound, new_id
 from relet.codecs import ZlibCodec
-from tests.homes import claim, fail, inventory, succeed
+from tests.databases import inventory
+from tests.harness import harness_of
 
 
 def pay(account: str, cents: int = 5, more: dict[str, Any] | None = None) -> None: ...
@@ -33,7 +34,7 @@ def test_jobs_are_found_by_tag_while_they_wait_and_when_they_are_over(app: App) 
     assert found(app, tag="eu") == ["a", "b"]
     assert found(app, tag="vip") == ["a"]
     assert found(app, tag="v") == []
-    succeed(app, claim(app)[0])
+    harness_of(app).succeed(harness_of(app).claim(1)[0])
     over = app.client.get(job)
     assert over is not None
     assert (over.state, over.tags) == ("succeeded", ("eu", "vip"))
@@ -48,7 +49,7 @@ def test_many_drafts_keep_their_order_with_tags(app: App) -> None:
     jobs = app.client.enqueue_many(drafts)
     assert [job.payload["account"] for job in jobs] == [str(n) for n in range(10)]
     assert [job.tags for job in jobs] == [(f"n{n % 2}",) if n % 3 else () for n in range(10)]
-    assert len(claim(app, 10)) == 10
+    assert len(harness_of(app).claim(10)) == 10
 
 
 def test_tags_go_with_their_jobs(app: App) -> None:
@@ -57,7 +58,7 @@ def test_tags_go_with_their_jobs(app: App) -> None:
     gone = task.using(tags=["x"]).enqueue("b")
     app.client.rerun(gone)
     app.client.delete(gone)
-    succeed(app, claim(app)[0])
+    harness_of(app).succeed(harness_of(app).claim(1)[0])
     assert inventory(app._store())["tags"] == 2
     app.client.prune(keep_finished=0)
     assert app.client.get(kept) is None
@@ -116,14 +117,14 @@ def test_a_rerun_is_a_new_job_with_the_same_arguments(app: App) -> None:
 def test_finished_and_failed_jobs_are_rerun_with_edited_arguments(app: App) -> None:
     task = app.tasks["pay"]
     done, failed = task.enqueue("a", 7), task.enqueue("b", 7)
-    succeed(app, claim(app)[0])
-    fail(app, claim(app)[0])
+    harness_of(app).succeed(harness_of(app).claim(1)[0])
+    harness_of(app).fail(harness_of(app).claim(1)[0])
     rerun = app.client.rerun(done, arguments={"cents": 9})
     assert rerun.payload == {"account": "a", "cents": 9}
     assert app.client.get(done).state == "succeeded"  # type: ignore[union-attr]
     assert app.client.rerun(failed).state == "queued"
     assert app.client.get(failed).state == "failed"  # type: ignore[union-attr]
-    succeed(app, next(one for one in claim(app, 5) if one.id == rerun.id))
+    harness_of(app).succeed(next(one for one in harness_of(app).claim(5) if one.id == rerun.id))
     assert app.client.get(rerun).rerun_of == done.id  # type: ignore[union-attr]
     with pytest.raises(InvalidInput, match="cents"):
         app.client.rerun(done, arguments={"cents": "many"})

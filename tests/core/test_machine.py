@@ -99,16 +99,16 @@ def test_a_failed_job_goes_on_holding_its_target_unless_its_task_says_otherwise(
     assert not machine.settle(running(), Raised("x", fatal=True), 0.5).holds
 
 
-@pytest.mark.parametrize("wish", ["hold", "cancel", "run"])
-def test_what_the_end_of_a_chain_means_for_whoever_waits(wish: Any) -> None:
-    assert machine.decide_dependency(State.SUCCEEDED, wish) == "free"
+@pytest.mark.parametrize("choice", ["hold", "cancel", "run"])
+def test_what_the_end_of_a_chain_means_for_a_job_that_waits(choice: Any) -> None:
+    assert machine.decide_dependency(State.SUCCEEDED, choice) == "free"
     for live in (State.PENDING, State.QUEUED, State.RUNNING, State.PAUSED):
-        assert machine.decide_dependency(live, wish) == "hold"
+        assert machine.decide_dependency(live, choice) == "hold"
     for end in (State.FAILED, State.CANCELLED, None):
-        assert machine.decide_dependency(end, wish) == {"hold": "hold", "cancel": "cancel", "run": "free"}[wish]
+        assert machine.decide_dependency(end, choice) == {"hold": "hold", "cancel": "cancel", "run": "free"}[choice]
 
 
-def test_a_resumed_job_waits_for_jobs_then_for_its_time_then_in_line() -> None:
+def test_a_resumed_job_waits_for_jobs_then_for_its_time_then_for_its_target() -> None:
     assert machine.resume(True, True, True) is Wait.JOBS
     assert machine.resume(False, True, True) is Wait.TIME
     assert machine.resume(False, False, True) is Wait.TARGET

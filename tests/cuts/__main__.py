@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests import servers
+from tests.cuts.cut_stores import CutStore, SQLiteCutStore, postgres_cut_store
 from tests.cuts.run import check
-from tests.cuts.stages import SQLiteStage, Stage, postgres_stage
 from tests.cuts.verbs import cases
 
 
@@ -27,9 +27,9 @@ def main() -> int:
     wrong = known = 0
     for kind in [given.store] if given.store else ["sqlite", "postgres"]:
         total, began = 0, time.monotonic()
-        with _stage(kind) as stage:
+        with _cut_store(kind) as cut_store:
             for verb in cases(given.only):
-                number, found = check(stage, verb, share=given.share, seed=given.seed)
+                number, found = check(cut_store, verb, share=given.share, seed=given.seed)
                 bad = [one for one in found if one.known is None]
                 total, wrong, known = total + number, wrong + len(bad), known + len(found) - len(bad)
                 print(f"{kind:9} {verb.name:28} {number:5} cases, {len(bad)} wrong", flush=True)
@@ -43,22 +43,22 @@ def main() -> int:
 
 
 @contextmanager
-def _stage(kind: str) -> Iterator[Stage]:
+def _cut_store(kind: str) -> Iterator[CutStore]:
     if kind == "sqlite":
         with tempfile.TemporaryDirectory() as folder:
-            stage = SQLiteStage(Path(folder))
+            cut_store = SQLiteCutStore(Path(folder))
             try:
-                yield stage
+                yield cut_store
             finally:
-                stage.close()
+                cut_store.close()
         return
     names = servers.names()
     if not names:
         sys.exit(servers.HOW_TO_GET_ONE)
     with servers.running() as found:
         server, schema = found.get(names[0]), f"t_{uuid.uuid4().hex[:12]}"
-        with postgres_stage(server.dsn, schema) as stage:
-            yield stage
+        with postgres_cut_store(server.dsn, schema) as cut_store:
+            yield cut_store
         server.drop_schema(schema)
 
 

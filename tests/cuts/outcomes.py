@@ -121,8 +121,8 @@ class Reader:
 def is_explained(found: Outcome, order: Outcome, *, later: bool = False) -> bool:
     """Whether what was found is what one order of call and rival leads to.
 
-    The answer of a call that is recognised when it is repeated has no payload and no result of its own: those are the
-    job's as it is now, if it is still there. With `later`, all that is said of a job may be true of it now.
+    The answer of a call that is recognised when it is repeated has no stored payload and result: those are the job's as
+    it is now, if it is still there. With `later`, all that is said of a job may be true of it now.
     """
     if found.rival != order.rival or not _holds(found.store, order.store):
         return False

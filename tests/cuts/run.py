@@ -10,8 +10,8 @@ from typing import Any
 
 from relet._client import bulk
 from relet._store import retry
+from tests.cuts.cut_stores import CutStore, Kind, Plan
 from tests.cuts.outcomes import Outcome, Reader, is_explained
-from tests.cuts.stages import Kind, Plan, Stage
 from tests.cuts.verbs import OURS, THEIRS, Verb
 
 TOKENS = {"our token": OURS, "their token": THEIRS}
@@ -60,20 +60,20 @@ def small_and_quick() -> Iterator[None]:
         bulk.AT_ONCE, retry.backoff = at_once, pause
 
 
-def check(stage: Stage, verb: Verb, *, share: float = 1.0, seed: int = 0) -> tuple[int, list[Unexplained]]:
+def check(cut_store: CutStore, verb: Verb, *, share: float = 1.0, seed: int = 0) -> tuple[int, list[Unexplained]]:
     """Run the cases of a verb, or a share of them, with one rival; how many, and those that have no explanation."""
     choice = random.Random(f"{seed} {verb.name}")
     rivals = list(verb.rivals) if share == 1 else [choice.choice(list(verb.rivals))]
     share *= len(verb.rivals) / len(rivals)
     number, wrong = 0, []
     with small_and_quick():
-        plan, _ = _run(stage, verb, rivals[0])
+        plan, _ = _run(cut_store, verb, rivals[0])
         for rival in rivals:
-            orders = Orders(stage, verb, rival, plan)
-            for case in _cases(stage, verb, rival, plan):
+            orders = Orders(cut_store, verb, rival, plan)
+            for case in _cases(cut_store, verb, rival, plan):
                 if choice.random() >= share:
                     continue
-                found = _cut(stage, verb, case)
+                found = _cut(cut_store, verb, case)
                 if found is None:
                     continue
                 number += 1
@@ -83,22 +83,22 @@ def check(stage: Stage, verb: Verb, *, share: float = 1.0, seed: int = 0) -> tup
     return number, wrong
 
 
-def _cases(stage: Stage, verb: Verb, rival: str, plan: Plan) -> list[Case]:
+def _cases(cut_store: CutStore, verb: Verb, rival: str, plan: Plan) -> list[Case]:
     return [
         Case(verb.name, rival, number, kind, text)
         for number, text in enumerate(plan.sent)
-        for kind in stage.kinds
-        if stage.can_be(text, kind)
+        for kind in cut_store.kinds
+        if cut_store.can_be(text, kind)
     ]
 
 
 class Orders:
     """The outcomes without a cut: the rival comes last, or first, or between two steps of the call."""
 
-    def __init__(self, stage: Stage, verb: Verb, rival: str, plan: Plan) -> None:
+    def __init__(self, cut_store: CutStore, verb: Verb, rival: str, plan: Plan) -> None:
         between = plan.boundaries if verb.steps else plan.boundaries[:1]
         self._rest = iter([None, *between])
-        self._run = lambda at: _run(stage, verb, rival, rival_at=at)[1]
+        self._run = lambda at: _run(cut_store, verb, rival, rival_at=at)[1]
         self._found: list[Outcome] = []
 
     def __iter__(self) -> Iterator[Outcome]:
@@ -109,17 +109,17 @@ class Orders:
             yield self._found[-1]
 
 
-def _cut(stage: Stage, verb: Verb, case: Case) -> Outcome | None:
+def _cut(cut_store: CutStore, verb: Verb, case: Case) -> Outcome | None:
     """None: there was no such message, as pruning found less to do than the time before."""
-    plan, outcome = _run(stage, verb, case.rival, cut=(case.message, case.kind))
+    plan, outcome = _run(cut_store, verb, case.rival, cut=(case.message, case.kind))
     assert plan.was_cut or verb.steps, f"{case}: there was no such message"
     return outcome if plan.was_cut else None
 
 
-def _run(stage: Stage, verb: Verb, rival: str, **how: Any) -> tuple[Plan, Outcome]:
-    plan = Plan(lambda: verb.rivals[rival](stage.theirs), **how)
-    said = stage.run(verb, plan)
-    return plan, Reader(stage.named, TOKENS).outcome(said, plan.rival_said, stage.tables())
+def _run(cut_store: CutStore, verb: Verb, rival: str, **how: Any) -> tuple[Plan, Outcome]:
+    plan = Plan(lambda: verb.rivals[rival](cut_store.theirs), **how)
+    said = cut_store.run(verb, plan)
+    return plan, Reader(cut_store.named, TOKENS).outcome(said, plan.rival_said, cut_store.tables())
 
 
 def _holds_what_it_says(found: Outcome) -> bool:

@@ -11,39 +11,39 @@ from pathlib import Path
 
 import pytest
 
+from tests.cuts.cut_stores import PostgresCutStore, SQLiteCutStore, postgres_cut_store
 from tests.cuts.run import check
-from tests.cuts.stages import PostgresStage, SQLiteStage, postgres_stage
 from tests.cuts.verbs import VERBS
-from tests.homes import Home
+from tests.databases import Database
 
 SEED = 9
 
 
 @pytest.fixture(scope="module")
-def sqlite_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SQLiteStage]:
-    stage = SQLiteStage(Path(tmp_path_factory.mktemp("cuts")), ("before", "after", "busy"))
-    yield stage
-    stage.close()
+def sqlite_cut_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SQLiteCutStore]:
+    cut_store = SQLiteCutStore(Path(tmp_path_factory.mktemp("cuts")), ("before", "after", "busy"))
+    yield cut_store
+    cut_store.close()
 
 
 @pytest.fixture(scope="module")
-def pg_stage(pg_schema: Home) -> Iterator[PostgresStage]:
-    with postgres_stage(pg_schema.url, pg_schema.schema) as stage:
-        yield stage
+def pg_cut_store(pg_schema: Database) -> Iterator[PostgresCutStore]:
+    with postgres_cut_store(pg_schema.url, pg_schema.schema) as cut_store:
+        yield cut_store
     pg_schema.empty()
 
 
 @pytest.mark.parametrize("name", VERBS)
 def test_a_call_that_is_cut_on_sqlite_is_made_once(
-    sqlite_stage: SQLiteStage, name: str, pytestconfig: pytest.Config
+    sqlite_cut_store: SQLiteCutStore, name: str, pytestconfig: pytest.Config
 ) -> None:
     share = 1.0 if pytestconfig.getoption("--all") else 1 / 3
-    number, wrong = check(sqlite_stage, VERBS[name], share=share, seed=SEED)
+    number, wrong = check(sqlite_cut_store, VERBS[name], share=share, seed=SEED)
     assert number > 0
     assert not [str(one) for one in wrong if one.known is None]
 
 
 @pytest.mark.parametrize("name", VERBS)
-def test_a_call_that_is_cut_on_postgres_is_made_once(pg_stage: PostgresStage, name: str) -> None:
-    _, wrong = check(pg_stage, VERBS[name], share=0.1, seed=SEED)
+def test_a_call_that_is_cut_on_postgres_is_made_once(pg_cut_store: PostgresCutStore, name: str) -> None:
+    _, wrong = check(pg_cut_store, VERBS[name], share=0.1, seed=SEED)
     assert not [str(one) for one in wrong if one.known is None]

@@ -36,7 +36,7 @@ def draft(name: str, **options: Any) -> Draft[Any]:
 
 
 class Actor:
-    """Somebody who uses the store: a client, and the flows of a worker."""
+    """A user of the store: a client, and the flows of a worker."""
 
     def __init__(self, client: Client, named: dict[str, str]) -> None:
         self.client = client
@@ -266,7 +266,7 @@ verb("enqueue id", nothing, put_in("ours", id=GIVEN), {
     "worker": a_worker,
     "cancel": lambda a: a.client.cancel(GIVEN),
 }, **LATER, known=dict.fromkeys(
-    ("enqueue id", "worker", "cancel"), "a job with an id that was given is found as existing, whoever made it"
+    ("enqueue id", "worker", "cancel"), "a job with an id that was given is found as existing, whichever client made it"
 ))  # fmt: skip
 verb("enqueue unique", nothing, put_in("ours", unique="k"), {
     "enqueue unique": put_in(unique="k"),
@@ -512,7 +512,7 @@ def _counts(pruned: Pruned) -> Any:
 verb("prune", three_over, prune, {"delete": delete("b"), "prune": prune, "enqueue": put_in()}, **STEPS)
 verb("prune failed", failed, prune, {"resume": resume(), "cancel": by_itself(cancel())}, **STEPS)
 
-# In somebody's name
+# In the name of a user
 
 
 def ada(act: Callable[[Client, Actor], Any]) -> Act:

@@ -10,7 +10,7 @@ import pytest
 
 from relet import App
 from relet._tasks.task import PlainTask
-from tests.homes import claim, fail
+from tests.harness import harness_of
 
 
 @pytest.fixture
@@ -53,9 +53,9 @@ def furnished(app: App) -> App:
     def strict(number: int) -> None: ...
 
     failed, *_ = jobs = app.client.enqueue_many([work.draft(n) for n in range(5)])
-    (claimed,) = claim(app)
+    (claimed,) = harness_of(app).claim(1)
     assert claimed.id == failed.id
-    fail(app, claimed)
+    harness_of(app).fail(claimed)
     app.client.pause(jobs[1])
     app.client.complete(jobs[2])
     app.client.cancel(jobs[3])

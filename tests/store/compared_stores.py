@@ -108,7 +108,7 @@ class ComparedStore:
             state[table] = {row["id"]: row for row in found} if table in ("jobs", "finished") else _sorted(found)
         state["dependencies"] = [
             row for row in state["dependencies"] if row["job"] in state["jobs"]
-        ]  # the others bind nobody
+        ]  # the others bind no job
         return state
 
     def everything(self) -> dict[str, list[tuple[Any, ...]]]:
@@ -131,19 +131,19 @@ class ComparedStore:
         held = {row["target"] for row in state["jobs"].values() if row["holds"]}
         undecided = {row["job"] for row in state["dependencies"] if row["state"] is None}
         order = {str(id): seq for id, seq in self._raw.execute(f"select id, seq from {self._prefix}jobs")}
-        in_line = [row for row in state["jobs"].values() if row["state"] == "paused" and row["wait"] == "target"]
+        paused = [row for row in state["jobs"].values() if row["state"] == "paused" and row["wait"] == "target"]
         stuck = [
             Stuck(row["id"])
             for row in state["jobs"].values()
             if row["state"] == "pending" and row["run_at"] <= now and row["id"] not in undecided
             and (row["target"] is None or row["holds"] or row["target"] not in held)
-            and not any(one["target"] == row["target"] and order[one["id"]] < order[row["id"]] for one in in_line)
+            and not any(one["target"] == row["target"] and order[one["id"]] < order[row["id"]] for one in paused)
         ]  # fmt: skip
         assert not stuck, f"{self.name}: {stuck}"
 
 
 def check_invariants(compared: ComparedStore, state: State) -> None:
-    """What must hold whatever was said, by whomever."""
+    """Must hold after any call of any client."""
     jobs, over, limits = state["jobs"], state["finished"], {row["queue"]: row["max_running"] for row in state["queues"]}
     assert not jobs.keys() & over.keys()
     for row in jobs.values():
@@ -167,7 +167,7 @@ def check_invariants(compared: ComparedStore, state: State) -> None:
 
 
 def _check_limits(jobs: State, before: State, limits: dict[str, int | None]) -> None:
-    """A limit that was lowered stops nobody, but nobody starts beyond one."""
+    """A limit that was lowered stops no running job, but no job starts beyond a limit."""
     started = [row for id, row in jobs.items() if row["version"] > before.get(id, {"version": 0})["version"]]
     for queue, limit in limits.items():
         running = [row for row in jobs.values() if row["state"] == "running" and queue in ("*", row["queue"])]

@@ -1,4 +1,4 @@
-"""Stores that tests share, emptied for each of them, which is much quicker than a new one; and benches on them."""
+"""Harnesses on stores. Tests share the stores, each emptied before the next test: much quicker than a new one."""
 
 from __future__ import annotations
 
@@ -7,51 +7,59 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import PG_KINDS, SQLITE_KINDS
-from tests.homes import Home, shared_schema
+from tests.databases import Database, shared_schema
+from tests.harness import StoreHarness, store_harness
 from tests.store.compared_stores import ComparedStore, compared_stores_of
-from tests.store.interleave import Bench, bench
-from tests.store.world import World
 
 
 @pytest.fixture
-def b(home: Home) -> Iterator[Bench]:
-    """A bench on an empty store of every kind."""
-    with bench(home.url, home.schema) as made:
+def harness(database: Database) -> Iterator[StoreHarness]:
+    """A harness on an empty store of every kind, with a clock that only the test moves."""
+    with store_harness(database.url, database.schema) as made:
         yield made
 
 
 @pytest.fixture
-def pg(pg_home: Home) -> Iterator[Bench]:
-    """A bench on an empty PostgreSQL."""
-    with bench(pg_home.url, pg_home.schema) as made:
+def pg_harness(pg_database: Database) -> Iterator[StoreHarness]:
+    """A harness on an empty PostgreSQL, with a clock that only the test moves."""
+    with store_harness(pg_database.url, pg_database.schema) as made:
         yield made
 
 
 @pytest.fixture(scope="module", params=["memory", *PG_KINDS])
-def _one_of_two(request: pytest.FixtureRequest) -> Iterator[Home]:
+def _one_of_two(request: pytest.FixtureRequest) -> Iterator[Database]:
     if request.param == "memory":
-        yield Home("memory", "sqlite:///:memory:", "relet")
+        yield Database("memory", "sqlite:///:memory:", "relet")
     else:
         yield from shared_schema(request)
 
 
 @pytest.fixture
-def either(_one_of_two: Home) -> Iterator[Bench]:
-    """A bench on SQLite in memory, and on one PostgreSQL: for what is in flows more than in statements."""
-    with bench(_one_of_two.url, _one_of_two.schema) as made:
+def either_harness(_one_of_two: Database) -> Iterator[StoreHarness]:
+    """A harness on SQLite in memory, then on PostgreSQL: for tests of flows more than of statements."""
+    with store_harness(_one_of_two.url, _one_of_two.schema) as made:
         yield made
     if _one_of_two.is_postgres:
         _one_of_two.empty()
 
 
 @pytest.fixture(scope="module", params=[*SQLITE_KINDS, *PG_KINDS])
-def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComparedStore]:
+def _shared_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComparedStore]:
     names = [] if request.param in SQLITE_KINDS else [request.param]
     with compared_stores_of(request.config, tmp_path_factory.mktemp("shared"), names) as found:
         yield next(compared for compared in found if compared.name == request.param)
 
 
 @pytest.fixture
-def world(shared: ComparedStore) -> World:
-    shared.wipe()
-    return World(shared)
+def shared_store(_shared_store: ComparedStore) -> ComparedStore:
+    """One store of each kind for all tests of a module, emptied before each: the quickest to have."""
+    _shared_store.wipe()
+    return _shared_store
+
+
+@pytest.fixture
+def shared_harness(shared_store: ComparedStore) -> StoreHarness:
+    """A harness on `shared_store`, with a clock that only the test moves."""
+    harness = StoreHarness(shared_store.store)
+    harness.stop_clock()
+    return harness

@@ -29,7 +29,7 @@ policies = st.builds(
     follow_up=st.sampled_from([None, FollowUp("u", "failed", "a", 5, Policy(max_attempts=1))]),
 )
 # A draft but for its id and for the ids in `after`, which are picked from those that there are.
-WISH: dict[str, st.SearchStrategy[Any]] = {
+DRAFT_OPTIONS: dict[str, st.SearchStrategy[Any]] = {
     "task": mostly("t", "u"),
     "queue": st.sampled_from(["a", "b"]),
     "priority": mostly(0, 5, -5),
@@ -43,16 +43,16 @@ WISH: dict[str, st.SearchStrategy[Any]] = {
     "depends_on": st.sampled_from([0, 0, 1, 2]).flatmap(lambda n: st.lists(pick, min_size=n, max_size=n)),
     "known_id": mostly(None, 0, 1, 2),
 }
-wishes = st.fixed_dictionaries(WISH)
+draft_options = st.fixed_dictionaries(DRAFT_OPTIONS)
 results = st.sampled_from([None, '"done"', '{"n": 1}'])
 outcomes = st.one_of(
     st.builds(Succeeded, results),
-    st.tuples(results, wishes),  # succeeded, and goes on with the chain
+    st.tuples(results, draft_options),  # succeeded, and goes on with the chain
     st.builds(Raised, st.just("boom"), st.sampled_from([None, 7.0]), mostly(False, True)),
     st.builds(Snoozed, st.just(5.0)),
     st.builds(Released, st.sampled_from([None, "shutdown"]), mostly(False, True)),
 )
-batches = st.lists(wishes, min_size=2, max_size=4)
+batches = st.lists(draft_options, min_size=2, max_size=4)
 workers = st.sampled_from(["w1", "w2"])
 lost = mostly(False, True)  # the answer, so that the same is said again
 
@@ -73,7 +73,7 @@ STEPS: Steps = {
             "alone": st.booleans(),
             "slots": mostly(None, 0, 1),
             "rescue": st.booleans(),
-            "heard": mostly("at once", "when repeated", "never"),
+            "received": mostly("at once", "when repeated", "never"),
         },
     ),
     "renew": (2, {"worker": workers, "forgets": st.sets(pick)}),
@@ -85,7 +85,7 @@ STEPS: Steps = {
             "times": mostly(1, 2),
         },
     ),
-    "tell": (
+    "control_job": (
         4,
         {
             "verb": st.sampled_from(["resume", "resume", "pause", "pause", "cancel", "run_now", "delete"]),
@@ -93,13 +93,13 @@ STEPS: Steps = {
             "lost": lost,
         },
     ),
-    "complete": (2, {"which": pick, "result": results, "successor": st.none() | wishes, "lost": lost}),
-    "tell_chain": (
+    "complete": (2, {"which": pick, "result": results, "successor": st.none() | draft_options, "lost": lost}),
+    "control_chain": (
         2,
         {
             "verb": st.sampled_from(["cancel", "complete", "delete", "delete"]),
             "which": pick,
-            "successor": st.none() | wishes,
+            "successor": st.none() | draft_options,
             "dependents": st.booleans(),
             "lost": lost,
         },
@@ -118,7 +118,7 @@ STEPS: Steps = {
 
 # Histories of groups and follow-ups: plain jobs of few groups in one queue, limits that change, and attempts that fail.
 grouped_wishes = st.fixed_dictionaries(
-    WISH
+    DRAFT_OPTIONS
     | {
         "task": st.just("t"),
         "queue": mostly("a", "b"),
@@ -165,7 +165,7 @@ GROUPED_STEPS: Steps = {
             "wants": st.tuples(*[mostly(4, 1, 2, 9)] * 3),
             "tasks": mostly(["t", "u"], ["t"], ["u"]),
             "slots": st.none(),
-            "heard": st.just("at once"),
+            "received": st.just("at once"),
         },
     ),
     "settle": (
@@ -176,7 +176,7 @@ GROUPED_STEPS: Steps = {
             "times": mostly(1, 2),
         },
     ),
-    "tell": (1, {"verb": st.sampled_from(["resume", "pause", "cancel", "delete"]), "which": pick, "lost": lost}),
+    "control_job": (1, {"verb": st.sampled_from(["resume", "pause", "cancel", "delete"]), "which": pick, "lost": lost}),
 }
 
 

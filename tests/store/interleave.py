@@ -1,196 +1,30 @@
-"""A store for a test, and sessions beside it whose transactions stay open between their statements.
+"""Sessions beside a store, whose transactions stay open between their statements, and calls that may block.
 
-`Bench` says in one line what a test wants of a store. `Session` is a connection of its own: `session.leave_open(flow)`
-runs a flow and does not commit, `session.steps(flow)` stops a flow before a statement. `Background` runs what may
-block, and tells whether it does.
+`session.leave_open(flow)` runs a flow and does not commit, `session.steps(flow)` stops a flow before a statement.
+`Background` runs a call in a thread, and shows whether it blocks.
 """
 
 from __future__ import annotations
 
-import os
-import random
 import threading
-import time
-import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import psycopg
 
-from relet._core.ids import make_id
-from relet._core.job import Claimed, Draft, Job, Lease, Outcome, Policy, Raised, Released, State, Succeeded
-from relet._store.flows import claim as claim_flows
-from relet._store.flows import claim_scope, control, enqueue, inspect, lease, maintenance, promote
-from relet._store.flows import settle as settle_flows
 from relet._store.postgres import Limits, OwnConnection, PostgresStore
 from relet._store.query import Begin, Flow, Query, Row
 from relet._store.runner import drive
-from relet._store.sqlite import SQLiteStore
 from relet._store.store import Store
-from tests.clocks import MovedClock
 
 R = TypeVar("R")
 
-MEMORY = "sqlite:///:memory:"
-LEASE = 30.0
 SHORT = 0.3  # long enough for a statement to run into a lock
 LONG = 20.0  # longer than anything that is not stuck
 
 
-def draft(
-    task: str = "t", *, id: str | None = None, policy: dict[str, Any] | None = None, **options: Any
-) -> Draft[Any]:
-    """A job to enqueue."""
-    made = make_id(time.time(), os.urandom(10)) if id is None else id
-    return Draft(made, task, '{"a":1}', policy=Policy(**(policy or {})), **options)
-
-
-def token() -> str:
-    return str(uuid.uuid4())
-
-
-def half() -> float:
-    """What flows are given for chance."""
-    return 0.5
-
-
-def connect(url: str, schema: str) -> Store:
-    """The store of a URL, with its schema made."""
-    store: Store
-    if url.startswith("sqlite"):
-        store = SQLiteStore(None if url == MEMORY else url.removeprefix("sqlite:///"))
-    else:
-        store = PostgresStore(url, schema=schema)
-    store.migrate()
-    return store
-
-
-@contextmanager
-def bench(url: str, schema: str) -> Iterator[Bench]:
-    """A bench on a fresh store, closed afterwards."""
-    store = connect(url, schema)
-    made = Bench(store)
-    try:
-        yield made
-    finally:
-        for session in made.sessions:
-            session.close()
-        store.close()
-
-
-class Bench(MovedClock):
-    """A store and the verbs that tests use, with a clock that only the test moves."""
-
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self.now = float(int(time.time()))
-        store.clock = lambda: self.now
-        self.sessions: list[Session] = []
-
-    @property
-    def on_postgres(self) -> bool:
-        return isinstance(self.store, PostgresStore)
-
-    def run(self, flow: Callable[..., Flow[R]], *args: Any, **options: Any) -> R:
-        return self.store.run(flow, *args, **options)
-
-    def session(self) -> Session:
-        self.sessions.append(Session(self.store))
-        return self.sessions[-1]
-
-    def later(self, seconds: float) -> Bench:
-        """Move the clock."""
-        self.now += seconds
-        return self
-
-    def enqueue(self, *drafts: Draft[Any]) -> list[Job[Any]]:
-        return self.run(enqueue.enqueue, drafts)
-
-    def add(self, **options: Any) -> str:
-        """Enqueue one job; its id."""
-        return self.enqueue(draft(**options))[0].id
-
-    def promote(self, **options: Any) -> promote.Promotion:
-        return self.run(promote.promote, **options)
-
-    def claim_flow(
-        self, n: int = 10, queues: tuple[str, ...] = ("default",), **options: Any
-    ) -> Flow[claim_scope.Claim]:
-        given = {"worker": "w", "token": token(), "lease": LEASE, "tasks": ["t"], **options}
-        worker, mark, tasks = given.pop("worker"), given.pop("token"), given.pop("tasks")
-        scopes = [claim_scope.Scope(queue, n) for queue in queues]
-        claim = claim_flows.claim_again if given.pop("again", False) else claim_flows.claim
-        return claim(worker, mark, scopes, tasks, want=n, random=random.random, **given)
-
-    def claim(self, n: int = 10, queues: tuple[str, ...] = ("default",), **options: Any) -> list[Claimed]:
-        return self.run(lambda: self.claim_flow(n, queues, **options)).jobs
-
-    def take(self, **options: Any) -> Claimed:
-        """Enqueue one job and claim it."""
-        id = self.add(**options)
-        self.promote()
-        (job,) = (job for job in self.claim(100, (options.get("queue", "default"),)) if job.id == id)
-        return job
-
-    def settle(self, *outcomes: tuple[Lease, Outcome]) -> list[State | None]:
-        settled = self.run(settle_flows.settle, outcomes, random.random)
-        return [one.state for one in settled]
-
-    def succeed(self, job: Claimed, result: str | None = '"ok"', **options: Any) -> State | None:
-        return self.settle((job.lease, Succeeded(result, **options)))[0]
-
-    def fail(self, job: Claimed) -> State | None:
-        return self.settle((job.lease, Raised("boom", fatal=True)))[0]
-
-    def release(self, job: Claimed) -> State | None:
-        return self.settle((job.lease, Released()))[0]
-
-    def renew(self, *leases: Lease, worker: str = "w", seconds: float = LEASE) -> lease.Renewal:
-        return self.run(lease.renew, worker, leases, lease=seconds)
-
-    def reap(self) -> list[Any]:
-        """Reap as if upkeep had been alive all the time."""
-        self.run(maintenance.record_pulse, grace=0.0)
-        return self.run(lease.reap, random.random)
-
-    def prune(self, **options: Any) -> maintenance.Pruned:
-        return self.run(maintenance.prune, **{"keep_finished": 1.0, "keep_failed": 1.0, **options})
-
-    def get(self, id: str) -> Job[Any] | None:
-        return self.run(inspect.get, id)
-
-    def state(self, id: str) -> State | None:
-        job = self.get(id)
-        return None if job is None else job.state
-
-    def limit(self, queue: str, most: int | None) -> None:
-        self.run(control.set_queue, queue, max_running=most)
-
-    def query(self, sql: str) -> list[Any]:
-        """Look behind the scenes. `{s}` stands before the name of a table."""
-        if isinstance(self.store, SQLiteStore):
-            with self.store._writing:
-                return self.store._open_writer().execute(sql.format(s=self.store.quoted + "_")).fetchall()
-        assert isinstance(self.store, PostgresStore)
-        with self.store._pool.connection() as raw:
-            cursor = raw.execute(sql.format(s=self.store.quoted + ".").encode())
-            return cursor.fetchall() if cursor.description else []
-
-    def count(self, table: str, where: str = "true") -> int:
-        return int(self.query(f"select count(*) from {{s}}{table} where {where}")[0][0])
-
-    def settle_down(self) -> int:
-        """Promote until nothing moves; how many rounds that took. Fails if it never ends."""
-        for rounds in range(1, 50):
-            done = self.promote()
-            if not done.promoted and not done.cancelled and not done.more and not self.count("nudges"):
-                return rounds
-        raise AssertionError("promote never comes to an end")
-
-
 class Session:
-    """A connection of its own to a PostgreSQL store."""
+    """A separate connection to a PostgreSQL store."""
 
     def __init__(self, store: Store) -> None:
         assert isinstance(store, PostgresStore)
@@ -266,7 +100,7 @@ class Steps:
 
 
 class Background:
-    """Something that may block, in a thread."""
+    """A call that may block, in a thread."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self._answer: Any = None
@@ -282,7 +116,7 @@ class Background:
 
     @property
     def blocked(self) -> bool:
-        """It has not come back after a moment."""
+        """Whether the call has not returned after a moment."""
         self._thread.join(SHORT)
         return self._thread.is_alive()
 

@@ -54,7 +54,7 @@ def answer(url: str, schema: str) -> None:
         print("written", flush=True)
 
 
-class Subject:
+class InterruptedProgram:
     """A program that is interrupted."""
 
     def __init__(self, url: str, schema: str, seed: int) -> None:
@@ -184,10 +184,10 @@ def main() -> None:
     logging.disable(logging.WARNING)
     faulthandler.dump_traceback_later(HANGS, exit=True)  # before the test that started this is ended
     began = time.monotonic()
-    subject = Subject(url, schema, int(rest[1]))
-    subject.app.client.migrate()
-    subject.run(int(rest[0]))
-    print(f"{dict(subject.interrupted)}: all could write after each, in {time.monotonic() - began:.0f} s")
+    program = InterruptedProgram(url, schema, int(rest[1]))
+    program.app.client.migrate()
+    program.run(int(rest[0]))
+    print(f"{dict(program.interrupted)}: all could write after each, in {time.monotonic() - began:.0f} s")
 
 
 if __name__ == "__main__":

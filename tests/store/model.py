@@ -98,7 +98,7 @@ class Model:
         if unknown:
             raise JobNotFound(*sorted(unknown))
         if circular(self._links() | {d.id: self._chains_of(d) for d in todo}):
-            raise InvalidInput  # somebody still waits for a job of that id that was deleted
+            raise InvalidInput  # a job still waits for a job of that id that was deleted
         keys_before = dict(self.keys)
         place = {d.id: d.id for d in drafts}  # which job stands for a draft: its own, or the holder of its key
         for d in todo:
@@ -193,7 +193,7 @@ class Model:
         return sorted(row.draft.id for row in ready), sorted(row.draft.id for row in doomed), due
 
     def _decide_all(self, chains: list[str], now: float) -> list[Row]:
-        """Whoever waits for these chains learns how they stand. Returns those who are cancelled for it."""
+        """Jobs that wait for these chains learn how they stand. Returns the jobs that are cancelled for it."""
         ends = {chain: self._end(chain) for chain in chains}
         doomed = [row for row in self._live() if self._decide(row, ends)]
         for row in doomed:
@@ -202,12 +202,12 @@ class Model:
 
     def _decide(self, row: Row, ends: dict[str, End]) -> bool:
         """Close the dependencies of chains that have ended. True: the job is to be cancelled for one of them."""
-        wish, doomed = row.draft.policy.on_dependency_failure, False
+        choice, doomed = row.draft.policy.on_dependency_failure, False
         for chain in [chain for chain, (known, *_) in row.dependencies.items() if known is None and chain in ends]:
             end = ends[chain][0]
             bad = end in ("failed", "cancelled", "deleted")
-            doomed |= bad and wish == "cancel"
-            if end == "succeeded" or (bad and wish == "run"):
+            doomed |= bad and choice == "cancel"
+            if end == "succeeded" or (bad and choice == "run"):
                 row.dependencies[chain] = ends[chain]
         if row.wait == "jobs" and not row.waits:
             row.wait = "time"
@@ -267,7 +267,7 @@ class Model:
                 self.reap(now)
             running = [row.draft.queue for row in self._live() if row.state == "running"]
             whole = min(most, limits.get("*", 999) - len(running))
-            if whole > 0:  # else nobody looks again, after reaping, at what waits: the next claim does
+            if whole > 0:  # else no step looks again, after reaping, at jobs that wait: the next claim does
                 seen.update(self._waiting(queues, tasks))
             taken: list[Row] = []
             for queue in queues:
@@ -308,7 +308,7 @@ class Model:
         return [row.view() | {"token": token} for row in got], 1 in seen, 2 in seen
 
     def _waiting(self, queues: list[str], tasks: list[str]) -> set[int]:
-        """What kinds of jobs that lost a worker before wait where somebody who knows these tasks may take them."""
+        """What kinds of jobs that lost a worker before wait where a worker that knows these tasks may claim them."""
         queued = [row for row in self._live() if row.state == "queued" and row.losses and row.draft.task in tasks]
         return {min(row.losses, 2) for row in queued if row.draft.queue in queues and not self._paused(row.draft.queue)}
 
@@ -316,7 +316,7 @@ class Model:
         return {group: limit for (of, group), limit in self.group_limits.items() if of == queue}
 
     def _checked_choice(self, queue: str, line: list[Row], room: int, chosen: Collection[str]) -> list[Row]:
-        """The chosen jobs of a queue: of each group the first in line, none beyond its limit, and no fewer than fit."""
+        """The chosen jobs of a queue: of each group the first to wait, none beyond its limit, and no fewer than fit."""
         limits = self._limits_by_group(queue)
         running = Counter(
             row.draft.group for row in self._live() if row.state == "running" and row.draft.queue == queue
@@ -423,10 +423,12 @@ class Model:
         """Enqueue the follow-ups of the jobs that have failed for good."""
         failed, self.failed = sorted(self.failed, key=lambda row: row.draft.id), []
         for row in failed:
-            wish = row.draft.policy.follow_up
-            if wish is not None:
+            choice = row.draft.policy.follow_up
+            if choice is not None:
                 id = self.new_id()
-                draft = Draft(id, wish.task, "{}", wish.queue, wish.priority, policy=wish.policy, tags=row.draft.tags)
+                draft = Draft(
+                    id, choice.task, "{}", choice.queue, choice.priority, policy=choice.policy, tags=row.draft.tags
+                )
                 self._insert(draft, id, 0, now)
 
     def _place(self, row: Row, state: str, wait: str | None, now: float) -> None:

@@ -1,4 +1,4 @@
-"""Between a client and PostgreSQL: a proxy that cuts connections when told to, and a server that lets nobody in."""
+"""Between a client and PostgreSQL: a proxy that cuts connections on demand, and a server that refuses all clients."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def listening() -> Iterator[tuple[socket.socket, int]]:
         yield listener, listener.getsockname()[1]
     finally:
         with suppress(OSError):
-            listener.shutdown(socket.SHUT_RDWR)  # wakes whoever accepts
+            listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
         listener.close()
 
 

@@ -24,7 +24,7 @@ from relet._store.store import Store
 from tests.store.race_worker import Racer, drain
 
 PROCESSES = 8
-PATIENCE = 100.0
+TIMEOUT = 100.0
 
 
 class LeaseTable(NamedTuple):
@@ -79,7 +79,7 @@ class Race:
     def _wait_for(self, starter: subprocess.Popen[bytes]) -> None:
         """What is left tells whether they are slow or stuck."""
         try:
-            starter.wait(PATIENCE)
+            starter.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
             ago = [f"{time.monotonic() - moment:.1f} s ago" for moment, _ in self.records("settled")]
             left = self.store.run(inspect.queues)
@@ -91,7 +91,7 @@ class Race:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(PATIENCE)
+            thread.join(TIMEOUT)
         for racer in racers:
             racer.close()
 

@@ -1,7 +1,7 @@
 """Several processes that race for the same jobs.
 
 Run as `python -m tests.store.race_worker SPECS`, where SPECS is JSON. Each of them says `ready`, waits until the input
-ends, then does what its role says. Everything that it claims, settles and enqueues goes to a file of its own, each line
+ends, then does what its role says. Everything that it claims, settles and enqueues goes to a separate file, each line
 with one write, so that it survives a kill -9; moments are monotonic, which all processes of a machine share.
 """
 

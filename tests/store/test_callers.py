@@ -21,7 +21,8 @@ from relet._core.ids import make_id
 from relet._tasks.task import PlainTask
 from relet.errors import InvalidTransition, SchemaMismatch
 from tests.clocks import at
-from tests.homes import Home, claim, inventory
+from tests.databases import Database, inventory
+from tests.harness import harness_of
 from tests.store.transactions import OWN, POSTGRES_WAYS, Way, alchemy_url
 from tests.test_client import AWKWARD
 
@@ -31,7 +32,7 @@ LONG_AGO = 1_700_000_000.0
 
 
 @pytest.fixture(scope="module")
-def own_table(pg_schema: Home) -> str:
+def own_table(pg_schema: Database) -> str:
     table = f"{pg_schema.schema}.{OWN}"
     with psycopg.connect(pg_schema.url) as connection:
         connection.execute(f"create table {table} (n integer)".encode())
@@ -39,13 +40,13 @@ def own_table(pg_schema: Home) -> str:
 
 
 @pytest.fixture
-def app(pg_app: App, pg_home: Home, own_table: str) -> Iterator[App]:
+def app(pg_app: App, pg_database: Database, own_table: str) -> Iterator[App]:
     @pg_app.task
     def work(value: Any = None) -> Any:
         return value
 
     yield pg_app
-    with psycopg.connect(pg_home.url) as connection:
+    with psycopg.connect(pg_database.url) as connection:
         connection.execute(f"delete from {own_table}".encode())
 
 
@@ -72,10 +73,10 @@ def drafts_of_all_kinds(task: PlainTask[..., Any]) -> list[Draft[Any]]:
     ]
 
 
-def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Way, pg_home: Home) -> None:
+def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Way, pg_database: Database) -> None:
     async def main() -> None:
-        async with way(pg_home.url) as caller:
-            await caller.do(f"insert into {pg_home.schema}.{OWN} values (1)")
+        async with way(pg_database.url) as caller:
+            await caller.do(f"insert into {pg_database.schema}.{OWN} values (1)")
             jobs = await caller.enqueue(app, *drafts_of_all_kinds(task))
             assert app.client.count() == 0, "no other connection sees them before the commit"
             await caller.end(commit=True)
@@ -86,16 +87,18 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
     counts = inventory(app._store())
     assert (counts["jobs"], counts["keys"], counts["dependencies"], counts[OWN]) == (6, 2, 1, 1)
     assert counts["nudges"] > 0
-    payload = claim(app)[0].payload_json
+    payload = harness_of(app).claim(1)[0].payload_json
     assert repr(app.lookup("work").arguments(payload)) == repr(((AWKWARD,), {}))
 
 
-def test_what_is_rolled_back_leaves_nothing(app: App, task: PlainTask[..., Any], way: Way, pg_home: Home) -> None:
+def test_what_is_rolled_back_leaves_nothing(
+    app: App, task: PlainTask[..., Any], way: Way, pg_database: Database
+) -> None:
     before = inventory(app._store())
 
     async def main() -> None:
-        async with way(pg_home.url) as caller:
-            await caller.do(f"insert into {pg_home.schema}.{OWN} values (1)")
+        async with way(pg_database.url) as caller:
+            await caller.do(f"insert into {pg_database.schema}.{OWN} values (1)")
             await caller.enqueue(app, *drafts_of_all_kinds(task))
             await caller.end(commit=False)
 
@@ -104,10 +107,10 @@ def test_what_is_rolled_back_leaves_nothing(app: App, task: PlainTask[..., Any],
 
 
 def test_the_clock_of_the_store_counts_in_the_callers_transaction(
-    app: App, task: PlainTask[..., Any], way: Way, pg_home: Home
+    app: App, task: PlainTask[..., Any], way: Way, pg_database: Database
 ) -> None:
     async def main() -> list[Job[Any]]:
-        async with way(pg_home.url) as caller:
+        async with way(pg_database.url) as caller:
             jobs = await caller.enqueue(app, task.draft(1), task.using(unique="w", unique_for=60).draft(2))
             await caller.end(commit=True)
             return jobs
@@ -118,20 +121,20 @@ def test_the_clock_of_the_store_counts_in_the_callers_transaction(
     assert not task.using(unique="w", unique_for=60).enqueue(3).existing, "that window is over"
 
 
-def test_what_is_there_already_is_found(app: App, task: PlainTask[..., Any], way: Way, pg_home: Home) -> None:
+def test_what_is_there_already_is_found(app: App, task: PlainTask[..., Any], way: Way, pg_database: Database) -> None:
     job_id = make_id(time.time(), b"0123456789")
     by_id = task.using(id=job_id).enqueue(AWKWARD)
     by_key = task.using(unique="k").enqueue(1)
 
     async def main() -> None:
-        async with way(pg_home.url) as caller:
+        async with way(pg_database.url) as caller:
             found = await caller.enqueue(app, task.using(id=job_id).draft(2), task.using(unique="k").draft(3))
             assert [(job.id, job.existing, job.payload_json) for job in found] == [
                 (by_id.id, True, by_id.payload_json),
                 (by_key.id, True, by_key.payload_json),
             ]
             with pytest.raises(JobNotFound):
-                await caller.enqueue(app, task.using(depends_on=[make_id(1_700_000_000.0, b"nobody has")]).draft(4))
+                await caller.enqueue(app, task.using(depends_on=[make_id(1_700_000_000.0, b"no such id")]).draft(4))
             (more,) = await caller.enqueue(app, task.draft("the transaction goes on"))
             await caller.end(commit=True)
             assert app.client.get(more) == more
@@ -154,7 +157,7 @@ def complete_from_outside(app: App, task: PlainTask[..., Any], way: Callable[[],
             await caller.end(commit=commit)
 
     task.enqueue()
-    (running,) = claim(app)
+    (running,) = harness_of(app).claim(1)
     job, other = task.enqueue(), task.enqueue()
     before = inventory(app._store())
     asyncio.run(main(commit=False))
@@ -167,11 +170,11 @@ def complete_from_outside(app: App, task: PlainTask[..., Any], way: Callable[[],
 
 @pytest.mark.parametrize("name", ["psycopg-odd_types", "asyncpg", "sqlalchemy-session"])
 def test_jobs_are_completed_from_outside_when_the_caller_commits(
-    app: App, task: PlainTask[..., Any], name: str, pg_home: Home
+    app: App, task: PlainTask[..., Any], name: str, pg_database: Database
 ) -> None:
     """With their chains. Not jobs that run: the worker that has the lease would wait for the caller."""
-    writes = f"insert into {pg_home.schema}.{OWN} values (1)"
-    complete_from_outside(app, task, lambda: POSTGRES_WAYS[name](pg_home.url), writes)
+    writes = f"insert into {pg_database.schema}.{OWN} values (1)"
+    complete_from_outside(app, task, lambda: POSTGRES_WAYS[name](pg_database.url), writes)
     assert inventory(app._store())[OWN] == 1
 
 
@@ -179,9 +182,9 @@ def test_jobs_are_completed_from_outside_when_the_caller_commits(
 
 
 def test_a_savepoint_that_is_rolled_back_takes_its_jobs_along(
-    app: App, task: PlainTask[..., Any], pg_home: Home
+    app: App, task: PlainTask[..., Any], pg_database: Database
 ) -> None:
-    with psycopg.connect(pg_home.url) as connection:
+    with psycopg.connect(pg_database.url) as connection:
         kept = task.using(connection=connection).enqueue("kept")
         with connection.transaction():
             task.using(connection=connection, target="t", unique="k").enqueue("gone")
@@ -191,12 +194,14 @@ def test_a_savepoint_that_is_rolled_back_takes_its_jobs_along(
     assert inventory(app._store())["nudges"] == 0
 
 
-def test_a_savepoint_of_asyncpg_and_of_a_session_too(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:
+def test_a_savepoint_of_asyncpg_and_of_a_session_too(
+    app: App, task: PlainTask[..., Any], pg_database: Database
+) -> None:
     class Undo(Exception):
         pass
 
     async def main() -> None:
-        connection = await asyncpg.connect(pg_home.url)
+        connection = await asyncpg.connect(pg_database.url)
         async with connection.transaction():
             with pytest.raises(Undo):  # noqa: PT012
                 async with connection.transaction():
@@ -206,7 +211,7 @@ def test_a_savepoint_of_asyncpg_and_of_a_session_too(app: App, task: PlainTask[.
         await connection.close()
 
     asyncio.run(main())
-    with Session(create_engine(alchemy_url(pg_home.url, "psycopg"), poolclass=NullPool)) as session:
+    with Session(create_engine(alchemy_url(pg_database.url, "psycopg"), poolclass=NullPool)) as session:
         nested = session.begin_nested()
         task.using(connection=session, target="t").enqueue("gone")
         nested.rollback()
@@ -219,8 +224,10 @@ def test_a_savepoint_of_asyncpg_and_of_a_session_too(app: App, task: PlainTask[.
 # connections that would commit each statement are refused
 
 
-def test_psycopg_with_autocommit_is_refused_outside_a_block(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:
-    with psycopg.connect(pg_home.url, autocommit=True) as connection:
+def test_psycopg_with_autocommit_is_refused_outside_a_block(
+    app: App, task: PlainTask[..., Any], pg_database: Database
+) -> None:
+    with psycopg.connect(pg_database.url, autocommit=True) as connection:
         with pytest.raises(InvalidInput, match=r"with connection\.transaction\(\)"):
             task.using(connection=connection).enqueue()
         with connection.transaction():
@@ -229,10 +236,10 @@ def test_psycopg_with_autocommit_is_refused_outside_a_block(app: App, task: Plai
 
 
 def test_async_psycopg_with_autocommit_is_refused_outside_a_block(
-    app: App, task: PlainTask[..., Any], pg_home: Home
+    app: App, task: PlainTask[..., Any], pg_database: Database
 ) -> None:
     async def main() -> None:
-        async with await psycopg.AsyncConnection.connect(pg_home.url, autocommit=True) as connection:
+        async with await psycopg.AsyncConnection.connect(pg_database.url, autocommit=True) as connection:
             with pytest.raises(InvalidInput, match=r"async with connection\.transaction\(\)"):
                 await task.using(connection=connection).aenqueue()
             async with connection.transaction():
@@ -242,9 +249,9 @@ def test_async_psycopg_with_autocommit_is_refused_outside_a_block(
     assert app.client.count() == 1
 
 
-def test_asyncpg_outside_a_transaction_is_refused(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:
+def test_asyncpg_outside_a_transaction_is_refused(app: App, task: PlainTask[..., Any], pg_database: Database) -> None:
     async def main() -> None:
-        connection = await asyncpg.connect(pg_home.url)
+        connection = await asyncpg.connect(pg_database.url)
         with pytest.raises(InvalidInput, match=r"async with connection\.transaction\(\)"):
             await task.using(connection=connection).aenqueue()
         await connection.close()
@@ -256,9 +263,9 @@ def test_asyncpg_outside_a_transaction_is_refused(app: App, task: PlainTask[...,
 @pytest.mark.parametrize("where", ["engine", "engine options", "connection options"])
 @pytest.mark.parametrize("what", ["connection", "session"])
 def test_sqlalchemy_with_autocommit_is_refused(
-    app: App, task: PlainTask[..., Any], pg_home: Home, where: str, what: str
+    app: App, task: PlainTask[..., Any], pg_database: Database, where: str, what: str
 ) -> None:
-    url = alchemy_url(pg_home.url, "psycopg")
+    url = alchemy_url(pg_database.url, "psycopg")
     engine = create_engine(url, poolclass=NullPool, **({"isolation_level": "AUTOCOMMIT"} if where == "engine" else {}))
     if where == "engine options":
         engine = engine.execution_options(isolation_level="AUTOCOMMIT")
@@ -275,11 +282,13 @@ def test_sqlalchemy_with_autocommit_is_refused(
     assert app.client.count() == 0
 
 
-def test_async_sqlalchemy_with_autocommit_is_refused(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:
+def test_async_sqlalchemy_with_autocommit_is_refused(
+    app: App, task: PlainTask[..., Any], pg_database: Database
+) -> None:
     async def main() -> None:
         for driver in ("psycopg", "asyncpg"):
             engine = create_async_engine(
-                alchemy_url(pg_home.url, driver), poolclass=NullPool, isolation_level="AUTOCOMMIT"
+                alchemy_url(pg_database.url, driver), poolclass=NullPool, isolation_level="AUTOCOMMIT"
             )
             async with engine.connect() as raw:
                 with pytest.raises(InvalidInput, match="AUTOCOMMIT"):
@@ -293,19 +302,19 @@ def test_async_sqlalchemy_with_autocommit_is_refused(app: App, task: PlainTask[.
 # sync or async, and unsupported connections
 
 
-def test_the_wrong_colour_names_its_twin(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:
+def test_the_wrong_colour_names_its_twin(app: App, task: PlainTask[..., Any], pg_database: Database) -> None:
     async def main() -> None:
-        plain = psycopg.connect(pg_home.url)
+        plain = psycopg.connect(pg_database.url)
         with pytest.raises(TypeError, match=r"psycopg\.Connection.* sync method .*enqueue"):
             await task.using(connection=plain).aenqueue()
         plain.close()
-        with create_engine(alchemy_url(pg_home.url, "psycopg"), poolclass=NullPool).connect() as alchemy:  # noqa: SIM117
+        with create_engine(alchemy_url(pg_database.url, "psycopg"), poolclass=NullPool).connect() as alchemy:  # noqa: SIM117
             with pytest.raises(TypeError, match=r"sqlalchemy.*Connection.* sync method .*enqueue"):
                 await app.aclient.enqueue(task.draft(), connection=alchemy)
-        async with await psycopg.AsyncConnection.connect(pg_home.url) as coloured:
+        async with await psycopg.AsyncConnection.connect(pg_database.url) as coloured:
             with pytest.raises(TypeError, match=r"psycopg.*AsyncConnection.* async method .*aenqueue"):
                 task.using(connection=coloured).enqueue()
-        connection = await asyncpg.connect(pg_home.url)
+        connection = await asyncpg.connect(pg_database.url)
         async with connection.transaction():
             with pytest.raises(TypeError, match=r"asyncpg.* async method .*aenqueue"):
                 app.client.enqueue(task.draft(), connection=connection)
@@ -315,9 +324,9 @@ def test_the_wrong_colour_names_its_twin(app: App, task: PlainTask[..., Any], pg
     assert app.client.count() == 0
 
 
-def test_what_is_no_connection_is_refused(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:
-    engine = create_engine(alchemy_url(pg_home.url, "psycopg"), poolclass=NullPool)
-    with psycopg.connect(pg_home.url) as connection:
+def test_what_is_no_connection_is_refused(app: App, task: PlainTask[..., Any], pg_database: Database) -> None:
+    engine = create_engine(alchemy_url(pg_database.url, "psycopg"), poolclass=NullPool)
+    with psycopg.connect(pg_database.url) as connection:
         for thing in (object(), "a string", engine, connection.cursor(), 0, psycopg):
             with pytest.raises(TypeError, match=r"cannot use .* as a connection; supported: .*psycopg\.Connection"):
                 task.using(connection=thing).enqueue()
@@ -326,16 +335,16 @@ def test_what_is_no_connection_is_refused(app: App, task: PlainTask[..., Any], p
     assert app.client.count() == 0
 
 
-def test_a_connection_to_postgres_does_not_fit_jobs_in_a_file(pg_home: Home) -> None:
+def test_a_connection_to_postgres_does_not_fit_jobs_in_a_file(pg_database: Database) -> None:
     app = App("sqlite:///:memory:")
 
     @app.task
     def work() -> None: ...
 
-    with psycopg.connect(pg_home.url) as connection:  # noqa: SIM117
+    with psycopg.connect(pg_database.url) as connection:  # noqa: SIM117
         with pytest.raises(InvalidInput, match=r"PostgreSQL.*sqlite:///:memory:"):
             work.using(connection=connection).enqueue()
-    with Session(create_engine(alchemy_url(pg_home.url, "psycopg"), poolclass=NullPool)) as session:  # noqa: SIM117
+    with Session(create_engine(alchemy_url(pg_database.url, "psycopg"), poolclass=NullPool)) as session:  # noqa: SIM117
         with pytest.raises(InvalidInput, match=r"postgresql.*sqlite:///:memory:"):
             work.using(connection=session).enqueue()
     assert app.client.count() == 0
@@ -345,14 +354,14 @@ def test_a_connection_to_postgres_does_not_fit_jobs_in_a_file(pg_home: Home) -> 
 @pytest.mark.parametrize(
     "way_name", ["psycopg", "psycopg-async", "asyncpg", "sqlalchemy-session", "sqlalchemy-async-asyncpg"]
 )
-def test_a_database_without_the_schema_says_what_to_do(pg_home: Home, way_name: str) -> None:
-    app = App(pg_home.url, schema="nobody_made_this")
+def test_a_database_without_the_schema_says_what_to_do(pg_database: Database, way_name: str) -> None:
+    app = App(pg_database.url, schema="does_not_exist")
 
     @app.task
     def work() -> None: ...
 
     async def main() -> None:
-        async with POSTGRES_WAYS[way_name](pg_home.url) as caller:
+        async with POSTGRES_WAYS[way_name](pg_database.url) as caller:
             with pytest.raises(SchemaMismatch, match="migrate"):
                 await caller.enqueue(app, work.draft())
             await caller.end(commit=False)
@@ -361,8 +370,10 @@ def test_a_database_without_the_schema_says_what_to_do(pg_home: Home, way_name: 
     app.close()
 
 
-def test_a_transaction_that_has_failed_already_says_so(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:
-    with psycopg.connect(pg_home.url) as connection:
+def test_a_transaction_that_has_failed_already_says_so(
+    app: App, task: PlainTask[..., Any], pg_database: Database
+) -> None:
+    with psycopg.connect(pg_database.url) as connection:
         with pytest.raises(psycopg.errors.DivisionByZero):
             connection.execute("select 1/0")
         with pytest.raises((psycopg.errors.InFailedSqlTransaction, ReletError)):
@@ -376,10 +387,10 @@ def test_a_transaction_that_has_failed_already_says_so(app: App, task: PlainTask
 
 
 def test_transactions_that_enqueue_for_the_same_targets_do_not_meet(
-    app: App, task: PlainTask[..., Any], pg_home: Home
+    app: App, task: PlainTask[..., Any], pg_database: Database
 ) -> None:
     """X, Y here and Y, X there, both open at once: neither waits for the other."""
-    with psycopg.connect(pg_home.url) as here, psycopg.connect(pg_home.url) as there:
+    with psycopg.connect(pg_database.url) as here, psycopg.connect(pg_database.url) as there:
         for connection in (here, there):
             connection.execute("set local lock_timeout = '2s'")
         task.using(connection=here, target="X").enqueue()
@@ -391,9 +402,11 @@ def test_transactions_that_enqueue_for_the_same_targets_do_not_meet(
     assert app.client.count(state=State.PENDING) == 4
 
 
-def test_an_open_transaction_that_enqueued_holds_nobody_up(app: App, task: PlainTask[..., Any], pg_home: Home) -> None:
+def test_an_open_transaction_that_enqueued_blocks_no_other(
+    app: App, task: PlainTask[..., Any], pg_database: Database
+) -> None:
     first = task.using(target="X").enqueue()
-    with psycopg.connect(pg_home.url) as caller:
+    with psycopg.connect(pg_database.url) as caller:
         task.using(connection=caller, target="X", depends_on=[first]).enqueue()
         done = threading.Event()
 
@@ -401,7 +414,7 @@ def test_an_open_transaction_that_enqueued_holds_nobody_up(app: App, task: Plain
             task.using(target="X").enqueue()
             app.client.cancel(first)
             task.enqueue()
-            claim(app)
+            harness_of(app).claim(1)
             done.set()
 
         threading.Thread(target=others, daemon=True).start()
@@ -409,9 +422,9 @@ def test_an_open_transaction_that_enqueued_holds_nobody_up(app: App, task: Plain
 
 
 def test_two_transactions_that_want_one_key_wait_for_each_other_and_one_gets_it(
-    app: App, task: PlainTask[..., Any], pg_home: Home
+    app: App, task: PlainTask[..., Any], pg_database: Database
 ) -> None:
-    with psycopg.connect(pg_home.url) as here:
+    with psycopg.connect(pg_database.url) as here:
         mine = task.using(connection=here, unique="k").enqueue("mine")
         theirs: list[Any] = []
         thread = threading.Thread(target=lambda: theirs.append(task.using(unique="k").enqueue("theirs")), daemon=True)
@@ -424,17 +437,17 @@ def test_two_transactions_that_want_one_key_wait_for_each_other_and_one_gets_it(
 
 
 def test_an_async_call_on_a_connection_runs_in_the_callers_loop(
-    app: App, task: PlainTask[..., Any], pg_home: Home
+    app: App, task: PlainTask[..., Any], pg_database: Database
 ) -> None:
     """It needs no separate connection: the store's pool stays empty."""
 
-    fresh = App(pg_home.url, schema=pg_home.schema)
+    fresh = App(pg_database.url, schema=pg_database.schema)
 
     @fresh.task(name="work")
     def again() -> None: ...
 
     async def main() -> None:
-        async with await psycopg.AsyncConnection.connect(pg_home.url) as connection:
+        async with await psycopg.AsyncConnection.connect(pg_database.url) as connection:
             await again.using(connection=connection).aenqueue()
 
     threads = set(threading.enumerate())

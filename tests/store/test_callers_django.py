@@ -22,8 +22,9 @@ from relet._tasks.task import PlainTask
 from relet.errors import SchemaMismatch, StoreBusy
 from tests.clocks import at
 from tests.conftest import PG_KINDS
-from tests.djangos import WAYS, Way, by_hand, configure, database, known_as
-from tests.homes import Home, claim, inventory, shared_schema
+from tests.databases import Database, inventory, shared_schema
+from tests.djangos import WAYS, Way, by_hand, configure, database_settings, known_as
+from tests.harness import harness_of
 from tests.store.test_callers import LONG_AGO, drafts_of_all_kinds
 from tests.store.transactions import OWN
 from tests.test_client import AWKWARD
@@ -36,25 +37,25 @@ class Undo(Exception):
 
 
 @pytest.fixture(scope="module", params=["sqlite", *PG_KINDS])
-def schema(request: pytest.FixtureRequest) -> Iterator[Home]:
+def schema(request: pytest.FixtureRequest) -> Iterator[Database]:
     if request.param == "sqlite":
-        yield Home("sqlite", "", "relet")
+        yield Database("sqlite", "", "relet")
     else:
         yield from shared_schema(request)
 
 
 @pytest.fixture
-def home(schema: Home, tmp_path: Path) -> Iterator[Home]:
+def database(schema: Database, tmp_path: Path) -> Iterator[Database]:
     if schema.is_postgres:
         yield schema
         schema.empty()
     else:
-        yield Home("sqlite", f"sqlite:///{tmp_path}/shop.db", "relet")
+        yield Database("sqlite", f"sqlite:///{tmp_path}/shop.db", "relet")
 
 
 @pytest.fixture
-def app(home: Home) -> Iterator[App]:
-    app = with_work(home.app())
+def app(database: Database) -> Iterator[App]:
+    app = with_work(database.app())
     app.client.migrate()
     yield app
     app.close()
@@ -74,19 +75,19 @@ def task(app: App) -> PlainTask[..., Any]:
 
 
 @pytest.fixture
-def own(home: Home, app: App) -> Iterator[str]:
+def own(database: Database, app: App) -> Iterator[str]:
     """A table of the caller's own."""
-    table = f"{home.schema}.{OWN}" if home.is_postgres else OWN
-    with known_as("maker", database(home.url)) as raw:
+    table = f"{database.schema}.{OWN}" if database.is_postgres else OWN
+    with known_as("maker", database_settings(database.url)) as raw:
         run(raw, f"create table {table} (n integer)")
         yield table
         run(raw, f"drop table {table}")
 
 
 @pytest.fixture
-def django(home: Home, own: str) -> Iterator[Any]:
+def django(database: Database, own: str) -> Iterator[Any]:
     """`django.db.connection` leads to where the jobs live."""
-    with known_as("default", database(home.url)):
+    with known_as("default", database_settings(database.url)):
         yield connection
 
 
@@ -100,8 +101,10 @@ def way(request: pytest.FixtureRequest) -> Way:
     return request.param  # type: ignore[no-any-return]
 
 
-def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Way, home: Home, own: str) -> None:
-    with way(home) as raw:
+def test_what_is_committed_is_there(
+    app: App, task: PlainTask[..., Any], way: Way, database: Database, own: str
+) -> None:
+    with way(database) as raw:
         run(raw, f"insert into {own} values (1)")
         jobs = app.client.enqueue_many(drafts_of_all_kinds(task), connection=raw)
         assert app.client.count() == 0, "no other connection sees them before the commit"
@@ -110,15 +113,15 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
     counts = inventory(app._store())
     assert (counts["jobs"], counts["keys"], counts["dependencies"], counts[OWN]) == (6, 2, 1, 1)
     assert counts["nudges"] > 0
-    payload = claim(app)[0].payload_json
+    payload = harness_of(app).claim(1)[0].payload_json
     assert repr(app.lookup("work").arguments(payload)) == repr(((AWKWARD,), {}))
 
 
 def test_what_is_rolled_back_leaves_nothing(
-    app: App, task: PlainTask[..., Any], way: Way, home: Home, own: str
+    app: App, task: PlainTask[..., Any], way: Way, database: Database, own: str
 ) -> None:
     before = inventory(app._store())
-    with pytest.raises(Undo), way(home) as raw:  # noqa: PT012
+    with pytest.raises(Undo), way(database) as raw:  # noqa: PT012
         app.client.enqueue_many(drafts_of_all_kinds(task), connection=raw)
         run(raw, f"insert into {own} values (1)")
         raise Undo
@@ -126,9 +129,9 @@ def test_what_is_rolled_back_leaves_nothing(
 
 
 def test_the_clock_of_the_store_counts_in_the_callers_transaction(
-    app: App, task: PlainTask[..., Any], way: Way, home: Home
+    app: App, task: PlainTask[..., Any], way: Way, database: Database
 ) -> None:
-    with at(app._store(), LONG_AGO), way(home) as raw:
+    with at(app._store(), LONG_AGO), way(database) as raw:
         job = task.using(connection=raw).enqueue(1)
     assert job.created_at.timestamp() == LONG_AGO
 
@@ -143,7 +146,7 @@ def test_what_is_there_already_is_found(app: App, task: PlainTask[..., Any], dja
         again = task.using(unique="k", connection=django).enqueue(3)
         assert (again.id, again.existing, again.payload_json) == (by_key.id, True, by_key.payload_json)
         with pytest.raises(JobNotFound):
-            task.using(depends_on=[make_id(1_700_000_000.0, b"nobody has")], connection=django).enqueue(4)
+            task.using(depends_on=[make_id(1_700_000_000.0, b"no such id")], connection=django).enqueue(4)
         more = task.using(connection=django).enqueue("the transaction goes on")
     assert app.client.get(more) == more
     assert app.client.count() == 3
@@ -164,7 +167,7 @@ def test_an_inner_block_that_is_rolled_back_takes_its_jobs_along(
             more = task.using(connection=django, unique="k").enqueue("kept, the key is free again")
     assert {job.id for job in app.client.jobs().jobs} == {kept.id, more.id}
     assert inventory(app._store())["nudges"] == 0
-    assert [job.id for job in claim(app, 5)] == [kept.id, more.id], "in order"
+    assert [job.id for job in harness_of(app).claim(5)] == [kept.id, more.id], "in order"
 
 
 def test_djangos_own_test_cases_are_a_transaction(app: App, task: PlainTask[..., Any], django: Any) -> None:
@@ -192,9 +195,9 @@ def test_djangos_own_test_cases_are_a_transaction(app: App, task: PlainTask[...,
 
 
 def test_what_fails_in_the_middle_is_not_committed_by_half(
-    app: App, task: PlainTask[..., Any], django: Any, own: str, home: Home
+    app: App, task: PlainTask[..., Any], django: Any, own: str, database: Database
 ) -> None:
-    nudges = f"{home.schema}.nudges" if home.is_postgres else "relet_nudges"
+    nudges = f"{database.schema}.nudges" if database.is_postgres else "relet_nudges"
     before = inventory(app._store())
     with transaction.atomic():
         run(django, f"insert into {own} values (1)")
@@ -248,24 +251,31 @@ def test_hooks_see_what_runs_and_nothing_that_was_not_asked_for(task: PlainTask[
 
 
 def test_without_a_transaction_each_statement_would_commit_alone(
-    app: App, task: PlainTask[..., Any], django: Any, home: Home
+    app: App, task: PlainTask[..., Any], django: Any, database: Database
 ) -> None:
     says = r"Django's connection 'default' is in no transaction: .* use with transaction\.atomic\(\):"
     with pytest.raises(InvalidInput, match=says):
         task.using(connection=django).enqueue()
-    with known_as("other", database(home.url)) as raw, transaction.atomic():  # of the wrong one
+    with known_as("other", database_settings(database.url)) as raw, transaction.atomic():  # of the wrong one
         with pytest.raises(InvalidInput, match=r"'other' is in no .* transaction\.atomic\(using='other'\):"):
             task.using(connection=raw).enqueue()
         task.using(connection=django).enqueue()
     assert app.client.count() == 1
 
 
-def test_another_kind_of_database_is_refused(app: App, task: PlainTask[..., Any], home: Home, tmp_path: Path) -> None:
-    with known_as("other", database(f"sqlite:///{tmp_path}/other.db")) as raw, transaction.atomic(using="other"):
-        says = "is a connection to sqlite, but" if home.is_postgres else "other.db, but"
-        with pytest.raises(InvalidInput, match=f"Django's connection 'other' .*{says} the jobs live in {home.url[:9]}"):
+def test_another_kind_of_database_is_refused(
+    app: App, task: PlainTask[..., Any], database: Database, tmp_path: Path
+) -> None:
+    with (
+        known_as("other", database_settings(f"sqlite:///{tmp_path}/other.db")) as raw,
+        transaction.atomic(using="other"),
+    ):
+        says = "is a connection to sqlite, but" if database.is_postgres else "other.db, but"
+        with pytest.raises(
+            InvalidInput, match=f"Django's connection 'other' .*{says} the jobs live in {database.url[:9]}"
+        ):
             task.using(connection=raw).enqueue()
-    with known_as("other", database(home.url)) as raw, transaction.atomic(using="other"):
+    with known_as("other", database_settings(database.url)) as raw, transaction.atomic(using="other"):
         elsewhere = with_work(App("sqlite:///:memory:"))
         with pytest.raises(InvalidInput, match="but the jobs live in sqlite:///:memory:"):
             elsewhere.lookup("work").using(connection=raw).enqueue()
@@ -281,13 +291,13 @@ def test_a_database_in_memory_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     app = with_work(App(f"sqlite:///{jobs_in}"))
     for name in (":memory:", "file:memorydb_default?mode=memory&cache=shared"):
-        with known_as("default", database(f"sqlite:///{name}")), transaction.atomic():  # noqa: SIM117
+        with known_as("default", database_settings(f"sqlite:///{name}")), transaction.atomic():  # noqa: SIM117
             with pytest.raises(InvalidInput, match=r'open on memory.*jobs live in .*DATABASES\["default"\]\["TEST"\]'):
                 app.lookup("work").using(connection=connection).enqueue()
     app.close()
 
 
-def test_the_wrong_colour_names_its_twin(app: App, task: PlainTask[..., Any], django: Any, home: Home) -> None:
+def test_the_wrong_colour_names_its_twin(app: App, task: PlainTask[..., Any], django: Any, database: Database) -> None:
     async def main() -> None:
         for raw in (django, connections["default"]):
             with pytest.raises(TypeError, match=r"django\..* is not async: use the sync method .*enqueue"):
@@ -297,7 +307,7 @@ def test_the_wrong_colour_names_its_twin(app: App, task: PlainTask[..., Any], dj
         await sync_to_async(in_a_block)()
 
     def in_a_block() -> None:
-        with known_as("default", database(home.url)), transaction.atomic():
+        with known_as("default", database_settings(database.url)), transaction.atomic():
             task.using(connection=connection).enqueue()
 
     asyncio.run(main())
@@ -361,13 +371,13 @@ def test_a_connection_of_another_thread_is_refused_by_django(app: App, task: Pla
 # first use, and busy
 
 
-def test_a_database_without_the_schema(home: Home, tmp_path: Path) -> None:
+def test_a_database_without_the_schema(database: Database, tmp_path: Path) -> None:
     """A file gets one with the caller's transaction, if that commits; PostgreSQL says what to do."""
-    url = home.url if home.is_postgres else f"sqlite:///{tmp_path}/fresh.db"
-    fresh = with_work(App(url, schema="nobody_made_this"))
+    url = database.url if database.is_postgres else f"sqlite:///{tmp_path}/fresh.db"
+    fresh = with_work(App(url, schema="does_not_exist"))
     work = fresh.lookup("work")
-    with known_as("default", database(url)):
-        if home.is_postgres:
+    with known_as("default", database_settings(url)):
+        if database.is_postgres:
             with pytest.raises(SchemaMismatch, match="migrate"), transaction.atomic():
                 work.using(connection=connection).enqueue()
             return
@@ -382,12 +392,12 @@ def test_a_database_without_the_schema(home: Home, tmp_path: Path) -> None:
     fresh.close()
 
 
-def test_reads_belong_to_the_transaction(task: PlainTask[..., Any], home: Home) -> None:
+def test_reads_belong_to_the_transaction(task: PlainTask[..., Any], database: Database) -> None:
     """With autocommit off, Python opens a transaction of SQLite with the first write only."""
     known = task.enqueue()
-    with by_hand(home) as raw:
+    with by_hand(database) as raw:
         assert task.using(connection=raw, id=known.id).enqueue().existing
-        assert home.is_postgres or raw.connection.in_transaction
+        assert database.is_postgres or raw.connection.in_transaction
 
 
 @pytest.fixture
@@ -401,22 +411,25 @@ def file(tmp_path: Path) -> Iterator[App]:
 def test_a_transaction_that_has_read_cannot_write_after_another_did_and_says_so(file: App) -> None:
     work = file.lookup("work")
     where = file._store().where
-    with known_as("default", database(where)), transaction.atomic():
+    with known_as("default", database_settings(where)), transaction.atomic():
         run(connection, "select count(*) from relet_jobs")
         connection.connection.execute("select count(*) from relet_jobs").fetchall()
         work.enqueue("another writes")
         with pytest.raises(StoreBusy, match='with the option "transaction_mode": "IMMEDIATE" of the database'):
             work.using(connection=connection).enqueue()
-    with known_as("default", database(where, transaction_mode="IMMEDIATE")), transaction.atomic():
+    with known_as("default", database_settings(where, transaction_mode="IMMEDIATE")), transaction.atomic():
         run(connection, "select count(*) from relet_jobs")
         work.using(connection=connection).enqueue()
     assert file.client.count() == 2
 
 
-def test_somebody_else_who_writes_makes_it_busy_after_the_callers_own_timeout(file: App) -> None:
+def test_another_writer_makes_it_busy_after_the_callers_own_timeout(file: App) -> None:
     where = file._store().where
-    with known_as("writer", database(where, transaction_mode="IMMEDIATE")), transaction.atomic(using="writer"):  # noqa: SIM117
-        with known_as("default", database(where, timeout=0.1)), pytest.raises(StoreBusy, match="holds the lock"):
+    with known_as("writer", database_settings(where, transaction_mode="IMMEDIATE")), transaction.atomic(using="writer"):  # noqa: SIM117
+        with (
+            known_as("default", database_settings(where, timeout=0.1)),
+            pytest.raises(StoreBusy, match="holds the lock"),
+        ):
             with transaction.atomic():
                 file.lookup("work").using(connection=connection).enqueue()
     assert file.client.count() == 0
@@ -426,7 +439,7 @@ def test_a_name_with_percent_signs_and_colons_survives_every_rendering(tmp_path:
     """Django renders texts for SQLite once more than for PostgreSQL."""
     app = with_work(App(f"sqlite:///{tmp_path}/100%s :now %(x)s.db"))
     app.client.migrate()
-    with known_as("default", database(app._store().where)), transaction.atomic():
+    with known_as("default", database_settings(app._store().where)), transaction.atomic():
         job = app.lookup("work").using(connection=connection, unique="%s :now %(x)s %%").enqueue("%s :now %(x)s %% ''")
     assert app.client.get(job) == job
     app.close()

@@ -24,7 +24,8 @@ from relet._core.ids import make_id
 from relet._tasks.task import PlainTask
 from relet.errors import SchemaMismatch, StoreBusy, StoreError
 from tests.clocks import at
-from tests.homes import claim, inventory
+from tests.databases import inventory
+from tests.harness import harness_of
 from tests.store.test_callers import LONG_AGO, complete_from_outside, drafts_of_all_kinds
 from tests.store.transactions import OWN, SQLITE_WAYS, Way, alchemy_url
 from tests.test_client import AWKWARD
@@ -78,7 +79,7 @@ def test_what_is_committed_is_there(app: App, task: PlainTask[..., Any], way: Wa
     counts = inventory(app._store())
     assert (counts["jobs"], counts["keys"], counts["dependencies"], counts[OWN]) == (6, 2, 1, 1)
     assert counts["nudges"] > 0
-    payload = claim(app)[0].payload_json
+    payload = harness_of(app).claim(1)[0].payload_json
     assert repr(app.lookup("work").arguments(payload)) == repr(((AWKWARD,), {}))
 
 
@@ -156,7 +157,7 @@ def test_a_savepoint_that_is_rolled_back_takes_its_jobs_along(app: App, task: Pl
         connection.execute("commit")
     assert {job.id for job in app.client.jobs().jobs} == {kept.id, more.id}
     assert inventory(app._store())["nudges"] == 0
-    assert [job.id for job in claim(app, 5)] == [kept.id, more.id], "in order"
+    assert [job.id for job in harness_of(app).claim(5)] == [kept.id, more.id], "in order"
 
 
 def test_a_file_reached_by_another_path_is_the_same_file(
@@ -231,7 +232,7 @@ def test_a_connection_to_another_file_is_refused(
         assert connection.execute("select count(*) from relet_jobs").fetchone() == (0,)
 
 
-def test_jobs_in_memory_are_nobody_elses(path: Path) -> None:
+def test_jobs_in_memory_belong_to_one_app(path: Path) -> None:
     app = App("sqlite:///:memory:")
 
     @app.task
@@ -249,13 +250,13 @@ def test_jobs_in_memory_are_nobody_elses(path: Path) -> None:
 
 
 def test_a_sqlite_connection_does_not_fit_jobs_in_postgres(tmp_path: Path) -> None:
-    app = App("postgresql://nobody@nowhere.invalid/shop")
+    app = App("postgresql://user@nowhere.invalid/shop")
 
     @app.task
     def work() -> None: ...
 
     with closing(sqlite3.connect(tmp_path / "x.db")) as connection:  # noqa: SIM117
-        with pytest.raises(InvalidInput, match=r"postgresql://nobody@nowhere\.invalid/shop"):
+        with pytest.raises(InvalidInput, match=r"postgresql://user@nowhere\.invalid/shop"):
             work.using(connection=connection).enqueue()
 
 
@@ -312,7 +313,7 @@ def test_a_transaction_that_has_read_cannot_write_after_another_did_and_says_so(
     assert app.client.count() == (1 if kind == "aiosqlite" else 2)
 
 
-def test_somebody_else_who_writes_makes_it_busy_after_the_callers_own_timeout(
+def test_another_writer_makes_it_busy_after_the_callers_own_timeout(
     app: App, task: PlainTask[..., Any], path: Path
 ) -> None:
     with closing(sqlite3.connect(path)) as writer, closing(sqlite3.connect(path, timeout=0.1)) as connection:
@@ -354,7 +355,7 @@ def test_a_transaction_that_has_made_the_schema_can_go_on(path: Path) -> None:
     app.close()
 
 
-def test_a_transaction_that_enqueues_first_waits_for_whoever_writes(
+def test_a_transaction_that_enqueues_first_waits_for_another_writer(
     app: App, task: PlainTask[..., Any], path: Path
 ) -> None:
     """Even if it was begun so that SQLite would allow a read first, and then refuse the write."""

@@ -25,7 +25,7 @@ from relet._store.pool import MAX_IDLE, IdleAsyncConnections, Pool, _sweeper
 from relet._store.postgres import PostgresStore
 from relet._threads import DaemonThreadPool
 from relet.errors import StoreBusy
-from tests.homes import Home
+from tests.databases import Database
 
 pytestmark = pytest.mark.every_store
 
@@ -99,7 +99,7 @@ def test_a_pool_that_is_exhausted_says_so_and_recovers() -> None:
         pass
 
 
-def test_whoever_waits_gets_what_comes_back() -> None:
+def test_a_waiting_call_gets_the_connection_that_is_returned() -> None:
     lines, made = pool(limit=1, timeout=10)
     got = threading.Event()
 
@@ -143,8 +143,8 @@ def test_close_closes_what_is_idle_and_the_pool_goes_on() -> None:
         assert not another.closed
 
 
-def test_a_store_whose_connections_are_all_in_use_says_so(pg_home: Home) -> None:
-    store = PostgresStore(pg_home.url, schema=pg_home.schema, connections=2)
+def test_a_store_whose_connections_are_all_in_use_says_so(pg_database: Database) -> None:
+    store = PostgresStore(pg_database.url, schema=pg_database.schema, connections=2)
     store._pool._timeout = 0.2
     assert store.run(search.count, Filter()) == 0
     with store._pool.connection(), store._pool.connection():
@@ -170,7 +170,7 @@ def sweepers() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "relet-idle"]
 
 
-def test_what_nobody_uses_is_closed_while_the_process_idles_and_the_thread_ends() -> None:
+def test_unused_connections_are_closed_while_the_process_idles_and_the_thread_ends() -> None:
     lines, made = pool(limit=5, max_idle=0.05)
     with lines.connection(), lines.connection():
         pass
@@ -208,7 +208,7 @@ def test_a_connection_in_constant_use_does_not_start_a_thread_each_time() -> Non
     assert len(seen) <= 2 + time.monotonic() - began, "the thread looks once a second, and may end then"
 
 
-def test_async_connections_are_closed_when_nobody_uses_them() -> None:
+def test_unused_async_connections_are_closed() -> None:
     closed: list[Line] = []
     idle = IdleAsyncConnections(closed.append, limit=5, max_idle=0.05)
     loop, one = object(), Line()
@@ -249,8 +249,8 @@ def test_a_forked_process_closes_its_own_idle_connections() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_idle_connections_of_a_store_are_closed(pg_home: Home) -> None:
-    with closing(PostgresStore(pg_home.url, schema=pg_home.schema)) as store:
+def test_idle_connections_of_a_store_are_closed(pg_database: Database) -> None:
+    with closing(PostgresStore(pg_database.url, schema=pg_database.schema)) as store:
         store._pool.max_idle = 0.05
         store.run(search.count, Filter())
         (kept,) = store._pool._idle
@@ -261,8 +261,8 @@ def test_idle_connections_of_a_store_are_closed(pg_home: Home) -> None:
 # threads
 
 
-def test_twenty_threads_may_be_the_first(home: Home) -> None:
-    app = home.app()
+def test_twenty_threads_may_be_the_first(database: Database) -> None:
+    app = database.app()
     work = with_task(app)
     barrier = threading.Barrier(20)
 
@@ -355,20 +355,20 @@ CHILDREN = {
 
 
 @pytest.mark.parametrize("kind", CHILDREN)
-def test_a_fork_spoils_nothing_on_either_side(fork_home: Home, kind: str) -> None:
+def test_a_fork_spoils_nothing_on_either_side(fork_home: Database, kind: str) -> None:
     child, jobs = CHILDREN[kind]
     run_fork(fork_home, child=child, leave="os._exit(0)", before="", jobs=jobs)
 
 
 @pytest.mark.parametrize("kind", ["enqueues", "does nothing"])
-def test_a_child_that_exits_like_any_program_spoils_nothing(fork_home: Home, kind: str) -> None:
+def test_a_child_that_exits_like_any_program_spoils_nothing(fork_home: Database, kind: str) -> None:
     """The child destroys all objects of the parent, connections among them."""
     child, jobs = CHILDREN[kind]
     run_fork(fork_home, child=child, leave="sys.exit(0)", before="", jobs=jobs)
 
 
 @pytest.mark.parametrize("kind", ["enqueues", "closes", "migrates"])
-def test_a_fork_in_the_middle_of_anothers_write_spoils_nothing(fork_home: Home, kind: str) -> None:
+def test_a_fork_in_the_middle_of_anothers_write_spoils_nothing(fork_home: Database, kind: str) -> None:
     """Another thread has the writer lock at the moment of the fork: in the child no thread will ever release it."""
     if fork_home.is_postgres:
         pytest.skip("PostgreSQL has no single writer")
@@ -380,14 +380,14 @@ def test_a_fork_in_the_middle_of_anothers_write_spoils_nothing(fork_home: Home, 
 
 
 @pytest.fixture
-def fork_home(home: Home) -> Home:
-    if home.kind == "memory":
+def fork_home(database: Database) -> Database:
+    if database.kind == "memory":
         pytest.skip("memory is not shared")
-    return home
+    return database
 
 
-def run_fork(home: Home, *, child: str, leave: str, before: str, jobs: int) -> None:
-    script = FORK.format(url=home.url, schema=home.schema, child=child, leave=leave, before=before)
+def run_fork(database: Database, *, child: str, leave: str, before: str, jobs: int) -> None:
+    script = FORK.format(url=database.url, schema=database.schema, child=child, leave=leave, before=before)
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=100)
     assert run.stdout.split() == ["0", str(jobs), str(jobs)], run.stdout + run.stderr
     assert "Traceback" not in run.stderr, run.stderr
@@ -462,11 +462,11 @@ def test_giving_up_on_a_call_does_not_wait_for_it(app: App) -> None:
         time.sleep(0.01)
 
 
-def test_a_program_ends_although_a_call_is_under_way(home: Home) -> None:
+def test_a_program_ends_although_a_call_is_under_way(database: Database) -> None:
     script = f"""
 import asyncio, time
 from relet import App
-app = App({home.url!r}, schema={home.schema!r})
+app = App({database.url!r}, schema={database.schema!r})
 @app.task
 def work(): ...
 async def main():
@@ -482,11 +482,11 @@ print(time.time(), flush=True)
     assert not {"Error", "Traceback"} & set(run.stderr.replace(":", " ").split()), run.stderr
 
 
-def test_a_plain_program_ends_although_somebody_listens(home: Home) -> None:
+def test_a_plain_program_ends_although_a_thread_listens(database: Database) -> None:
     script = f"""
 import threading, time
 from relet import App, WaitTimeout
-app = App({home.url!r}, schema={home.schema!r})
+app = App({database.url!r}, schema={database.schema!r})
 @app.task
 def work(): ...
 job = work.enqueue()
@@ -520,7 +520,7 @@ def test_calls_one_after_another_use_one_thread() -> None:
 
 def test_a_call_sees_the_callers_context_and_its_exception_is_raised() -> None:
     threads = DaemonThreadPool("test-calls")
-    name = contextvars.ContextVar("name", default="nobody")
+    name = contextvars.ContextVar("name", default="not set")
 
     async def main() -> None:
         name.set("Ada")
@@ -538,7 +538,7 @@ def _interrupt() -> None:
     raise KeyboardInterrupt
 
 
-def test_calls_beyond_the_bound_wait_in_line_and_come_in_order() -> None:
+def test_calls_beyond_the_bound_wait_and_run_in_order() -> None:
     threads = DaemonThreadPool("test-bound", limit=3)
     order: list[int] = []
     release = threading.Event()
@@ -560,7 +560,7 @@ def test_calls_beyond_the_bound_wait_in_line_and_come_in_order() -> None:
     assert set(order[:3]) == {0, 1, 2}
 
 
-def test_a_call_that_was_cancelled_in_line_is_not_made() -> None:
+def test_a_call_that_was_cancelled_while_it_waited_is_not_made() -> None:
     threads = DaemonThreadPool("test-calls", limit=1)
     made: list[str] = []
     release = threading.Event()

@@ -14,34 +14,35 @@ from msgspec import structs
 from relet import App
 from relet._core.worker import WorkerFacts
 from relet._store import migrate
-from relet._store.flows import lease, worker_reports
+from relet._store.flows import worker_reports
 from relet._tasks.task import new_id
 from relet.types import Finding
 from tests.clocks import at
-from tests.homes import Home, beat, claim, promote_all
+from tests.databases import Database
+from tests.harness import harness_of
 from tests.store.doctor_findings import found, make_app, the
 
 
-def test_a_store_that_nobody_works_on_says_so_once_there_is_work(home: Home) -> None:
-    with closing(make_app(home.url, home.schema)) as app:
+def test_a_store_without_workers_says_so_once_there_is_work(database: Database) -> None:
+    with closing(make_app(database.url, database.schema)) as app:
         app.client.count()
         (finding,) = found(app, "pulse")
         assert (finding.level, finding.advice) == ("info", None)
         assert "no worker has ever done maintenance here" in finding.text
         app.lookup("work").enqueue()
         assert "start a worker" in str(the(app, "pulse", "warning").advice)
-        beat(app)
+        harness_of(app).record_pulse()
         assert "a worker did maintenance" in the(app, "pulse", "ok").text
 
 
-def test_leases_that_nobody_reaps_are_counted(home: Home) -> None:
-    with closing(make_app(home.url, home.schema)) as app:
+def test_leases_that_no_worker_reaps_are_counted(database: Database) -> None:
+    with closing(make_app(database.url, database.schema)) as app:
         for _ in range(3):
             app.lookup("work").enqueue()
-        jobs = claim(app, 3)
+        jobs = harness_of(app).claim(3)
         the(app, "leases", "ok")
         with at(app._store(), time.time() - 7230):
-            app._store().run(lease.renew, "w1", [job.lease for job in jobs], lease=30.0)
+            harness_of(app).renew(*(job.lease for job in jobs))
         finding = the(app, "leases", "warning")
         assert "3 running jobs have expired leases" in finding.text
         assert "expired 2 h ago" in finding.text
@@ -63,8 +64,8 @@ def workers(app: App, *facts: WorkerFacts, now: float | None = None) -> Iterator
             app._store().run(worker_reports.forget, one.name)
 
 
-def test_workers_that_fell_silent_are_named(home: Home) -> None:
-    with closing(make_app(home.url, home.schema)) as app:
+def test_workers_that_fell_silent_are_named(database: Database) -> None:
+    with closing(make_app(database.url, database.schema)) as app:
         app.client.migrate()
         assert [(one.level, one.text) for one in found(app, "workers")] == [("info", "no worker is running")]
         with workers(app, WORKER):
@@ -81,8 +82,8 @@ def test_workers_that_fell_silent_are_named(home: Home) -> None:
             assert "several releases of relet are running: 1.0, 1.1" in found(app, "workers")[0].text
 
 
-def test_jobs_that_no_worker_can_run_are_named(home: Home) -> None:
-    with closing(make_app(home.url, home.schema)) as app:
+def test_jobs_that_no_worker_can_run_are_named(database: Database) -> None:
+    with closing(make_app(database.url, database.schema)) as app:
         app.client.migrate()
         work = app.lookup("work")
         with workers(app, WORKER):
@@ -94,7 +95,7 @@ def test_jobs_that_no_worker_can_run_are_named(home: Home) -> None:
         late = now - timedelta(seconds=90)
         for queue in ("default", "mail", "paused"):
             work.using(queue=queue, run_at=late).enqueue()
-        promote_all(app)
+        harness_of(app).promote_all()
         app.client.pause_queue("paused")
         with at(app._store(), now.timestamp()):
             finding = the(app, "queues", "warning")
@@ -124,8 +125,8 @@ def change_version(app: App, to: int, oldest: int | None = None) -> None:
         )
 
 
-def test_a_schema_of_another_release_is_checked_nevertheless(home: Home) -> None:
-    with closing(make_app(home.url, home.schema)) as app:
+def test_a_schema_of_another_release_is_checked_nevertheless(database: Database) -> None:
+    with closing(make_app(database.url, database.schema)) as app:
         app.client.migrate()
         newest = migrate.newest(app._store().dialect)
         change_version(app, newest + 1)
@@ -143,8 +144,8 @@ def test_a_schema_of_another_release_is_checked_nevertheless(home: Home) -> None
             change_version(app, newest)
 
 
-def test_a_newer_schema_that_works_with_this_release_is_no_error(home: Home) -> None:
-    with closing(make_app(home.url, home.schema)) as app:
+def test_a_newer_schema_that_works_with_this_release_is_no_error(database: Database) -> None:
+    with closing(make_app(database.url, database.schema)) as app:
         app.client.migrate()
         newest = migrate.newest(app._store().dialect)
         change_version(app, newest + 1, oldest=newest)
@@ -157,9 +158,9 @@ def test_a_newer_schema_that_works_with_this_release_is_no_error(home: Home) -> 
 
 
 def test_an_older_schema_is_compared_with_what_its_own_version_made(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+    database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with closing(make_app(home.url, home.schema)) as app:
+    with closing(make_app(database.url, database.schema)) as app:
         app.client.migrate()
         dialect = app._store().dialect
         newest = migrate.newest(dialect)
@@ -177,8 +178,8 @@ async def from_async_code(app: App) -> list[Finding]:
     return await app.aclient.doctor()
 
 
-def test_async_code_gets_the_same(home: Home) -> None:
-    with closing(make_app(home.url, home.schema)) as app:
+def test_async_code_gets_the_same(database: Database) -> None:
+    with closing(make_app(database.url, database.schema)) as app:
         app.client.migrate()
         there = [(one.check, one.level) for one in asyncio.run(from_async_code(app))]
         assert there == [(one.check, one.level) for one in app.client.doctor()]

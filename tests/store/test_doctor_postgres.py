@@ -19,7 +19,8 @@ from relet import App
 from relet._store import migrate
 from relet._store.doctor import expected, judge_server
 from tests.conftest import PG_KINDS, SERVERS
-from tests.homes import Home, beat
+from tests.databases import Database
+from tests.harness import harness_of
 from tests.schemas import EMPTIED
 from tests.store.bouncers import bouncing, needs_bouncer
 from tests.store.doctor_findings import bad, found, make_app, the
@@ -34,35 +35,35 @@ ALL_CHECKS = {
 
 
 @pytest.fixture(scope="module", params=PG_KINDS)
-def doctor_home(request: pytest.FixtureRequest) -> Iterator[Home]:
+def doctor_database(request: pytest.FixtureRequest) -> Iterator[Database]:
     """A schema that is made once. Each test repairs what it breaks, by following the advice."""
     with request.config.stash[SERVERS].durable(request.param).fresh_database() as url:
         with closing(make_app(url, "jobs")) as app:
             app.client.migrate()
-        yield Home(request.param, url, "jobs")
+        yield Database(request.param, url, "jobs")
 
 
-def _empty(doctor_home: Home) -> None:
-    with psycopg.connect(doctor_home.url) as connection:
+def _empty(doctor_database: Database) -> None:
+    with psycopg.connect(doctor_database.url) as connection:
         for table in EMPTIED:
-            connection.execute(f"delete from {doctor_home.schema}.{table}".encode())
+            connection.execute(f"delete from {doctor_database.schema}.{table}".encode())
 
 
 @pytest.fixture
-def checked_app(doctor_home: Home) -> Iterator[App]:
-    with closing(make_app(doctor_home.url, doctor_home.schema)) as app:
+def checked_app(doctor_database: Database) -> Iterator[App]:
+    with closing(make_app(doctor_database.url, doctor_database.schema)) as app:
         yield app
-    _empty(doctor_home)
+    _empty(doctor_database)
 
 
 @pytest.fixture
-def database(doctor_home: Home) -> str:
-    return doctor_home.url
+def database_url(doctor_database: Database) -> str:
+    return doctor_database.url
 
 
 @pytest.fixture
-def schema(doctor_home: Home) -> str:
-    return doctor_home.schema
+def schema(doctor_database: Database) -> str:
+    return doctor_database.schema
 
 
 def execute(url: str, *statements: str) -> None:
@@ -72,17 +73,17 @@ def execute(url: str, *statements: str) -> None:
 
 
 def test_a_healthy_store_has_no_complaints(checked_app: App) -> None:
-    beat(checked_app)
+    harness_of(checked_app).record_pulse()
     findings = checked_app.client.doctor()
     assert bad(findings) == []
     assert {one.check for one in findings} == ALL_CHECKS
     assert all(one.advice is None for one in findings if one.level == "ok")
 
 
-def test_what_is_expected_is_all_that_a_migration_makes(checked_app: App, database: str, schema: str) -> None:
+def test_what_is_expected_is_all_that_a_migration_makes(checked_app: App, database_url: str, schema: str) -> None:
     wanted = expected.in_postgres(schema, migrate.newest("postgres"))
     kinds = {"table": "rp", "index": "iI", "view": "v", "sequence": "S"}
-    with psycopg.connect(database) as connection:
+    with psycopg.connect(database_url) as connection:
         rows = connection.execute(
             "select relkind::text, relname::text, array_to_string(reloptions, ',') from pg_class"
             " where relnamespace = to_regnamespace(%s) and relname !~ '^finished_[0-9]'",
@@ -95,48 +96,52 @@ def test_what_is_expected_is_all_that_a_migration_makes(checked_app: App, databa
     assert options == wanted.options
 
 
-def test_no_schema_is_a_finding_and_no_error(database: str) -> None:
-    with closing(make_app(database, "nowhere")) as app:
+def test_no_schema_is_a_finding_and_no_error(database_url: str) -> None:
+    with closing(make_app(database_url, "nowhere")) as app:
         finding = the(app, "schema", "error")
         assert "there is no Relet schema yet" in finding.text
         assert "app.client.migrate()" in str(finding.advice)
 
 
-def test_a_missing_index_comes_with_the_statement_that_makes_it(checked_app: App, database: str, schema: str) -> None:
-    execute(database, f"drop index {schema}.jobs_claim", f"drop index {schema}.finished_chain")
+def test_a_missing_index_comes_with_the_statement_that_makes_it(
+    checked_app: App, database_url: str, schema: str
+) -> None:
+    execute(database_url, f"drop index {schema}.jobs_claim", f"drop index {schema}.finished_chain")
     findings = found(checked_app, "indexes")
     assert [(one.level, one.text.partition(" is")[0]) for one in findings] == [
         ("error", "index finished_chain"),
         ("error", "index jobs_claim"),
     ]
     for finding in findings:
-        execute(database, str(finding.advice).removeprefix("make it again: "))
+        execute(database_url, str(finding.advice).removeprefix("make it again: "))
     the(checked_app, "indexes", "ok")
 
 
-def test_an_invalid_index_comes_with_the_statement_that_mends_it(checked_app: App, database: str, schema: str) -> None:
+def test_an_invalid_index_comes_with_the_statement_that_mends_it(
+    checked_app: App, database_url: str, schema: str
+) -> None:
     for n in range(2):
         checked_app.lookup("work").enqueue(n)
     with pytest.raises(psycopg.errors.UniqueViolation):
-        execute(database, f"create unique index concurrently own on {schema}.jobs (task)")
-    execute(database, f"update pg_index set indisvalid = false where indexrelid = '{schema}.jobs_due'::regclass")
+        execute(database_url, f"create unique index concurrently own on {schema}.jobs (task)")
+    execute(database_url, f"update pg_index set indisvalid = false where indexrelid = '{schema}.jobs_due'::regclass")
     due, own = sorted(found(checked_app, "indexes"), key=lambda one: one.text)
     assert (due.level, own.level) == ("warning", "warning")
     assert "index jobs_due of jobs is invalid" in due.text
     assert "index own of jobs is invalid" in own.text
-    execute(database, str(due.advice).partition(" (or")[0], f"drop index {schema}.own")
+    execute(database_url, str(due.advice).partition(" (or")[0], f"drop index {schema}.own")
     the(checked_app, "indexes", "ok")
 
 
-def test_an_index_of_ones_own_on_the_hot_table_is_pointed_out(checked_app: App, database: str, schema: str) -> None:
-    execute(database, f"create index mine on {schema}.jobs (created_at)")
+def test_an_index_of_ones_own_on_the_hot_table_is_pointed_out(checked_app: App, database_url: str, schema: str) -> None:
+    execute(database_url, f"create index mine on {schema}.jobs (created_at)")
     assert "not Relet's: mine" in the(checked_app, "indexes", "info").text
-    execute(database, f"drop index {schema}.mine")
+    execute(database_url, f"drop index {schema}.mine")
 
 
-def test_autovacuum_that_is_off_or_lost_its_settings(checked_app: App, database: str, schema: str) -> None:
+def test_autovacuum_that_is_off_or_lost_its_settings(checked_app: App, database_url: str, schema: str) -> None:
     execute(
-        database,
+        database_url,
         f"alter table {schema}.jobs set (autovacuum_enabled = off)",
         f"alter table {schema}.keys reset (autovacuum_vacuum_scale_factor)",
         f"alter table {schema}.starts set (autovacuum_vacuum_threshold = 50)",
@@ -148,33 +153,33 @@ def test_autovacuum_that_is_off_or_lost_its_settings(checked_app: App, database:
     )  # fmt: skip
     assert (other.level, "autovacuum_vacuum_threshold = 50 (the schema has 1000)" in other.text) == ("info", True)
     back = f"alter table {schema}.starts set (autovacuum_vacuum_threshold = 1000)"
-    execute(database, str(off.advice), str(gone.advice), back)
+    execute(database_url, str(off.advice), str(gone.advice), back)
     the(checked_app, "autovacuum", "ok")
 
 
-def test_dead_rows_that_no_vacuum_came_for(checked_app: App, database: str, schema: str) -> None:
+def test_dead_rows_that_no_vacuum_came_for(checked_app: App, database_url: str, schema: str) -> None:
     execute(
-        database,
+        database_url,
         f"alter table {schema}.keys set (autovacuum_enabled = off)",
         f"insert into {schema}.keys select n::text, gen_random_uuid() from generate_series(1, 12000) n",
         f"delete from {schema}.keys",
     )
     the(checked_app, "dead_rows", "ok")
-    execute(database, f"update {schema}.migrations set applied_at = applied_at - interval '1 hour'")
+    execute(database_url, f"update {schema}.migrations set applied_at = applied_at - interval '1 hour'")
     finding = the(checked_app, "dead_rows", "warning")
     assert "keys has 12,000 dead rows and 0 live rows; vacuumed never (autovacuum is due at 1,000)" in finding.text
     mend = str(finding.advice).partition("then: ")[2]
-    execute(database, mend, f"alter table {schema}.keys reset (autovacuum_enabled)")
+    execute(database_url, mend, f"alter table {schema}.keys reset (autovacuum_enabled)")
     the(checked_app, "dead_rows", "ok")
-    execute(database, f"update {schema}.migrations set applied_at = now()")
+    execute(database_url, f"update {schema}.migrations set applied_at = now()")
 
 
 def test_a_transaction_that_holds_back_vacuum_is_named_without_its_data(
-    checked_app: App, database: str, monkeypatch: pytest.MonkeyPatch
+    checked_app: App, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(judge_server, "OLD_SECONDS", 0.05)
     the(checked_app, "old_transactions", "ok")
-    with psycopg.connect(database, application_name="re'port\x1b[31m") as other:
+    with psycopg.connect(database_url, application_name="re'port\x1b[31m") as other:
         other.execute("select pg_current_xact_id(), 'a secret'")
         time.sleep(0.1)
         finding = the(checked_app, "old_transactions", "warning")
@@ -187,13 +192,13 @@ def test_a_transaction_that_holds_back_vacuum_is_named_without_its_data(
         other.rollback()
 
 
-def test_partitions_that_are_not_ahead_or_half_gone(checked_app: App, database: str, schema: str) -> None:
-    with psycopg.connect(database) as connection:
+def test_partitions_that_are_not_ahead_or_half_gone(checked_app: App, database_url: str, schema: str) -> None:
+    with psycopg.connect(database_url) as connection:
         names = [f"finished_{row[0]}" for row in connection.execute(
             "select to_char((now() at time zone 'UTC')::date + n, 'YYYYMMDD') from generate_series(-1, 7) n"
         ).fetchall()]  # fmt: skip
     execute(
-        database,
+        database_url,
         f"drop table {schema}.{names[3]}",
         f"alter table {schema}.finished detach partition {schema}.{names[0]}",
         f"update pg_inherits set inhdetachpending = true where inhrelid = '{schema}.{names[8]}'::regclass",
@@ -206,44 +211,44 @@ def test_partitions_that_are_not_ahead_or_half_gone(checked_app: App, database: 
     assert all(one.advice for one in (ahead, half, loose))
     first, last = names[0].removeprefix("finished_"), names[8].removeprefix("finished_")
     again = f"select {schema}.make_partitions('{first}', '{last}')"
-    execute(database, str(half.advice).partition("by hand: ")[2], again)
+    execute(database_url, str(half.advice).partition("by hand: ")[2], again)
     the(checked_app, "partitions", "ok")
 
 
-def test_what_the_role_may_not_do(checked_app: App, database: str, schema: str) -> None:
+def test_what_the_role_may_not_do(checked_app: App, database_url: str, schema: str) -> None:
     role = f"r_{uuid.uuid4().hex[:8]}"
     execute(
-        database,
+        database_url,
         f"create role {role}",
         f"grant usage on schema {schema} to {role}",
         f"grant select on all tables in schema {schema} to {role}",
     )
     try:
-        with closing(make_app(f"{database}&options={quote(f'-c role={role}')}", schema)) as app:
+        with closing(make_app(f"{database_url}&options={quote(f'-c role={role}')}", schema)) as app:
             lacks, owner = found(app, "privileges")
             assert (lacks.level, owner.level) == ("warning", "info")
             assert re.search(r"lacks insert, update, delete on arming, .* more; usage on job_seq", lacks.text)
             assert "not the owner of the schema" in owner.text
-            execute(database, *str(lacks.advice).split("; "))
+            execute(database_url, *str(lacks.advice).split("; "))
             assert [one.level for one in found(app, "privileges")] == ["info"]
             assert bad(app.client.doctor()) == [], "these rights are enough for the other checks"
     finally:
-        execute(database, f"drop owned by {role}", f"drop role {role}")
+        execute(database_url, f"drop owned by {role}", f"drop role {role}")
 
 
-def test_a_database_that_takes_no_writes(checked_app: App, database: str) -> None:
-    name = database.partition("?")[0].rpartition("/")[2]
-    execute(database, f"alter database {name} set default_transaction_read_only = on")
+def test_a_database_that_takes_no_writes(checked_app: App, database_url: str) -> None:
+    name = database_url.partition("?")[0].rpartition("/")[2]
+    execute(database_url, f"alter database {name} set default_transaction_read_only = on")
     finding = the(checked_app, "writable", "error")
     assert "set by: database" in finding.text
-    execute(database, f"begin; set transaction read write; {finding.advice}; commit")
+    execute(database_url, f"begin; set transaction read write; {finding.advice}; commit")
     the(checked_app, "writable", "ok")
 
 
-def test_a_check_that_fails_is_a_finding_and_the_others_go_on(checked_app: App, database: str, schema: str) -> None:
-    execute(database, f"alter table {schema}.pulse rename to lost")
+def test_a_check_that_fails_is_a_finding_and_the_others_go_on(checked_app: App, database_url: str, schema: str) -> None:
+    execute(database_url, f"alter table {schema}.pulse rename to lost")
     findings = checked_app.client.doctor()
-    execute(database, f"alter table {schema}.lost rename to pulse")
+    execute(database_url, f"alter table {schema}.lost rename to pulse")
     assert {one.check for one in findings} == ALL_CHECKS
     assert [one.text for one in findings if one.check == "pulse"] == [
         f'could not be checked: relation "{schema}.pulse" does not exist'
@@ -252,8 +257,8 @@ def test_a_check_that_fails_is_a_finding_and_the_others_go_on(checked_app: App, 
     assert "table pulse is missing" in next(one.text for one in findings if one.level == "error")
 
 
-def test_who_has_locked_everything_is_not_waited_for(checked_app: App, database: str, schema: str) -> None:
-    with psycopg.connect(database) as other:
+def test_who_has_locked_everything_is_not_waited_for(checked_app: App, database_url: str, schema: str) -> None:
+    with psycopg.connect(database_url) as other:
         other.execute(f"lock table {schema}.jobs, {schema}.finished in access exclusive mode".encode())
         began = time.monotonic()
         texts = {one.check: one.text for one in checked_app.client.doctor() if "could not be checked" in one.text}
@@ -284,8 +289,10 @@ def test_a_server_that_is_not_there_is_a_finding_without_the_password(url: str) 
 
 @needs_bouncer
 @pytest.mark.parametrize(("mode", "size"), [("transaction", 1), ("transaction", 5), ("session", 5)])
-def test_the_mode_of_a_pooler_is_found_out(checked_app: App, database: str, schema: str, mode: str, size: int) -> None:
-    with bouncing(database, mode, size) as url, closing(make_app(url, schema)) as app:
+def test_the_mode_of_a_pooler_is_found_out(
+    checked_app: App, database_url: str, schema: str, mode: str, size: int
+) -> None:
+    with bouncing(database_url, mode, size) as url, closing(make_app(url, schema)) as app:
         findings = app.client.doctor()
         (pooler,) = [one for one in findings if one.check == "pooler"]
         assert f"in {mode} mode" in pooler.text
@@ -294,8 +301,8 @@ def test_the_mode_of_a_pooler_is_found_out(checked_app: App, database: str, sche
 
 
 @needs_bouncer
-def test_a_pooler_in_statement_mode_cannot_be_used(checked_app: App, database: str, schema: str) -> None:
-    with bouncing(database, "statement", 2) as url, closing(make_app(url, schema)) as app:
+def test_a_pooler_in_statement_mode_cannot_be_used(checked_app: App, database_url: str, schema: str) -> None:
+    with bouncing(database_url, "statement", 2) as url, closing(make_app(url, schema)) as app:
         (finding,) = bad(app.client.doctor())
         assert (finding.check, finding.level) == ("pooler", "error")
         assert "statement mode" in finding.text
@@ -303,6 +310,6 @@ def test_a_pooler_in_statement_mode_cannot_be_used(checked_app: App, database: s
 
 
 @needs_bouncer
-def test_a_pooler_whose_pool_is_used_up_is_not_waited_for(checked_app: App, database: str, schema: str) -> None:
-    with bouncing(database, "session", 1) as url, closing(make_app(url, schema)) as app:
+def test_a_pooler_whose_pool_is_used_up_is_not_waited_for(checked_app: App, database_url: str, schema: str) -> None:
+    with bouncing(database_url, "session", 1) as url, closing(make_app(url, schema)) as app:
         assert "gave no second connection within 2 s" in the(app, "pooler", "warning").text

@@ -19,7 +19,7 @@ from relet._store.doctor import judge_file
 from relet._store.doctor import sqlite as doctor_sqlite
 from relet._store.sqlite_library import has_wal_reset_bug
 from relet.types import Finding
-from tests.homes import beat
+from tests.harness import harness_of
 
 ALL_CHECKS = {
     "sqlite", "file_system", "writable", "disk", "file", "journal", "durability", "space", "wal", "integrity", "schema",
@@ -60,7 +60,7 @@ def the(app: App, check: str, level: str) -> Finding:
 
 
 def test_a_healthy_file_has_no_complaints(checked_app: App) -> None:
-    beat(checked_app)
+    harness_of(checked_app).record_pulse()
     findings = checked_app.client.doctor()
     assert {one.check for one in findings} == ALL_CHECKS
     bad = {one.check for one in findings if one.level in ("warning", "error") or "could not be checked" in one.text}
@@ -194,7 +194,7 @@ def test_a_folder_that_may_not_be_written(checked_app: App, path: Path) -> None:
     path.parent.chmod(0o755)
 
 
-def test_somebody_who_writes_is_not_waited_for(checked_app: App, path: Path) -> None:
+def test_another_writer_is_not_waited_for(checked_app: App, path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as writer:
         writer.execute("begin immediate")
         assert "could not be checked" not in repr(checked_app.client.doctor())

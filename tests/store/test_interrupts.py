@@ -14,7 +14,7 @@ import pytest
 from relet import App
 from relet._store.pool import Pool
 from relet._store.sqlite import SQLiteStore
-from tests.homes import Home
+from tests.databases import Database
 from tests.store.test_connections import refuse_threads
 
 pytestmark = pytest.mark.every_store
@@ -22,14 +22,22 @@ pytestmark = pytest.mark.every_store
 ROOT = Path(__file__).parents[2]
 
 
-def test_after_an_interrupt_this_thread_others_and_other_processes_write(home: Home) -> None:
-    if home.kind == "memory":
+def test_after_an_interrupt_this_thread_others_and_other_processes_write(database: Database) -> None:
+    if database.kind == "memory":
         pytest.skip("memory is not shared")
-    url = home.url if home.is_postgres else f"{home.url}?synchronous=normal"
-    app = home.app()
+    url = database.url if database.is_postgres else f"{database.url}?synchronous=normal"
+    app = database.app()
     app.client.migrate()
     app.close()
-    command = [sys.executable, "-m", "tests.store.interrupted", url, home.schema, "150", str(random.randrange(10**6))]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.store.interrupted",
+        url,
+        database.schema,
+        "150",
+        str(random.randrange(10**6)),
+    ]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT)
     assert run.returncode == 0, f"{command}\n{run.stdout}{run.stderr}"
 
@@ -62,9 +70,7 @@ def test_who_finds_the_writer_busy_has_it_written_by_a_thread_that_signals_do_no
     enqueue_while_the_writer_is_busy(app, store, 5)
 
 
-def test_a_thread_that_cannot_be_started_keeps_nobody_from_writing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_thread_that_cannot_be_started_blocks_no_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app, store = busy_store(tmp_path)
     refuse_threads(monkeypatch, "relet-writer")
     enqueue_while_the_writer_is_busy(app, store, 4)
@@ -105,7 +111,7 @@ def test_what_a_closed_pool_has_lent_is_closed_when_it_comes_back() -> None:
 
 
 def test_an_interrupt_that_psycopg_replaces_by_an_error_is_raised(
-    pg_home: Home, monkeypatch: pytest.MonkeyPatch
+    pg_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Interrupted(Exception): ...
 
@@ -117,4 +123,4 @@ def test_an_interrupt_that_psycopg_replaces_by_an_error_is_raised(
 
     monkeypatch.setattr("psycopg.connection.timeout_from_conninfo", read_timeout)
     with pytest.raises(Interrupted):
-        pg_home.app().client.count()
+        pg_database.app().client.count()

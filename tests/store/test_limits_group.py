@@ -14,7 +14,7 @@ from relet._store.flows import lease as leases
 from relet._store.flows import limits
 from relet._store.flows.claim_one import claim_one
 from relet.errors import InvalidTransition
-from tests.homes import beat, claim, fail, promote_all, settle, succeed
+from tests.harness import harness_of
 
 GROUPS = 10_000
 
@@ -43,12 +43,12 @@ def groups(jobs: list[Claimed]) -> str:
 def test_each_group_runs_so_many_jobs_at_once(app: App) -> None:
     app.client.limit_queue("default", max_running=2, group="*")
     add(app, "aaaabbbc  ")
-    jobs = claim(app, 10)
+    jobs = harness_of(app).claim(10)
     assert groups(jobs) == "  aabbc"
-    assert claim(app, 10) == []
+    assert harness_of(app).claim(10) == []
     (first, *_) = [job for job in jobs if job.group == "b"]
-    succeed(app, first)
-    assert groups(claim(app, 10)) == "b"
+    harness_of(app).succeed(first)
+    assert groups(harness_of(app).claim(10)) == "b"
 
 
 def test_a_single_group_may_have_another_limit(app: App) -> None:
@@ -56,20 +56,20 @@ def test_a_single_group_may_have_another_limit(app: App) -> None:
     app.client.limit_queue("default", max_running=3, group="b")
     app.client.limit_queue("default", max_running=0, group="c")
     add(app, "aaabbbbbcc")
-    assert groups(claim(app, 10)) == "abbb"
+    assert groups(harness_of(app).claim(10)) == "abbb"
 
 
 def test_a_limit_for_one_group_leaves_others_alone(app: App) -> None:
     app.client.limit_queue("default", max_running=1, group="a")
     add(app, "aabbb ")
-    assert groups(claim(app, 10)) == " abbb"
+    assert groups(harness_of(app).claim(10)) == " abbb"
 
 
 def test_the_limits_of_queue_and_group_hold_together(app: App) -> None:
     app.client.limit_queue("default", max_running=3)
     app.client.limit_queue("default", max_running=2, group="*")
     add(app, "aaabbb")
-    first = claim(app, 10)
+    first = harness_of(app).claim(10)
     assert len(first) == 3
     assert groups(first) in ("aab", "abb")
 
@@ -77,20 +77,20 @@ def test_the_limits_of_queue_and_group_hold_together(app: App) -> None:
 def test_a_limit_of_jobs_that_are_already_queued_holds(app: App) -> None:
     add(app, "aaab")
     app.client.limit_queue("default", max_running=1, group="*")
-    assert groups(claim(app, 10)) == "ab"
+    assert groups(harness_of(app).claim(10)) == "ab"
 
 
 def test_raising_and_removing_a_limit_lets_jobs_start(app: App) -> None:
     app.client.limit_queue("default", max_running=0, group="*")
     add(app, "aaaab")
-    assert claim(app, 10) == []
+    assert harness_of(app).claim(10) == []
     app.client.limit_queue("default", max_running=1, group="*")
-    assert groups(claim(app, 10)) == "ab"
+    assert groups(harness_of(app).claim(10)) == "ab"
     app.client.limit_queue("default", max_running=2, group="a")
-    assert groups(claim(app, 10)) == "a"
+    assert groups(harness_of(app).claim(10)) == "a"
     app.client.limit_queue("default", max_running=None, group="*")
     app.client.limit_queue("default", max_running=None, group="a")
-    assert groups(claim(app, 10)) == "aa"
+    assert groups(harness_of(app).claim(10)) == "aa"
     (info,) = app.client.queues()
     assert info.group_limits == ()
 
@@ -99,34 +99,34 @@ def test_raising_and_removing_a_limit_lets_jobs_start(app: App) -> None:
 def test_an_attempt_that_ends_makes_room_in_its_group(app: App, end: str) -> None:
     app.client.limit_queue("default", max_running=1, group="*")
     add(app, "aa")
-    (job,) = claim(app, 10)
-    assert claim(app, 10) == []
+    (job,) = harness_of(app).claim(10)
+    assert harness_of(app).claim(10) == []
     if end == "cancel":
         app.client.cancel(job.id)
-        settle(app, job, Raised("stopped"))
+        harness_of(app).end(job, Raised("stopped"))
     elif end == "succeed":
-        succeed(app, job)
+        harness_of(app).succeed(job)
     elif end == "fail":
-        fail(app, job)
+        harness_of(app).fail(job)
     else:
         outcomes: dict[str, Outcome] = {"retry": Raised("no"), "release": Released(), "snooze": Snoozed(60.0)}
-        settle(app, job, outcomes[end])
-    (other,) = claim(app, 10)
+        harness_of(app).end(job, outcomes[end])
+    (other,) = harness_of(app).claim(10)
     assert other.group == "a"
     assert (other.id == job.id) is (end == "release")
-    assert claim(app, 10) == []
+    assert harness_of(app).claim(10) == []
 
 
 def test_a_reaped_job_makes_room_in_its_group(app: App) -> None:
     app.client.limit_queue("default", max_running=1, group="*")
     add(app, "aa")
-    assert len(claim(app, 10, lease=0.001)) == 1
+    assert len(harness_of(app).claim(10, lease=0.001)) == 1
     reaped: list[Any] = []
     while not reaped:
-        beat(app)
+        harness_of(app).record_pulse()
         reaped = app._store().run(leases.reap, lambda: 0.5)
-    promote_all(app)
-    assert len(claim(app, 10)) == 1
+    harness_of(app).promote_all()
+    assert len(harness_of(app).claim(10)) == 1
 
 
 def test_jobs_that_become_due_or_are_enqueued_later_are_found(app: App) -> None:
@@ -134,14 +134,14 @@ def test_jobs_that_become_due_or_are_enqueued_later_are_found(app: App) -> None:
     add(app, "a", delay=0.001)
     promoted: list[str] = []
     while not promoted:
-        promoted = promote_all(app)
-    assert groups(claim(app, 10)) == "a"
+        promoted = harness_of(app).promote_all()
+    assert groups(harness_of(app).claim(10)) == "a"
     add(app, "b")
-    assert groups(claim(app, 10)) == "b"
+    assert groups(harness_of(app).claim(10)) == "b"
     add(app, "c", priority=5)
     add(app, "d", target="t")
-    promote_all(app)
-    assert groups(claim(app, 10)) == "cd"
+    harness_of(app).promote_all()
+    assert groups(harness_of(app).claim(10)) == "cd"
 
 
 def test_groups_of_unknown_tasks_stay_ready_for_workers_that_know_them(app: App) -> None:
@@ -149,9 +149,9 @@ def test_groups_of_unknown_tasks_stay_ready_for_workers_that_know_them(app: App)
     add(app, "a")
     known = dict(app._tasks)
     app._tasks.clear()
-    assert claim(app, 10) == []
+    assert harness_of(app).claim(10) == []
     app._tasks.update(known)
-    assert groups(claim(app, 10)) == "a"
+    assert groups(harness_of(app).claim(10)) == "a"
 
 
 def test_free_groups_are_served_at_once_beside_ten_thousand_full_ones(app: App) -> None:
@@ -163,13 +163,13 @@ def test_free_groups_are_served_at_once_beside_ten_thousand_full_ones(app: App) 
         app.client.enqueue_many([task.using(group=name).draft() for name in names])
     taken = 0
     while taken < GROUPS:
-        jobs = claim(app, 2000)
+        jobs = harness_of(app).claim(2000)
         assert jobs
         taken += len(jobs)
     while app._store().run(limits._take_nudges, "default"):
-        assert claim(app, 100) == []
+        assert harness_of(app).claim(100) == []
     add(app, "abcdefghij")
-    assert groups(claim(app, 100)) == "abcdefghij"
+    assert groups(harness_of(app).claim(100)) == "abcdefghij"
 
 
 def test_groups_that_no_nudge_named_are_found_again(app: App) -> None:
@@ -182,35 +182,35 @@ def test_groups_that_no_nudge_named_are_found_again(app: App) -> None:
         transaction.raw.execute(
             f"delete from {table}{'group_nudges' if store.dialect == 'postgres' else 'ready_groups'}"
         )
-    assert claim(app, 10) == []
+    assert harness_of(app).claim(10) == []
     app._store().run(limits.find_ready, "default")
-    assert groups(claim(app, 10)) == "ab"
+    assert groups(harness_of(app).claim(10)) == "ab"
 
 
 def test_a_group_without_a_limit_stays_ready_when_a_claim_takes_all_that_it_wants(app: App) -> None:
     """One group has a limit, so that groups matter. The claims of two workers take turns, one job at a time."""
     app.client.limit_queue("default", max_running=1, group="z")
     add(app, "aab")
-    found = [groups(claim(app, 1)) for _ in range(4)]
+    found = [groups(harness_of(app).claim(1)) for _ in range(4)]
     assert sorted(found) == ["", "a", "a", "b"]
 
 
 def test_a_running_job_that_is_deleted_makes_room_in_its_group(app: App) -> None:
     app.client.limit_queue("default", max_running=1, group="*")
     add(app, "aa")
-    (running,) = claim(app, 10)
-    assert claim(app, 10) == []
+    (running,) = harness_of(app).claim(10)
+    assert harness_of(app).claim(10) == []
     app.client.delete(running.id)
-    assert groups(claim(app, 10)) == "a"
+    assert groups(harness_of(app).claim(10)) == "a"
 
 
 def test_a_job_that_is_claimed_by_its_id_counts_in_its_group(app: App) -> None:
     app.client.limit_queue("default", max_running=1, group="*")
     add(app, "aa")
-    (running,) = claim(app, 10)
+    (running,) = harness_of(app).claim(10)
     (waiting,) = app.client.jobs(state="queued").jobs
     share = ("w2", str(uuid.uuid4()), waiting.id)
     with pytest.raises(InvalidTransition, match="limit"):
         app._store().run(claim_one, *share, ["work"], lease=30.0, random=random.random)
-    succeed(app, running)
+    harness_of(app).succeed(running)
     assert app._store().run(claim_one, *share, ["work"], lease=30.0, random=random.random).id == waiting.id

@@ -18,7 +18,8 @@ from relet._core.filters import Filter
 from relet._store.flows import search
 from relet._store.retry import RetryFor
 from relet.errors import StoreError
-from tests.homes import Home, claim, inventory, promote_all, succeed
+from tests.databases import Database, inventory
+from tests.harness import harness_of
 from tests.servers import PrivateServer
 from tests.store.proxy import Proxy, proxy_to
 
@@ -34,22 +35,22 @@ def make_app(url: str, schema: str) -> App:
 
 
 @pytest.fixture
-def named(pg_home: Home) -> str:
+def named(pg_database: Database) -> str:
     """An application name that only the connections of this test have."""
     return f"a_{uuid.uuid4().hex[:12]}"
 
 
 @pytest.fixture
-def app(pg_home: Home, named: str) -> Iterator[App]:
-    app = make_app(f"{pg_home.url}&application_name={named}", pg_home.schema)
+def app(pg_database: Database, named: str) -> Iterator[App]:
+    app = make_app(f"{pg_database.url}&application_name={named}", pg_database.schema)
     yield app
     app.close()
 
 
 @pytest.fixture
-def kill(pg_home: Home, named: str) -> Iterator[Callable[[], int]]:
+def kill(pg_database: Database, named: str) -> Iterator[Callable[[], int]]:
     """Terminate every connection of this test's app."""
-    with psycopg.connect(pg_home.url, autocommit=True) as connection:
+    with psycopg.connect(pg_database.url, autocommit=True) as connection:
 
         def terminate() -> int:
             query = "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = %s"
@@ -114,7 +115,7 @@ def test_connections_terminated_in_the_middle_leave_each_job_once(app: App, kill
     assert (counts["jobs"], counts["keys"]) == (160, 40)
 
 
-def test_whoever_waits_is_not_lost_with_the_listening_connection(app: App, kill: Callable[[], int]) -> None:
+def test_a_waiting_caller_survives_the_loss_of_the_listening_connection(app: App, kill: Callable[[], int]) -> None:
     job = app.lookup("work").enqueue()
     other = app.lookup("work").enqueue()
     with ThreadPoolExecutor(1) as threads:
@@ -132,15 +133,15 @@ def test_whoever_waits_is_not_lost_with_the_listening_connection(app: App, kill:
 
 
 @pytest.fixture
-def proxy(pg_home: Home) -> Iterator[Proxy]:
-    with proxy_to(pg_home.url) as proxy:
+def proxy(pg_database: Database) -> Iterator[Proxy]:
+    with proxy_to(pg_database.url) as proxy:
         yield proxy
 
 
 @pytest.fixture
-def far(pg_home: Home, proxy: Proxy) -> Iterator[App]:
+def far(pg_database: Database, proxy: Proxy) -> Iterator[App]:
     """An app whose store is behind the proxy, connected already."""
-    app = make_app(proxy.url, pg_home.schema)
+    app = make_app(proxy.url, pg_database.schema)
     app.client.count()
     yield app
     app.close()
@@ -174,21 +175,21 @@ def test_a_plain_enqueue_that_is_cut_off_is_stored_once(far: App, proxy: Proxy, 
 
 @pytest.mark.parametrize("unique", [None, "k"], ids=["plain", "with a key"])
 def test_a_job_that_ran_before_its_enqueue_was_repeated_does_not_run_again(
-    far: App, proxy: Proxy, pg_home: Home, unique: str | None
+    far: App, proxy: Proxy, pg_database: Database, unique: str | None
 ) -> None:
     """Stored, claimed and finished, all between the loss of the answer and the second try."""
-    worker = make_app(pg_home.url, pg_home.schema)
+    worker = make_app(pg_database.url, pg_database.schema)
     worker.client.count()
 
     def run() -> None:
-        (job,) = claim(worker)
-        succeed(worker, job, '"done"')
+        (job,) = harness_of(worker).claim(1)
+        harness_of(worker).succeed(job, '"done"')
 
     proxy.cut_after(COMMIT if unique else INSERT, run)
     job = far.lookup("work").using(unique=unique).enqueue("x")
     assert proxy.cuts == 1
     assert job.state is State.SUCCEEDED
-    assert claim(worker) == []
+    assert harness_of(worker).claim(1) == []
     assert far.client.count() == 1
     counts = inventory(far._store())
     assert (counts["jobs"], counts["finished"], counts["keys"]) == (0, 1, 0)
@@ -234,9 +235,9 @@ def test_a_verb_that_is_cut_off_takes_effect_once(far: App, proxy: Proxy, verb: 
     job = work.using(delay=3600).enqueue() if verb == "run_now" else work.enqueue()
     if verb == "resume":
         far.client.pause(job)
-    say, state = VERBS[verb]
+    call, state = VERBS[verb]
     cut(proxy, where)
-    answer = say(far, job)
+    answer = call(far, job)
     assert proxy.cuts == 1
     assert answer.state is state
     assert far.client.get(job) == answer
@@ -321,14 +322,14 @@ def test_a_server_that_stays_down_raises_in_time(
 
 
 @contextmanager
-def role(home: Home, settings: list[str]) -> Iterator[str]:
+def role(database: Database, settings: list[str]) -> Iterator[str]:
     name = f"s_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(home.url, autocommit=True) as connection:
+    with psycopg.connect(database.url, autocommit=True) as connection:
         connection.execute(f"create role {name} superuser login".encode())
         for setting in settings:
             connection.execute(f"alter role {name} set {setting}".encode())
         try:
-            yield home.url.replace("postgres@", f"{name}@", 1)
+            yield database.url.replace("postgres@", f"{name}@", 1)
         finally:
             connection.execute(f"drop owned by {name}; drop role {name}".encode())
 
@@ -353,8 +354,8 @@ SETTINGS = {
 
 @pytest.mark.filterwarnings("ignore:.*standard_conforming_strings")
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
-def test_a_role_may_have_settings_of_its_own(pg_home: Home, settings: list[str]) -> None:
-    with role(pg_home, settings) as url, closing(make_app(url, pg_home.schema)) as app:
+def test_a_role_may_have_separate_settings(pg_database: Database, settings: list[str]) -> None:
+    with role(pg_database, settings) as url, closing(make_app(url, pg_database.schema)) as app:
         work = app.lookup("work")
         before = time.time()
         text = "žluťoučký 日本 'quoted' \\ back\\\\slash"
@@ -364,12 +365,12 @@ def test_a_role_may_have_settings_of_its_own(pg_home: Home, settings: list[str])
         assert abs(later.run_at.timestamp() - before - 3600) < 60
         second = work.using(depends_on=[first], unique=text, target=text).enqueue(text)
         assert app.client.get(first) == first
-        (claimed,) = claim(app)
+        (claimed,) = harness_of(app).claim(1)
         assert app.lookup("work").arguments(claimed.payload_json) == ((text,), {})
         assert 20 < claimed.expires_at - time.time() < 40
-        succeed(app, claimed, '"done"')
-        assert promote_all(app) == [second.id]
-        assert [one.id for one in claim(app)] == [second.id]
+        harness_of(app).succeed(claimed, '"done"')
+        assert harness_of(app).promote_all() == [second.id]
+        assert [one.id for one in harness_of(app).claim(1)] == [second.id]
         assert app.client.explain(second)[0].startswith("it runs")
         assert app.client.jobs(target=text).jobs[0].id == second.id
         app.client.complete(second, text)
@@ -377,16 +378,16 @@ def test_a_role_may_have_settings_of_its_own(pg_home: Home, settings: list[str])
         app.client.migrate()
 
 
-def test_many_at_once_get_along_where_everything_is_serializable(pg_home: Home) -> None:
-    with role(pg_home, SETTINGS["serializable"]) as url, closing(make_app(url, pg_home.schema)) as app:
+def test_many_at_once_get_along_where_everything_is_serializable(pg_database: Database) -> None:
+    with role(pg_database, SETTINGS["serializable"]) as url, closing(make_app(url, pg_database.schema)) as app:
         work = app.lookup("work")
 
         def life(n: int) -> None:
             work.using(target=f"t{n % 3}").enqueue(n)
             work.using(unique=f"k{n % 5}").enqueue(n)
-            promote_all(app)
-            for job in claim(app, 2, worker=f"w{n}"):
-                succeed(app, job)
+            harness_of(app).promote_all()
+            for job in harness_of(app).claim(2, worker=f"w{n}"):
+                harness_of(app).succeed(job)
 
         with ThreadPoolExecutor(4) as threads:
             list(threads.map(life, range(24)))

@@ -1,4 +1,4 @@
-"""The schema: made once, by whoever comes first; checked at the start; refused when it is not ours to work with."""
+"""The schema: made once, by the first process; checked at the start; refused when it is not ours to work with."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from relet import App
 from relet._store import migrate
 from relet.errors import SchemaMismatch, StoreError
 from tests.conftest import SERVERS
-from tests.homes import inventory
+from tests.databases import inventory
 from tests.servers import local_names
 from tests.store.interleave import Background
 

@@ -30,7 +30,7 @@ from tests import servers
 from tests.store.compared_stores import ComparedStore, check_invariants, compared_stores_of, expected
 from tests.store.histories import GROUPED_STEPS, STEPS, batches, grouped_batches, taken_from
 from tests.store.model import HALF, OVER
-from tests.store.model_people import FullModel
+from tests.store.model_operators import FullModel
 
 BASE = 1_767_225_600.0  # the moment in the ids below
 THOROUGH = os.environ.get("RELET_HYPOTHESIS") == "thorough"
@@ -93,7 +93,7 @@ class History(RuleBasedStateMachine):
 
     # Said to all
 
-    def say(
+    def run_on_all(
         self, model: Callable[[], Any], flow: Callable[..., Any], *args: Any, shape: Callable[[Any], Any], **kw: Any
     ) -> Any:
         """Run a flow on every store: each must answer as the model does."""
@@ -127,25 +127,25 @@ class History(RuleBasedStateMachine):
             fit = [_id(999), *self.ids]
         return fit[-1 - picked % len(fit)] if fit else _id(999)
 
-    def draft(self, wish: dict[str, Any], fellows: tuple[str, ...] = (), new: bool = True) -> Draft[Any]:
-        """A draft from a wish: picks become ids. Not `new`: it may be one that was enqueued before."""
-        wish = dict(wish)
-        reused, after = wish.pop("known_id"), wish.pop("depends_on")
+    def draft(self, options: dict[str, Any], fellows: tuple[str, ...] = (), new: bool = True) -> Draft[Any]:
+        """A draft from its options: picks become ids. Not `new`: it may be one that was enqueued before."""
+        options = dict(options)
+        reused, after = options.pop("known_id"), options.pop("depends_on")
         fresh = new or reused is None or not self.model.jobs
         if fresh:
             self.made += 1
             self.ids.append(_id(self.made))
         id = self.ids[-1] if fresh else list(self.model.jobs)[-1 - reused % len(self.model.jobs)]
         named = [other for other in (self.blocker_of(n, fellows) for n in after) if other not in (id, None)]
-        window, start_in = wish.pop("unique_for"), wish.pop("start_by")
+        window, start_in = options.pop("unique_for"), options.pop("start_by")
         return Draft(
             id,
             payload_json='{"a": 1}',
             depends_on=tuple(named),
             fresh=fresh,
-            unique_for=window if wish["unique"] else None,
+            unique_for=window if options["unique"] else None,
             start_by=None if start_in is None else self.now + start_in,
-            **wish,
+            **options,
         )
 
     def blocker_of(self, picked: int, fellows: tuple[str, ...]) -> str | None:
@@ -166,10 +166,10 @@ class History(RuleBasedStateMachine):
 
     def enqueue(self, given: list[dict[str, Any]], lost: bool) -> None:
         drafts: list[Draft[Any]] = []
-        for wish in given:
-            drafts.append(self.draft(wish, tuple(d.id for d in drafts), new=False))
+        for options in given:
+            drafts.append(self.draft(options, tuple(d.id for d in drafts), new=False))
         for again in (False, True)[: 1 + lost]:
-            self.say(
+            self.run_on_all(
                 lambda again=again: self.model.enqueue(drafts, self.now, again),
                 enqueue.enqueue_again if again else enqueue.enqueue, drafts,
                 shape=lambda jobs: [_job(job) for job in jobs],
@@ -179,7 +179,7 @@ class History(RuleBasedStateMachine):
 
     def promote(self) -> bool:
         """Whether it did anything."""
-        promoted, cancelled, _ = self.say(
+        promoted, cancelled, _ = self.run_on_all(
             lambda: self.model.promote(self.now),
             promote.promote, shape=lambda p: (sorted(p.promoted), sorted(p.cancelled), p.next_due),
         )  # fmt: skip
@@ -195,13 +195,13 @@ class History(RuleBasedStateMachine):
         """Time passes; then, unless upkeep is away, leases that ran out are reaped."""
         self.now += seconds
         if grace is not None:
-            self.say(
+            self.run_on_all(
                 lambda: self.model.beat(grace, self.now),
                 maintenance.record_pulse,
                 grace=grace,
                 shape=lambda left: left,
             )
-        self.say(
+        self.run_on_all(
             lambda: self.model.reap(self.now),
             lease.reap, lambda: HALF, shape=lambda changes: sorted((c.id, c.state) for c in changes),
         )  # fmt: skip
@@ -218,7 +218,7 @@ class History(RuleBasedStateMachine):
         alone: bool,
         slots: int | None,
         rescue: bool,
-        heard: str,
+        received: str,
     ) -> None:
         """What is not heard is found by the next renewal."""
         queued = [row for row in self.model.jobs.values() if row.state == "queued"]
@@ -228,7 +228,7 @@ class History(RuleBasedStateMachine):
         self.made += 1
         token = str(uuid.UUID(int=self.made))
         scopes = [Scope(name, want) for name, want in zip(queues, wants, strict=False)]
-        wishes: dict[str, Any] = {
+        options: dict[str, Any] = {
             "want": wants[2],
             "lease": 30.0,
             "slots": slots,
@@ -238,7 +238,7 @@ class History(RuleBasedStateMachine):
 
         def by_model() -> tuple[Any, ...]:
             chosen = {job["id"] for job in self.first[0]}
-            jobs, *waiting = self.model.claim(worker, token, scopes, tasks, self.now, **wishes, chosen=chosen)
+            jobs, *waiting = self.model.claim(worker, token, scopes, tasks, self.now, **options, chosen=chosen)
             return [{name: job[name] for name in CLAIMED} for job in jobs], *waiting
 
         def by_store(claim: claim_scope.Claim) -> tuple[Any, ...]:
@@ -246,20 +246,22 @@ class History(RuleBasedStateMachine):
             jobs = [{name: getattr(job, name) for name in CLAIMED} for job in claim.jobs]
             return jobs, marks.suspects, marks.quarantined
 
-        how = wishes | {"random": lambda: HALF}
-        jobs, *_ = self.say(by_model, claim_flows.claim, worker, token, scopes, tasks, **how, shape=by_store)
-        if heard == "when repeated":
+        how = options | {"random": lambda: HALF}
+        jobs, *_ = self.run_on_all(by_model, claim_flows.claim, worker, token, scopes, tasks, **how, shape=by_store)
+        if received == "when repeated":
             first = (jobs, False, False)
             known = (lambda: first) if jobs else by_model
-            jobs, *_ = self.say(known, claim_flows.claim_again, worker, token, scopes, tasks, **how, shape=by_store)
-        if heard != "never":
+            jobs, *_ = self.run_on_all(
+                known, claim_flows.claim_again, worker, token, scopes, tasks, **how, shape=by_store
+            )
+        if received != "never":
             self.leases += [(worker, Lease(job["id"], token)) for job in jobs]
 
     def renew(self, worker: str, forgets: set[int]) -> None:
         """A worker renews what it knows of, and learns what it forgot, or was never told of."""
         mine = [held for whose, held in self.leases if whose == worker]
         shown = [held for n, held in enumerate(mine[::-1]) if n not in forgets]
-        answer = self.say(
+        answer = self.run_on_all(
             lambda: self.model.renew(worker, shown, 30.0, self.now),
             lease.renew, worker, shown, lease=30.0,
             shape=lambda r: (r.renewed, r.lost, sorted(r.unknown)),
@@ -273,7 +275,7 @@ class History(RuleBasedStateMachine):
             return
         batch = [(held[n], self.outcome(outcome)) for n, outcome in given.items() if n < len(held)]
         for _ in range(times):
-            self.say(
+            self.run_on_all(
                 lambda: self.model.settle(batch, self.now),
                 settle_flows.settle, batch, lambda: HALF, shape=lambda all: [(one.id, one.state) for one in all],
             )  # fmt: skip
@@ -287,17 +289,17 @@ class History(RuleBasedStateMachine):
         """An operation, carried out again under its id if the answer is lost: that changes nothing more."""
         self.operations += 1
         operation = Operation(_id(10_000 + self.operations), flow.__name__, "")
-        first = self.say(model, operations.once, operation, flow, *args, shape=shape, **kw)
+        first = self.run_on_all(model, operations.once, operation, flow, *args, shape=shape, **kw)
         if lost and isinstance(first, tuple):  # it was refused, so nothing was stored
-            self.say(model, operations.once, operation, flow, *args, shape=shape, **kw)
+            self.run_on_all(model, operations.once, operation, flow, *args, shape=shape, **kw)
         elif lost:
-            self.say(lambda: first, operations.once, operation, flow, *args, shape=shape, **kw)
+            self.run_on_all(lambda: first, operations.once, operation, flow, *args, shape=shape, **kw)
 
     def steer(self, verb: str, id: str, lost: bool, *args: Any, shape: Callable[[Any], Any] | None = None) -> None:
         said = getattr(self.model, verb)
         self.once(lost, lambda: said(id, *args, self.now), getattr(steer, verb), id, *args, shape=shape or _job)
 
-    def tell(self, verb: str, which: int, lost: bool) -> None:
+    def control_job(self, verb: str, which: int, lost: bool) -> None:
         shape = bool if verb == "delete" else _job
         self.steer(verb, self.id_of(which, *(TRANSITIONS[verb].sources)), lost, shape=shape)
 
@@ -305,7 +307,9 @@ class History(RuleBasedStateMachine):
         id = self.id_of(which, *TRANSITIONS["complete"].sources)
         self.steer("complete", id, lost, result, None if successor is None else self.draft(successor))
 
-    def tell_chain(self, verb: str, which: int, successor: dict[str, Any] | None, dependents: bool, lost: bool) -> None:
+    def control_chain(
+        self, verb: str, which: int, successor: dict[str, Any] | None, dependents: bool, lost: bool
+    ) -> None:
         """What is said to a whole chain, by the name of any of its jobs."""
         id = self.id_of(which)
         if verb == "delete":
@@ -318,17 +322,17 @@ class History(RuleBasedStateMachine):
 
     def set_queue(self, queue: str, limit: Any, paused: bool | None) -> None:
         paused = None if queue == "*" else paused  # all queues can be limited together, not paused
-        self.say(
+        self.run_on_all(
             lambda: self.model.set_queue(queue, paused, None if limit == "keep" else limit, limit == "keep"),
             steer.set_queue, queue, paused=paused, max_running=limit, shape=lambda none: none,
         )  # fmt: skip
 
     def set_group_limit(self, queue: str, group: str, limit: int | None) -> None:
-        self.say(
+        self.run_on_all(
             lambda: self.model.set_group_limit(queue, group, limit),
             steer.set_queue, queue, group_limit=(group, limit), shape=lambda none: none,
         )  # fmt: skip
-        self.say(lambda: None, steer.backfill_group, queue, shape=lambda more: None)
+        self.run_on_all(lambda: None, steer.backfill_group, queue, shape=lambda more: None)
 
     def look(self, which: int) -> None:
         """What people can ask of a job reads the same on every store."""

@@ -12,12 +12,12 @@ from relet import App, State
 from relet._store.flows import maintenance, operations
 from relet.errors import IdempotencyConflict, InvalidTransition
 from tests.clocks import at
-from tests.homes import Home
+from tests.databases import Database
 
 
 @pytest.fixture
-def app(home: Home) -> Iterator[App]:
-    app = home.app()
+def app(database: Database) -> Iterator[App]:
+    app = database.app()
 
     @app.task
     def work(n: int = 0) -> int:

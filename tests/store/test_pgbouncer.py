@@ -18,7 +18,8 @@ from relet._core.job import Draft
 from relet._store.flows import enqueue, inspect
 from relet._store.postgres import PostgresStore
 from relet._store.query import as_json, read
-from tests.homes import Home, claim, promote_all, succeed
+from tests.databases import Database
+from tests.harness import harness_of
 from tests.store.bouncers import bouncing, needs_bouncer
 
 pytestmark = needs_bouncer
@@ -27,14 +28,14 @@ SERVER_CONNECTIONS = 2
 
 
 @pytest.fixture(scope="module")
-def bouncer(pg_schema: Home) -> Iterator[Home]:
+def bouncer(pg_schema: Database) -> Iterator[Database]:
     """The same store, as it is seen through a pooler."""
     with bouncing(pg_schema.url, "transaction", SERVER_CONNECTIONS) as url:
         yield replace(pg_schema, url=url)
 
 
 @pytest.fixture
-def app(bouncer: Home, pg_home: Home) -> Iterator[App]:
+def app(bouncer: Database, pg_database: Database) -> Iterator[App]:
     app = App(bouncer.url, schema=bouncer.schema)
 
     @app.task
@@ -51,10 +52,10 @@ def test_a_life_through_the_pooler(app: App) -> None:
     for n in range(12):  # often enough for statements to be prepared
         first = work.enqueue(n)
         second = work.using(target="t", depends_on=[first], unique=f"k{n}").enqueue(n)
-        (claimed,) = claim(app)
+        (claimed,) = harness_of(app).claim(1)
         assert claimed.id == first.id
-        succeed(app, claimed, "1")
-        assert promote_all(app) == [second.id]
+        harness_of(app).succeed(claimed, "1")
+        assert harness_of(app).promote_all() == [second.id]
         assert app.client.complete(second, n).state is State.SUCCEEDED
         assert app.client.result(second, timeout=5) == n
     assert app.client.count() == 24
@@ -77,7 +78,7 @@ def test_many_clients_share_few_connections(app: App) -> None:
     assert (app.client.count(state="succeeded"), app.client.count(state="paused")) == (48, 48)
 
 
-def test_a_prepared_statement_of_another_client_is_never_run(bouncer: Home, pg_home: Home) -> None:
+def test_a_prepared_statement_of_another_client_is_never_run(bouncer: Database, pg_database: Database) -> None:
     """Prepared under one name on two server connections, by two clients who are then dealt the other's connection.
 
     A pooler that does not track prepared statements raises no error: the name exists, and means another statement.
@@ -88,11 +89,11 @@ def test_a_prepared_statement_of_another_client_is_never_run(bouncer: Home, pg_h
     assert found.task == "work"
 
 
-def one_connection(home: Home) -> PostgresStore:
-    return PostgresStore(home.url, schema=home.schema, connections=1)
+def one_connection(database: Database) -> PostgresStore:
+    return PostgresStore(database.url, schema=database.schema, connections=1)
 
 
-def swapped(bouncer: Home, ours: PostgresStore, theirs: PostgresStore) -> Job[Any] | None:
+def swapped(bouncer: Database, ours: PostgresStore, theirs: PostgresStore) -> Job[Any] | None:
     """The result of `get` on a connection where its name means `find_chains`."""
     draft = Draft(make_id(time.time(), b"0123456789"), "work", '{"value":1}')
     ours.run(enqueue.enqueue, [draft])

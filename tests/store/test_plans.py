@@ -1,7 +1,7 @@
 """Which plans PostgreSQL chooses among a million finished jobs: with statistics and without, for any parameters.
 
 One test for each server, as the data takes a while to make: 1,000,000 finished jobs, 100,000 whose time is ahead,
-50,000 in line at targets, 50,000 that wait for other jobs, 1,800 queued, 100,000 more of one key in a queue that is
+50,000 that wait for targets, 50,000 that wait for other jobs, 1,800 queued, 100,000 more of one key in a queue that is
 shared. Each flow runs on a connection that asks for the plan of each of its statements first, with the very parameters
 that the flow sends, and is undone afterwards.
 """

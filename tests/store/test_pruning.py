@@ -18,8 +18,9 @@ from relet._core.job import Raised, Released, Snoozed, State
 from relet._store import partitions
 from relet._store.flows import enqueue, inspect, maintenance
 from relet._store.postgres import PostgresStore
-from tests.homes import Home
-from tests.store.interleave import Background, Bench, draft
+from tests.databases import Database
+from tests.harness import StoreHarness, draft
+from tests.store.interleave import Background
 
 pytestmark = pytest.mark.every_store
 
@@ -31,23 +32,23 @@ def old_id() -> str:
     return make_id(time.time() - MONTH_AGO, os.urandom(10))
 
 
-def add_steps(b: Bench, id: str, number: int) -> None:
+def add_steps(harness: StoreHarness, id: str, number: int) -> None:
     numbers = "with recursive n(n) as (select 1 union all select n + 1 from n where n < {number}) "
     insert = (
         "insert into {s}steps (job, kind, name, result, done_at) select '{id}', 'step', 's' || n, '1', {now} from n"
     )
-    if b.on_postgres:
+    if harness.on_postgres:
         insert = insert.replace("'{id}'", "'{id}'::uuid").replace("'1'", "'1'::json").replace("|| n,", "|| n::text,")
-    now = "now()" if b.on_postgres else "1.0"
+    now = "now()" if harness.on_postgres else "1.0"
     filled = (numbers + insert).replace("{id}", id).replace("{number}", str(number)).replace("{now}", now)
-    b.query(filled)
+    harness.query(filled)
 
 
-def prune_all(b: Bench, **options: float) -> tuple[int, int, int]:
+def prune_all(harness: StoreHarness, **options: float) -> tuple[int, int, int]:
     """Prune until there is no more; how many finished and failed jobs went, and in how many steps."""
     finished = failed = 0
     for steps in range(1, 200):
-        done = b.prune(**options)
+        done = harness.prune(**options)
         finished, failed = finished + done.finished, failed + done.failed
         if not done.more:
             return finished, failed, steps
@@ -57,58 +58,60 @@ def prune_all(b: Bench, **options: float) -> tuple[int, int, int]:
 # Any number of attempts and steps.
 
 
-def test_a_finished_job_with_any_number_of_steps_is_pruned_in_bounded_steps(b: Bench) -> None:
-    job = b.take()
-    add_steps(b, job.id, 137)
-    b.succeed(job)
-    b.later(60)
+def test_a_finished_job_with_any_number_of_steps_is_pruned_in_bounded_steps(harness: StoreHarness) -> None:
+    job = harness.claim_new()
+    add_steps(harness, job.id, 137)
+    harness.succeed(job)
+    harness.later(60)
     left = []
-    while b.prune(limit=4).more:
-        left.append(b.count("steps"))
+    while harness.prune(limit=4).more:
+        left.append(harness.count("steps"))
     assert all(before - after <= maintenance.DETAILS * 4 for before, after in zip([137, *left], left, strict=False))
-    assert (b.state(job.id), b.count("steps")) == (None, 0)
+    assert (harness.state(job.id), harness.count("steps")) == (None, 0)
 
 
-def test_a_failed_job_with_more_steps_than_go_at_once_keeps_them_until_it_cannot_be_resumed(b: Bench) -> None:
-    few, many = b.take(), b.take()
-    add_steps(b, few.id, 3)
-    add_steps(b, many.id, 137)
-    b.fail(few)
-    b.fail(many)
-    b.later(60)
-    first = b.prune(limit=4)
+def test_a_failed_job_with_more_steps_than_go_at_once_keeps_them_until_it_cannot_be_resumed(
+    harness: StoreHarness,
+) -> None:
+    few, many = harness.claim_new(), harness.claim_new()
+    add_steps(harness, few.id, 3)
+    add_steps(harness, many.id, 137)
+    harness.fail(few)
+    harness.fail(many)
+    harness.later(60)
+    first = harness.prune(limit=4)
     assert (first.failed, first.more) == (1, True)
-    assert (b.state(few.id), b.state(many.id)) == (None, State.CANCELLED)
-    assert b.get(many.id).error == "boom"  # type: ignore[union-attr]
-    b.later(60)
-    prune_all(b, limit=4)
-    assert (b.state(many.id), b.count("steps")) == (None, 0)
+    assert (harness.state(few.id), harness.state(many.id)) == (None, State.CANCELLED)
+    assert harness.get(many.id).error == "ValueError: no"  # type: ignore[union-attr]
+    harness.later(60)
+    prune_all(harness, limit=4)
+    assert (harness.state(many.id), harness.count("steps")) == (None, 0)
 
 
-def test_failed_jobs_are_pruned_with_what_belongs_to_them_a_bounded_number_at_once(b: Bench) -> None:
-    jobs = [b.take() for _ in range(12)]
+def test_failed_jobs_are_pruned_with_what_belongs_to_them_a_bounded_number_at_once(harness: StoreHarness) -> None:
+    jobs = [harness.claim_new() for _ in range(12)]
     for job in jobs:
-        add_steps(b, job.id, 8)
-        b.fail(job)
-    b.later(60)
-    assert b.prune(limit=4).failed == 2
-    finished, failed, _ = prune_all(b, limit=4)
+        add_steps(harness, job.id, 8)
+        harness.fail(job)
+    harness.later(60)
+    assert harness.prune(limit=4).failed == 2
+    finished, failed, _ = prune_all(harness, limit=4)
     assert (finished, failed) == (0, 10)
-    assert (b.count("jobs"), b.count("steps"), b.count("attempts")) == (0, 0, 0)
+    assert (harness.count("jobs"), harness.count("steps"), harness.count("attempts")) == (0, 0, 0)
 
 
-def make_old_day(pg: Bench, jobs: int) -> str:
+def make_old_day(pg_harness: StoreHarness, jobs: int) -> str:
     """A partition of a month ago, of jobs with an attempt and two steps each; its name."""
     ids = [old_id() for _ in range(jobs)]
-    pg.enqueue(*(draft(id=id) for id in ids))
-    for job in pg.claim(jobs):
-        pg.succeed(job)
-    pg.query("update {s}finished set finished_at = now() - interval '29 days'")
-    pg.query(
+    pg_harness.enqueue(*(draft(id=id) for id in ids))
+    for job in pg_harness.claim(jobs):
+        pg_harness.succeed(job)
+    pg_harness.query("update {s}finished set finished_at = now() - interval '29 days'")
+    pg_harness.query(
         "insert into {s}attempts (job, version, attempt, worker, started_at, ended_at, outcome) "
         "select id, 0, 1, 'w', now(), now(), 'retried' from {s}finished"
     )
-    pg.query(
+    pg_harness.query(
         "insert into {s}steps (job, kind, name, result, done_at) "
         "select id, 'step', n, '1', now() from {s}finished, unnest(array['a', 'b']) n"
     )
@@ -117,41 +120,45 @@ def make_old_day(pg: Bench, jobs: int) -> str:
 
 
 def test_an_old_partition_goes_with_its_details_and_one_that_was_stopped_goes_on(
-    pg: Bench, monkeypatch: pytest.MonkeyPatch
+    pg_harness: StoreHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(partitions, "BATCH_ROWS", 7)
-    part = make_old_day(pg, 10)
+    part = make_old_day(pg_harness, 10)
     asked = iter([False, False, False, True])
-    assert pg.store.drop_old(WEEK, lambda: next(asked, True)) == []
-    assert 0 < pg.count("attempts") + pg.count("steps") < 30, "what was deleted before it was stopped stays so"
-    assert part in pg.store.drop_old(WEEK)
-    assert (pg.count("attempts"), pg.count("steps"), pg.count("finished")) == (0, 0, 0)
+    assert pg_harness.store.drop_old(WEEK, lambda: next(asked, True)) == []
+    assert 0 < pg_harness.count("attempts") + pg_harness.count("steps") < 30, (
+        "what was deleted before it was stopped stays so"
+    )
+    assert part in pg_harness.store.drop_old(WEEK)
+    assert (pg_harness.count("attempts"), pg_harness.count("steps"), pg_harness.count("finished")) == (0, 0, 0)
 
 
-def test_details_of_a_job_that_came_to_an_old_day_meanwhile_stay(pg: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_details_of_a_job_that_came_to_an_old_day_meanwhile_stay(
+    pg_harness: StoreHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(partitions, "BATCH_ROWS", 3)
-    make_old_day(pg, 5)
+    make_old_day(pg_harness, 5)
     young: list[str] = []
 
     def come() -> bool:
         """Asked before each batch, so after it was seen that all of the day may go."""
-        if pg.count("attempts") < 5 and not young:
-            young.append(pg.enqueue(draft(id=old_id()))[0].id)
-            (job,) = pg.claim()
-            add_steps(pg, young[0], 9)
-            pg.succeed(job)
+        if pg_harness.count("attempts") < 5 and not young:
+            young.append(pg_harness.enqueue(draft(id=old_id()))[0].id)
+            (job,) = pg_harness.claim()
+            add_steps(pg_harness, young[0], 9)
+            pg_harness.succeed(job)
         return False
 
-    assert pg.store.drop_old(WEEK, come) == []
-    assert (pg.state(young[0]), pg.count("steps")) == (State.SUCCEEDED, 9)
+    assert pg_harness.store.drop_old(WEEK, come) == []
+    assert (pg_harness.state(young[0]), pg_harness.count("steps")) == (State.SUCCEEDED, 9)
 
 
 # Many at once.
 
 
-def test_any_number_of_processes_prune_at_once_without_an_error(pg: Bench) -> None:
-    assert isinstance(pg.store, PostgresStore)
-    stores = [PostgresStore(pg.store._url, schema=pg.store.schema) for _ in range(6)]
+def test_any_number_of_processes_prune_at_once_without_an_error(pg_harness: StoreHarness) -> None:
+    assert isinstance(pg_harness.store, PostgresStore)
+    stores = [PostgresStore(pg_harness.store._url, schema=pg_harness.store.schema) for _ in range(6)]
     errors: list[BaseException] = []
     dropped: list[str] = []
 
@@ -163,7 +170,7 @@ def test_any_number_of_processes_prune_at_once_without_an_error(pg: Bench) -> No
 
     try:
         for _ in range(3):
-            pg.query("select {s}make_partitions(current_date - 40, current_date - 35)")
+            pg_harness.query("select {s}make_partitions(current_date - 40, current_date - 35)")
             threads = [threading.Thread(target=prune, args=(store,)) for store in stores]
             for thread in threads:
                 thread.start()
@@ -174,26 +181,26 @@ def test_any_number_of_processes_prune_at_once_without_an_error(pg: Bench) -> No
             store.close()
     assert errors == []
     assert dropped
-    pg.store.drop_old(WEEK)
-    assert pg.query("select count(*) from pg_inherits where inhparent = '{s}finished'::regclass")[0][0] < 20
+    pg_harness.store.drop_old(WEEK)
+    assert pg_harness.query("select count(*) from pg_inherits where inhparent = '{s}finished'::regclass")[0][0] < 20
 
 
-def test_who_prunes_while_another_drops_partitions_skips_them(pg: Bench) -> None:
-    part = make_old_day(pg, 1)
-    pg.query("update {s}locks set until = now() + interval '30 s' where name = 'prune'")
-    assert pg.store.drop_old(WEEK) == []
-    pg.query("update {s}locks set until = now() - interval '1 s' where name = 'prune'")
-    assert part in pg.store.drop_old(WEEK), "a process that died in the middle is waited for no longer"
+def test_who_prunes_while_another_drops_partitions_skips_them(pg_harness: StoreHarness) -> None:
+    part = make_old_day(pg_harness, 1)
+    pg_harness.query("update {s}locks set until = now() + interval '30 s' where name = 'prune'")
+    assert pg_harness.store.drop_old(WEEK) == []
+    pg_harness.query("update {s}locks set until = now() - interval '1 s' where name = 'prune'")
+    assert part in pg_harness.store.drop_old(WEEK), "a process that died in the middle is waited for no longer"
 
 
-def test_a_turn_that_ends_later_than_any_can_is_not_believed(pg: Bench) -> None:
-    part = make_old_day(pg, 1)
-    pg.query("update {s}locks set until = now() + interval '1 day' where name = 'prune'")
-    assert part in pg.store.drop_old(WEEK)
+def test_a_turn_that_ends_later_than_any_can_is_not_believed(pg_harness: StoreHarness) -> None:
+    part = make_old_day(pg_harness, 1)
+    pg_harness.query("update {s}locks set until = now() + interval '1 day' where name = 'prune'")
+    assert part in pg_harness.store.drop_old(WEEK)
 
 
-def test_jobs_of_old_days_settle_while_their_partitions_are_dropped_again_and_again(pg: Bench) -> None:
-    store = pg.store
+def test_jobs_of_old_days_settle_while_their_partitions_are_dropped_again_and_again(pg_harness: StoreHarness) -> None:
+    store = pg_harness.store
     stop = threading.Event()
     errors: list[BaseException] = []
 
@@ -211,24 +218,24 @@ def test_jobs_of_old_days_settle_while_their_partitions_are_dropped_again_and_ag
     try:
         for _ in range(25):
             ids = [make_id(time.time() - days * 86400, os.urandom(10)) for days in (9, 10)]
-            pg.enqueue(*(draft(id=id) for id in ids))
-            assert [pg.succeed(job) for job in pg.claim()] == [State.SUCCEEDED] * 2
+            pg_harness.enqueue(*(draft(id=id) for id in ids))
+            assert [pg_harness.succeed(job) for job in pg_harness.claim()] == [State.SUCCEEDED] * 2
     finally:
         stop.set()
         for thread in pruners:
             thread.join()
     assert errors == []
-    assert pg.count("jobs") == 0
+    assert pg_harness.count("jobs") == 0
 
 
 # Roles.
 
 
 @contextmanager
-def role_of(home: Home, *functions: str) -> Iterator[str]:
+def role_of(database: Database, *functions: str) -> Iterator[str]:
     """A role that does not own the tables, and may call these functions."""
-    role, s = f"r_{uuid.uuid4().hex[:8]}", home.schema
-    with psycopg.connect(home.url, autocommit=True) as owner:
+    role, s = f"r_{uuid.uuid4().hex[:8]}", database.schema
+    with psycopg.connect(database.url, autocommit=True) as owner:
         owner.execute(f"create role {role}")
         try:
             owner.execute(f"grant usage on schema {s} to {role}")
@@ -244,39 +251,44 @@ def role_of(home: Home, *functions: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("functions", [(), ("make_partitions",), ("make_partitions", "drop_partition")])
 def test_a_worker_that_does_not_own_the_tables_prunes(
-    pg: Bench, pg_home: Home, functions: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    pg_harness: StoreHarness, pg_database: Database, functions: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    part = make_old_day(pg, 5)
-    failed = pg.take()
-    pg.fail(failed)
-    pg.query("update {s}jobs set stopped_at = now() - interval '90 days'")
-    with role_of(pg_home, *functions) as role:
+    part = make_old_day(pg_harness, 5)
+    failed = pg_harness.claim_new()
+    pg_harness.fail(failed)
+    pg_harness.query("update {s}jobs set stopped_at = now() - interval '90 days'")
+    with role_of(pg_database, *functions) as role:
         monkeypatch.setenv("PGOPTIONS", f"-c role={role}")
-        with closing(App(pg_home.url, schema=pg_home.schema)) as app:
+        with closing(App(pg_database.url, schema=pg_database.schema)) as app:
             done = app.client.prune()
         monkeypatch.delenv("PGOPTIONS")
-    assert (pg.count("finished"), pg.count("jobs"), pg.count("attempts"), pg.count("steps")) == (0, 0, 0, 0)
+    assert (
+        pg_harness.count("finished"),
+        pg_harness.count("jobs"),
+        pg_harness.count("attempts"),
+        pg_harness.count("steps"),
+    ) == (0, 0, 0, 0)
     if "drop_partition" in functions:
         assert part in done.partitions
     else:
         assert (done.finished, done.partitions) == (5, ())
-        assert part in pg.store.drop_old(WEEK), "which is empty by now"
+        assert part in pg_harness.store.drop_old(WEEK), "which is empty by now"
 
 
-def test_a_partition_in_use_holds_up_nobody_when_a_role_that_is_not_the_owner_prunes(
-    pg: Bench, pg_home: Home, monkeypatch: pytest.MonkeyPatch
+def test_a_partition_in_use_blocks_no_other_when_a_role_that_is_not_the_owner_prunes(
+    pg_harness: StoreHarness, pg_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_old_day(pg, 2)
-    late = pg.take()
-    reader = pg.session()
+    make_old_day(pg_harness, 2)
+    late = pg_harness.claim_new()
+    reader = pg_harness.session()
     reader.begin()
-    reader.execute(f'select * from "{pg_home.schema}".finished')
-    with role_of(pg_home, "make_partitions", "drop_partition") as role:
+    reader.execute(f'select * from "{pg_database.schema}".finished')
+    with role_of(pg_database, "make_partitions", "drop_partition") as role:
         monkeypatch.setenv("PGOPTIONS", f"-c role={role}")
-        with closing(App(pg_home.url, schema=pg_home.schema)) as app:
+        with closing(App(pg_database.url, schema=pg_database.schema)) as app:
             assert app._store().drop_old(WEEK) == []
         monkeypatch.delenv("PGOPTIONS")
-    assert Background(lambda: pg.succeed(late)).result(5) is State.SUCCEEDED
+    assert Background(lambda: pg_harness.succeed(late)).result(5) is State.SUCCEEDED
     reader.roll_back()
 
 
@@ -285,18 +297,17 @@ def test_a_partition_in_use_holds_up_nobody_when_a_role_that_is_not_the_owner_pr
 
 @pytest.mark.parametrize("outcome", [Snoozed(0.0), Released()])
 def test_a_job_that_gives_back_attempt_after_attempt_keeps_a_bounded_number_of_them(
-    either: Bench, outcome: Snoozed | Released
+    either_harness: StoreHarness, outcome: Snoozed | Released
 ) -> None:
-    b = either
-    id = b.add()
-    (job,) = b.claim()
-    b.settle((job.lease, Raised("boom")))
+    id = either_harness.add()
+    (job,) = either_harness.claim()
+    either_harness.settle((job.lease, Raised("boom")))
     for _ in range(230):
-        b.later(3600).promote()
-        (job,) = b.claim()
-        b.settle((job.lease, outcome))
-    kept = b.run(inspect.attempts, id)
-    assert b.count("attempts") == len(kept) == 101
+        either_harness.later(3600).promote()
+        (job,) = either_harness.claim()
+        either_harness.settle((job.lease, outcome))
+    kept = either_harness.run(inspect.attempts, id)
+    assert either_harness.count("attempts") == len(kept) == 101
     assert (kept[0].outcome, kept[0].version) == ("retried", 1), "what counts is kept, however old"
     assert [one.version for one in kept[1:]] == list(range(132, 232)), "and the last hundred"
 
@@ -304,33 +315,34 @@ def test_a_job_that_gives_back_attempt_after_attempt_keeps_a_bounded_number_of_t
 # Unique keys.
 
 
-def test_a_key_that_was_locked_when_its_job_ended_is_pruned_later(pg: Bench) -> None:
-    job = pg.take(unique="k")
-    rival = pg.session()
+def test_a_key_that_was_locked_when_its_job_ended_is_pruned_later(pg_harness: StoreHarness) -> None:
+    job = pg_harness.claim_new(unique="k")
+    rival = pg_harness.session()
     rival.begin()
-    rival.execute(f"select * from {pg.store.quoted}.keys for update")
-    pg.succeed(job)
+    rival.execute(f"select * from {pg_harness.store.quoted}.keys for update")
+    pg_harness.succeed(job)
     rival.roll_back()
-    assert pg.count("keys") == 1
-    pg.later(60)
-    assert pg.run(maintenance.prune_stale_keys) == (1, None)
-    assert pg.count("keys") == 0
+    assert pg_harness.count("keys") == 1
+    pg_harness.later(60)
+    assert pg_harness.run(maintenance.prune_stale_keys) == (1, None)
+    assert pg_harness.count("keys") == 0
 
 
-def test_keys_of_jobs_that_live_stay_and_those_of_jobs_that_do_not_go_wherever_they_stand(either: Bench) -> None:
-    b = either
-    b.enqueue(*(draft(unique=f"k{n}") for n in range(9)))
-    b.enqueue(draft(unique="w", unique_for=600.0))
-    dead = [b.query(f"select job from {{s}}keys where key = 'k{n}'")[0][0] for n in (1, 4, 8)]
+def test_keys_of_jobs_that_live_stay_and_those_of_jobs_that_do_not_go_wherever_they_stand(
+    either_harness: StoreHarness,
+) -> None:
+    either_harness.enqueue(*(draft(unique=f"k{n}") for n in range(9)))
+    either_harness.enqueue(draft(unique="w", unique_for=600.0))
+    dead = [either_harness.query(f"select job from {{s}}keys where key = 'k{n}'")[0][0] for n in (1, 4, 8)]
     for id in dead:
-        b.query(f"delete from {{s}}jobs where id = '{id}'")
+        either_harness.query(f"delete from {{s}}jobs where id = '{id}'")
     removed, steps = 0, 0
     beyond: str | None = ""
     while beyond is not None:
-        number, beyond = b.run(maintenance.prune_stale_keys, beyond, limit=2)
+        number, beyond = either_harness.run(maintenance.prune_stale_keys, beyond, limit=2)
         removed, steps = removed + number, steps + 1
     assert (removed, steps) == (3, 5)
-    assert [row[0] for row in b.query("select key from {s}keys order by key")] == [
+    assert [row[0] for row in either_harness.query("select key from {s}keys order by key")] == [
         "k0",
         "k2",
         "k3",
@@ -341,104 +353,108 @@ def test_keys_of_jobs_that_live_stay_and_those_of_jobs_that_do_not_go_wherever_t
     ]
 
 
-def test_a_key_that_is_taken_again_for_the_same_id_is_not_pruned_meanwhile(pg: Bench) -> None:
-    id = pg.add(unique="k")
-    pg.query("delete from {s}jobs")  # the key is left
-    caller = pg.session()
+def test_a_key_that_is_taken_again_for_the_same_id_is_not_pruned_meanwhile(pg_harness: StoreHarness) -> None:
+    id = pg_harness.add(unique="k")
+    pg_harness.query("delete from {s}jobs")  # the key is left
+    caller = pg_harness.session()
     caller.leave_open(enqueue.enqueue([draft(id=id, unique="k", fresh=False)]))
-    assert pg.run(maintenance.prune_stale_keys) == (0, None)
+    assert pg_harness.run(maintenance.prune_stale_keys) == (0, None)
     caller.commit()
-    assert (pg.count("keys"), pg.count("jobs")) == (1, 1)
-    assert pg.run(maintenance.prune_stale_keys) == (0, None)
+    assert (pg_harness.count("keys"), pg_harness.count("jobs")) == (1, 1)
+    assert pg_harness.run(maintenance.prune_stale_keys) == (0, None)
 
 
-def test_pruning_a_failed_job_leaves_no_key_behind(b: Bench) -> None:
-    job = b.take(unique="k")
-    b.fail(job)
-    b.query("delete from {s}keys")
-    b.query(f"insert into {{s}}keys (key, job) values ('k', '{job.id}')")  # as if it had been locked then
-    b.later(60).prune()
-    b.run(maintenance.prune_stale_keys)
-    assert (b.count("jobs"), b.count("keys")) == (0, 0)
+def test_pruning_a_failed_job_leaves_no_key_behind(harness: StoreHarness) -> None:
+    job = harness.claim_new(unique="k")
+    harness.fail(job)
+    harness.query("delete from {s}keys")
+    harness.query(f"insert into {{s}}keys (key, job) values ('k', '{job.id}')")  # as if it had been locked then
+    harness.later(60).prune()
+    harness.run(maintenance.prune_stale_keys)
+    assert (harness.count("jobs"), harness.count("keys")) == (0, 0)
 
 
-def test_an_app_prunes_keys_too(pg_home: Home, pg: Bench) -> None:
-    pg.add(unique="k")
-    pg.query("delete from {s}jobs")
-    with closing(App(pg_home.url, schema=pg_home.schema)) as app:
+def test_an_app_prunes_keys_too(pg_database: Database, pg_harness: StoreHarness) -> None:
+    pg_harness.add(unique="k")
+    pg_harness.query("delete from {s}jobs")
+    with closing(App(pg_database.url, schema=pg_database.schema)) as app:
         assert app.client.prune().keys == 1
 
 
-# What somebody is about to wait for.
+# Jobs that another is about to wait for.
 
 
-def test_a_job_enqueued_behind_one_that_is_pruned_before_the_commit_does_not_wait_for_ever(pg: Bench) -> None:
-    blocker = pg.take()
-    pg.succeed(blocker, "7")
-    pg.later(60)
-    caller = pg.session()
+def test_a_job_enqueued_behind_one_that_is_pruned_before_the_commit_does_not_wait_for_ever(
+    pg_harness: StoreHarness,
+) -> None:
+    blocker = pg_harness.claim_new()
+    pg_harness.succeed(blocker, "7")
+    pg_harness.later(60)
+    caller = pg_harness.session()
     (job,) = caller.leave_open(enqueue.enqueue([draft(depends_on=(blocker.id,))]))
-    assert pg.prune().finished == 0
+    assert pg_harness.prune().finished == 0
     caller.commit()
-    assert pg.prune().finished == 0
-    pg.settle_down()
-    assert pg.state(job.id) is State.QUEUED
-    assert [one.result_json for one in pg.run(inspect.dependencies, job.id)] == ["7"]
-    assert pg.prune().finished == 1, "once its result is kept it may go"
+    assert pg_harness.prune().finished == 0
+    pg_harness.promote_until_idle()
+    assert pg_harness.state(job.id) is State.QUEUED
+    assert [one.result_json for one in pg_harness.run(inspect.dependencies, job.id)] == ["7"]
+    assert pg_harness.prune().finished == 1, "once its result is kept it may go"
 
 
-def test_one_that_is_rolled_back_holds_nothing(pg: Bench) -> None:
-    blocker = pg.take()
-    pg.succeed(blocker)
-    pg.later(60)
-    caller = pg.session()
+def test_one_that_is_rolled_back_holds_nothing(pg_harness: StoreHarness) -> None:
+    blocker = pg_harness.claim_new()
+    pg_harness.succeed(blocker)
+    pg_harness.later(60)
+    caller = pg_harness.session()
     caller.leave_open(enqueue.enqueue([draft(depends_on=(blocker.id,))]))
     caller.roll_back()
-    assert pg.prune().finished == 1
+    assert pg_harness.prune().finished == 1
 
 
-def test_a_wait_that_is_committed_while_pruning_is_under_way_is_seen(pg: Bench) -> None:
+def test_a_wait_that_is_committed_while_pruning_is_under_way_is_seen(pg_harness: StoreHarness) -> None:
     """A statement that began before that commit may have locked the job right after it."""
-    blocker = pg.take()
-    pg.succeed(blocker, "7")
-    pg.later(60)
-    steps = pg.session().steps(maintenance.prune(keep_finished=1.0, keep_failed=1.0))
+    blocker = pg_harness.claim_new()
+    pg_harness.succeed(blocker, "7")
+    pg_harness.later(60)
+    steps = pg_harness.session().steps(maintenance.prune(keep_finished=1.0, keep_failed=1.0))
     steps.before("maintenance/prune_finished")
-    dependent = pg.add(run_at=pg.now + 9000)
-    pg.query(f"insert into {{s}}dependencies (job, depends_on, position) values ('{dependent}', '{blocker.id}', 0)")
+    dependent = pg_harness.add(run_at=pg_harness.now + 9000)
+    pg_harness.query(
+        f"insert into {{s}}dependencies (job, depends_on, position) values ('{dependent}', '{blocker.id}', 0)"
+    )
     assert steps.finish().finished == 0
-    assert pg.state(blocker.id) is State.SUCCEEDED
+    assert pg_harness.state(blocker.id) is State.SUCCEEDED
 
 
-def test_an_old_partition_that_an_open_transaction_will_wait_for_stays(pg: Bench) -> None:
-    make_old_day(pg, 1)
-    ((blocker,),) = pg.query("select id::text from {s}finished")
-    caller = pg.session()
+def test_an_old_partition_that_an_open_transaction_will_wait_for_stays(pg_harness: StoreHarness) -> None:
+    make_old_day(pg_harness, 1)
+    ((blocker,),) = pg_harness.query("select id::text from {s}finished")
+    caller = pg_harness.session()
     (job,) = caller.leave_open(enqueue.enqueue([draft(depends_on=(blocker,))]))
-    assert pg.store.drop_old(WEEK) == []
+    assert pg_harness.store.drop_old(WEEK) == []
     caller.commit()
-    assert pg.store.drop_old(WEEK) == []
-    pg.settle_down()
-    assert pg.state(job.id) is State.QUEUED
+    assert pg_harness.store.drop_old(WEEK) == []
+    pg_harness.promote_until_idle()
+    assert pg_harness.state(job.id) is State.QUEUED
 
 
-def test_a_job_that_sql_enqueues_behind_one_that_is_pruned_does_not_wait_for_ever(pg: Bench) -> None:
-    blocker = pg.take()
-    pg.succeed(blocker, "7")
-    caller = pg.session()
+def test_a_job_that_sql_enqueues_behind_one_that_is_pruned_does_not_wait_for_ever(pg_harness: StoreHarness) -> None:
+    blocker = pg_harness.claim_new()
+    pg_harness.succeed(blocker, "7")
+    caller = pg_harness.session()
     caller.begin()
-    caller.execute(f"select {pg.store.quoted}.enqueue('t', depends_on => array['{blocker.id}']::uuid[])")
-    assert pg.later(60).prune().finished == 0
+    caller.execute(f"select {pg_harness.store.quoted}.enqueue('t', depends_on => array['{blocker.id}']::uuid[])")
+    assert pg_harness.later(60).prune().finished == 0
     caller.commit()
-    pg.settle_down()
-    assert pg.count("jobs", "state = 'queued'") == 1
+    pg_harness.promote_until_idle()
+    assert pg_harness.count("jobs", "state = 'queued'") == 1
 
 
-def test_on_sqlite_whoever_enqueues_behind_a_finished_job_is_not_overtaken_by_pruning(b: Bench) -> None:
-    blocker = b.take()
-    b.succeed(blocker, "7")
-    b.later(60)
-    (job,) = b.enqueue(draft(depends_on=(blocker.id,)))
-    assert b.prune().finished == 0
-    b.settle_down()
-    assert b.state(job.id) is State.QUEUED
+def test_on_sqlite_an_enqueue_behind_a_finished_job_is_not_overtaken_by_pruning(harness: StoreHarness) -> None:
+    blocker = harness.claim_new()
+    harness.succeed(blocker, "7")
+    harness.later(60)
+    (job,) = harness.enqueue(draft(depends_on=(blocker.id,)))
+    assert harness.prune().finished == 0
+    harness.promote_until_idle()
+    assert harness.state(job.id) is State.QUEUED

@@ -17,7 +17,7 @@ from relet._store.flows import control, enqueue, search
 from relet._store.postgres import PostgresStore
 from relet.errors import StoreError
 from tests.conftest import PG_KINDS, SERVERS
-from tests.store.race import PATIENCE, PROCESSES, LeaseTable, Race, live, most_at_once, race_on
+from tests.store.race import PROCESSES, TIMEOUT, LeaseTable, Race, live, most_at_once, race_on
 from tests.store.race_worker import Caller, Racer, draft
 
 #: In tests of one process: what marks a job as a suspect.
@@ -160,7 +160,7 @@ def test_a_target_runs_one_job_at_a_time_in_order_and_nothing_is_stuck(race: Rac
 
 
 @pytest.mark.long("sqlite")
-def test_one_key_is_taken_once_in_each_round_whoever_rolls_back(race: Race) -> None:
+def test_one_key_is_taken_once_in_each_round_whichever_client_rolls_back(race: Race) -> None:
     race.run("compete", rounds=60)
     kept: dict[str, set[str]] = defaultdict(set)
     for _, (key, id, _) in race.records("kept"):
@@ -205,7 +205,7 @@ def test_one_who_waits_for_a_key_gets_it_when_the_one_before_rolls_back(race: Ra
         assert waiter.is_alive()  # it waits for the first to end
 
     first.enqueue([draft(unique="key")], keep=False, between=let_the_other_wait)
-    waiter.join(PATIENCE)
+    waiter.join(TIMEOUT)
     first.close()
     assert [(job.id, job.existing) for job in found] == [(second.id, False)]
     assert race.query("select cast(job as text) from {schema}.keys") == [(second.id,)]
@@ -227,7 +227,7 @@ def test_a_settle_does_not_wait_for_a_transaction_that_found_the_key_taken(
             assert not settling.is_alive()
 
         (found,) = user.enqueue([draft(unique="key")], keep=True, between=settle_meanwhile)
-        settling.join(PATIENCE)
+        settling.join(TIMEOUT)
         user.close()
         assert (found.id, found.existing) == (held, True)
 

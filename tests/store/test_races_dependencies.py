@@ -1,4 +1,4 @@
-"""A blocker ends at the moment at which a job is enqueued behind it: whoever is first, the job is let go."""
+"""A blocker ends at the moment at which a job is enqueued behind it: whichever is first, the job is let go."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from relet._store.adapters.drivers import run_on
 from relet._store.flows import control, enqueue, promote, search, settle
 from relet._store.store import Store
 from tests.clocks import at
-from tests.homes import Home
-from tests.store.interleave import Background, Bench, bench, connect, draft
+from tests.databases import Database
+from tests.harness import StoreHarness, connect, draft, store_harness
+from tests.store.interleave import Background
 
 ROUNDS = 240
 
@@ -31,7 +32,7 @@ def settled(store: Store, job: Claimed) -> None:
 
 
 def goes_on_and_ends(store: Store, job: Claimed) -> None:
-    following = draft(queue="nobody's")
+    following = draft(queue="unserved")
     store.run(settle.settle, [(job.lease, Succeeded(None, following))], random.random)
     store.run(control.complete, job.id, '"r"', chain=True)
 
@@ -54,7 +55,7 @@ def in_a_callers_transaction(url: str) -> Iterator[Enqueue]:
 
 @contextmanager
 def upkeep(store: Store) -> Iterator[None]:
-    """Somebody promotes all the while."""
+    """A thread promotes all the while."""
     over = threading.Event()
 
     def work() -> None:
@@ -71,18 +72,22 @@ def upkeep(store: Store) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("transaction", ["own", "caller's"])
-def test_no_dependent_stays_pending_whose_blocker_ends_while_it_is_enqueued(home: Home, transaction: str) -> None:
-    if transaction == "caller's" and not home.is_postgres:
+def test_no_dependent_stays_pending_whose_blocker_ends_while_it_is_enqueued(
+    database: Database, transaction: str
+) -> None:
+    if transaction == "caller's" and not database.is_postgres:
         pytest.skip("there all transactions that write come one after another")
-    with bench(home.url, home.schema) as b, at(b.store, None), ExitStack() as stack:
-        stores = [b.store if home.kind == "memory" else connect(home.url, home.schema) for _ in range(3)]
+    with store_harness(database.url, database.schema) as harness, at(harness.store, None), ExitStack() as stack:
+        stores = [
+            harness.store if database.kind == "memory" else connect(database.url, database.schema) for _ in range(3)
+        ]
         for store in stores:
             stack.callback(store.close)
         enqueue_one = by_itself
         if transaction == "caller's":
-            enqueue_one = stack.enter_context(in_a_callers_transaction(home.url))
-        b.run(enqueue.enqueue, [draft() for _ in range(ROUNDS)])
-        blockers = b.claim(ROUNDS)
+            enqueue_one = stack.enter_context(in_a_callers_transaction(database.url))
+        harness.run(enqueue.enqueue, [draft() for _ in range(ROUNDS)])
+        blockers = harness.claim(ROUNDS)
         dependents = [draft(depends_on=(job.id,), queue="dependents") for job in blockers]
         meet = threading.Barrier(2)
 
@@ -101,13 +106,13 @@ def test_no_dependent_stays_pending_whose_blocker_ends_while_it_is_enqueued(home
         with upkeep(stores[2]):
             for one in (Background(end_all), Background(enqueue_all)):
                 one.result(120)
-        check(b)
+        check(harness)
 
 
-def check(b: Bench) -> None:
-    """What upkeep does when it sees a nudge: after that nobody waits any more, and each has its result."""
-    while b.count("nudges"):
-        b.run(promote.promote)
-    assert b.run(search.count, Filter(state=(State.PENDING,))) == 0
-    assert b.run(search.count, Filter(state=(State.QUEUED,), queue="dependents")) == ROUNDS
-    assert b.count("dependencies", "state = 'succeeded'") == ROUNDS
+def check(harness: StoreHarness) -> None:
+    """What upkeep does when it sees a nudge: after that no job waits any more, and each has its result."""
+    while harness.count("nudges"):
+        harness.run(promote.promote)
+    assert harness.run(search.count, Filter(state=(State.PENDING,))) == 0
+    assert harness.run(search.count, Filter(state=(State.QUEUED,), queue="dependents")) == ROUNDS
+    assert harness.count("dependencies", "state = 'succeeded'") == ROUNDS

@@ -175,9 +175,9 @@ def test_a_cancelled_coroutine_closes_its_flow() -> None:
 def test_an_error_of_the_flow_itself_comes_out(run: Any) -> None:
     def flow() -> Flow[None]:
         yield write("fine")
-        raise LookupError("of its own")
+        raise LookupError("in the flow")
 
-    with pytest.raises(LookupError, match="of its own"):
+    with pytest.raises(LookupError, match="in the flow"):
         run(flow(), [])
 
 

@@ -16,13 +16,13 @@ from relet import App, Job, KeyTaken
 from relet._tasks.task import PlainTask
 from relet.errors import InvalidInput, InvalidPayload
 from tests.conftest import PG_KINDS
-from tests.homes import shared_schema
+from tests.databases import shared_schema
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},
     "elsewhere": {"queue": "mail", "priority": -7, "max_attempts": 9},
     "later": {"delay": 3600},
-    "in line": {"target": "acct-7"},
+    "waits for its target": {"target": "acct-7"},
     "keyed": {"unique": "k"},
     "in a window": {"unique": "k", "unique_for": 60},
 }
@@ -223,13 +223,13 @@ def by_sql(sql: psycopg.Connection[Any], schema: str, name: str, value: Any) -> 
 @pytest.fixture(scope="module")
 def shop(request: pytest.FixtureRequest) -> Iterator[tuple[PlainTask[..., Any], psycopg.Connection[Any], str]]:
     """A task that takes anything, a connection, and the schema: for many refusals one after another."""
-    for home in shared_schema(request):
-        app = App(home.url, schema=home.schema)
+    for database in shared_schema(request):
+        app = App(database.url, schema=database.schema)
 
         def anything(name: Any) -> None: ...
 
-        with psycopg.connect(home.url, autocommit=True) as connection:
-            yield app.task(anything), connection, home.schema
+        with psycopg.connect(database.url, autocommit=True) as connection:
+            yield app.task(anything), connection, database.schema
         app.close()
 
 

@@ -20,148 +20,151 @@ from relet._store.flows import settle as settle_flows
 from relet._store.postgres import PostgresStore
 from relet._store.query import Query, Row
 from relet.errors import StoreError
-from tests.store.interleave import Background, Bench, draft, half
+from tests.harness import StoreHarness, draft, half
+from tests.store.interleave import Background
 
 pytestmark = pytest.mark.every_store
 
 # The fence.
 
 
-def test_a_zombie_of_the_same_worker_does_not_slip_through_beside_the_live_attempt_in_one_batch(b: Bench) -> None:
+def test_a_zombie_of_the_same_worker_does_not_slip_through_beside_the_live_attempt_in_one_batch(
+    harness: StoreHarness,
+) -> None:
     """A worker that lost a job and claimed it again holds two leases of one id. Only the newer one counts."""
     for order in (1, -1):
-        old = b.take(policy={"max_attempts": 9})
-        b.later(60).reap()
-        (new,) = b.claim()
+        old = harness.claim_new(policy={"max_attempts": 9})
+        harness.later(60).reap()
+        (new,) = harness.claim()
         assert new.id == old.id
         outcomes = [(old.lease, Raised("the zombie's", fatal=True)), (new.lease, Snoozed(500.0))]
-        states = b.settle(*outcomes[::order])
-        assert b.state(new.id) is State.PENDING, "the zombie's outcome was written"
+        states = harness.settle(*outcomes[::order])
+        assert harness.state(new.id) is State.PENDING, "the zombie's outcome was written"
         assert states[::order] == [None, State.PENDING]
 
 
-def test_a_zombie_beside_the_live_attempt_makes_no_second_successor(b: Bench) -> None:
-    old = b.take(policy={"max_attempts": 9})
-    b.later(60).reap()
-    (new,) = b.claim()
+def test_a_zombie_beside_the_live_attempt_makes_no_second_successor(harness: StoreHarness) -> None:
+    old = harness.claim_new(policy={"max_attempts": 9})
+    harness.later(60).reap()
+    (new,) = harness.claim()
     right, wrong = draft(), draft()
-    states = b.settle(
+    states = harness.settle(
         (old.lease, Succeeded('"zombie"', continue_with=wrong)), (new.lease, Succeeded('"owner"', continue_with=right))
     )
     assert states == [None, State.SUCCEEDED]
-    assert (b.state(right.id), b.state(wrong.id)) == (State.QUEUED, None)
-    done = b.get(new.id)
+    assert (harness.state(right.id), harness.state(wrong.id)) == (State.QUEUED, None)
+    done = harness.get(new.id)
     assert done is not None
     assert done.result_json == '"owner"'
 
 
-def test_a_zombie_is_told_that_it_lost_when_both_leases_are_renewed_together(b: Bench) -> None:
-    old = b.take(policy={"max_attempts": 9})
-    b.later(60).reap()
-    (new,) = b.claim()
+def test_a_zombie_is_told_that_it_lost_when_both_leases_are_renewed_together(harness: StoreHarness) -> None:
+    old = harness.claim_new(policy={"max_attempts": 9})
+    harness.later(60).reap()
+    (new,) = harness.claim()
     for leases in ([old.lease, new.lease], [new.lease, old.lease]):
-        b.later(10)
-        answer = b.renew(*leases)
-        expires = b.query("select expires_at from {s}jobs")[0][0]
+        harness.later(10)
+        answer = harness.renew(*leases)
+        expires = harness.query("select expires_at from {s}jobs")[0][0]
         stamp = expires if isinstance(expires, float | int) else expires.timestamp()
-        assert stamp == b.now + 30, "the live lease was not renewed"
+        assert stamp == harness.now + 30, "the live lease was not renewed"
         assert not answer.unknown
         assert len(answer.renewed) == 1
         assert answer.lost == [old.lease]
 
 
-def test_an_owner_whose_job_was_completed_from_outside_is_told_that_it_lost(b: Bench) -> None:
-    job = b.take()
-    b.run(control.complete, job.id, '"by hand"')
-    assert b.succeed(job, '"by the zombie"') is None
-    done = b.get(job.id)
+def test_an_owner_whose_job_was_completed_from_outside_is_told_that_it_lost(harness: StoreHarness) -> None:
+    job = harness.claim_new()
+    harness.run(control.complete, job.id, '"by hand"')
+    assert harness.settle((job.lease, Succeeded('"by the zombie"'))) == [None]
+    done = harness.get(job.id)
     assert done is not None
     assert done.result_json == '"by hand"'
 
 
-def test_an_owner_whose_job_was_reaped_and_then_cancelled_is_told_that_it_lost(b: Bench) -> None:
-    job = b.take()
-    b.run(control.cancel, job.id)
-    b.later(60).reap()
-    assert b.state(job.id) is State.CANCELLED
-    assert b.succeed(job) is None
+def test_an_owner_whose_job_was_reaped_and_then_cancelled_is_told_that_it_lost(harness: StoreHarness) -> None:
+    job = harness.claim_new()
+    harness.run(control.cancel, job.id)
+    harness.later(60).reap()
+    assert harness.state(job.id) is State.CANCELLED
+    assert harness.settle((job.lease, Succeeded())) == [None]
 
 
 @pytest.mark.parametrize("outcome", [Succeeded("1"), Raised("x"), Raised("x", fatal=True), Snoozed(9.0), Released()])
 def test_a_settle_repeated_after_an_unknown_commit_is_recognised_and_changes_nothing(
-    b: Bench, outcome: Succeeded
+    harness: StoreHarness, outcome: Succeeded
 ) -> None:
-    job = b.take()
-    first = b.settle((job.lease, outcome))
-    before = b.get(job.id)
-    assert b.settle((job.lease, outcome)) == first != [None]
-    assert b.get(job.id) == before
-    assert len(b.run(inspect.attempts, job.id)) == 1
+    job = harness.claim_new()
+    first = harness.settle((job.lease, outcome))
+    before = harness.get(job.id)
+    assert harness.settle((job.lease, outcome)) == first != [None]
+    assert harness.get(job.id) == before
+    assert len(harness.run(inspect.attempts, job.id)) == 1
 
 
-def test_a_settle_repeated_once_others_went_on_with_the_job_changes_nothing(b: Bench) -> None:
-    job = b.take()
-    b.release(job)
-    (new,) = b.claim()
-    assert b.settle((job.lease, Raised("late", fatal=True))) == [None]
-    assert b.state(new.id) is State.RUNNING
+def test_a_settle_repeated_once_others_went_on_with_the_job_changes_nothing(harness: StoreHarness) -> None:
+    job = harness.claim_new()
+    harness.release(job)
+    (new,) = harness.claim()
+    assert harness.settle((job.lease, Raised("late", fatal=True))) == [None]
+    assert harness.state(new.id) is State.RUNNING
 
 
-def test_a_batch_with_a_lost_lease_settles_the_others(b: Bench) -> None:
-    lost = b.take(policy={"on_expired": "fail"})
-    b.later(60).reap()
-    b.enqueue(*(draft() for _ in range(3)))
-    one, two, three = b.claim()
-    answers = b.settle(
+def test_a_batch_with_a_lost_lease_settles_the_others(harness: StoreHarness) -> None:
+    lost = harness.claim_new(policy={"on_expired": "fail"})
+    harness.later(60).reap()
+    harness.enqueue(*(draft() for _ in range(3)))
+    one, two, three = harness.claim()
+    answers = harness.settle(
         (one.lease, Succeeded("1")), (lost.lease, Succeeded("0")), (two.lease, Raised("x")), (lost.lease, Raised("y"))
     )
     assert answers == [State.SUCCEEDED, None, State.PENDING, None]
-    assert b.state(lost.id) is State.FAILED
-    assert b.state(three.id) is State.RUNNING
+    assert harness.state(lost.id) is State.FAILED
+    assert harness.state(three.id) is State.RUNNING
 
 
-def test_an_owner_past_its_expiry_that_was_not_reaped_may_renew_and_settle(b: Bench) -> None:
-    job = b.take()
-    assert list(b.later(100).renew(job.lease).renewed) == [job.lease]
-    assert b.reap() == []
-    assert b.later(100).succeed(job) is State.SUCCEEDED
+def test_an_owner_past_its_expiry_that_was_not_reaped_may_renew_and_settle(harness: StoreHarness) -> None:
+    job = harness.claim_new()
+    assert list(harness.later(100).renew(job.lease).renewed) == [job.lease]
+    assert harness.reap() == []
+    assert harness.later(100).succeed(job) is State.SUCCEEDED
 
 
-def test_a_reaper_does_not_overwrite_what_was_completed_meanwhile(pg: Bench) -> None:
-    job = pg.take()
-    pg.later(60)
-    pg.run(maintenance.record_pulse, grace=0.0)
-    owner = pg.session()
+def test_a_reaper_does_not_overwrite_what_was_completed_meanwhile(pg_harness: StoreHarness) -> None:
+    job = pg_harness.claim_new()
+    pg_harness.later(60)
+    pg_harness.run(maintenance.record_pulse, grace=0.0)
+    owner = pg_harness.session()
     owner.leave_open(settle_flows.settle([(job.lease, Succeeded("1"))], half))
-    assert Background(lambda: pg.run(lease.reap, half)).result(5) == []
+    assert Background(lambda: pg_harness.run(lease.reap, half)).result(5) == []
     owner.commit()
-    assert pg.run(lease.reap, half) == []
-    assert pg.state(job.id) is State.SUCCEEDED
+    assert pg_harness.run(lease.reap, half) == []
+    assert pg_harness.state(job.id) is State.SUCCEEDED
 
 
-def test_an_owner_whose_job_is_being_reaped_waits_and_is_told_that_it_lost(pg: Bench) -> None:
-    job = pg.take()
-    pg.later(60)
-    pg.run(maintenance.record_pulse, grace=0.0)
-    reaper = pg.session()
+def test_an_owner_whose_job_is_being_reaped_waits_and_is_told_that_it_lost(pg_harness: StoreHarness) -> None:
+    job = pg_harness.claim_new()
+    pg_harness.later(60)
+    pg_harness.run(maintenance.record_pulse, grace=0.0)
+    reaper = pg_harness.session()
     assert len(reaper.leave_open(lease.reap(half))) == 1
-    answer = pg.renew(job.lease)
+    answer = pg_harness.renew(job.lease)
     assert (list(answer.locked), answer.lost) == ([job.lease], [])
-    settling = Background(lambda: pg.succeed(job))
+    settling = Background(lambda: pg_harness.settle((job.lease, Succeeded())))
     assert settling.blocked
     reaper.commit()
-    assert settling.result() is None
-    assert pg.state(job.id) is State.QUEUED
+    assert settling.result() == [None]
+    assert pg_harness.state(job.id) is State.QUEUED
 
 
-def test_a_lease_renewed_while_the_reaper_looks_is_not_reaped(pg: Bench) -> None:
+def test_a_lease_renewed_while_the_reaper_looks_is_not_reaped(pg_harness: StoreHarness) -> None:
     """The reaper's snapshot still shows the old expiry: it must look again once it has the lock."""
-    jobs = [pg.take() for _ in range(2)]
-    pg.later(60)
-    pg.run(maintenance.record_pulse, grace=0.0)
+    jobs = [pg_harness.claim_new() for _ in range(2)]
+    pg_harness.later(60)
+    pg_harness.run(maintenance.record_pulse, grace=0.0)
     for _ in range(50):
-        renewing = Background(lambda: pg.renew(*(job.lease for job in jobs)))
-        reaped = pg.run(lease.reap, half)
+        renewing = Background(lambda: pg_harness.renew(*(job.lease for job in jobs)))
+        reaped = pg_harness.run(lease.reap, half)
         answer = renewing.result()
         gone = {change.id for change in reaped}
         assert not gone & {one.id for one in answer.renewed}
@@ -169,31 +172,36 @@ def test_a_lease_renewed_while_the_reaper_looks_is_not_reaped(pg: Bench) -> None
             break
 
 
-def test_a_settle_that_waited_for_a_renewal_goes_through(pg: Bench) -> None:
+def test_a_settle_that_waited_for_a_renewal_goes_through(pg_harness: StoreHarness) -> None:
     """The row it deletes is newer than the snapshot that it started with."""
-    job = pg.take(unique="k", target="x")
-    beat = pg.session()
+    job = pg_harness.claim_new(unique="k", target="x")
+    beat = pg_harness.session()
     beat.leave_open(lease.renew("w", [job.lease], lease=99.0))
-    settling = Background(lambda: pg.succeed(job))
+    settling = Background(lambda: pg_harness.succeed(job))
     assert settling.blocked
     beat.commit()
     assert settling.result() is State.SUCCEEDED
-    assert (pg.count("jobs"), pg.count("finished"), pg.count("keys"), pg.count("nudges")) == (0, 1, 0, 1)
+    assert (
+        pg_harness.count("jobs"),
+        pg_harness.count("finished"),
+        pg_harness.count("keys"),
+        pg_harness.count("nudges"),
+    ) == (0, 1, 0, 1)
 
 
-def test_renewal_of_many_against_settle_of_many_never_deadlocks(pg: Bench) -> None:
-    pg.enqueue(*(draft() for _ in range(40)))
-    leases = [job.lease for job in pg.claim(40)]
+def test_renewal_of_many_against_settle_of_many_never_deadlocks(pg_harness: StoreHarness) -> None:
+    pg_harness.enqueue(*(draft() for _ in range(40)))
+    leases = [job.lease for job in pg_harness.claim(40)]
     over = threading.Event()
     rounds = [0, 0]
 
     def beat() -> None:
         while not over.is_set():
-            pg.renew(*random.sample(leases, 40))
+            pg_harness.renew(*random.sample(leases, 40))
             rounds[0] += 1
 
     def settle() -> None:
-        session = pg.session()
+        session = pg_harness.session()
         end = time.monotonic() + 50
         while time.monotonic() < end and min(rounds) < 500:
             some = [(one, random.choice([Succeeded("1"), Raised("x")])) for one in random.sample(leases, 20)]
@@ -208,12 +216,12 @@ def test_renewal_of_many_against_settle_of_many_never_deadlocks(pg: Bench) -> No
     assert min(rounds) >= 500
 
 
-def test_two_settles_of_overlapping_batches_never_deadlock(pg: Bench) -> None:
-    pg.enqueue(*(draft() for _ in range(30)))
-    outcomes = [(job.lease, random.choice([Succeeded("1"), Raised("x"), Snoozed(1)])) for job in pg.claim(30)]
+def test_two_settles_of_overlapping_batches_never_deadlock(pg_harness: StoreHarness) -> None:
+    pg_harness.enqueue(*(draft() for _ in range(30)))
+    outcomes = [(job.lease, random.choice([Succeeded("1"), Raised("x"), Snoozed(1)])) for job in pg_harness.claim(30)]
 
     def settle() -> None:
-        session = pg.session()
+        session = pg_harness.session()
         for _ in range(300):
             some = random.sample(outcomes, 20)
             session.leave_open(settle_flows.settle(some, half))
@@ -223,13 +231,13 @@ def test_two_settles_of_overlapping_batches_never_deadlock(pg: Bench) -> None:
         thread.result(60)
 
 
-def test_settles_that_say_different_things_of_the_same_leases_never_deadlock(pg: Bench) -> None:
+def test_settles_that_say_different_things_of_the_same_leases_never_deadlock(pg_harness: StoreHarness) -> None:
     """Rows are locked in one order, that of their ids: not the successes first and then the others."""
-    pg.enqueue(*(draft() for _ in range(30)))
-    leases = [job.lease for job in pg.claim(30)]
+    pg_harness.enqueue(*(draft() for _ in range(30)))
+    leases = [job.lease for job in pg_harness.claim(30)]
 
     def settle() -> None:
-        session = pg.session()
+        session = pg_harness.session()
         for _ in range(300):
             some = [(one, random.choice([Succeeded("1"), Raised("x")])) for one in random.sample(leases, 20)]
             session.leave_open(settle_flows.settle(some, half))
@@ -257,110 +265,112 @@ PLANS = [
 
 @pytest.mark.parametrize("off", [PLANS[:5], PLANS[:6], ["indexscan", "bitmapscan"], ["nestloop"], PLANS])
 @pytest.mark.parametrize("mode", ["force_generic_plan", "force_custom_plan"])
-def test_a_claim_of_one_takes_one_whatever_the_plan(pg: Bench, off: list[str], mode: str) -> None:
-    pg.enqueue(*(draft() for _ in range(20)), *(draft(queue="other") for _ in range(20)))
-    session = pg.session()
+def test_a_claim_of_one_takes_one_whatever_the_plan(pg_harness: StoreHarness, off: list[str], mode: str) -> None:
+    pg_harness.enqueue(*(draft() for _ in range(20)), *(draft(queue="other") for _ in range(20)))
+    session = pg_harness.session()
     session.execute(f"set plan_cache_mode = {mode}")
     session.execute("set jit = off")  # a plan that is forbidden counts as dear, and would be compiled for a second
     for name in off:
         session.execute(f"set enable_{name} = off")
     for want in (1, 3, 1, 2, 1, 1, 1):
-        claimed = session.leave_open(pg.claim_flow(want, ("default", "other")))
+        claimed = session.leave_open(pg_harness.claim_flow(want, ("default", "other")))
         session.commit()
         assert len(claimed.jobs) == want
-    assert pg.count("jobs", "state = 'running'") == 10
+    assert pg_harness.count("jobs", "state = 'running'") == 10
 
 
-def test_a_claim_of_several_queues_and_kinds_returns_each_job_once_and_no_more_than_asked(b: Bench) -> None:
-    b.enqueue(*(draft(policy={"max_attempts": 9}) for _ in range(3)))
-    b.claim()
-    b.later(60).reap()  # three suspects
-    b.enqueue(
+def test_a_claim_of_several_queues_and_kinds_returns_each_job_once_and_no_more_than_asked(
+    harness: StoreHarness,
+) -> None:
+    harness.enqueue(*(draft(policy={"max_attempts": 9}) for _ in range(3)))
+    harness.claim()
+    harness.later(60).reap()  # three suspects
+    harness.enqueue(
         *(draft() for _ in range(2)),
         *(draft(queue="limited") for _ in range(3)),
         *(draft(queue="plain") for _ in range(2)),
     )
-    b.limit("limited", 2)
-    jobs = b.claim(8, ("default", "limited", "plain"))
+    harness.limit("limited", 2)
+    jobs = harness.claim(8, ("default", "limited", "plain"))
     assert len(jobs) == len({job.id for job in jobs}) == 8
-    assert b.count("jobs", "state = 'running'") == 8
+    assert harness.count("jobs", "state = 'running'") == 8
 
 
-def test_a_cancel_at_the_moment_of_claim_is_not_lost(pg: Bench) -> None:
-    id = pg.add()
-    worker = pg.session()
-    (job,) = worker.leave_open(pg.claim_flow(1)).jobs
-    cancelling = Background(lambda: pg.run(control.cancel, id))
+def test_a_cancel_at_the_moment_of_claim_is_not_lost(pg_harness: StoreHarness) -> None:
+    id = pg_harness.add()
+    worker = pg_harness.session()
+    (job,) = worker.leave_open(pg_harness.claim_flow(1)).jobs
+    cancelling = Background(lambda: pg_harness.run(control.cancel, id))
     assert cancelling.blocked
     worker.commit()
     assert cancelling.result().request == "cancel"
-    assert list(pg.renew(job.lease).renewed.values()) == ["cancel"]
-    assert pg.settle((job.lease, Raised("x"))) == [State.CANCELLED]
+    assert list(pg_harness.renew(job.lease).renewed.values()) == ["cancel"]
+    assert pg_harness.settle((job.lease, Raised("x"))) == [State.CANCELLED]
 
 
-def test_a_claim_at_the_moment_of_cancel_passes_the_job_over(pg: Bench) -> None:
-    id = pg.add()
-    person = pg.session()
+def test_a_claim_at_the_moment_of_cancel_passes_the_job_over(pg_harness: StoreHarness) -> None:
+    id = pg_harness.add()
+    person = pg_harness.session()
     person.leave_open(control.cancel(id))
-    assert Background(lambda: pg.claim(1)).result(5) == []
+    assert Background(lambda: pg_harness.claim(1)).result(5) == []
     person.commit()
-    assert pg.claim(1) == []
-    assert pg.state(id) is State.CANCELLED
+    assert pg_harness.claim(1) == []
+    assert pg_harness.state(id) is State.CANCELLED
 
 
-def test_a_cancel_that_began_before_its_job_was_committed_cancels_it(pg: Bench) -> None:
+def test_a_cancel_that_began_before_its_job_was_committed_cancels_it(pg_harness: StoreHarness) -> None:
     """The look for the row, and the look for a job that is over, are two: a job may come in between."""
     new = draft()
-    steps = pg.session().steps(control.cancel(new.id))
+    steps = pg_harness.session().steps(control.cancel(new.id))
     steps.after("control/lock_job")
-    pg.enqueue(new)
+    pg_harness.enqueue(new)
     steps.finish()
-    assert pg.state(new.id) is State.CANCELLED
+    assert pg_harness.state(new.id) is State.CANCELLED
 
 
-def test_a_job_at_its_last_attempt_is_never_claimable(b: Bench) -> None:
+def test_a_job_at_its_last_attempt_is_never_claimable(harness: StoreHarness) -> None:
     """Otherwise it would stand at the head of the queue for ever, and eat the demand of every claim."""
-    job = b.take(policy={"max_attempts": 1})
-    assert b.settle((job.lease, Raised("x"))) == [State.FAILED]
-    refused = psycopg.errors.CheckViolation if b.on_postgres else sqlite3.IntegrityError
+    job = harness.claim_new(policy={"max_attempts": 1})
+    assert harness.settle((job.lease, Raised("x"))) == [State.FAILED]
+    refused = psycopg.errors.CheckViolation if harness.on_postgres else sqlite3.IntegrityError
     with pytest.raises(refused, match=r"attempts_in_bounds|jobs_consistent"):
-        b.query("update {s}jobs set state = 'queued', stopped_at = null")
+        harness.query("update {s}jobs set state = 'queued', stopped_at = null")
 
 
-def test_a_claim_whose_answer_was_lost_is_found_by_the_next_renewal(b: Bench) -> None:
-    known = b.take()
-    b.enqueue(draft(), draft())
-    lost = b.claim()
-    answer = b.renew(known.lease)
+def test_a_claim_whose_answer_was_lost_is_found_by_the_next_renewal(harness: StoreHarness) -> None:
+    known = harness.claim_new()
+    harness.enqueue(draft(), draft())
+    lost = harness.claim()
+    answer = harness.renew(known.lease)
     assert sorted(answer.unknown) == sorted(job.lease for job in lost)
-    assert b.settle(*((one, Released()) for one in answer.unknown)) == [State.QUEUED] * 2
-    assert {job.attempt for job in b.claim()} == {1}
+    assert harness.settle(*((one, Released()) for one in answer.unknown)) == [State.QUEUED] * 2
+    assert {job.attempt for job in harness.claim()} == {1}
 
 
-def test_a_lost_claim_of_a_job_whose_older_lease_the_worker_still_knows_is_found(b: Bench) -> None:
-    old = b.take(policy={"max_attempts": 9})
-    b.later(60).reap()
-    (new,) = b.claim()  # the answer is lost: the worker knows only the old lease
-    answer = b.renew(old.lease)
+def test_a_lost_claim_of_a_job_whose_older_lease_the_worker_still_knows_is_found(harness: StoreHarness) -> None:
+    old = harness.claim_new(policy={"max_attempts": 9})
+    harness.later(60).reap()
+    (new,) = harness.claim()  # the answer is lost: the worker knows only the old lease
+    answer = harness.renew(old.lease)
     assert answer.lost == [old.lease]
     assert answer.unknown == [new.lease]
 
 
-def test_a_claim_that_committed_after_its_client_had_gone_is_found(pg: Bench) -> None:
-    pg.limit("default", 1)
-    pg.add()
-    blocker = pg.session()
+def test_a_claim_that_committed_after_its_client_had_gone_is_found(pg_harness: StoreHarness) -> None:
+    pg_harness.limit("default", 1)
+    pg_harness.add()
+    blocker = pg_harness.session()
     blocker.execute("begin")
-    pg.query("select 1")
-    assert isinstance(pg.store, PostgresStore)
-    blocker.execute(f"select 1 from {pg.store.quoted}.queues for update")
-    waiting = pg.session()
-    thread = Background(lambda: drive_and_commit(waiting, pg.claim_flow(1)))
+    pg_harness.query("select 1")
+    assert isinstance(pg_harness.store, PostgresStore)
+    blocker.execute(f"select 1 from {pg_harness.store.quoted}.queues for update")
+    waiting = pg_harness.session()
+    thread = Background(lambda: drive_and_commit(waiting, pg_harness.claim_flow(1)))
     assert thread.blocked
     blocker.roll_back()
     blocker.execute("rollback")
     thread.result()
-    assert len(pg.renew().unknown) == 1
+    assert len(pg_harness.renew().unknown) == 1
 
 
 def drive_and_commit(session, flow):  # type: ignore[no-untyped-def]
@@ -368,13 +378,13 @@ def drive_and_commit(session, flow):  # type: ignore[no-untyped-def]
     session.commit()
 
 
-def test_a_claim_returns_only_what_it_has_committed(pg: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_claim_returns_only_what_it_has_committed(pg_harness: StoreHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second half of a claim fails, and with it the transaction that the first half was part of."""
-    pg.limit("default", 5)
-    pg.enqueue(draft(policy={"max_attempts": 9}))
-    pg.claim()
-    pg.later(60).reap()  # a suspect, so that a claim looks twice
-    pg.add()
+    pg_harness.limit("default", 5)
+    pg_harness.enqueue(draft(policy={"max_attempts": 9}))
+    pg_harness.claim()
+    pg_harness.later(60).reap()  # a suspect, so that a claim looks twice
+    pg_harness.add()
     execute, seen = postgres.OwnConnection.execute, [0]
 
     def fail_at_second(self: postgres.OwnConnection, query: Query) -> list[Row]:
@@ -385,8 +395,8 @@ def test_a_claim_returns_only_what_it_has_committed(pg: Bench, monkeypatch: pyte
 
     monkeypatch.setattr(postgres.OwnConnection, "execute", fail_at_second)
     try:
-        jobs = pg.claim()
+        jobs = pg_harness.claim()
     except StoreError:
         jobs = []
-    running = {str(row[0]) for row in pg.query("select id from {s}jobs where state = 'running'")}
+    running = {str(row[0]) for row in pg_harness.query("select id from {s}jobs where state = 'running'")}
     assert {job.id for job in jobs} <= running, "a worker was given a job that it does not own"

@@ -9,45 +9,45 @@ import pytest
 from relet._store.flows import claim as claim_flows
 from relet._store.flows import inspect
 from relet._store.flows.claim_scope import Scope
-from tests.store.interleave import Bench, draft, token
+from tests.harness import StoreHarness, draft, token
 
 KNOWN = ["a", "b"]
 
 
-def claimed(b: Bench, want: int, *, by_task: bool, queues: tuple[str, ...] = ("default",)) -> list[str]:
+def claimed(harness: StoreHarness, want: int, *, by_task: bool, queues: tuple[str, ...] = ("default",)) -> list[str]:
     scopes = [Scope(queue, want, by_task=by_task) for queue in queues]
-    claim = b.run(claim_flows.claim, "w", token(), scopes, KNOWN, want=want, lease=30.0, random=random.random)
+    claim = harness.run(claim_flows.claim, "w", token(), scopes, KNOWN, want=want, lease=30.0, random=random.random)
     return [job.id for job in claim.jobs]
 
 
-def test_a_claim_by_task_takes_the_known_jobs_in_the_order_of_the_queue(b: Bench) -> None:
+def test_a_claim_by_task_takes_the_known_jobs_in_the_order_of_the_queue(harness: StoreHarness) -> None:
     tasks = ["a", "unknown", "b", "a", "unknown", "b", "a"]
-    jobs = b.enqueue(*(draft(task, priority=number % 3) for number, task in enumerate(tasks)))
+    jobs = harness.enqueue(*(draft(task, priority=number % 3) for number, task in enumerate(tasks)))
     known = [job for job in jobs if job.task in KNOWN]
     expected = [job.id for job in sorted(known, key=lambda job: -job.priority)]
-    assert claimed(b, 2, by_task=True) == expected[:2]
-    assert claimed(b, 10, by_task=True) == expected[2:]
-    assert claimed(b, 10, by_task=True) == []
+    assert claimed(harness, 2, by_task=True) == expected[:2]
+    assert claimed(harness, 10, by_task=True) == expected[2:]
+    assert claimed(harness, 10, by_task=True) == []
 
 
-def test_a_claim_by_task_serves_several_queues_and_takes_no_more_than_wanted(b: Bench) -> None:
-    b.enqueue(*(draft(task, queue=queue) for queue in ("x", "y") for task in ("a", "unknown", "b")))
-    assert len(claimed(b, 3, by_task=True, queues=("x", "y"))) == 3
-    assert len(claimed(b, 3, by_task=True, queues=("x", "y"))) == 1
+def test_a_claim_by_task_serves_several_queues_and_takes_no_more_than_wanted(harness: StoreHarness) -> None:
+    harness.enqueue(*(draft(task, queue=queue) for queue in ("x", "y") for task in ("a", "unknown", "b")))
+    assert len(claimed(harness, 3, by_task=True, queues=("x", "y"))) == 3
+    assert len(claimed(harness, 3, by_task=True, queues=("x", "y"))) == 1
 
 
-def test_a_claim_by_task_passes_over_what_is_locked(b: Bench) -> None:
-    if not b.on_postgres:
+def test_a_claim_by_task_passes_over_what_is_locked(harness: StoreHarness) -> None:
+    if not harness.on_postgres:
         pytest.skip("SQLite has one writer")
-    first, second = b.enqueue(draft("a"), draft("b"))
-    session = b.session()
-    assert [job.id for job in session.leave_open(b.claim_flow(1, tasks=["a"])).jobs] == [first.id]
-    assert claimed(b, 2, by_task=True) == [second.id]
+    first, second = harness.enqueue(draft("a"), draft("b"))
+    session = harness.session()
+    assert [job.id for job in session.leave_open(harness.claim_flow(1, tasks=["a"])).jobs] == [first.id]
+    assert claimed(harness, 2, by_task=True) == [second.id]
     session.roll_back()
-    assert claimed(b, 2, by_task=True) == [first.id]
+    assert claimed(harness, 2, by_task=True) == [first.id]
 
 
-def test_the_tasks_of_queues_are_told_apart(b: Bench) -> None:
-    b.enqueue(draft("a"), draft("b"), draft("a"), draft("c", queue="x"), draft("later", delay=60.0))
-    found = b.run(inspect.queued_tasks, ["default", "x", "empty"])
+def test_the_tasks_of_queues_are_told_apart(harness: StoreHarness) -> None:
+    harness.enqueue(draft("a"), draft("b"), draft("a"), draft("c", queue="x"), draft("later", delay=60.0))
+    found = harness.run(inspect.queued_tasks, ["default", "x", "empty"])
     assert found == {"default": {"a", "b"}, "x": {"c"}}

@@ -167,7 +167,7 @@ def test_an_app_must_have_clients() -> None:
 # Drafts
 
 
-def test_a_draft_has_an_id_of_its_own_and_the_task_s_policy(charge: Task[..., str]) -> None:
+def test_a_draft_has_a_new_id_and_the_task_s_policy(charge: Task[..., str]) -> None:
     first, second = charge.draft("acct-7", 500), charge.draft("acct-7", 500)
     assert parse_id(first.id) != parse_id(second.id)
     assert first.fresh

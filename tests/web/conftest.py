@@ -12,15 +12,15 @@ import pytest
 
 from relet import App
 from relet._web.pages import PAGES, Page, PageContext, respond
-from tests.web import hostile, scene
+from tests.web import example_data, hostile
 
 PageAndHtml = tuple[Page, str]
 
 
 @pytest.fixture(scope="session")
 def shop() -> Iterator[App]:
-    """The shop of the scene. Tests must not change it."""
-    app = scene.build("sqlite:///:memory:")
+    """The example shop. Tests must not change it."""
+    app = example_data.build("sqlite:///:memory:")
     yield app
     app.close()
 
@@ -28,7 +28,7 @@ def shop() -> Iterator[App]:
 @pytest.fixture
 def empty() -> Iterator[App]:
     """A shop that has not opened yet."""
-    app = scene.shop("sqlite:///:memory:")
+    app = example_data.shop("sqlite:///:memory:")
     app.client.migrate()
     yield app
     app.close()

@@ -1,4 +1,4 @@
-"""Thirty days of statistics for the web shop of the scene, as its workers would have counted them."""
+"""Thirty days of statistics for the example web shop, as its workers would have counted them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from relet._core.stats import BOUNDS, class_of
-from tests.web.scene import QUEUES
+from tests.web.example_data import QUEUES
 
 TOGETHER = """insert into relet_stats
     select -step, at, '*', name, bucket, peak, sum(number) from relet_stats group by step, at, name, bucket, peak"""

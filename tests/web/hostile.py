@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from relet import App
-from tests.web import scene
+from tests.web import example_data
 
 MARK = "zq7x"  # in every attack, to be found again
 TAGS = "</script></title></textarea><script>alert(1)</script><img src=x onerror=alert(1)>"
@@ -20,7 +20,7 @@ LONG = ATTACK + "\u0627\u0644" * 40_000
 
 def build(path: Path) -> App:
     """The shop's store, with all its texts replaced."""
-    app = scene.build(f"sqlite:///{path}")
+    app = example_data.build(f"sqlite:///{path}")
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("pragma ignore_check_constraints = on")
         for table, columns in TEXTS.items():

@@ -11,15 +11,15 @@ from markupsafe import escape
 from relet import App, State
 from relet._web.pages import ACTIONS, CONFIRMATIONS, Outcome, act, render
 from relet._web.pages.page import local_path
-from tests import homes
-from tests.web import scene
+from tests.harness import harness_of
+from tests.web import example_data
 from tests.web.conftest import ask, view_of
 from tests.web.test_views import read
 
 
 @pytest.fixture
 def app() -> Iterator[App]:
-    app = scene.shop("sqlite:///:memory:")
+    app = example_data.shop("sqlite:///:memory:")
     app.client.migrate()
     yield app
     app.close()
@@ -45,7 +45,7 @@ def test_every_confirmation_has_an_action() -> None:
 def test_cancelling_says_what_becomes_of_a_job_that_waits_and_of_one_that_runs(app: App) -> None:
     waits = app.tasks["refund"].enqueue("acct-1", "A-1")
     assert "it will not run any more, and is cancelled" in asked(app, "cancel", job=waits.id)
-    (claimed,) = homes.claim(app, queue="billing", worker="w-17")
+    (claimed,) = harness_of(app).claim(1, queues=("billing",), worker="w-17")
     text = asked(app, "cancel", job=claimed.id)
     assert "running at worker w-17: its handler is asked to stop" in text
     assert "cannot be resumed" in text
@@ -175,7 +175,7 @@ def test_a_job_is_enqueued_from_a_form(app: App) -> None:
     assert (job.target, job.priority, job.payload_json) == ("acct-1", 7, '{"account":"acct-1","cents":5}')
 
 
-@pytest.mark.parametrize("payload", ["{", "[1]", '{"account": 5, "cents": 5}', '{"nobody": 1}'])
+@pytest.mark.parametrize("payload", ["{", "[1]", '{"account": 5, "cents": 5}', '{"unknown": 1}'])
 def test_a_form_that_is_refused_comes_back_with_what_was_typed(app: App, payload: str) -> None:
     outcome = do(app, "enqueue", task="charge", payload=payload)
     assert not outcome.succeeded

@@ -12,8 +12,8 @@ pytest.importorskip("starlette")
 
 from relet import App, new_id
 from relet._core.stats import BOUNDS
-from tests.homes import claim, fail, promote_all, succeed
-from tests.web.asking import READ, Asking, charge
+from tests.harness import harness_of
+from tests.web.api_client import READ, ApiClient, charge
 
 UNKNOWN_JOB = "0192f3a0-7c1e-7b3a-9d1f-2f6f5a1c0de1"
 
@@ -21,7 +21,7 @@ UNKNOWN_JOB = "0192f3a0-7c1e-7b3a-9d1f-2f6f5a1c0de1"
 # Enqueue
 
 
-def test_a_job_is_enqueued_with_all_its_options_and_found_under_its_location(ask: Asking, api_app: App) -> None:
+def test_a_job_is_enqueued_with_all_its_options_and_found_under_its_location(ask: ApiClient, api_app: App) -> None:
     id = new_id()
     run_at = datetime.now(UTC).replace(microsecond=0) + timedelta(days=1)
     options = {
@@ -41,7 +41,7 @@ def test_a_job_is_enqueued_with_all_its_options_and_found_under_its_location(ask
     assert (stored.queue, json.loads(stored.payload_json)) == ("a/b", job["payload"])
 
 
-def test_the_same_id_again_is_the_same_job(ask: Asking) -> None:
+def test_the_same_id_again_is_the_same_job(ask: ApiClient) -> None:
     job = ask.enqueue(id=new_id())
     asked = {"task": "charge", "payload": {"account": "acct-7", "cents": 500}, "id": job["id"]}
     again = ask("POST", "/jobs", asked)
@@ -51,14 +51,14 @@ def test_the_same_id_again_is_the_same_job(ask: Asking) -> None:
     assert ask.request("GET", answer.headers["location"]).status_code == 200
 
 
-def test_arguments_come_by_name_by_position_and_as_they_are_stored(ask: Asking) -> None:
+def test_arguments_come_by_name_by_position_and_as_they_are_stored(ask: ApiClient) -> None:
     by_position = ask("POST", "/jobs", {"task": "charge", "args": ["acct-7", 5]}, status=201)
     assert by_position["payload"] == {"account": "acct-7", "cents": 5}
     as_stored = {"numbers": [1, 2], "names": {"a": "b"}}
     assert ask("POST", "/jobs", {"task": "total", "payload": as_stored}, status=201)["payload"] == as_stored
 
 
-def test_many_jobs_are_enqueued_in_order_and_may_wait_for_each_other(ask: Asking) -> None:
+def test_many_jobs_are_enqueued_in_order_and_may_wait_for_each_other(ask: ApiClient) -> None:
     first = new_id()
     batch = [{"task": "total", "args": [1], "id": first}, {"task": "total", "args": [2], "depends_on": [first]}]
     jobs = ask("POST", "/jobs/batch", {"jobs": batch}, status=201)["jobs"]
@@ -69,7 +69,7 @@ def test_many_jobs_are_enqueued_in_order_and_may_wait_for_each_other(ask: Asking
     assert [one["id"] for one in ask("GET", f"/jobs/{first}")["dependents"]] == [jobs[1]["id"]]
 
 
-def test_of_many_jobs_all_or_none_are_enqueued(ask: Asking, api_app: App) -> None:
+def test_of_many_jobs_all_or_none_are_enqueued(ask: ApiClient, api_app: App) -> None:
     batch = [{"task": "total", "args": [1]}, {"task": "total", "args": ["x"]}]
     problem = ask("POST", "/jobs/batch", {"jobs": batch}, status=422)
     assert problem["errors"][0]["where"] == "body.jobs[1].payload.numbers[0]"
@@ -82,7 +82,7 @@ def test_of_many_jobs_all_or_none_are_enqueued(ask: Asking, api_app: App) -> Non
 # Find and show
 
 
-def test_jobs_are_found_by_filters_page_by_page_and_counted(ask: Asking, api_app: App) -> None:
+def test_jobs_are_found_by_filters_page_by_page_and_counted(ask: ApiClient, api_app: App) -> None:
     jobs = [charge(api_app, n, queue="q/1" if n % 2 else "q/2") for n in range(5)]
     api_app.client.cancel(jobs[0])
     page = ask("GET", "/jobs?limit=2")
@@ -97,14 +97,14 @@ def test_jobs_are_found_by_filters_page_by_page_and_counted(ask: Asking, api_app
     assert ask("GET", "/jobs/count?limit=3")["count"] == 3
 
 
-def test_a_job_shows_its_attempts_its_lease_and_why_it_does_not_run(ask: Asking, api_app: App) -> None:
+def test_a_job_shows_its_attempts_its_lease_and_why_it_does_not_run(ask: ApiClient, api_app: App) -> None:
     job = charge(api_app)
-    (claimed,) = claim(api_app, queue="billing")
+    (claimed,) = harness_of(api_app).claim(1, queues=("billing",), worker="w1")
     running = ask("GET", f"/jobs/{job.id}")
     assert (running["worker"], running["attempts"][0]["outcome"]) == ("w1", "running")
     assert datetime.fromisoformat(running["expires_at"]) > datetime.now(UTC)
     assert "worker w1 holds its lease" in running["explain"][0]
-    fail(api_app, claimed, "ValueError: no")
+    harness_of(api_app).fail(claimed, "ValueError: no")
     assert [one["error"] for one in ask("GET", f"/jobs/{job.id}/attempts")["attempts"]] == ["ValueError: no"]
     assert "resume or cancel it" in ask("GET", f"/jobs/{job.id}/explain")["reasons"][0]
     (group,) = ask("GET", "/failures")["failures"]
@@ -112,12 +112,12 @@ def test_a_job_shows_its_attempts_its_lease_and_why_it_does_not_run(ask: Asking,
     assert ask("GET", f"/jobs?error={group['search']}")["jobs"][0]["id"] == job.id
 
 
-def test_numbers_of_any_size_arrive_as_they_are_stored(ask: Asking, api_app: App) -> None:
+def test_numbers_of_any_size_arrive_as_they_are_stored(ask: ApiClient, api_app: App) -> None:
     job = charge(api_app, 2**63 - 1)
     assert f'"cents":{2**63 - 1}' in ask.request("GET", f"/api/jobs/{job.id}").text.replace(" ", "")
 
 
-def test_what_is_to_be_hidden_is_hidden_everywhere(ask: Asking, api_app: App) -> None:
+def test_what_is_to_be_hidden_is_hidden_everywhere(ask: ApiClient, api_app: App) -> None:
     job = api_app.tasks["total"].enqueue(1, password="hunter2", plain="seen")
     for path in (f"/jobs/{job.id}", "/jobs", f"/jobs/{job.id}/chain"):
         text = ask.request("GET", f"/api{path}").text
@@ -128,7 +128,7 @@ def test_what_is_to_be_hidden_is_hidden_everywhere(ask: Asking, api_app: App) ->
 # Steer
 
 
-def test_a_job_is_paused_resumed_hastened_cancelled_and_deleted(ask: Asking, api_app: App) -> None:
+def test_a_job_is_paused_resumed_hastened_cancelled_and_deleted(ask: ApiClient, api_app: App) -> None:
     job = charge(api_app, delay=3600)
     assert ask("POST", f"/jobs/{job.id}/pause")["state"] == "paused"
     assert ask("POST", f"/jobs/{job.id}/resume")["state"] == "pending"
@@ -143,7 +143,7 @@ def test_a_job_is_paused_resumed_hastened_cancelled_and_deleted(ask: Asking, api
     assert entries == [("web:ann", what, job.id) for what in ("delete", "cancel", "run_now", "resume", "pause")]
 
 
-def test_a_job_is_completed_from_outside_and_its_chain_goes_on(ask: Asking, api_app: App) -> None:
+def test_a_job_is_completed_from_outside_and_its_chain_goes_on(ask: ApiClient, api_app: App) -> None:
     job = charge(api_app)
     going_on = {"result": 5, "continue_with": {"task": "total", "args": [1]}}
     assert ask("POST", f"/jobs/{job.id}/complete", going_on)["state"] == "succeeded"
@@ -156,7 +156,7 @@ def test_a_job_is_completed_from_outside_and_its_chain_goes_on(ask: Asking, api_
     assert api_app.client.count() == 0
 
 
-def test_a_result_that_does_not_fit_its_task_is_refused_with_its_path(ask: Asking, api_app: App) -> None:
+def test_a_result_that_does_not_fit_its_task_is_refused_with_its_path(ask: ApiClient, api_app: App) -> None:
     job = charge(api_app)
     problem = ask("POST", f"/jobs/{job.id}/complete", {"result": "five"}, status=422)
     assert problem["errors"][0]["where"] == "body.result"
@@ -166,7 +166,7 @@ def test_a_result_that_does_not_fit_its_task_is_refused_with_its_path(ask: Askin
     ]
 
 
-def test_what_others_wait_for_is_deleted_only_with_them(ask: Asking, api_app: App) -> None:
+def test_what_others_wait_for_is_deleted_only_with_them(ask: ApiClient, api_app: App) -> None:
     job = charge(api_app)
     waits = charge(api_app, depends_on=[job])
     problem = ask("DELETE", f"/jobs/{job.id}?chain=true", status=409)
@@ -175,14 +175,14 @@ def test_what_others_wait_for_is_deleted_only_with_them(ask: Asking, api_app: Ap
     assert api_app.client.count() == 0
 
 
-def test_a_signal_is_sent_once(ask: Asking, api_app: App) -> None:
+def test_a_signal_is_sent_once(ask: ApiClient, api_app: App) -> None:
     job = charge(api_app)
     assert ask("POST", f"/jobs/{job.id}/signal", {"name": "paid", "value": {"by": "card"}}) == {"sent": True}
     assert ask("POST", f"/jobs/{job.id}/signal", {"name": "paid", "value": 1}) == {"sent": False}
     ask("POST", f"/jobs/{UNKNOWN_JOB}/signal", {"name": "paid"}, status=404)
 
 
-def test_a_job_is_rerun_with_other_arguments(ask: Asking, api_app: App) -> None:
+def test_a_job_is_rerun_with_other_arguments(ask: ApiClient, api_app: App) -> None:
     job = ask.enqueue(tags=["vip"])
     new = ask("POST", f"/jobs/{job['id']}/rerun", {"arguments": {"cents": 7}}, status=201)
     assert (new["rerun_of"], new["payload"]) == (job["id"], {"account": "acct-7", "cents": 7})
@@ -197,7 +197,7 @@ def test_a_job_is_rerun_with_other_arguments(ask: Asking, api_app: App) -> None:
 # Bulk
 
 
-def test_a_preview_counts_and_touches_nothing_and_then_it_is_done(ask: Asking, api_app: App) -> None:
+def test_a_preview_counts_and_touches_nothing_and_then_it_is_done(ask: ApiClient, api_app: App) -> None:
     for n in range(5):
         charge(api_app, n, queue="busy")
     charge(api_app, queue="other")
@@ -212,7 +212,7 @@ def test_a_preview_counts_and_touches_nothing_and_then_it_is_done(ask: Asking, a
     assert [job.queue for job in api_app.client.jobs(state="queued").jobs] == ["other"]
 
 
-def test_bulk_without_any_filter_is_refused(ask: Asking, api_app: App) -> None:
+def test_bulk_without_any_filter_is_refused(ask: ApiClient, api_app: App) -> None:
     charge(api_app)
     problem = ask("POST", "/jobs/bulk", {"action": "delete", "filter": {}}, status=422)
     assert problem["errors"][0]["where"] == "body.filter"
@@ -222,7 +222,7 @@ def test_bulk_without_any_filter_is_refused(ask: Asking, api_app: App) -> None:
 # Queues, targets, schedules
 
 
-def test_a_queue_is_paused_resumed_and_limited(ask: Asking, api_app: App) -> None:
+def test_a_queue_is_paused_resumed_and_limited(ask: ApiClient, api_app: App) -> None:
     assert ask("POST", "/queues/a%2Fb/pause")["paused"] is True
     assert [(one["queue"], one["paused"]) for one in ask("GET", "/queues")["queues"]] == [("a/b", True)]
     assert ask("POST", "/queues/a%2Fb/resume")["paused"] is False
@@ -235,11 +235,11 @@ def test_a_queue_is_paused_resumed_and_limited(ask: Asking, api_app: App) -> Non
     ask("PATCH", "/queues/a/limits", {}, status=422)
 
 
-def test_a_target_shows_its_line_and_its_holder_is_resumed_where_it_belongs(ask: Asking, api_app: App) -> None:
+def test_a_target_shows_its_line_and_its_holder_is_resumed_where_it_belongs(ask: ApiClient, api_app: App) -> None:
     first, second = charge(api_app, target="acct/7 ä"), charge(api_app, target="acct/7 ä")
-    promote_all(api_app)
-    (claimed,) = claim(api_app, queue="billing")
-    fail(api_app, claimed)
+    harness_of(api_app).promote_all()
+    (claimed,) = harness_of(api_app).claim(1, queues=("billing",))
+    harness_of(api_app).fail(claimed)
     (info,) = ask("GET", "/targets")["targets"]
     assert (info["target"], info["holder"]["id"], info["waiting"]) == ("acct/7 ä", first.id, 1)
     path = "/targets/acct%2F7%20%C3%A4"
@@ -252,7 +252,7 @@ def test_a_target_shows_its_line_and_its_holder_is_resumed_where_it_belongs(ask:
     assert (outside.status_code, outside.json()["id"]) == (200, first.id)
 
 
-def test_a_schedule_is_put_read_run_paused_and_removed(ask: Asking, api_app: App) -> None:
+def test_a_schedule_is_put_read_run_paused_and_removed(ask: ApiClient, api_app: App) -> None:
     body = {"task": "charge", "args": ["acct-7", 5], "cron": "0 3 * * *", "timezone": "Europe/Berlin"}
     made = ask("PUT", "/schedules/night%2Fly", body, status=201)
     assert (made["cron"], made["timezone"], made["payload"]["cents"]) == ("0 3 * * *", "Europe/Berlin", 5)
@@ -280,7 +280,7 @@ def test_a_schedule_is_put_read_run_paused_and_removed(ask: Asking, api_app: App
         ({"delay": 5}, "body.delay"),
     ],
 )
-def test_an_invalid_schedule_is_refused_with_its_field(ask: Asking, changed: dict[str, Any], where: str) -> None:
+def test_an_invalid_schedule_is_refused_with_its_field(ask: ApiClient, changed: dict[str, Any], where: str) -> None:
     body = {"task": "charge", "args": ["acct-7", 5], "cron": "0 3 * * *", **changed}
     assert ask("PUT", "/schedules/nightly", body, status=422)["errors"][0]["where"] == where
 
@@ -288,10 +288,10 @@ def test_an_invalid_schedule_is_refused_with_its_field(ask: Asking, changed: dic
 # What else there is to see
 
 
-def test_workers_statistics_and_totals_are_listed(ask: Asking, api_app: App) -> None:
+def test_workers_statistics_and_totals_are_listed(ask: ApiClient, api_app: App) -> None:
     job = charge(api_app)
-    (claimed,) = claim(api_app, queue="billing")
-    succeed(api_app, claimed, "500")
+    (claimed,) = harness_of(api_app).claim(1, queues=("billing",))
+    harness_of(api_app).succeed(claimed, "500")
     assert ask("GET", f"/jobs/{job.id}")["result"] == 500
     assert ask("GET", "/workers") == {"workers": []}
     for path in ("/stats", "/stats?since=2026-01-01T00:00:00Z&step=3600&queue=billing", "/totals"):
@@ -300,7 +300,7 @@ def test_workers_statistics_and_totals_are_listed(ask: Asking, api_app: App) -> 
         assert all(len(point["waits"]["counts"]) == len(BOUNDS) + 1 for point in seen["points"])
 
 
-def test_tasks_are_listed_with_the_schemas_of_their_payloads(ask: Asking) -> None:
+def test_tasks_are_listed_with_the_schemas_of_their_payloads(ask: ApiClient) -> None:
     charge, total = ask("GET", "/tasks")["tasks"]
     assert (charge["name"], charge["summary"], charge["queue"]) == ("charge", "Take money from an account.", "billing")
     arguments = charge["payload"]["$defs"]["Arguments"]
@@ -310,7 +310,7 @@ def test_tasks_are_listed_with_the_schemas_of_their_payloads(ask: Asking) -> Non
     assert total["payload"]["$defs"]["Arguments"]["properties"]["numbers"]["type"] == "array"
 
 
-def test_the_document_describes_every_endpoint_and_every_answer(ask: Asking) -> None:
+def test_the_document_describes_every_endpoint_and_every_answer(ask: ApiClient) -> None:
     document = ask("GET", "/openapi.json")
     assert document["openapi"] == "3.1.0"
     assert document["servers"] == [{"url": "/api"}]
@@ -322,7 +322,7 @@ def test_the_document_describes_every_endpoint_and_every_answer(ask: Asking) -> 
     assert document["components"]["schemas"]["JobIn"]["properties"]["task"]["enum"] == ["charge", "total"]
 
 
-def test_who_may_only_read_sees_everything_and_changes_nothing(ask: Asking, api_app: App) -> None:
+def test_who_may_only_read_sees_everything_and_changes_nothing(ask: ApiClient, api_app: App) -> None:
     job = charge(api_app)
     reading = {"headers": {"authorization": f"Bearer {READ}"}}
     assert ask("GET", f"/jobs/{job.id}", **reading)["id"] == job.id

@@ -18,14 +18,14 @@ from relet._web.api import ENDPOINTS, Call, Endpoint, answer, api_routes, endpoi
 from relet._web.api.routing import still_encoded
 from relet._web.problems import Refusal
 from relet.errors import SchemaMismatch, StoreBusy
-from tests.homes import Home
-from tests.web.asking import READ, Asking, charge
+from tests.databases import Database
+from tests.web.api_client import READ, ApiClient, charge
 
 
 @pytest.fixture
-def api_home() -> Home:
+def api_database() -> Database:
     """No store is asked for any of this."""
-    return Home("memory", "sqlite:///:memory:", "relet")
+    return Database("memory", "sqlite:///:memory:", "relet")
 
 
 CHARGE = {"task": "charge", "payload": {"account": "a", "cents": 5}}
@@ -35,7 +35,7 @@ def faults(problem: dict[str, Any]) -> dict[str, str]:
     return {fault["where"]: fault["what"] for fault in problem["errors"]}
 
 
-def test_all_faults_are_reported_at_once_with_their_fields(ask: Asking) -> None:
+def test_all_faults_are_reported_at_once_with_their_fields(ask: ApiClient) -> None:
     body = {
         **CHARGE,
         "priority": 1000,
@@ -69,7 +69,7 @@ def test_all_faults_are_reported_at_once_with_their_fields(ask: Asking) -> None:
     ],
 )
 def test_a_payload_is_checked_by_the_annotations_of_its_task(
-    ask: Asking, api_app: App, payload: dict[str, Any], where: str, what: str
+    ask: ApiClient, api_app: App, payload: dict[str, Any], where: str, what: str
 ) -> None:
     found = faults(ask("POST", "/jobs", {"task": "charge", "payload": payload}, status=422))
     assert list(found) == [where]
@@ -77,7 +77,7 @@ def test_a_payload_is_checked_by_the_annotations_of_its_task(
     assert api_app.client.count() == 0
 
 
-def test_a_task_that_the_app_does_not_know_is_refused_with_those_that_are_near(ask: Asking) -> None:
+def test_a_task_that_the_app_does_not_know_is_refused_with_those_that_are_near(ask: ApiClient) -> None:
     problem = ask("POST", "/jobs", {"task": "chrage"}, status=422)
     assert problem["type"] == "urn:relet:problem:unknown-task"
     assert problem["detail"] == "This app has no task 'chrage'. Did you mean charge?"
@@ -100,14 +100,14 @@ def test_a_task_that_the_app_does_not_know_is_refused_with_those_that_are_near(a
         (b"null", 422),
     ],
 )
-def test_what_is_no_json_or_no_object_is_refused(ask: Asking, content: bytes, status: int) -> None:
+def test_what_is_no_json_or_no_object_is_refused(ask: ApiClient, content: bytes, status: int) -> None:
     ask("POST", "/jobs", status=status, content=content, headers={"content-type": "application/json"})
 
 
 @pytest.mark.parametrize(
     "sent", [None, "text/plain", "application/x-www-form-urlencoded", "jsonapplication/json", "x" * 300]
 )
-def test_a_body_that_does_not_say_that_it_is_json_is_refused(ask: Asking, sent: str | None) -> None:
+def test_a_body_that_does_not_say_that_it_is_json_is_refused(ask: ApiClient, sent: str | None) -> None:
     headers = {} if sent is None else {"content-type": sent}
     problem = ask("POST", "/jobs", status=415, content=b'{"task": "total"}', headers=headers)
     assert "Content-Type: application/json" in problem["detail"]
@@ -115,7 +115,7 @@ def test_a_body_that_does_not_say_that_it_is_json_is_refused(ask: Asking, sent: 
         ask("POST", "/jobs", status=201, content=b'{"task": "total"}', headers={"content-type": good})
 
 
-def test_where_nothing_is_to_be_sent_nothing_is_taken(ask: Asking, api_app: App) -> None:
+def test_where_nothing_is_to_be_sent_nothing_is_taken(ask: ApiClient, api_app: App) -> None:
     job = charge(api_app)
     ask("POST", f"/jobs/{job.id}/cancel", {"chain": True}, status=422)
     ask("POST", f"/jobs/{job.id}/cancel", {})
@@ -138,12 +138,12 @@ def test_where_nothing_is_to_be_sent_nothing_is_taken(ask: Asking, api_app: App)
         {"payload": {}, "args": []},
     ],
 )
-def test_options_that_do_not_fit_are_refused(ask: Asking, options: dict[str, Any]) -> None:
+def test_options_that_do_not_fit_are_refused(ask: ApiClient, options: dict[str, Any]) -> None:
     problem = ask("POST", "/jobs", {**CHARGE, **options}, status=422)
     assert problem["errors"][0]["where"].startswith("body")
 
 
-def test_what_is_in_no_path_is_not_found_and_other_methods_are_named(ask: Asking) -> None:
+def test_what_is_in_no_path_is_not_found_and_other_methods_are_named(ask: ApiClient) -> None:
     ask("GET", "/nothing", status=404)
     ask("GET", "/jobs/no-id", status=404)
     ask("POST", "/queues/a%20b/pause", status=404)
@@ -157,7 +157,7 @@ def test_what_is_in_no_path_is_not_found_and_other_methods_are_named(ask: Asking
 @pytest.mark.parametrize(
     "name", ["a/b", "ä", "100%", "?x", "..", ".", "%2F", "a b#c", "x/ticks", "pause", "/", "a//b", "+"]
 )
-def test_any_name_survives_its_way_through_a_path(ask: Asking, name: str) -> None:
+def test_any_name_survives_its_way_through_a_path(ask: ApiClient, name: str) -> None:
     from urllib.parse import quote
 
     path = quote(name, safe="").replace(".", "%2E")  # browsers, and some others, take `..` for a way up
@@ -198,7 +198,7 @@ def test_a_path_that_was_decoded_on_the_way_is_understood_where_that_is_possible
         find("GET", "/jobs//attempts")
 
 
-def test_a_path_has_one_meaning_whatever_the_method(ask: Asking) -> None:
+def test_a_path_has_one_meaning_whatever_the_method(ask: ApiClient) -> None:
     """`x/ticks` could be read as the name of a schedule, which DELETE would remove."""
     with pytest.raises(Refusal, match="Use GET") as refused:
         find("DELETE", "/schedules/x/ticks")
@@ -263,7 +263,7 @@ def test_an_unforeseen_error_is_logged_under_an_id_and_reveals_nothing(caplog: p
     assert "hunter2" in caplog.text
 
 
-def test_an_answer_is_small_however_much_is_wrong_with_a_request(ask: Asking) -> None:
+def test_an_answer_is_small_however_much_is_wrong_with_a_request(ask: ApiClient) -> None:
     many = {f"field_{number}": 0 for number in range(50_000)}
     found = ask("POST", "/jobs", {"task": "charge", **many}, status=422)
     assert len(found["errors"]) == 20
@@ -281,7 +281,7 @@ def test_an_answer_is_small_however_much_is_wrong_with_a_request(ask: Asking) ->
         assert len(one.content) < 20_000
 
 
-def test_a_reader_may_scan_less_than_an_operator(ask: Asking) -> None:
+def test_a_reader_may_scan_less_than_an_operator(ask: ApiClient) -> None:
     reader = {"authorization": f"Bearer {READ}"}
     for path in ("/jobs", "/jobs/count"):
         ask("GET", f"{path}?scan=1000000")

@@ -23,7 +23,8 @@ from relet import App, new_id
 from relet._web import create_app
 from relet._web.security import Failures
 from tests.conftest import PG_KINDS
-from tests.homes import Home, claim, fail, promote_all, shared_schema
+from tests.databases import Database, shared_schema
+from tests.harness import harness_of
 
 TOKEN = "the-token-of-this-test-0123456789"
 
@@ -60,8 +61,8 @@ def app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     if request.param == "sqlite":
         yield from filled(App(f"sqlite:///{tmp_path_factory.mktemp('api')}/jobs.db"))
     else:
-        for home in shared_schema(request):
-            yield from filled(Home.app(home))
+        for database in shared_schema(request):
+            yield from filled(Database.app(database))
 
 
 def filled(app: App) -> Iterator[App]:
@@ -77,9 +78,9 @@ def filled(app: App) -> Iterator[App]:
     app._store().ready()
     jobs = [note.using(target=f"acct-{n % 2}", group="k").enqueue("ä", number=n) for n in range(4)]
     total.using(depends_on=[jobs[0]], unique="one").enqueue(1, 2, a="b")
-    promote_all(app)
-    for claimed in claim(app, 2):
-        fail(app, claimed, "ValueError: account 7 has only 7.50 left")
+    harness_of(app).promote_all()
+    for claimed in harness_of(app).claim(2):
+        harness_of(app).fail(claimed, "ValueError: account 7 has only 7.50 left")
     app.client.schedules.put("nightly", note.draft(), "0 3 * * *")
     app.client.schedules.run_now("nightly")
     yield app

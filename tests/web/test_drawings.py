@@ -109,7 +109,7 @@ def test_every_moment_has_a_position_on_a_scale(moments: list[float], moment: fl
     assert 0.0 <= Scale(moments, spans)(moment) <= 1.0
 
 
-def test_every_attempt_is_a_bar_in_a_lane_of_its_own() -> None:
+def test_every_attempt_is_a_bar_in_a_separate_lane() -> None:
     root = parse(timeline.draw(Life(90.0, 95.0, 210.0, RUNS)))
     lanes = of_class(root, "lane")
     assert len(lanes) == 1 + len(RUNS)

@@ -10,14 +10,14 @@ import pytest
 pytest.importorskip("starlette")
 
 from relet import App
-from tests.homes import claim
-from tests.web.asking import Asking, charge
+from tests.harness import harness_of
+from tests.web.api_client import ApiClient, charge
 from tests.web.test_views import read
 
 FIELDS = ("queue", "max_running", "rate", "per", "fair", "limited_group", "group_limit")
 
 
-def form(ask: Asking, queue: str = "billing") -> list[tuple[str, str]]:
+def form(ask: ApiClient, queue: str = "billing") -> list[tuple[str, str]]:
     """The fields of the form as a browser would send them."""
     answer = ask.request("GET", "/confirm/limit-queue", params={"queue": queue})
     assert answer.status_code == 200
@@ -26,7 +26,7 @@ def form(ask: Asking, queue: str = "billing") -> list[tuple[str, str]]:
     return [(one["name"] or "", one["value"] or "") for one in sent]
 
 
-def send(ask: Asking, fields: list[tuple[str, str]]) -> Any:
+def send(ask: ApiClient, fields: list[tuple[str, str]]) -> Any:
     headers = {"content-type": "application/x-www-form-urlencoded"}
     answer = ask.request("POST", "/act/limit-queue", content=urlencode(fields), headers=headers)
     assert answer.status_code == 303
@@ -49,7 +49,7 @@ def limits(app: App, queue: str = "billing") -> dict[str, int]:
     return {limit.group: limit.max_running for one in found for limit in one.group_limits}
 
 
-def test_limits_by_group_are_set_changed_and_removed(ask: Asking, api_app: App) -> None:
+def test_limits_by_group_are_set_changed_and_removed(ask: ApiClient, api_app: App) -> None:
     send(ask, put(form(ask), "*", "2"))
     send(ask, put(form(ask), "acme", "1"))
     assert limits(api_app) == {"*": 2, "acme": 1}
@@ -57,7 +57,7 @@ def test_limits_by_group_are_set_changed_and_removed(ask: Asking, api_app: App) 
     assert "at most 2 of each group run at once · at most 1 of group acme run at once" in text
 
     jobs = [charge(api_app, group=group) for group in ("acme", "acme", "other", "other", "other")]
-    assert len(claim(api_app, len(jobs), queue="billing")) == 3, "one of acme, two of the other group"
+    assert len(harness_of(api_app).claim(len(jobs), ("billing",))) == 3, "one of acme, two of the other group"
 
     send(ask, put(form(ask), "acme", "0"))
     assert limits(api_app) == {"*": 2, "acme": 0}
@@ -65,10 +65,10 @@ def test_limits_by_group_are_set_changed_and_removed(ask: Asking, api_app: App) 
     assert limits(api_app) == {"acme": 0}
     send(ask, put(form(ask), "acme", ""))
     assert limits(api_app) == {}
-    assert len(claim(api_app, len(jobs), queue="billing")) == 2
+    assert len(harness_of(api_app).claim(len(jobs), ("billing",))) == 2
 
 
-def test_only_what_differs_is_changed_and_recorded(ask: Asking, api_app: App) -> None:
+def test_only_what_differs_is_changed_and_recorded(ask: ApiClient, api_app: App) -> None:
     api_app.client.limit_queue("billing", max_running=7)
     for group in ("a", " b ", "c"):
         api_app.client.limit_queue("billing", max_running=1, group=group)
@@ -81,7 +81,7 @@ def test_only_what_differs_is_changed_and_recorded(ask: Asking, api_app: App) ->
 @pytest.mark.parametrize(
     ("group", "number"), [("acme", "many"), ("acme", "-1"), ("acme", "2000000"), ("", "5"), ("x" * 600, "5")]
 )
-def test_a_limit_that_is_refused_changes_nothing(ask: Asking, api_app: App, group: str, number: str) -> None:
+def test_a_limit_that_is_refused_changes_nothing(ask: ApiClient, api_app: App, group: str, number: str) -> None:
     fields = [(name, "9" if name == "max_running" else value) for name, value in form(ask)]
     answer = send(ask, put(fields, group, number))
     assert "relet_said=" in answer.headers["set-cookie"]
@@ -89,19 +89,19 @@ def test_a_limit_that_is_refused_changes_nothing(ask: Asking, api_app: App, grou
     assert api_app.client.audit().entries == []
 
 
-def test_a_rate_that_is_refused_changes_nothing_either(ask: Asking, api_app: App) -> None:
+def test_a_rate_that_is_refused_changes_nothing_either(ask: ApiClient, api_app: App) -> None:
     fields = [*put(form(ask), "acme", "5"), ("group", "acme"), ("group_rate", "3"), ("group_per", "soon")]
     send(ask, fields)
     assert api_app.client.queues() == []
 
 
-def test_all_queues_together_have_no_limits_by_group(ask: Asking, api_app: App) -> None:
+def test_all_queues_together_have_no_limits_by_group(ask: ApiClient, api_app: App) -> None:
     assert not [name for name, _ in form(ask, "*") if name == "limited_group"]
     send(ask, [("queue", "*"), ("max_running", "9"), ("limited_group", "acme"), ("group_limit", "5")])
     assert api_app.client.queues() == []
 
 
-def test_of_many_groups_the_form_has_the_first_and_names_the_number_of_the_others(ask: Asking, api_app: App) -> None:
+def test_of_many_groups_the_form_has_the_first_and_names_the_number_of_the_others(ask: ApiClient, api_app: App) -> None:
     for number in range(52):
         api_app.client.limit_queue("billing", max_running=1, group=f"acct-{number:02}")
     assert "47 more groups have a limit" in ask.request("GET", "/queues").text

@@ -18,8 +18,8 @@ from relet import App, Job, new_id
 from relet._web import create_app
 from relet._web.pages.formatting import json_source
 from relet.codecs import FernetCodec, ZlibCodec
-from tests.homes import claim, fail, promote_all, succeed
-from tests.web.asking import OPERATE, READ, Asking, charge
+from tests.harness import harness_of
+from tests.web.api_client import OPERATE, READ, ApiClient, charge
 
 PASSWORD = "canary-7f3a"
 
@@ -27,24 +27,24 @@ PASSWORD = "canary-7f3a"
 @pytest.fixture
 def failed(api_app: App) -> Job[Any]:
     job = charge(api_app, group="acme")
-    fail(api_app, claim(api_app, queue="billing")[0])
+    harness_of(api_app).fail(harness_of(api_app).claim(1, ("billing",))[0])
     return job
 
 
-def page(ask: Asking, path: str, status: int = 200, **more: Any) -> str:
+def page(ask: ApiClient, path: str, status: int = 200, **more: Any) -> str:
     answer = ask.request("GET", path, **more)
     assert answer.status_code == status, answer.text
     return str(answer.text)
 
 
-def rerun(ask: Asking, job: str, arguments: str | None = None, **more: Any) -> Any:
+def rerun(ask: ApiClient, job: str, arguments: str | None = None, **more: Any) -> Any:
     """The answer to the form."""
     fields = {"job": job} | ({} if arguments is None else {"arguments": arguments})
     headers = {"content-type": "application/x-www-form-urlencoded", **more}
     return ask.request("POST", "/act/rerun", content=urlencode(fields), headers=headers)
 
 
-def form(ask: Asking, job: str) -> str | None:
+def form(ask: ApiClient, job: str) -> str | None:
     """The text of the field with the arguments, if the form has it."""
     found = re.search(r'<textarea name="arguments"[^>]*>(.*?)</textarea>', page(ask, f"/confirm/rerun?job={job}"), re.S)
     return None if found is None else unescape(found[1])
@@ -57,7 +57,7 @@ def the_new_job(answer: Any, app: App) -> Job[Any]:
     return job
 
 
-def test_a_failed_job_is_run_again_with_edited_arguments(ask: Asking, api_app: App, failed: Job[Any]) -> None:
+def test_a_failed_job_is_run_again_with_edited_arguments(ask: ApiClient, api_app: App, failed: Job[Any]) -> None:
     assert "Run again" in page(ask, f"/jobs/{failed.id}")
     arguments = json.loads(form(ask, failed.id) or "")
     assert arguments == {"account": "acct-7", "cents": 500}
@@ -70,10 +70,10 @@ def test_a_failed_job_is_run_again_with_edited_arguments(ask: Asking, api_app: A
     assert entry.detail == {"job": new.id, "edited": ["cents"]}
 
 
-def test_a_job_that_succeeded_is_run_again_unchanged(ask: Asking, api_app: App) -> None:
+def test_a_job_that_succeeded_is_run_again_unchanged(ask: ApiClient, api_app: App) -> None:
     job = charge(api_app)
     assert "Run again" not in page(ask, f"/jobs/{job.id}"), "it has yet to run"
-    succeed(api_app, claim(api_app, queue="billing")[0])
+    harness_of(api_app).succeed(harness_of(api_app).claim(1, ("billing",))[0])
     assert "Run again" in page(ask, f"/jobs/{job.id}")
     new = the_new_job(rerun(ask, job.id, form(ask, job.id)), api_app)
     assert new.payload == job.payload
@@ -96,7 +96,7 @@ def test_a_job_that_succeeded_is_run_again_unchanged(ask: Asking, api_app: App) 
     ],
 )
 def test_arguments_that_are_refused_come_back_and_create_nothing(
-    ask: Asking, api_app: App, failed: Job[Any], typed: str, problem: str
+    ask: ApiClient, api_app: App, failed: Job[Any], typed: str, problem: str
 ) -> None:
     answer = rerun(ask, failed.id, typed)
     text = unescape(answer.text)
@@ -107,7 +107,7 @@ def test_arguments_that_are_refused_come_back_and_create_nothing(
     assert (api_app.client.count(), api_app.client.audit().entries) == (1, [])
 
 
-def test_a_reader_is_offered_no_rerun_and_refused_one(ask: Asking, api_app: App, failed: Job[Any]) -> None:
+def test_a_reader_is_offered_no_rerun_and_refused_one(ask: ApiClient, api_app: App, failed: Job[Any]) -> None:
     reader = {"authorization": f"Bearer {READ}"}
     assert "Run again" not in page(ask, f"/jobs/{failed.id}", headers=reader)
     page(ask, f"/confirm/rerun?job={failed.id}", 403, headers=reader)
@@ -115,7 +115,7 @@ def test_a_reader_is_offered_no_rerun_and_refused_one(ask: Asking, api_app: App,
     assert api_app.client.count() == 1
 
 
-def test_a_job_that_is_gone_is_not_run_again(ask: Asking, api_app: App, failed: Job[Any]) -> None:
+def test_a_job_that_is_gone_is_not_run_again(ask: ApiClient, api_app: App, failed: Job[Any]) -> None:
     api_app.client.delete(failed)
     for id in (failed.id, new_id(), "nonsense"):
         page(ask, f"/confirm/rerun?job={id}", 404)
@@ -123,9 +123,9 @@ def test_a_job_that_is_gone_is_not_run_again(ask: Asking, api_app: App, failed: 
     assert api_app.client.count() == 0
 
 
-def test_a_job_without_its_arguments_cannot_be_run_again(ask: Asking, api_app: App) -> None:
+def test_a_job_without_its_arguments_cannot_be_run_again(ask: ApiClient, api_app: App) -> None:
     job = charge(api_app)
-    succeed(api_app, claim(api_app, queue="billing")[0])
+    harness_of(api_app).succeed(harness_of(api_app).claim(1, ("billing",))[0])
     api_app.client.prune(keep_payloads=0)
     assert "Run again" not in page(ask, f"/jobs/{job.id}")
     assert "are no longer stored" in page(ask, f"/confirm/rerun?job={job.id}", 400)
@@ -133,10 +133,10 @@ def test_a_job_without_its_arguments_cannot_be_run_again(ask: Asking, api_app: A
     assert api_app.client.count() == 1
 
 
-def test_the_new_job_waits_for_the_target_of_the_failed_one(ask: Asking, api_app: App) -> None:
+def test_the_new_job_waits_for_the_target_of_the_failed_one(ask: ApiClient, api_app: App) -> None:
     job = charge(api_app, target="acct-7")
-    promote_all(api_app)
-    fail(api_app, claim(api_app, queue="billing")[0])
+    harness_of(api_app).promote_all()
+    harness_of(api_app).fail(harness_of(api_app).claim(1, ("billing",))[0])
     assert "The new job waits for target acct-7, which this job holds." in page(ask, f"/confirm/rerun?job={job.id}")
 
 
@@ -144,18 +144,18 @@ def test_the_new_job_waits_for_the_target_of_the_failed_one(ask: Asking, api_app
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[..., tuple[App, Asking]]]:
+def serve() -> Iterator[Callable[..., tuple[App, ApiClient]]]:
     """Serves an app with this task."""
     apps: list[App] = []
 
     with asyncio.Runner() as runner:
 
-        def served(task: Any, **options: Any) -> tuple[App, Asking]:
+        def served(task: Any, **options: Any) -> tuple[App, ApiClient]:
             app = App("sqlite:///:memory:", **options)
             apps.append(app)
             app.client.migrate()
             app.task(task)
-            return app, Asking(runner, create_app(app, operate={"ann": OPERATE}))
+            return app, ApiClient(runner, create_app(app, operate={"ann": OPERATE}))
 
         yield served
     for app in apps:
@@ -165,11 +165,11 @@ def serve() -> Iterator[Callable[..., tuple[App, Asking]]]:
 def connect(url: str, password: str, more: dict[str, Any]) -> None: ...
 
 
-def test_secrets_are_hidden_in_the_form_and_stay(serve: Callable[..., tuple[App, Asking]]) -> None:
+def test_secrets_are_hidden_in_the_form_and_stay(serve: Callable[..., tuple[App, ApiClient]]) -> None:
     app, ask = serve(connect)
     stored = {"url": f"postgresql://ada:{PASSWORD}@db/x", "password": PASSWORD, "more": {"token": PASSWORD, "n": 1}}
     job = app.tasks["connect"].enqueue(**stored)
-    fail(app, claim(app)[0])
+    harness_of(app).fail(harness_of(app).claim(1)[0])
     text = form(ask, job.id) or ""
     assert PASSWORD not in page(ask, f"/confirm/rerun?job={job.id}")
     assert text.count("[hidden]") == 3
@@ -189,12 +189,12 @@ def pay(card: str, cents: int) -> None: ...
 
 @pytest.mark.parametrize("codec", [FernetCodec("A" * 43 + "="), ZlibCodec()], ids=lambda codec: codec.name)
 def test_encoded_arguments_are_not_displayed_and_can_be_replaced(
-    serve: Callable[..., tuple[App, Asking]], codec: Any
+    serve: Callable[..., tuple[App, ApiClient]], codec: Any
 ) -> None:
     app, ask = serve(pay, codecs=[codec])
     card = PASSWORD * 200  # ZlibCodec leaves short values alone
     job = app.tasks["pay"].enqueue(card, 5)
-    fail(app, claim(app)[0])
+    harness_of(app).fail(harness_of(app).claim(1)[0])
     asked = page(ask, f"/confirm/rerun?job={job.id}")
     assert f"The arguments are encoded with {codec.name} and not displayed." in asked
     assert "$relet" not in asked
@@ -210,7 +210,7 @@ def test_encoded_arguments_are_not_displayed_and_can_be_replaced(
 def keep(value: Any) -> None: ...
 
 
-def test_long_arguments_are_not_edited_but_the_job_runs_again(serve: Callable[..., tuple[App, Asking]]) -> None:
+def test_long_arguments_are_not_edited_but_the_job_runs_again(serve: Callable[..., tuple[App, ApiClient]]) -> None:
     app, ask = serve(keep)
     job = app.tasks["keep"].enqueue("x" * 100_000)
     app.client.cancel(job)
@@ -221,7 +221,7 @@ def test_long_arguments_are_not_edited_but_the_job_runs_again(serve: Callable[..
 
 @pytest.mark.parametrize("value", [1, 1.0, True, 2**63 - 1, 0.1, "\u202e\x1b\n\u00fc\U000e0001", {"b": 1, "a": None}])
 def test_what_the_user_leaves_alone_stays_to_the_letter(
-    serve: Callable[..., tuple[App, Asking]], value: object
+    serve: Callable[..., tuple[App, ApiClient]], value: object
 ) -> None:
     app, ask = serve(keep)
     job = app.tasks["keep"].enqueue(value)
@@ -233,7 +233,7 @@ def test_what_the_user_leaves_alone_stays_to_the_letter(
     assert app.client.audit().entries[0].detail["edited"] == []
 
 
-def test_a_number_of_another_type_is_another_argument(serve: Callable[..., tuple[App, Asking]]) -> None:
+def test_a_number_of_another_type_is_another_argument(serve: Callable[..., tuple[App, ApiClient]]) -> None:
     app, ask = serve(keep)
     job = app.tasks["keep"].enqueue(1)
     app.client.cancel(job)

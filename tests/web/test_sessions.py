@@ -17,25 +17,25 @@ from relet._web import create_app, sse
 from relet._web.auth import Principal, TokenAuth
 from relet.errors import StoreUnavailable
 from tests.clocks import at
-from tests.homes import Home
+from tests.databases import Database
 
 TOKEN = "o" * 32
 PAGE = {"accept": "text/html"}
 
 
-def asking(web: Any, cookie: str = "") -> httpx.AsyncClient:
+def http_client(web: Any, cookie: str = "") -> httpx.AsyncClient:
     headers = PAGE | ({"cookie": cookie} if cookie else {})
     return httpx.AsyncClient(transport=httpx.ASGITransport(web), base_url="http://localhost", headers=headers)
 
 
 async def signed_in(web: Any) -> str:
-    async with asking(web) as browser:
+    async with http_client(web) as browser:
         answer = await browser.post("/login", data={"token": TOKEN})
         return answer.headers["set-cookie"].partition(";")[0]
 
 
 async def sign_out(web: Any, cookie: str) -> httpx.Response:
-    async with asking(web, cookie) as browser:
+    async with http_client(web, cookie) as browser:
         page = (await browser.get("/queues")).text
         form = re.search(r'name="csrf" value="([^"]+)"', page)
         assert form is not None
@@ -43,7 +43,7 @@ async def sign_out(web: Any, cookie: str) -> httpx.Response:
 
 
 async def status(web: Any, cookie: str, path: str = "/queues") -> int:
-    async with asking(web, cookie) as browser:
+    async with http_client(web, cookie) as browser:
         return (await browser.get(path)).status_code
 
 
@@ -108,7 +108,7 @@ def test_signing_out_that_cannot_be_stored_is_not_reported_as_done(app: App, mon
     asyncio.run(go())
 
 
-def test_ended_sessions_are_forgotten_when_they_would_be_over_in_any_case(app: App, home: Home) -> None:
+def test_ended_sessions_are_forgotten_when_they_would_be_over_in_any_case(app: App, database: Database) -> None:
     store = app._store()
     with at(store, 1000.0):
         for number in range(5):

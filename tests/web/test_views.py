@@ -22,7 +22,7 @@ from relet._web.pages import PAGES, STYLE, refused, render, respond, sign_in
 from relet._web.pages.formatting import visible
 from relet._web.pages.page import problem
 from relet._web.pages.schedules import upcoming
-from tests.homes import claim, fail
+from tests.harness import harness_of
 from tests.web.conftest import ask, view_of, walk
 from tests.web.hostile import MARK
 
@@ -228,7 +228,7 @@ def test_a_job_view_tells_its_life_in_words_too(shop: App) -> None:
         assert word in text
 
 
-def test_a_search_that_has_not_come_to_an_end_says_how_far_it_came(shop: App, monkeypatch: Any) -> None:
+def test_a_search_that_has_not_ended_says_how_far_it_came(shop: App, monkeypatch: Any) -> None:
     monkeypatch.setattr(sys.modules["relet._web.pages.jobs"], "SCAN", 5)
     _, document = ask(shop, "/jobs", "/jobs?task=nothing-of-this-name")
     assert "Searched back to" in document
@@ -258,8 +258,8 @@ def test_how_far_a_job_says_that_it_is_stands_in_the_list(shop: App) -> None:
 def test_what_is_done_to_all_of_a_group_is_not_done_to_others(empty: App) -> None:
     for error in ("TimeoutError: 30 s", "TimeoutError: no route to db", "ValueError: 5"):
         empty.tasks["sync_stock"].enqueue()
-        (job,) = claim(empty, queue="reports")
-        fail(empty, job, error)
+        (job,) = harness_of(empty).claim(1, queues=("reports",))
+        harness_of(empty).fail(job, error)
     rows = ask(empty, "/failures")[1].split("<tr>")[2:]
     can_cancel = {re.search(r"\w+Error: [\w …]*", row)[0]: "Cancel all" in row for row in rows}  # type: ignore[index]
     assert can_cancel == {"TimeoutError: … s": False, "TimeoutError: no route to db": True, "ValueError: …": True}

@@ -93,7 +93,7 @@ def wait_for_abort(attempt: Attempt, place: str) -> str:
 
 @process
 def sleep_through(place: str) -> None:
-    """Blocks in one call, with a process of its own."""
+    """Blocks in one call, after it has started a process."""
     sleeper = subprocess.Popen(["sleep", "60"])
     Path(place).write_text(f"{os.getpid()} {sleeper.pid}")
     while True:
@@ -115,7 +115,7 @@ def watch_deadline(attempt: Attempt, times: int) -> int:
 
 
 @process
-def tell_progress(attempt: Attempt, place: str) -> str:
+def report_progress(attempt: Attempt, place: str) -> str:
     attempt.progress(1, 2, "half")
     while not Path(place).exists():
         time.sleep(0.01)

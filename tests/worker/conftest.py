@@ -1,4 +1,4 @@
-"""Apps for workers: `app` in a store of every kind, `memory_app` where stores make no difference, `two_homes` for
+"""Apps for workers: `app` in a store of every kind, `memory_app` where stores make no difference, `two_databases` for
 what takes long: one SQLite file, one PostgreSQL."""
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import pytest
 
 from relet import App
 from tests.conftest import PG_KINDS, SQLITE_FILE
-from tests.homes import Home, shared_schema
-from tests.worker.completing import Stage, stage_at
+from tests.databases import Database, shared_schema
+from tests.worker.completions import CompletionRunner, runner_at
 from tests.worker.programs import Shop, a_shop
 
 
@@ -23,35 +23,35 @@ def memory_app() -> Iterator[App]:
 
 
 @pytest.fixture(scope="module", params=[SQLITE_FILE, *PG_KINDS])
-def _one_of_two(request: pytest.FixtureRequest) -> Iterator[Home]:
+def _one_of_two(request: pytest.FixtureRequest) -> Iterator[Database]:
     if request.param == "sqlite":
-        yield Home("sqlite", "", "relet")
+        yield Database("sqlite", "", "relet")
     else:
         yield from shared_schema(request)
 
 
 @pytest.fixture
-def two_homes(_one_of_two: Home, tmp_path: Path) -> Iterator[Home]:
+def two_databases(_one_of_two: Database, tmp_path: Path) -> Iterator[Database]:
     """A SQLite file, then a PostgreSQL."""
     if _one_of_two.is_postgres:
         yield _one_of_two
         _one_of_two.empty()
     else:
-        yield Home("sqlite", f"sqlite:///{tmp_path / 'relet.db'}", "relet")
+        yield Database("sqlite", f"sqlite:///{tmp_path / 'relet.db'}", "relet")
 
 
 @pytest.fixture
-def two_apps(two_homes: Home) -> Iterator[App]:
-    """An app in each of `two_homes`."""
-    app = two_homes.app()
+def two_apps(two_databases: Database) -> Iterator[App]:
+    """An app in each of `two_databases`."""
+    app = two_databases.app()
     yield app
     app.close()
 
 
 @pytest.fixture
-def stage(two_homes: Home, two_apps: App) -> Iterator[Stage]:
-    """For handlers that complete their jobs in transactions, in each of `two_homes`."""
-    with stage_at(two_homes, two_apps) as made:
+def runner(two_databases: Database, two_apps: App) -> Iterator[CompletionRunner]:
+    """For handlers that complete their jobs in transactions, in each of `two_databases`."""
+    with runner_at(two_databases, two_apps) as made:
         yield made
 
 

@@ -2,7 +2,7 @@
 
 Handlers note what happens to them in the file that TASKS_NOTES names, each line with one write, so that it survives a
 kill -9. Tests import this module for the tasks alone: drafts can be enqueued by any client. TASKS_DIES makes a worker
-kill itself at a stage of its work that nobody could hit from outside; TASKS_GATE holds its heartbeat up.
+kill itself at a stage of its work that no test could hit from outside; TASKS_GATE holds its heartbeat up.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ async def stubborn(key: str, until: str) -> str:
         except BaseException as error:
             note("caught", key, type(error).__name__)
     note("end", key)
-    return "what nobody wants any more"
+    return "no longer wanted"
 
 
 @app.task(max_attempts=1)
@@ -177,7 +177,7 @@ def deaf(key: str, until: str) -> str:
     while not Path(until).exists():
         time.sleep(BLINK)
     note("end", key)
-    return "what nobody wants any more"
+    return "no longer wanted"
 
 
 def _die(manner: str) -> None:
@@ -205,7 +205,7 @@ def caged_poison(key: str, manner: str) -> None:
 
 @app.task(process=True)
 def parent(key: str) -> None:
-    """Has a child of its own."""
+    """Starts a child process."""
     child = subprocess.Popen([sys.executable, "-c", f"import time; time.sleep({FOR_EVER})"])
     note("start", key, child.pid)
     time.sleep(FOR_EVER)
@@ -213,7 +213,7 @@ def parent(key: str) -> None:
 
 @app.task(process=True)
 def holding_the_gil(key: str) -> None:
-    """No other thread of its process gets to run, as in a long call of somebody's C code."""
+    """No other thread of its process gets to run, as in a long call of C code."""
     note("start", key)
     ctypes.PyDLL(None).sleep(int(FOR_EVER))
 

@@ -23,7 +23,7 @@ from tests.schemas import schemas_of
 T = TypeVar("T")
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 30.0
+TIMEOUT = 30.0
 LEASE = 1.0
 
 
@@ -61,18 +61,18 @@ class WorkerProcess:
 
     def kill(self) -> None:
         self._process.kill()
-        self._process.wait(PATIENCE)
+        self._process.wait(TIMEOUT)
 
     def terminate(self) -> int:
         """In good order."""
         self._process.terminate()
-        return self._process.wait(PATIENCE)
+        return self._process.wait(TIMEOUT)
 
     def wait_for_death(self) -> int:
-        return self._process.wait(PATIENCE)
+        return self._process.wait(TIMEOUT)
 
 
-class Harness:
+class WorkerProcesses:
     """A store, an app that enqueues into it, the workers of one test, and what their handlers have noted."""
 
     def __init__(self, kind: str, url: str, schema: str, folder: Path) -> None:
@@ -121,7 +121,7 @@ class Harness:
         assert found is not None
         return found
 
-    def wait(self, job: Job[Any], timeout: float = PATIENCE) -> Job[Any]:
+    def wait(self, job: Job[Any], timeout: float = TIMEOUT) -> Job[Any]:
         """Until it is over, or has failed."""
         return self.client.wait(job, timeout=timeout)
 
@@ -142,7 +142,7 @@ class Harness:
         return wait_until(lambda: self.notes(what, key)[number - 1 : number], f"{what} of {key}")[0]
 
     def close(self) -> None:
-        """Kill whatever was started for this test, whoever started it, and show what the workers said."""
+        """Kill all processes that this test or its workers have started, and print the workers' logs."""
         mark = f"TASKS_NOTES={self._notes}".encode()
         for pid in processes_with(mark):
             with suppress(ProcessLookupError):
@@ -153,7 +153,7 @@ class Harness:
         self.app.close()
 
 
-def wait_until(condition: Callable[[], T], what: str, seconds: float = PATIENCE) -> T:
+def wait_until(condition: Callable[[], T], what: str, seconds: float = TIMEOUT) -> T:
     """Wait until it is true, and return what it is."""
     give_up = time.monotonic() + seconds
     while not (found := condition()):
@@ -182,29 +182,29 @@ def processes_with(mark: bytes) -> list[int]:
 
 
 @pytest.fixture(params=["sqlite", *PG_KINDS])
-def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
+def processes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WorkerProcesses]:
     """A SQLite file, and a PostgreSQL."""
     if request.param == "sqlite":
-        yield from _migrated(Harness("sqlite", f"sqlite:///{tmp_path / 'relet.db'}", "relet", tmp_path))
+        yield from _migrated(WorkerProcesses("sqlite", f"sqlite:///{tmp_path / 'relet.db'}", "relet", tmp_path))
     else:
         yield from _on_postgres(request, tmp_path)
 
 
 @pytest.fixture(params=PG_KINDS)
-def pg_harness(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
+def pg_processes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WorkerProcesses]:
     """A PostgreSQL."""
     yield from _on_postgres(request, tmp_path)
 
 
-def _on_postgres(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
+def _on_postgres(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WorkerProcesses]:
     server = request.config.stash[SERVERS].get(request.param)
     with schemas_of(request.config).one_of(server) as shared:
-        yield from _migrated(Harness(request.param, server.dsn, shared.name, tmp_path))
+        yield from _migrated(WorkerProcesses(request.param, server.dsn, shared.name, tmp_path))
 
 
-def _migrated(harness: Harness) -> Iterator[Harness]:
-    harness.client.migrate()
+def _migrated(processes: WorkerProcesses) -> Iterator[WorkerProcesses]:
+    processes.client.migrate()
     try:
-        yield harness
+        yield processes
     finally:
-        harness.close()
+        processes.close()

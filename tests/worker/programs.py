@@ -1,4 +1,4 @@
-"""Worker programs: `python -m relet worker shop:app` in a directory of its own, as a user starts it.
+"""Worker programs: `python -m relet worker shop:app` in a separate directory, as a user starts it.
 
 A `Shop` is that directory: a small app in `shop.py`, a file in which its handlers note what they do, and the programs
 that were started there, each with its log. Whatever a test leaves running is killed when the test is over.
@@ -26,7 +26,7 @@ from relet._worker.signals import AT_ONCE
 from tests.conftest import LOCAL_PG_KINDS, SERVERS
 from tests.servers import PrivateServer, Server
 
-PATIENCE = 20.0
+TIMEOUT = 20.0
 
 APP = """
 import asyncio, logging, os, time
@@ -161,18 +161,18 @@ def hoard(attempt: Attempt, mib: int) -> None:
 
 
 @app.task
-def say(attempt: Attempt, text: str) -> None:
+def log_text(attempt: Attempt, text: str) -> None:
     log.warning("heard: %s", text)
 
 
 @app.task
-async def say_on_loop(attempt: Attempt, text: str) -> None:
-    say(attempt, text)
+async def log_text_on_loop(attempt: Attempt, text: str) -> None:
+    log_text(attempt, text)
 
 
 @app.task(process=True)
-def say_in_process(attempt: Attempt, text: str) -> None:
-    say(attempt, text)
+def log_text_in_process(attempt: Attempt, text: str) -> None:
+    log_text(attempt, text)
 """
 
 
@@ -214,14 +214,14 @@ class Program:
         """Signals, each of them once the one before was heard, and not so soon that it would count as the same."""
         for _ in range(times):
             time.sleep(max(self.sent + AT_ONCE + 0.05 - time.monotonic(), 0))
-            heard = self.log.count("SIG")
+            counted = self.log.count("SIG")
             self.process.send_signal(number)
             if times > 1:
-                until(lambda heard=heard: self.log.count("SIG") > heard or not self.runs, lambda: self.log)  # type: ignore[misc]
+                until(lambda counted=counted: self.log.count("SIG") > counted or not self.runs, lambda: self.log)  # type: ignore[misc]
             self.sent = time.monotonic()
         return self
 
-    def code(self, within: float = PATIENCE) -> int:
+    def code(self, within: float = TIMEOUT) -> int:
         """How it ended."""
         try:
             return self.process.wait(within)
@@ -290,7 +290,7 @@ class Shop:
         return found
 
     def go(self) -> None:
-        """Let all handlers that hold come to their end."""
+        """Let all handlers that wait end."""
         (self.place / "go").touch()
 
     def notes(self, *words: object) -> list[list[str]]:
@@ -310,7 +310,7 @@ class Shop:
         for job in jobs:
             self.noted("start", job.id)
 
-    def over(self, *states: str, within: float = PATIENCE) -> None:
+    def over(self, *states: str, within: float = TIMEOUT) -> None:
         """Wait until no job is in any other state than these."""
         until(lambda: not self._others(states), lambda: f"{self._others(states)}\n{self.logs}", within)
 
@@ -359,7 +359,7 @@ def pg_server(request: pytest.FixtureRequest) -> Server:
     return request.config.stash[SERVERS].get(request.param)
 
 
-def until(holds: Callable[[], object], complaint: Callable[[], str], within: float = PATIENCE) -> None:
+def until(holds: Callable[[], object], complaint: Callable[[], str], within: float = TIMEOUT) -> None:
     """Wait for something."""
     give_up = time.monotonic() + within
     while not holds():
@@ -376,7 +376,7 @@ def lives(pid: int) -> bool:
         return False
 
 
-def gone(*pids: int, within: float = PATIENCE) -> None:
+def gone(*pids: int, within: float = TIMEOUT) -> None:
     """Wait until these processes have ended."""
     until(lambda: not any(map(lives, pids)), lambda: f"{[pid for pid in pids if lives(pid)]} live", within)
 

@@ -2,7 +2,7 @@
 
 Workers repeat their statements, which are soon prepared and go by a name; so the proxy remembers, for each connection,
 what the names stand for. At a statement that it waits for it can let the server have it and keep the answer from the
-client, or keep the statement itself for later, when nobody reckons with it any more.
+client, or keep the statement itself for later, when the client has given it up.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from tests.store.proxy import accepted, listening, server_socket
 
-PATIENCE = 30.0
+TIMEOUT = 30.0
 READY = b"Z\0\0\0\5"  # for the next query: what was sent is done, or has failed
 
 #: Words by which the statements are known.
@@ -45,13 +45,13 @@ class Trap:
     go: threading.Event = field(default_factory=threading.Event)  # the delayed one may go
 
     def wait(self) -> None:
-        """Until somebody has fallen into it."""
-        assert self.sprung.wait(PATIENCE), f"nobody sent {self.words!r}"
+        """Until a client has sent the statement."""
+        assert self.sprung.wait(TIMEOUT), f"no client sent {self.words!r}"
 
     def deliver(self) -> None:
         """Let the server have what was delayed."""
         self.go.set()
-        assert self.done.wait(PATIENCE)
+        assert self.done.wait(TIMEOUT)
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Hold:
     """Statements with these words wait."""
 
     words: bytes
-    reached: threading.Event = field(default_factory=threading.Event)  # somebody waits
+    reached: threading.Event = field(default_factory=threading.Event)  # a client waits
     over: threading.Event = field(default_factory=threading.Event)
 
 
@@ -84,9 +84,9 @@ class Proxy:
         return self._set(Trap(words, "delay", None))
 
     def hold(self, words: bytes) -> Hold:
-        """From now on this waits, until told to go on; returns once somebody does."""
+        """From now on this waits, until told to go on; returns once a client waits."""
         hold = self._hold = Hold(words)
-        assert hold.reached.wait(PATIENCE), f"nobody sent {words!r}"
+        assert hold.reached.wait(TIMEOUT), f"no client sent {words!r}"
         return hold
 
     def _set(self, trap: Trap) -> Trap:
@@ -107,7 +107,7 @@ class Proxy:
         hold = self._hold
         if hold is not None and hold.words in statement:
             hold.reached.set()
-            hold.over.wait(PATIENCE)
+            hold.over.wait(TIMEOUT)
 
     def serve(self, listener: socket.socket) -> None:
         for client in accepted(listener):
@@ -214,10 +214,10 @@ class ProxiedConnection:
         if trap.fate == "delay":
             self._client.shutdown(socket.SHUT_RDWR)
             trap.sprung.set()
-            assert trap.go.wait(PATIENCE)
+            assert trap.go.wait(TIMEOUT)
         self._ready.clear()
         self._server.sendall(message + rest)
-        assert self._ready.wait(PATIENCE)
+        assert self._ready.wait(TIMEOUT)
         trap.then()
         trap.sprung.set()
         trap.done.set()

@@ -25,7 +25,7 @@ def test_a_job_of_an_earlier_name_runs(app: App) -> None:
     assert found.task == "say_hello", "the job keeps its name"
 
 
-def test_the_earlier_name_finds_the_task_but_is_no_task_of_its_own() -> None:
+def test_the_earlier_name_finds_the_task_but_is_no_separate_task() -> None:
     app = App("sqlite:///:memory:")
 
     @app.task(aliases=["before"])

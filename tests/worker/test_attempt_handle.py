@@ -1,4 +1,4 @@
-"""The handle that a handler has on its attempt: its job, its deadline, how far it is, and a context of its own."""
+"""The handle that a handler has on its attempt: its job, its deadline, how far it is, and a separate context."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from relet import App, Attempt, State
 from relet._core.job import Progress
 from relet._worker.maintenance import PROGRESS_EVERY
-from tests.homes import Home
+from tests.databases import Database
 from tests.worker.test_attempts import both_kinds, define
 from tests.worker.working import error_of, over, until, until_state, working
 
@@ -67,20 +67,20 @@ def test_an_attempt_knows_its_job_and_how_long_the_lease_is_certainly_ours(memor
     assert all(ours)
 
 
-def test_progress_that_was_said_while_the_row_was_locked_shows_later(pg_home: Home, pg_app: App) -> None:
-    say, go_on = threading.Event(), threading.Event()
+def test_progress_that_was_said_while_the_row_was_locked_shows_later(pg_database: Database, pg_app: App) -> None:
+    report, go_on = threading.Event(), threading.Event()
 
     @pg_app.task
     def work(attempt: Attempt) -> None:
-        say.wait(20)
+        report.wait(20)
         attempt.progress(3, 10)
         go_on.wait(20)
 
-    with working(pg_app), closing(psycopg.connect(pg_home.url)) as other:
+    with working(pg_app), closing(psycopg.connect(pg_database.url)) as other:
         job = work.enqueue()
         until_state(pg_app, job, State.RUNNING)
-        other.execute(f"select from {pg_home.schema}.jobs for update".encode())
-        say.set()
+        other.execute(f"select from {pg_database.schema}.jobs for update".encode())
+        report.set()
         time.sleep(2 * PROGRESS_EVERY)
         other.rollback()
         until(lambda: pg_app.client.get(job).progress == Progress(3, 10))  # type: ignore[union-attr]
@@ -91,19 +91,19 @@ def test_progress_that_was_said_while_the_row_was_locked_shows_later(pg_home: Ho
 def test_progress_shows_while_the_job_runs(two_apps: App) -> None:
     app, go_on = two_apps, threading.Event()
 
-    def say(attempt: Attempt) -> None:
+    def report(attempt: Attempt) -> None:
         attempt.progress(1, 10)
         attempt.progress(3, 10, "three of ten")
 
     @app.task
     async def on_loop(attempt: Attempt) -> None:
-        say(attempt)
+        report(attempt)
         while not go_on.is_set():
             await asyncio.sleep(0.01)
 
     @app.task
     def in_thread(attempt: Attempt) -> None:
-        say(attempt)
+        report(attempt)
         go_on.wait(20)
 
     with working(app):
@@ -123,7 +123,7 @@ def test_progress_that_is_no_number_is_refused_where_it_is_said(memory_app: App,
 
 @both_kinds
 def test_what_a_handler_puts_into_its_context_the_next_does_not_see(memory_app: App, kind: str) -> None:
-    who = contextvars.ContextVar("who", default="nobody")
+    who = contextvars.ContextVar("who", default="not set")
 
     def body(attempt: Attempt) -> str:
         before = who.get()
@@ -133,4 +133,4 @@ def test_what_a_handler_puts_into_its_context_the_next_does_not_see(memory_app: 
     task = define(memory_app, kind, body)
     with working(memory_app, concurrency=1):  # one slot, one thread
         jobs = memory_app.client.enqueue_many([task.draft() for _ in range(20)])
-        assert {memory_app.client.result(job, timeout=20) for job in jobs} == {"nobody"}
+        assert {memory_app.client.result(job, timeout=20) for job in jobs} == {"not set"}

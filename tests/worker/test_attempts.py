@@ -1,4 +1,4 @@
-"""What an attempt can come to: what handlers return and raise, and what becomes of their jobs."""
+"""The outcomes of an attempt: what handlers return and raise, and the states of their jobs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from msgspec import structs
 from relet import App, Attempt, Backoff, Fail, JobFailed, Retry, Snooze, State
 from relet._tasks.task import Task
 from tests.conftest import PG_KINDS
-from tests.homes import Home
+from tests.databases import Database
 from tests.worker.working import error_of, over, state, working
 
 pytestmark = pytest.mark.every_store
@@ -47,9 +47,9 @@ both_kinds = pytest.mark.parametrize("kind", ["async", "thread"])
 
 
 @pytest.fixture
-def kind(home: Home) -> str:
+def kind(database: Database) -> str:
     """Either kind of handler on half of the stores: how one is called has nothing to do with where its job is."""
-    return "async" if home.kind in ("memory", *PG_KINDS[:1]) else "thread"
+    return "async" if database.kind in ("memory", *PG_KINDS[:1]) else "thread"
 
 
 def test_what_handlers_return_is_the_result(app: App) -> None:
@@ -314,8 +314,10 @@ def test_what_fails_in_a_task_group_is_an_attempt_that_failed(app: App) -> None:
     assert "ValueError: no" in (app.client.get(job).error or "")  # type: ignore[union-attr]
 
 
-def test_a_payload_that_is_nested_too_deep_to_be_read_fails_its_job_at_once(two_homes: Home, two_apps: App) -> None:
-    if not two_homes.is_postgres:
+def test_a_payload_that_is_nested_too_deep_to_be_read_fails_its_job_at_once(
+    two_databases: Database, two_apps: App
+) -> None:
+    if not two_databases.is_postgres:
         pytest.skip("SQLite stores no JSON that is so deep")
 
     @two_apps.task

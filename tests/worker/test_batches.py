@@ -15,7 +15,7 @@ from relet._core.job import Policy
 from relet._store.flows import lease
 from relet.testing import harness
 from relet.types import BatchItem
-from tests.homes import beat, claim, promote_all
+from tests.harness import harness_of
 from tests.worker.programs import Shop
 from tests.worker.working import until, working
 
@@ -109,12 +109,12 @@ def test_an_exception_fails_the_jobs_that_are_not_settled(app: App) -> None:
 def test_a_job_whose_worker_was_lost_runs_singly(app: App, sizes: list[list[int]]) -> None:
     task = app.tasks["collect"]
     app.client.enqueue_many([task.draft(n) for n in range(3)])
-    assert len(claim(app, 3, lease=0.001)) == 3
+    assert len(harness_of(app).claim(3, lease=0.001)) == 3
     changes: list[Any] = []
     while len(changes) < 3:
-        beat(app)
+        harness_of(app).record_pulse()
         changes += app._store().run(lease.reap, lambda: 0.5)
-    promote_all(app)
+    harness_of(app).promote_all()
     with working(app, concurrency=20):
         ends(app, task, 3)
     assert sorted(sizes) == [[0], [1], [2]]
@@ -146,9 +146,11 @@ def test_one_job_of_a_batch_is_cancelled_and_one_times_out(app: App) -> None:
 
 def test_an_async_batch_is_cancelled_when_all_its_jobs_are(app: App) -> None:
     ended: list[str] = []
+    started = threading.Event()
 
     @app.batch_task(size=2, wait=5)
     async def sleeps(items: list[BatchItem[int]]) -> None:
+        started.set()
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
@@ -158,7 +160,7 @@ def test_an_async_batch_is_cancelled_when_all_its_jobs_are(app: App) -> None:
     app.client.migrate()
     jobs = app.client.enqueue_many([sleeps.draft(n) for n in range(2)])
     with working(app, concurrency=5, lease=2.0):
-        until(lambda: app.client.count(state="running") == 2)
+        assert started.wait(20)
         for job in jobs:
             app.client.cancel(job)
         until(lambda: app.client.count(state="cancelled") == 2)

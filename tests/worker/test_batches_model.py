@@ -20,7 +20,7 @@ from msgspec import Struct
 from relet import App, Backoff, Fail, Retry
 from relet._store.flows import lease
 from relet.types import BatchItem
-from tests.homes import beat, claim
+from tests.harness import harness_of
 from tests.worker.working import until, working
 
 SIZE = 4
@@ -120,9 +120,9 @@ def enqueue(app: App, plans: list[Plan]) -> list[str]:
     """Enqueue a job for each plan. A worker claims those that are to be lost, and does not renew their leases."""
     jobs = app.client.enqueue_many([app.tasks["handle"].draft(one) for one in plans])
     number = sum(one.lost for one in plans)
-    assert len(claim(app, number, lease=0.001) if number else []) == number
+    assert len(harness_of(app).claim(number, lease=0.001) if number else []) == number
     while number:
-        beat(app)
+        harness_of(app).record_pulse()
         number -= len(app._store().run(lease.reap, lambda: 0.5))
     return [job.id for job in jobs]
 

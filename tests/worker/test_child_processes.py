@@ -113,7 +113,7 @@ def test_progress_and_renewals_pass_between_worker_and_child(memory_app: App, tm
     child_tasks.register(app, lease=0.6)
     with working(app, concurrency=2):
         moved = enqueue(app, "watch_deadline", 3)
-        job = enqueue(app, "tell_progress", str(tmp_path / "go_on"))
+        job = enqueue(app, "report_progress", str(tmp_path / "go_on"))
         until(lambda: app.client.get(job).progress == Progress(1, 2, "half"))  # type: ignore[union-attr]
         (tmp_path / "go_on").touch()
         assert app.client.result(job, timeout=20) == "done"

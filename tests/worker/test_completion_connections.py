@@ -22,14 +22,14 @@ from relet._tasks.task import Task
 from tests.djangos import WAYS as DJANGO_WAYS
 from tests.djangos import configure
 from tests.store.transactions import POSTGRES_WAYS, SQLITE_WAYS, Transaction, Way, alchemy_url
-from tests.worker.completing import AT_ONCE, ON_POSTGRES, Stage, Undo, by_hand, reap
+from tests.worker.completions import AT_ONCE, ON_POSTGRES, CompletionRunner, Undo, by_hand, reap
 from tests.worker.working import over, until, until_state, working
 
 configure()
 
 ON_SQLITE = pytest.mark.parametrize("_one_of_two", ["sqlite"], indirect=True)
 
-Scene = Callable[[Attempt, "Completing"], Awaitable[Any]]
+Handler = Callable[[Attempt, "Completing"], Awaitable[Any]]
 Before = Callable[[Attempt], bool]
 
 
@@ -47,8 +47,8 @@ async def asyncpg_pool_with_codec(url: str) -> AsyncIterator[Transaction]:
 class Completing:
     """A transaction of the user's on a connection of some kind."""
 
-    def __init__(self, stage: Stage, attempt: Attempt, caller: Transaction) -> None:
-        self._stage, self._attempt, self._caller = stage, attempt, caller
+    def __init__(self, runner: CompletionRunner, attempt: Attempt, caller: Transaction) -> None:
+        self._stage, self._attempt, self._caller = runner, attempt, caller
 
     async def write(self, word: str) -> None:
         row = f"'{self._attempt.job.id}', '{word}'"
@@ -63,39 +63,39 @@ class Completing:
         await self._caller.end(commit=commit)
 
 
-def ways_at(stage: Stage) -> dict[str, Way]:
-    if stage.home.is_postgres:
+def ways_at(runner: CompletionRunner) -> dict[str, Way]:
+    if runner.database.is_postgres:
         return {**POSTGRES_WAYS, "asyncpg-pool-codec": asyncpg_pool_with_codec}
     return SQLITE_WAYS
 
 
-def on_connections(stage: Stage, scene: Scene, before: Before) -> list[Task[..., Any]]:
+def on_connections(runner: CompletionRunner, handler: Handler, before: Before) -> list[Task[..., Any]]:
     """A task for each kind of connection. Async handlers may use plain connections as well."""
 
     def task_of(name: str, way: Way) -> Task[..., Any]:
-        @stage.app.task(name=name, backoff=AT_ONCE)
+        @runner.app.task(name=name, backoff=AT_ONCE)
         async def on_loop(attempt: Attempt) -> Any:
             if before(attempt):
                 return "the new owner's"
-            async with way(stage.home.url) as caller:
-                return await scene(attempt, Completing(stage, attempt, caller))
+            async with way(runner.database.url) as caller:
+                return await handler(attempt, Completing(runner, attempt, caller))
 
         return on_loop  # type: ignore[no-any-return]
 
-    return [task_of(name, way) for name, way in ways_at(stage).items()]
+    return [task_of(name, way) for name, way in ways_at(runner).items()]
 
 
-def on_django(stage: Stage, scene: Scene, before: Before) -> list[Task[..., Any]]:
+def on_django(runner: CompletionRunner, handler: Handler, before: Before) -> list[Task[..., Any]]:
     """The same for Django, whose connections belong to threads. A block is rolled back by an exception."""
 
     def task_of(name: str, way: Any) -> Task[..., Any]:
-        @stage.app.task(name=f"django-{name}", backoff=AT_ONCE)
+        @runner.app.task(name=f"django-{name}", backoff=AT_ONCE)
         def in_thread(attempt: Attempt) -> Any:
             if before(attempt):
                 return "the new owner's"
-            with way(stage.home) as raw:
+            with way(runner.database) as raw:
                 caller = Transaction(raw, False, lambda sql: _execute(raw, sql), lambda: None, _undo)
-                return by_hand(scene(attempt, Completing(stage, attempt, caller)))  # type: ignore[arg-type]
+                return by_hand(handler(attempt, Completing(runner, attempt, caller)))  # type: ignore[arg-type]
 
         return in_thread  # type: ignore[no-any-return]
 
@@ -112,56 +112,58 @@ def _undo() -> None:
 
 
 @contextmanager
-def _each(stage: Stage, scene: Scene, before: Before = lambda attempt: False) -> Iterator[list[Job[Any]]]:
-    """Jobs that play it one after the other: on SQLite, transactions open on one event loop would wait for each other.
+def _each(
+    runner: CompletionRunner, handler: Handler, before: Before = lambda attempt: False
+) -> Iterator[list[Job[Any]]]:
+    """Jobs that run it one after the other: on SQLite, transactions open on one event loop would wait for each other.
 
     `before` is done before there is a connection; when it says so, the rest is for others to do.
     """
-    tasks = on_connections(stage, scene, before) + on_django(stage, scene, before)
-    with working(stage.app, lease=30.0, concurrency=1) as worker:
+    tasks = on_connections(runner, handler, before) + on_django(runner, handler, before)
+    with working(runner.app, lease=30.0, concurrency=1) as worker:
         worker._sessions[0].heartbeat.stop()  # so that zombies do not hear of their loss
-        yield stage.app.client.enqueue_many([task.draft() for task in tasks])
+        yield runner.app.client.enqueue_many([task.draft() for task in tasks])
 
 
-def test_what_is_committed_has_completed_the_job(stage: Stage) -> None:
-    async def scene(attempt: Attempt, mine: Completing) -> str:
+def test_what_is_committed_has_completed_the_job(runner: CompletionRunner) -> None:
+    async def handler(attempt: Attempt, mine: Completing) -> str:
         await mine.write("a")
         await mine.succeed({"a": ["result"]})
         await mine.end(commit=True)
         return "something else"
 
-    with _each(stage, scene) as jobs:
-        for job in over(stage.app, *jobs):
+    with _each(runner, handler) as jobs:
+        for job in over(runner.app, *jobs):
             assert (job.task, job.state, job.attempt) == (job.task, State.SUCCEEDED, 1)
-            assert stage.app.client.result(job) == {"a": ["result"]}
-            assert stage.written(job) == ["a"]
+            assert runner.app.client.result(job) == {"a": ["result"]}
+            assert runner.written(job) == ["a"]
 
 
-def test_what_is_rolled_back_leaves_nothing_and_is_tried_again(stage: Stage) -> None:
-    async def scene(attempt: Attempt, mine: Completing) -> str:
+def test_what_is_rolled_back_leaves_nothing_and_is_tried_again(runner: CompletionRunner) -> None:
+    async def handler(attempt: Attempt, mine: Completing) -> str:
         await mine.write(f"attempt {attempt.job.attempt}")
         await mine.succeed("done")
         await mine.end(commit=attempt.job.attempt == 2)
         return "done"
 
-    with _each(stage, scene) as jobs:
-        for job in over(stage.app, *jobs):
+    with _each(runner, handler) as jobs:
+        for job in over(runner.app, *jobs):
             assert (job.task, job.state, job.attempt) == (job.task, State.SUCCEEDED, 2)
-            assert stage.written(job) == ["attempt 2"]
-            reason = stage.reasons(job)[0] or ""
+            assert runner.written(job) == ["attempt 2"]
+            reason = runner.reasons(job)[0] or ""
             assert reason.endswith("Undo" if job.task.startswith("django") else "completion rolled back")
 
 
-def test_a_zombie_is_told_in_its_transaction(stage: Stage) -> None:
+def test_a_zombie_is_told_in_its_transaction(runner: CompletionRunner) -> None:
     told: list[str] = []
 
     def robbed(attempt: Attempt) -> bool:
         """By attempts, not by versions: what was taken in advance may have been given back before it ran."""
         if attempt.job.attempt == 1:
-            reap(stage, attempt)
+            reap(runner, attempt)
         return attempt.job.attempt > 1
 
-    async def scene(attempt: Attempt, mine: Completing) -> str:
+    async def handler(attempt: Attempt, mine: Completing) -> str:
         await mine.write("of a zombie")
         with pytest.raises(LeaseLost):
             await mine.succeed("a zombie's")
@@ -169,35 +171,35 @@ def test_a_zombie_is_told_in_its_transaction(stage: Stage) -> None:
         await mine.end(commit=False)
         return "a zombie's"
 
-    with _each(stage, scene, robbed) as jobs:
-        for job in over(stage.app, *jobs):
-            assert (job.task, job.state, job.losses) == (job.task, State.SUCCEEDED, 1), stage.reasons(job)
-            assert stage.app.client.result(job) == "the new owner's"
-            assert stage.written(job) == []
+    with _each(runner, handler, robbed) as jobs:
+        for job in over(runner.app, *jobs):
+            assert (job.task, job.state, job.losses) == (job.task, State.SUCCEEDED, 1), runner.reasons(job)
+            assert runner.app.client.result(job) == "the new owner's"
+            assert runner.written(job) == []
     assert sorted(told) == sorted(job.id for job in jobs)
 
 
-def test_a_chain_goes_on_with_the_commit(stage: Stage) -> None:
-    @stage.app.task
+def test_a_chain_goes_on_with_the_commit(runner: CompletionRunner) -> None:
+    @runner.app.task
     def end(word: str) -> str:
         return word
 
-    async def scene(attempt: Attempt, mine: Completing) -> None:
+    async def handler(attempt: Attempt, mine: Completing) -> None:
         successor = end.using(unique=attempt.job.id, target="t").draft("the end")
         await mine.succeed(attempt.continue_with(successor))
         await mine.end(commit=True)
 
-    with _each(stage, scene) as jobs:
+    with _each(runner, handler) as jobs:
         for job in jobs:
-            assert stage.app.client.result(job, timeout=30) == "the end"
-            assert len(stage.app.client.chain(job)) == 2
+            assert runner.app.client.result(job, timeout=30) == "the end"
+            assert len(runner.app.client.chain(job)) == 2
 
 
 @ON_POSTGRES
-def test_the_wrong_colour_names_its_twin_and_the_job_can_still_be_completed(stage: Stage) -> None:
-    url = stage.home.url
+def test_the_wrong_colour_names_its_twin_and_the_job_can_still_be_completed(runner: CompletionRunner) -> None:
+    url = runner.database.url
 
-    @stage.app.task
+    @runner.app.task
     async def work(attempt: Attempt) -> str:
         engine, aengine = create_engine(alchemy_url(url, "psycopg")), create_async_engine(alchemy_url(url, "asyncpg"))
         raw = await asyncpg.connect(url)
@@ -220,23 +222,23 @@ def test_the_wrong_colour_names_its_twin_and_the_job_can_still_be_completed(stag
         engine.dispose()
         return "done"
 
-    with working(stage.app):
-        (job,) = over(stage.app, work.enqueue())
+    with working(runner.app):
+        (job,) = over(runner.app, work.enqueue())
         assert (job.state, job.attempt) == (State.SUCCEEDED, 1)
 
 
 @ON_SQLITE
 @pytest.mark.parametrize("driver", ["pysqlite", "aiosqlite"])
-def test_on_sqlalchemys_sqlite_the_first_look_is_in_the_transaction(stage: Stage, driver: str) -> None:
+def test_on_sqlalchemys_sqlite_the_first_look_is_in_the_transaction(runner: CompletionRunner, driver: str) -> None:
     """The driver would begin with the first write: whatever was looked at before could have changed by then."""
-    url = alchemy_url(stage.home.url, driver)
+    url = alchemy_url(runner.database.url, driver)
     open_to_others: list[bool] = []
 
     def looked(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
         if "pragma" not in statement and "begin" not in statement:
-            open_to_others.append(_can_be_written(stage))
+            open_to_others.append(_can_be_written(runner))
 
-    @stage.app.task
+    @runner.app.task
     async def work(attempt: Attempt) -> None:
         successor = end.using(unique="a key").draft()
         if driver == "pysqlite":
@@ -250,18 +252,18 @@ def test_on_sqlalchemys_sqlite_the_first_look_is_in_the_transaction(stage: Stage
             async with aengine.begin() as aconnection:
                 await attempt.asucceed(attempt.continue_with(successor), connection=aconnection)
 
-    @stage.app.task
+    @runner.app.task
     async def end() -> None: ...
 
-    with working(stage.app, lease=30.0):
+    with working(runner.app, lease=30.0):
         job = work.enqueue()
-        until_state(stage.app, job, State.SUCCEEDED)
+        until_state(runner.app, job, State.SUCCEEDED)
     assert open_to_others
     assert not any(open_to_others)
 
 
-def _can_be_written(stage: Stage) -> bool:
-    path = stage.home.url.removeprefix("sqlite:///")
+def _can_be_written(runner: CompletionRunner) -> bool:
+    path = runner.database.url.removeprefix("sqlite:///")
     with closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as other:
         try:
             other.execute("begin immediate")
@@ -274,10 +276,12 @@ def _can_be_written(stage: Stage) -> bool:
 
 
 @ON_POSTGRES
-def test_two_hundred_async_transactions_share_a_few_connections(stage: Stage, connections: Callable[[], int]) -> None:
+def test_two_hundred_async_transactions_share_a_few_connections(
+    runner: CompletionRunner, connections: Callable[[], int]
+) -> None:
     most: list[int] = []
 
-    @stage.app.task
+    @runner.app.task
     async def work(attempt: Attempt) -> None:
         async with attempt.transaction() as tx:
             await tx.connection.execute("select pg_sleep(0.005)")
@@ -285,23 +289,23 @@ def test_two_hundred_async_transactions_share_a_few_connections(stage: Stage, co
                 most.append(connections())
             await tx.succeed(None)
 
-    with working(stage.app, lease=30.0, concurrency=200):
-        jobs = stage.app.client.enqueue_many([work.draft() for _ in range(200)])
-        assert {job.attempt for job in over(stage.app, *jobs)} == {1}
+    with working(runner.app, lease=30.0, concurrency=200):
+        jobs = runner.app.client.enqueue_many([work.draft() for _ in range(200)])
+        assert {job.attempt for job in over(runner.app, *jobs)} == {1}
         # 10 of the client, 10 of handlers on the event loop, and those of the worker itself
         assert 1 < max(most) <= 35
-    stage.app.close()
+    runner.app.close()
     until(lambda: connections() == 0)  # the server takes a moment to notice
 
 
 @ON_POSTGRES
 def test_a_cancel_in_the_middle_of_an_async_transaction_leaks_nothing(
-    stage: Stage, connections: Callable[[], int]
+    runner: CompletionRunner, connections: Callable[[], int]
 ) -> None:
     """At each of its awaits, one after the other, and twice at once. A connection that is forgotten is a warning."""
     outcomes: list[str] = []
 
-    @stage.app.task
+    @runner.app.task
     async def work(attempt: Attempt) -> None:
         for ticks in range(60):
             inner = asyncio.ensure_future(_transact(attempt))
@@ -322,43 +326,43 @@ def test_a_cancel_in_the_middle_of_an_async_transaction_leaks_nothing(
             await tx.connection.execute("select 1")
             await tx.connection.execute("select pg_sleep(0.001)")
 
-    with working(stage.app, lease=30.0):
-        (job,) = over(stage.app, work.enqueue())
+    with working(runner.app, lease=30.0):
+        (job,) = over(runner.app, work.enqueue())
         assert (job.state, job.attempt) == (State.SUCCEEDED, 1)
-    stage.app.close()
+    runner.app.close()
     assert set(outcomes) == {"cancelled", "done"}
     until(lambda: connections() == 0)  # the server takes a moment to notice
 
 
 @ON_POSTGRES
 def test_two_workers_on_two_event_loops_do_not_share_async_connections(
-    stage: Stage, connections: Callable[[], int]
+    runner: CompletionRunner, connections: Callable[[], int]
 ) -> None:
-    @stage.app.task
+    @runner.app.task
     async def work(attempt: Attempt) -> str:
         async with attempt.transaction() as tx:
             await tx.connection.execute("select pg_sleep(0.002)")
             await tx.succeed("done")
         return "done"
 
-    with working(stage.app, lease=30.0, concurrency=5), working(stage.app, lease=30.0, concurrency=5):
-        jobs = stage.app.client.enqueue_many([work.draft() for _ in range(100)])
-        done = over(stage.app, *jobs)
+    with working(runner.app, lease=30.0, concurrency=5), working(runner.app, lease=30.0, concurrency=5):
+        jobs = runner.app.client.enqueue_many([work.draft() for _ in range(100)])
+        done = over(runner.app, *jobs)
         assert {(job.state, job.attempt) for job in done} == {(State.SUCCEEDED, 1)}
         assert len({job.worker for job in done}) == 2
-    stage.app.close()
+    runner.app.close()
     until(lambda: connections() == 0)  # the server takes a moment to notice
 
 
 @pytest.fixture
-def connections(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+def connections(runner: CompletionRunner, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """How many of this test's connections are open at this moment; other tests have theirs at the same server."""
-    monkeypatch.setitem(postgres_pool.DEFAULTS, "application_name", stage.home.schema)
+    monkeypatch.setitem(postgres_pool.DEFAULTS, "application_name", runner.database.schema)
 
     def count() -> int:
-        with psycopg.connect(stage.home.url) as connection:
+        with psycopg.connect(runner.database.url) as connection:
             asked = "select count(*) from pg_stat_activity where application_name = %s"
-            found = connection.execute(asked, (stage.home.schema,)).fetchone()
+            found = connection.execute(asked, (runner.database.schema,)).fetchone()
             return int(found[0]) if found else 0
 
     return count

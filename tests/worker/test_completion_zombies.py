@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from relet import Attempt, Job, LeaseLost, State
-from tests.worker.completing import FENCED, ON_POSTGRES, WAYS, Begin, Scene, Stage, reap
-from tests.worker.working import PATIENCE, until, until_state, working
+from tests.worker.completions import FENCED, ON_POSTGRES, WAYS, Begin, CompletionRunner, Handler, reap
+from tests.worker.working import TIMEOUT, until, until_state, working
 
 #: What has become of the job when its zombie wants to complete it, and what it is in the end.
 FATES = {
@@ -37,7 +37,7 @@ async def completes(attempt: Attempt, begin: Begin) -> None:
 async def goes_on(attempt: Attempt, begin: Begin) -> None:
     async with begin() as tx:
         await tx.write("a zombie's")
-        follow = tx.stage.app.lookup("follow")
+        follow = tx.runner.app.lookup("follow")
         await tx.enqueue(follow.draft())
         await tx.succeed(attempt.continue_with(follow.draft()))
 
@@ -45,7 +45,7 @@ async def goes_on(attempt: Attempt, begin: Begin) -> None:
 async def only_writes(attempt: Attempt, begin: Begin) -> None:
     async with begin() as tx:
         await tx.write("a zombie's")
-        await tx.enqueue(tx.stage.app.lookup("follow").draft())
+        await tx.enqueue(tx.runner.app.lookup("follow").draft())
 
 
 async def swallows(attempt: Attempt, begin: Begin) -> None:
@@ -63,7 +63,7 @@ async def swallows_in_a_savepoint(attempt: Attempt, begin: Begin) -> None:
                 await tx.succeed("a zombie's")
 
 
-SCENES: dict[Scene, tuple[str, ...]] = {
+HANDLERS: dict[Handler, tuple[str, ...]] = {
     completes: WAYS,
     goes_on: WAYS,
     only_writes: FENCED,
@@ -75,45 +75,45 @@ SCENES: dict[Scene, tuple[str, ...]] = {
 class Robbery:
     """The jobs of a worker that is cut off are taken away from it, and go to new owners in another."""
 
-    def __init__(self, stage: Stage, fate: str) -> None:
-        self.stage, self.fate = stage, fate
+    def __init__(self, runner: CompletionRunner, fate: str) -> None:
+        self.runner, self.fate = runner, fate
         self.told: list[str] = []  # zombies that were told of their loss
         self._started = threading.Semaphore(0)
         self._cut_off = threading.Event()
         self._buried = threading.Event()
 
-    def task(self, way: str, scene: Scene) -> Any:
+    def task(self, way: str, handler: Handler) -> Any:
         async def robbed(attempt: Attempt, begin: Begin) -> Any:
             if attempt.version > 1:
                 return self._inherit()
             self._started.release()
             while way in ON_LOOP and not self._cut_off.is_set():
                 await asyncio.sleep(0.005)
-            assert self._cut_off.wait(PATIENCE)
+            assert self._cut_off.wait(TIMEOUT)
             self._rob(attempt)
             try:
-                return await scene(attempt, begin)
+                return await handler(attempt, begin)
             except LeaseLost as error:
                 self.told.append(error.job_id)
                 raise
 
         most = 2 if self.fate == "failed" else 4
-        return self.stage.task(way, robbed, name=f"{scene.__name__}-{way}", max_attempts=most)
+        return self.runner.task(way, robbed, name=f"{handler.__name__}-{way}", max_attempts=most)
 
     @contextmanager
     def committed(self, number: int) -> Iterator[list[Job[Any]]]:
         """The jobs, when all zombies have spoken."""
-        client = self.stage.app.client
+        client = self.runner.app.client
         with ExitStack() as stack:
-            worker = stack.enter_context(working(self.stage.app, lease=30.0, concurrency=number))
-            drafts = [task.draft() for task in self.stage.app.tasks.values() if task.name != "follow"]
+            worker = stack.enter_context(working(self.runner.app, lease=30.0, concurrency=number))
+            drafts = [task.draft() for task in self.runner.app.tasks.values() if task.name != "follow"]
             jobs = client.enqueue_many(drafts)
             for _ in jobs:
-                assert self._started.acquire(timeout=PATIENCE)
+                assert self._started.acquire(timeout=TIMEOUT)
             worker._sessions[0].heartbeat.stop()
             worker._sessions[0].drain()
             if self.fate in WITH_HEIRS:
-                stack.enter_context(working(self.stage.app, lease=30.0, concurrency=number))
+                stack.enter_context(working(self.runner.app, lease=30.0, concurrency=number))
                 stack.callback(self._buried.set)
             self._cut_off.set()
             until(lambda: len(self.told) == number, "some zombies were not told")
@@ -121,56 +121,56 @@ class Robbery:
             yield jobs
 
     def _rob(self, attempt: Attempt) -> None:
-        client, job = self.stage.app.client, attempt.job.id
+        client, job = self.runner.app.client, attempt.job.id
         match self.fate:
             case "deleted":
                 client.delete(job)
             case "completed":
                 client.complete(job, "by others")
             case "cancelled":
-                reap(self.stage, attempt)
+                reap(self.runner, attempt)
                 client.cancel(job)
             case _:
-                reap(self.stage, attempt)
-                until_state(self.stage.app, job, State(self.fate))
+                reap(self.runner, attempt)
+                until_state(self.runner.app, job, State(self.fate))
 
     def _inherit(self) -> str:
         if self.fate == "running":
-            assert self._buried.wait(PATIENCE)
+            assert self._buried.wait(TIMEOUT)
         if self.fate == "failed":
             raise ValueError("the new owner has failed")
         return "the new owner's"
 
 
 @pytest.mark.parametrize("fate", FATES)
-def test_nothing_that_a_zombie_writes_is_committed(stage: Stage, fate: str) -> None:
-    robbery = Robbery(stage, fate)
+def test_nothing_that_a_zombie_writes_is_committed(runner: CompletionRunner, fate: str) -> None:
+    robbery = Robbery(runner, fate)
     followed: list[str] = []
 
-    @stage.app.task
+    @runner.app.task
     def follow(attempt: Attempt) -> None:
         followed.append(attempt.job.id)
 
-    for scene, ways in SCENES.items():
+    for handler, ways in HANDLERS.items():
         for way in ways:
-            robbery.task(way, scene)
-    number = sum(map(len, SCENES.values()))
+            robbery.task(way, handler)
+    number = sum(map(len, HANDLERS.values()))
     with robbery.committed(number) as jobs:
         for job in jobs:
-            until_state(stage.app, job, FATES[fate])
-            assert stage.written(job) == []
+            until_state(runner.app, job, FATES[fate])
+            assert runner.written(job) == []
             if FATES[fate] is State.SUCCEEDED:
-                assert stage.app.client.result(job) == ("by others" if fate == "completed" else "the new owner's")
-                assert len(stage.app.client.chain(job)) == 1
+                assert runner.app.client.result(job) == ("by others" if fate == "completed" else "the new owner's")
+                assert len(runner.app.client.chain(job)) == 1
     assert sorted(robbery.told) == sorted(job.id for job in jobs)
     assert followed == []
-    assert not [job for job in stage.app.client.jobs(limit=100).jobs if job.task == "follow"]
+    assert not [job for job in runner.app.client.jobs(limit=100).jobs if job.task == "follow"]
 
 
 @ON_POSTGRES
-def test_a_zombie_that_wrote_before_it_lost_its_lease_loses_what_it_wrote(stage: Stage) -> None:
+def test_a_zombie_that_wrote_before_it_lost_its_lease_loses_what_it_wrote(runner: CompletionRunner) -> None:
     """The transaction is open while the job goes to another: SQLite has no room for that."""
-    robbery = Robbery(stage, "succeeded")
+    robbery = Robbery(runner, "succeeded")
 
     async def writes_first(attempt: Attempt, begin: Begin) -> str:
         if attempt.version > 1:
@@ -185,10 +185,10 @@ def test_a_zombie_that_wrote_before_it_lost_its_lease_loses_what_it_wrote(stage:
             raise
         return "a zombie's"
 
-    with stage.playing(writes_first, ("transaction", "own"), worker={"lease": 30.0}) as (worker, jobs):
+    with runner.running(writes_first, ("transaction", "own"), worker={"lease": 30.0}) as (worker, jobs):
         worker._sessions[0].heartbeat.stop()
         until(lambda: len(robbery.told) == 2)
-        for _, job in stage.ends(("transaction", "own"), jobs):
+        for _, job in runner.ends(("transaction", "own"), jobs):
             assert (job.state, job.attempt, job.losses) == (State.SUCCEEDED, 2, 1)
-            assert stage.app.client.result(job) == "the new owner's"
-            assert stage.written(job) == []
+            assert runner.app.client.result(job) == "the new owner's"
+            assert runner.written(job) == []

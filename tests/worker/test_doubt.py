@@ -1,4 +1,4 @@
-"""In doubt (O6): the deadline has passed without a renewal, and nobody can tell whether the lease is still ours."""
+"""In doubt (O6): the deadline has passed without a renewal, and the worker cannot tell whether it has the lease."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 
 from relet import Aborted, App, Attempt, Job, State
 from relet._store.flows import lease
-from tests.homes import Home
+from tests.databases import Database
 from tests.worker.working import never_reap, over, run_sql, until, working, writes_held_up
 
 
-def have_it_reaped(home: Home, app: App, job: Job[Any]) -> None:
-    """As if its owner had been held up for long: the lease runs out, and somebody is quicker than the next renewal."""
+def have_it_reaped(database: Database, app: App, job: Job[Any]) -> None:
+    """As if its owner had been held up for long: the lease runs out, and a reaper is quicker than the next renewal."""
     run_out = "update {t}jobs set expires_at = created_at where state = 'running' and version = 1"
-    run_sql(home, app, "update {t}pulse set grace_until = touched_at")
+    run_sql(database, app, "update {t}pulse set grace_until = touched_at")
 
     def lost() -> bool:
-        run_sql(home, app, run_out)
+        run_sql(database, app, run_out)
         app._store().run(lease.reap, random.random)
         found = app.client.get(job)
         return found is not None and found.losses == 1
@@ -29,7 +29,7 @@ def have_it_reaped(home: Home, app: App, job: Job[Any]) -> None:
 
 
 def test_an_attempt_whose_renewals_do_not_get_through_is_in_doubt_and_still_ours(
-    two_homes: Home, two_apps: App
+    two_databases: Database, two_apps: App
 ) -> None:
     app, running, seen, go_on = two_apps, threading.Event(), [], threading.Event()
 
@@ -46,11 +46,11 @@ def test_an_attempt_whose_renewals_do_not_get_through_is_in_doubt_and_still_ours
         attempt.check()  # Reached the database again: no doubt is left
         return "ours all the time"
 
-    never_reap(two_homes, app)
+    never_reap(two_databases, app)
     with working(app, lease=0.6):
         job = work.enqueue()
         assert running.wait(20)
-        with writes_held_up(two_homes, app):
+        with writes_held_up(two_databases, app):
             until(lambda: seen)
             time.sleep(0.3)
         before = app.client.get(job)
@@ -67,7 +67,7 @@ def test_an_attempt_whose_renewals_do_not_get_through_is_in_doubt_and_still_ours
     )
 
 
-def test_an_owner_past_expiry_may_settle_what_nobody_reaped(two_homes: Home, two_apps: App) -> None:
+def test_an_owner_past_expiry_may_settle_a_job_that_was_not_reaped(two_databases: Database, two_apps: App) -> None:
     app, running, go_on = two_apps, threading.Event(), threading.Event()
 
     @app.task
@@ -77,18 +77,18 @@ def test_an_owner_past_expiry_may_settle_what_nobody_reaped(two_homes: Home, two
             await asyncio.sleep(0.01)
         return "late, and ours"
 
-    never_reap(two_homes, app)
+    never_reap(two_databases, app)
     with working(app, lease=0.4):
         job = work.enqueue()
         assert running.wait(20)
-        with writes_held_up(two_homes, app):
+        with writes_held_up(two_databases, app):
             go_on.set()  # it has ended, and cannot be settled for longer than its lease
             time.sleep(0.8)
         assert app.client.result(job, timeout=20) == "late, and ours"
         assert app.client.get(job).version == 1  # type: ignore[union-attr]
 
 
-def test_a_task_may_want_to_be_aborted_in_doubt(two_homes: Home, two_apps: App) -> None:
+def test_a_task_may_want_to_be_aborted_in_doubt(two_databases: Database, two_apps: App) -> None:
     app, running, seen = two_apps, threading.Event(), []
 
     @app.task(on_doubt="abort")
@@ -103,20 +103,22 @@ def test_a_task_may_want_to_be_aborted_in_doubt(two_homes: Home, two_apps: App) 
             raise
         return "not aborted"
 
-    never_reap(two_homes, app)
+    never_reap(two_databases, app)
     with working(app, lease=0.6):
         job = work.enqueue()
         assert running.wait(20)
         time.sleep(0.9)  # renewals get through: no doubt, for longer than the lease
         assert not seen
-        with writes_held_up(two_homes, app):
+        with writes_held_up(two_databases, app):
             until(lambda: seen)
         (found,) = over(app, job)
     assert seen == ["in_doubt"]
     assert (found.result_json, found.version, found.attempt) == ('"second time"', 2, 1), "it cost no attempt"
 
 
-def test_a_lease_that_somebody_reaped_is_lost_and_its_handler_told(two_homes: Home, two_apps: App) -> None:
+def test_a_lease_that_another_worker_reaped_is_lost_and_its_handler_told(
+    two_databases: Database, two_apps: App
+) -> None:
     app, running, seen = two_apps, threading.Event(), []
 
     @app.task
@@ -130,11 +132,11 @@ def test_a_lease_that_somebody_reaped_is_lost_and_its_handler_told(two_homes: Ho
             seen.append(attempt.aborted)
         return "zombie"
 
-    never_reap(two_homes, app)
+    never_reap(two_databases, app)
     with working(app, lease=0.9):
         job = work.enqueue()
         assert running.wait(20)
-        have_it_reaped(two_homes, app, job)
+        have_it_reaped(two_databases, app, job)
         (found,) = over(app, job)
         until(lambda: seen)
     assert (found.result_json, found.version, found.losses) == ('"second owner"', 2, 1)

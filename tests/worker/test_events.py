@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from relet import App, Attempt, Backoff, Fail, InvalidInput, Snooze, State, events
-from tests.homes import Home, beat
+from tests.databases import Database
+from tests.harness import harness_of
 from tests.worker.working import over, take, until, until_state, working, writes_held_up
 
 
-class Heard:
+class ReceivedEvents:
     """All events, with the state of each job in the store when its event came."""
 
     def __init__(self, app: App) -> None:
@@ -46,7 +47,7 @@ EVERYTHING_BUT_OUTAGES = {
 
 
 def test_one_of_each_kind_is_emitted_when_the_store_can_show_it(app: App) -> None:
-    heard = Heard(app)
+    received = ReceivedEvents(app)
     running: dict[str, threading.Event] = defaultdict(threading.Event)
 
     @app.task(backoff=Backoff(base=600, max=600, jitter=False))
@@ -61,7 +62,7 @@ def test_one_of_each_kind_is_emitted_when_the_store_can_show_it(app: App) -> Non
         if how not in ("fine", "reaped"):
             await asyncio.sleep(60)
 
-    beat(app)
+    harness_of(app).record_pulse()
     dead = work.enqueue("reaped")
     take(app, seconds=0.1)
     with working(app, lease=2.0, shutdown_timeout=0.0):
@@ -78,32 +79,32 @@ def test_one_of_each_kind_is_emitted_when_the_store_can_show_it(app: App) -> Non
         running["pause"].clear()
         app.client.resume(jobs["pause"])
         over(app, dead, later, jobs["fine"], jobs["cancel"], jobs["fail"])
-        until(lambda: len(heard.of(events.LeaseLost)) == 2)
-        until(lambda: heard.of(events.Renewed))
+        until(lambda: len(received.of(events.LeaseLost)) == 2)
+        until(lambda: received.of(events.Renewed))
         assert running["pause"].wait(20)
-        until(lambda: "Retried" in heard.kinds and "Snoozed" in heard.kinds)
-    assert heard.kinds == EVERYTHING_BUT_OUTAGES, "and StoreDown is not emitted without cause"
-    assert [one.reason for one in sorted(heard.of(events.LeaseLost), key=lambda one: one.reason)] == [
+        until(lambda: "Retried" in received.kinds and "Snoozed" in received.kinds)
+    assert received.kinds == EVERYTHING_BUT_OUTAGES, "and StoreDown is not emitted without cause"
+    assert [one.reason for one in sorted(received.of(events.LeaseLost), key=lambda one: one.reason)] == [
         "completed",
         "deleted",
     ]
-    for noted in heard.found.values():
+    for noted in received.found.values():
         for kind, state, found in noted:
             # Others may have been quicker since: what was queued, runs; what ran, has ended. But never is it behind.
             if kind in ("Succeeded", "Failed", "Retried", "Snoozed", "Completed", "Deleted", "Reaped"):
                 assert found is state or kind == "Reaped", (kind, state, found)
             if state in (State.CANCELLED, State.PAUSED):
                 assert found is not State.RUNNING or kind == "Paused", (kind, state, found)
-    (fine,) = [one for one in heard.of(events.Succeeded) if one.job_id == jobs["fine"].id]
+    (fine,) = [one for one in received.of(events.Succeeded) if one.job_id == jobs["fine"].id]
     assert (fine.task, fine.queue, fine.attempt, fine.version, fine.state) == ("work", "default", 1, 1, State.SUCCEEDED)
     assert fine.seconds >= 0
-    (retried,) = heard.of(events.Retried)
+    (retried,) = received.of(events.Retried)
     assert retried.error.startswith("ValueError: no")
 
 
 def test_events_of_a_job_are_emitted_in_order(memory_app: App) -> None:
-    heard: list[str] = []
-    memory_app.on(events.JobEvent)(lambda event: heard.append(type(event).__name__))
+    received: list[str] = []
+    memory_app.on(events.JobEvent)(lambda event: received.append(type(event).__name__))
 
     @memory_app.task(backoff=Backoff(base=60, max=60, jitter=False))
     async def work(attempt: Attempt) -> None:
@@ -112,22 +113,22 @@ def test_events_of_a_job_are_emitted_in_order(memory_app: App) -> None:
 
     with working(memory_app, lease=30.0):
         job = work.enqueue()
-        until(lambda: "Retried" in heard)  # emitted by the settling thread, once the job can be claimed again
+        until(lambda: "Retried" in received)  # emitted by the settling thread, once the job can be claimed again
         memory_app.client.run_now(job)
         over(memory_app, job)
-    heard.remove("Promoted")  # emitted by maintenance, and the producer may have claimed the job meanwhile
-    heard.remove("MadeDue")  # emitted by the caller, likewise
-    assert heard == ["Enqueued", "Claimed", "Retried", "Claimed", "Succeeded"]
+    received.remove("Promoted")  # emitted by maintenance, and the producer may have claimed the job meanwhile
+    received.remove("MadeDue")  # emitted by the caller, likewise
+    assert received == ["Enqueued", "Claimed", "Retried", "Claimed", "Succeeded"]
 
 
-def test_a_listener_that_fails_hurts_nobody(app: App, caplog: pytest.LogCaptureFixture) -> None:
-    heard: list[events.Succeeded] = []
+def test_a_listener_that_fails_harms_no_job(app: App, caplog: pytest.LogCaptureFixture) -> None:
+    received: list[events.Succeeded] = []
 
     @app.on(events.Event)
     def broken(event: events.Event) -> None:
         raise RuntimeError("no ears")
 
-    app.on(events.Succeeded)(heard.append)
+    app.on(events.Succeeded)(received.append)
 
     @app.task
     async def work() -> str:
@@ -136,11 +137,11 @@ def test_a_listener_that_fails_hurts_nobody(app: App, caplog: pytest.LogCaptureF
     with working(app):
         jobs = [work.enqueue() for _ in range(5)]
         assert [app.client.result(job, timeout=20) for job in jobs] == ["done"] * 5
-        until(lambda: len(heard) == 5)
+        until(lambda: len(received) == 5)
     assert "A listener failed" in caplog.text
 
 
-def test_whoever_listens_to_a_class_hears_its_subclasses(memory_app: App) -> None:
+def test_a_listener_to_a_class_receives_its_subclasses(memory_app: App) -> None:
     ended, of_workers = [], []
     memory_app.on(events.Ended)(lambda event: ended.append(type(event).__name__))
     memory_app.on(events.WorkerEvent)(lambda event: of_workers.append(type(event).__name__))
@@ -157,19 +158,19 @@ def test_whoever_listens_to_a_class_hears_its_subclasses(memory_app: App) -> Non
     assert of_workers == ["WorkerStarted", "WorkerStopping", "WorkerStopped"]
 
 
-def test_a_store_that_is_merely_busy_is_not_down(two_homes: Home, two_apps: App) -> None:
-    heard: list[events.StoreDown] = []
-    two_apps.on(events.StoreDown)(heard.append)
+def test_a_store_that_is_merely_busy_is_not_down(two_databases: Database, two_apps: App) -> None:
+    received: list[events.StoreDown] = []
+    two_apps.on(events.StoreDown)(received.append)
 
     @two_apps.task
     async def work() -> None: ...
 
     with working(two_apps):
         over(two_apps, work.enqueue())
-        with writes_held_up(two_homes, two_apps):
+        with writes_held_up(two_databases, two_apps):
             threading.Event().wait(0.5)
         over(two_apps, work.enqueue())
-    assert heard == []
+    assert received == []
 
 
 def test_what_cannot_listen_or_be_listened_to_is_refused(memory_app: App) -> None:

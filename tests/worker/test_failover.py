@@ -22,7 +22,7 @@ from tests.worker.programs import Program, Shop, a_shop, until
 
 LEASE = 6.0
 FIRST_ACK_WITHIN = 5.0  # seconds of the promotion
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 @dataclass
@@ -82,7 +82,7 @@ class Load:
         def late() -> list[float]:
             return sorted(when for when in list(self.acknowledged.values()) if when > moment)
 
-        until(lambda: len(late()) >= number, lambda: f"{len(late())} of {number}\n{self.shop.logs}", PATIENCE)
+        until(lambda: len(late()) >= number, lambda: f"{len(late())} of {number}\n{self.shop.logs}", TIMEOUT)
         return late()[0]
 
 
@@ -115,9 +115,9 @@ def fail_over(pair: Pair, lose_primary: Callable[[], None], then: Callable[[], N
 
 
 def assert_all_ran_once(shop: Shop, load: Load) -> None:
-    ended = shop.client.wait_many(list(load.acknowledged), timeout=PATIENCE)
+    ended = shop.client.wait_many(list(load.acknowledged), timeout=TIMEOUT)
     assert Counter(job.state for job in ended) == {"succeeded": len(load.acknowledged)}
-    until(lambda: not shop.client.count(state=("pending", "queued", "running")), lambda: shop.logs, PATIENCE)
+    until(lambda: not shop.client.count(state=("pending", "queued", "running")), lambda: shop.logs, TIMEOUT)
     starts = Counter(line[1] for line in shop.notes("start"))
     assert not [id for id, number in starts.items() if number > 1]
     assert set(load.acknowledged) <= set(starts)
@@ -135,7 +135,7 @@ def test_a_failover_under_load_loses_nothing_and_runs_nothing_twice(pair: Pair) 
 
 @pytest.mark.parametrize("seconds", [5.5, pytest.param(15.0, marks=pytest.mark.long)])
 def test_a_standby_that_hangs_before_a_failover_loses_nothing(pair: Pair, seconds: float) -> None:
-    """Its primary has commits then that nobody else has. None of them may have been acknowledged."""
+    """Its primary has commits then that no standby has. None of them may have been acknowledged."""
 
     def lose_primary() -> None:
         pair.standby.signal("walreceiver", signal.SIGSTOP)

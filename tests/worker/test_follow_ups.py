@@ -10,7 +10,7 @@ from relet import App, Attempt, Backoff, Fail, InvalidInput
 from relet._core.job import Raised, Succeeded
 from relet._store.flows import lease
 from relet.types import FailedJob
-from tests.homes import beat, claim, fail, promote_all, settle, succeed
+from tests.harness import harness_of
 
 
 def defined(app: App) -> tuple[Any, Any]:
@@ -31,13 +31,13 @@ def reports(app: App) -> list[FailedJob]:
 def test_a_job_that_fails_for_good_is_followed_up_once(app: App) -> None:
     _, work = defined(app)
     job = work.using(group="acme", tags=["vip"]).enqueue(1)
-    settle(app, claim(app)[0], Raised("ValueError: once"))
+    harness_of(app).end(harness_of(app).claim(1)[0], Raised("ValueError: once"))
     assert reports(app) == []
     promoted: list[str] = []
     while not promoted:
-        promoted = promote_all(app)
-    (again,) = claim(app)
-    settle(app, again, Raised("ValueError: twice"))
+        promoted = harness_of(app).promote_all()
+    (again,) = harness_of(app).claim(1)
+    harness_of(app).end(again, Raised("ValueError: twice"))
     assert reports(app) == [FailedJob(job.id, "work", "default", "ValueError: twice", 2, None, "acme")]
     (stored,) = app.client.jobs(task="report").jobs
     assert (stored.queue, stored.priority, stored.max_attempts, stored.state) == ("alerts", 7, 2, "queued")
@@ -47,20 +47,20 @@ def test_a_job_that_fails_for_good_is_followed_up_once(app: App) -> None:
 def test_the_answer_to_a_settle_that_is_repeated_adds_no_second_follow_up(app: App) -> None:
     _, work = defined(app)
     work.enqueue(1)
-    (claimed,) = claim(app)
+    (claimed,) = harness_of(app).claim(1)
     for _ in range(2):
-        fail(app, claimed)
+        harness_of(app).fail(claimed)
     assert len(reports(app)) == 1
 
 
 def test_a_job_that_succeeds_or_is_cancelled_is_not_followed_up(app: App) -> None:
     _, work = defined(app)
     work.enqueue(1)
-    succeed(app, claim(app)[0])
+    harness_of(app).succeed(harness_of(app).claim(1)[0])
     job = work.enqueue(2)
-    (claimed,) = claim(app)
+    (claimed,) = harness_of(app).claim(1)
     app.client.cancel(job)
-    fail(app, claimed)
+    harness_of(app).fail(claimed)
     assert app.client.get(job).state == "cancelled"  # type: ignore[union-attr]
     assert reports(app) == []
 
@@ -68,11 +68,11 @@ def test_a_job_that_succeeds_or_is_cancelled_is_not_followed_up(app: App) -> Non
 def test_a_worker_that_does_not_know_the_task_follows_up_when_it_reaps(app: App) -> None:
     _, work = defined(app)
     job = work.using(on_expired="fail").enqueue(1)
-    claim(app, lease=0.001)
+    harness_of(app).claim(1, lease=0.001)
     app._tasks.clear()
     changes: list[Any] = []
     while not changes:
-        beat(app)
+        harness_of(app).record_pulse()
         changes = app._store().run(lease.reap, lambda: 0.5)
     (failure,) = reports(app)
     assert (failure.id, failure.attempt) == (job.id, 1)
@@ -82,10 +82,10 @@ def test_a_worker_that_does_not_know_the_task_follows_up_when_it_reaps(app: App)
 def test_a_resumed_job_that_fails_again_is_followed_up_again(app: App) -> None:
     _, work = defined(app)
     job = work.enqueue(1)
-    fail(app, claim(app)[0])
+    harness_of(app).fail(harness_of(app).claim(1)[0])
     app.client.resume(job)
-    promote_all(app)
-    fail(app, claim(app)[0])
+    harness_of(app).promote_all()
+    harness_of(app).fail(harness_of(app).claim(1)[0])
     assert len(reports(app)) == 2
 
 
@@ -93,10 +93,10 @@ def test_a_single_job_may_have_its_own_follow_up_or_none(app: App) -> None:
     report, work = defined(app)
     other = app.task(name="other")(plain)
     work.using(follow_up=None).enqueue(1)
-    fail(app, claim(app)[0])
+    harness_of(app).fail(harness_of(app).claim(1)[0])
     assert reports(app) == []
     other.using(follow_up=report.using(queue="urgent")).enqueue()
-    fail(app, claim(app)[0])
+    harness_of(app).fail(harness_of(app).claim(1)[0])
     (stored,) = app.client.jobs(task="report").jobs
     assert stored.queue == "urgent"
 
@@ -136,9 +136,9 @@ def takes_two(one: int, two: int) -> None: ...
 def test_a_success_after_a_failed_attempt_adds_nothing(app: App) -> None:
     _, work = defined(app)
     work.enqueue(1)
-    settle(app, claim(app)[0], Raised("no"))
+    harness_of(app).end(harness_of(app).claim(1)[0], Raised("no"))
     promoted: list[str] = []
     while not promoted:
-        promoted = promote_all(app)
-    settle(app, claim(app)[0], Succeeded("null"))
+        promoted = harness_of(app).promote_all()
+    harness_of(app).end(harness_of(app).claim(1)[0], Succeeded("null"))
     assert reports(app) == []

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from relet import App, State
-from tests.homes import Home
+from tests.databases import Database
 from tests.worker.working import until, until_state, working
 
 
-def test_jobs_of_unknown_tasks_are_passed_by_without_walking_over_them(two_homes: Home, two_apps: App) -> None:
-    app, other = two_apps, two_homes.app()
+def test_jobs_of_unknown_tasks_are_passed_by_without_walking_over_them(two_databases: Database, two_apps: App) -> None:
+    app, other = two_apps, two_databases.app()
 
     @other.task
     def unknown(number: int) -> None: ...

@@ -13,14 +13,16 @@ import pytest
 
 from relet import App, Attempt, State
 from relet._worker import Worker
-from tests.homes import Home
+from tests.databases import Database
 from tests.worker.working import connect, over, take, until, until_state, working
 
 HELD_FOR = 2.0  # seconds: twice the lease of the workers here
 
 
 @pytest.mark.parametrize("mode", ["share", "share row exclusive", "access exclusive"])
-def test_living_workers_keep_their_jobs_while_the_table_is_locked(pg_home: Home, pg_app: App, mode: str) -> None:
+def test_living_workers_keep_their_jobs_while_the_table_is_locked(
+    pg_database: Database, pg_app: App, mode: str
+) -> None:
     starts: list[int] = []
     go = threading.Event()
 
@@ -33,8 +35,8 @@ def test_living_workers_keep_their_jobs_while_the_table_is_locked(pg_home: Home,
     with working(pg_app, concurrency=6), working(pg_app, concurrency=6):
         jobs = [work.enqueue(n) for n in range(10)]
         until(lambda: len(starts) == 10)
-        with closing(psycopg.connect(pg_home.url)) as other:
-            other.execute(f"lock table {pg_home.schema}.jobs in {mode} mode".encode())
+        with closing(psycopg.connect(pg_database.url)) as other:
+            other.execute(f"lock table {pg_database.schema}.jobs in {mode} mode".encode())
             time.sleep(HELD_FOR)
             other.rollback()
         time.sleep(HELD_FOR)  # the grace, and time enough for a reaper that would err
@@ -59,7 +61,9 @@ NO_ROOM = """
 """
 
 
-def test_living_workers_keep_their_jobs_while_renewals_fail_and_the_pulse_does_not(pg_home: Home, pg_app: App) -> None:
+def test_living_workers_keep_their_jobs_while_renewals_fail_and_the_pulse_does_not(
+    pg_database: Database, pg_app: App
+) -> None:
     starts: list[int] = []
     go = threading.Event()
 
@@ -70,30 +74,30 @@ def test_living_workers_keep_their_jobs_while_renewals_fail_and_the_pulse_does_n
         return n
 
     with (
-        closing(psycopg.connect(pg_home.url, autocommit=True)) as other,
+        closing(psycopg.connect(pg_database.url, autocommit=True)) as other,
         working(pg_app, concurrency=3),
         working(pg_app, concurrency=3),
         working(pg_app, concurrency=3),
     ):
-        other.execute(NO_ROOM.replace("{schema}", pg_home.schema).encode())
+        other.execute(NO_ROOM.replace("{schema}", pg_database.schema).encode())
         jobs = [work.enqueue(n) for n in range(9)]
         until(lambda: len(starts) == 9)
         for _ in range(2):
-            other.execute(f"update {pg_home.schema}.room set there = false".encode())
+            other.execute(f"update {pg_database.schema}.room set there = false".encode())
             time.sleep(HELD_FOR)
-            other.execute(f"update {pg_home.schema}.room set there = true".encode())
+            other.execute(f"update {pg_database.schema}.room set there = true".encode())
             time.sleep(HELD_FOR)
         go.set()
         over(pg_app, *jobs)
         drop = "drop trigger check_room on {schema}.jobs; drop function {schema}.check_room; drop table {schema}.room"
-        other.execute(drop.replace("{schema}", pg_home.schema).encode())
+        other.execute(drop.replace("{schema}", pg_database.schema).encode())
     assert [job.losses for job in (pg_app.client.get(job) for job in jobs) if job] == [0] * 9
     assert sorted(starts) == list(range(9))
 
 
 def test_living_workers_keep_their_jobs_while_a_transaction_holds_the_file(tmp_path: object) -> None:
-    home = Home("sqlite", f"sqlite:///{tmp_path}/relet.db", "relet")
-    app, starts, go = home.app(), list[int](), threading.Event()
+    database = Database("sqlite", f"sqlite:///{tmp_path}/relet.db", "relet")
+    app, starts, go = database.app(), list[int](), threading.Event()
 
     @app.task
     def work(n: int) -> int:
@@ -104,7 +108,7 @@ def test_living_workers_keep_their_jobs_while_a_transaction_holds_the_file(tmp_p
     with working(app, concurrency=6), working(app, concurrency=6):
         jobs = [work.enqueue(n) for n in range(10)]
         until(lambda: len(starts) == 10)
-        with closing(connect(home, app)) as other:
+        with closing(connect(database, app)) as other:
             other.execute("begin immediate")
             time.sleep(HELD_FOR)
             other.rollback()
@@ -153,11 +157,11 @@ def test_no_handler_starts_past_its_deadline(two_apps: App, kind: str) -> None:
 
 @pytest.mark.parametrize("level", [psycopg.IsolationLevel.REPEATABLE_READ, psycopg.IsolationLevel.SERIALIZABLE])
 def test_completing_in_a_transaction_that_a_renewal_would_break_is_refused_at_once(
-    pg_home: Home, pg_app: App, level: psycopg.IsolationLevel
+    pg_database: Database, pg_app: App, level: psycopg.IsolationLevel
 ) -> None:
     @pg_app.task(max_attempts=1)
     def work(attempt: Attempt) -> None:
-        with psycopg.connect(pg_home.url) as connection:
+        with psycopg.connect(pg_database.url) as connection:
             connection.isolation_level = level
             attempt.succeed(None, connection=connection)
 

@@ -23,7 +23,7 @@ from relet._worker import maintenance
 from relet._worker.execution import Execution
 from relet.errors import SchemaMismatch
 from tests.servers import Server
-from tests.worker.programs import PATIENCE, until
+from tests.worker.programs import TIMEOUT, until
 from tests.worker.working import working
 
 
@@ -51,7 +51,7 @@ def add_greet(app: App) -> Callable[[str], Job[str]]:
 
 async def all_over(app: App, number: int) -> None:
     """Wait until so many jobs have succeeded."""
-    give_up = time.monotonic() + PATIENCE
+    give_up = time.monotonic() + TIMEOUT
     while await app.aclient.count(state="succeeded") < number:
         assert time.monotonic() < give_up, [(job.task, job.state) for job in (await app.aclient.jobs()).jobs]
         await asyncio.sleep(0.02)
@@ -59,7 +59,7 @@ async def all_over(app: App, number: int) -> None:
 
 async def while_running(worker: Worker, what: Awaitable[object]) -> None:
     """Run a worker until something is done, then stop it."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         running = asyncio.create_task(worker.run())
         await asyncio.wait([running, asyncio.ensure_future(what)], return_when=asyncio.FIRST_COMPLETED)
         worker.stop()
@@ -113,7 +113,7 @@ def test_a_worker_does_not_leave_while_an_outcome_is_on_its_way_to_the_settler(
     async def main() -> Worker:
         worker = worker_of(app)
         running = asyncio.create_task(worker.run())
-        await asyncio.to_thread(begun.wait, PATIENCE)
+        await asyncio.to_thread(begun.wait, TIMEOUT)
         worker.stop()
         worker.stop()
         await running
@@ -126,9 +126,9 @@ def test_a_worker_does_not_leave_while_an_outcome_is_on_its_way_to_the_settler(
 
 def test_a_worker_runs_beside_other_things_on_a_loop_until_told_to_stop(app: App) -> None:
     enqueue = add_greet(app)
-    heard: list[str] = []
+    received: list[str] = []
     for kind in (events.WorkerStarted, events.WorkerStopping, events.WorkerStopped):
-        app.on(kind)(lambda event: heard.append(type(event).__name__))
+        app.on(kind)(lambda event: received.append(type(event).__name__))
     app.client.migrate()
 
     async def main() -> None:
@@ -138,7 +138,7 @@ def test_a_worker_runs_beside_other_things_on_a_loop_until_told_to_stop(app: App
         assert await app.aclient.result(job, timeout=1) == "Hello, Ada"
 
     asyncio.run(main(), debug=True)
-    assert heard == ["WorkerStarted", "WorkerStopping", "WorkerStopped"]
+    assert received == ["WorkerStarted", "WorkerStopping", "WorkerStopped"]
     until(lambda: not relet_threads(), lambda: str(relet_threads()))
 
 
@@ -153,10 +153,10 @@ def test_stop_may_be_called_from_any_thread_and_before_run(memory_app: App) -> N
     add_greet(memory_app)
     worker = worker_of(memory_app)
     threading.Timer(0.2, worker.stop).start()
-    asyncio.run(asyncio.wait_for(worker.run(), PATIENCE))
+    asyncio.run(asyncio.wait_for(worker.run(), TIMEOUT))
     early = worker_of(memory_app)
     early.stop()
-    asyncio.run(asyncio.wait_for(early.run(), PATIENCE))
+    asyncio.run(asyncio.wait_for(early.run(), TIMEOUT))
 
 
 def test_cancelling_the_task_that_runs_a_worker_gives_its_jobs_back(memory_app: App) -> None:
@@ -181,14 +181,14 @@ def test_cancelling_the_task_that_runs_a_worker_gives_its_jobs_back(memory_app: 
         with pytest.raises(asyncio.CancelledError):
             await running
 
-    asyncio.run(asyncio.wait_for(main(), PATIENCE))
+    asyncio.run(asyncio.wait_for(main(), TIMEOUT))
     found = memory_app.client.get(job)
     assert found is not None
     assert (found.state, found.attempt) == ("queued", 0)
     assert len(aborted) == 1
 
 
-def test_the_end_of_asyncio_run_ends_a_worker_that_nobody_awaits(memory_app: App) -> None:
+def test_the_end_of_asyncio_run_ends_a_worker_that_is_not_awaited(memory_app: App) -> None:
     started: list[int] = []
 
     @memory_app.task
@@ -204,7 +204,7 @@ def test_the_end_of_asyncio_run_ends_a_worker_that_nobody_awaits(memory_app: App
         while len(started) < len(jobs):
             await asyncio.sleep(0.01)
 
-    asyncio.run(asyncio.wait_for(main(), PATIENCE))  # cancels the worker, and its handlers as well
+    asyncio.run(asyncio.wait_for(main(), TIMEOUT))  # cancels the worker, and its handlers as well
     found = [memory_app.client.get(job) for job in jobs]
     assert {(job.state, job.attempt) for job in found if job} == {("queued", 0)}
     until(lambda: not relet_threads(), lambda: str(relet_threads()))
@@ -225,7 +225,7 @@ def test_a_loop_that_is_closed_under_a_worker_does_not_keep_it_from_stopping(mem
     job = enqueue("Ada")  # claimed by a worker whose loop is gone
     worker.stop()
     worker.stop()
-    assert worker.finished.wait(PATIENCE)
+    assert worker.finished.wait(TIMEOUT)
     found = memory_app.client.get(job)
     assert found is not None
     assert found.state in ("queued", "succeeded")
@@ -269,7 +269,7 @@ def test_two_workers_of_one_process_share_the_jobs(app: App) -> None:
             worker.stop()
         await asyncio.gather(*running)
 
-    asyncio.run(asyncio.wait_for(main(), PATIENCE))
+    asyncio.run(asyncio.wait_for(main(), TIMEOUT))
     assert sorted(seen) == list(range(40))
 
 
@@ -298,7 +298,7 @@ def test_workers_run_in_two_loops_of_two_threads_at_once(memory_app: App) -> Non
     for number in range(10):
         enqueue(str(number))
     for thread in threads:
-        thread.join(PATIENCE)
+        thread.join(TIMEOUT)
     assert failures == []
     assert memory_app.client.count(state="succeeded") == 20
 
@@ -317,7 +317,7 @@ def test_a_worker_runs_once(memory_app: App) -> None:
         with pytest.raises(InvalidInput, match="runs once"):
             await worker.run()
 
-    asyncio.run(asyncio.wait_for(main(), PATIENCE))
+    asyncio.run(asyncio.wait_for(main(), TIMEOUT))
 
 
 def test_an_app_without_tasks_has_no_use_for_a_worker(memory_app: App) -> None:
@@ -359,7 +359,7 @@ def test_a_store_that_cannot_be_reached_is_waited_for_until_told_to_stop(caplog:
         worker.stop()
         await running
 
-    asyncio.run(asyncio.wait_for(run_and_stop(), PATIENCE))
+    asyncio.run(asyncio.wait_for(run_and_stop(), TIMEOUT))
     assert "cannot connect" in caplog.text
     assert "swordfish" not in caplog.text
     until(lambda: not relet_threads(), lambda: str(relet_threads()))
@@ -369,7 +369,7 @@ def test_a_store_without_a_schema_raises_from_run(pg_server: Server, schema: str
     app = App(pg_server.dsn, schema=schema)
     add_greet(app)
     with pytest.raises(SchemaMismatch, match="migrate"):
-        asyncio.run(asyncio.wait_for(Worker(app).run(), PATIENCE))
+        asyncio.run(asyncio.wait_for(Worker(app).run(), TIMEOUT))
     app.close()
 
 
@@ -377,7 +377,7 @@ def test_max_jobs_ends_the_run(memory_app: App) -> None:
     enqueue = add_greet(memory_app)
     for number in range(3):
         enqueue(str(number))
-    asyncio.run(asyncio.wait_for(worker_of(memory_app, max_jobs=4, concurrency=1).run(), PATIENCE))
+    asyncio.run(asyncio.wait_for(worker_of(memory_app, max_jobs=4, concurrency=1).run(), TIMEOUT))
     assert 4 <= memory_app.client.count(state="succeeded") <= 6
     assert memory_app.client.count(state="running") == 0
 
@@ -511,7 +511,7 @@ def test_a_signal_stops_a_worker_that_plain_code_runs_after_its_jobs(tmp_path: P
         assert output.readline() == "returned []\n"
         assert output.readline() == "1\n", "the worker waited for the job"
         program.send_signal(number)
-        assert program.wait(PATIENCE) != 0, "after the worker the signal has its former meaning"
+        assert program.wait(TIMEOUT) != 0, "after the worker the signal has its former meaning"
 
 
 def test_a_second_signal_releases_the_jobs_of_a_worker_that_plain_code_runs(tmp_path: Path) -> None:
@@ -526,7 +526,7 @@ def test_plain_code_runs_a_worker_until_it_is_idle_in_any_thread(memory_app: App
     job = add_greet(memory_app)("Ada")
     thread = threading.Thread(target=lambda: worker_of(memory_app).run_sync(until_idle=True))
     thread.start()
-    thread.join(PATIENCE)
+    thread.join(TIMEOUT)
     assert memory_app.client.result(job) == "Hello, Ada"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from relet import App
 from relet._worker import producer
-from tests.homes import Home
+from tests.databases import Database
 from tests.worker.working import until, working
 
 NEVER = 3600.0  # seconds until a worker looks again by itself: longer than any test
@@ -31,9 +31,9 @@ def test_a_queue_at_its_limit_goes_on_with_every_job_that_ends(two_apps: App) ->
 
 
 @pytest.mark.usefixtures("nothing_is_polled")
-def test_another_worker_goes_on_when_a_job_of_this_one_ends(pg_home: Home) -> None:
+def test_another_worker_goes_on_when_a_job_of_this_one_ends(pg_database: Database) -> None:
     """Neither knows the task of the other, so that only the other worker can take what waits."""
-    one, other = (App(pg_home.url, schema=pg_home.schema) for _ in range(2))
+    one, other = (App(pg_database.url, schema=pg_database.schema) for _ in range(2))
     one.client.migrate()
     go_on = threading.Event()
 

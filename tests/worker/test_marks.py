@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from relet import App, Job, State
-from tests.homes import Home
+from tests.databases import Database
 from tests.worker.working import over, run_sql, until, working
 
 BACKLOG = 20_000
@@ -26,10 +26,10 @@ def enqueue_backlog(app: App) -> list[Job[None]]:
     return app.client.enqueue_many([quick.draft() for _ in range(BACKLOG)])
 
 
-def test_a_suspect_runs_while_a_backlog_lasts(two_homes: Home, two_apps: App) -> None:
+def test_a_suspect_runs_while_a_backlog_lasts(two_databases: Database, two_apps: App) -> None:
     backlog = enqueue_backlog(two_apps)
     suspect = two_apps.lookup("quick").enqueue()
-    run_sql(two_homes, two_apps, f"update {{t}}jobs set losses = 1, suspect = 1 where id = '{suspect.id}'")
+    run_sql(two_databases, two_apps, f"update {{t}}jobs set losses = 1, suspect = 1 where id = '{suspect.id}'")
     with working(two_apps, lease=30.0):
         (done,) = over(two_apps, suspect, timeout=60)
         until(lambda: two_apps.client.count(state=["queued", "running"]) == 0, seconds=60)

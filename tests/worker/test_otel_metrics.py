@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, Sp
 from relet import App, Attempt, Backoff, JobNotFound, Snooze, State
 from relet.contrib.opentelemetry.instruments import Instruments
 from tests.pages import DOCS
-from tests.worker.tracing import Watched, watching
+from tests.worker.tracing import Telemetry, telemetry_of
 from tests.worker.working import over, take, until, working
 
 QUEUE, TASK, ERROR = "messaging.destination.name", "relet.task", "error.type"
@@ -25,12 +25,12 @@ TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
 @pytest.fixture
-def watched(memory_app: App) -> Iterator[Watched]:
-    with watching(memory_app) as watched:
+def watched(memory_app: App) -> Iterator[Telemetry]:
+    with telemetry_of(memory_app) as watched:
         yield watched
 
 
-def test_messages_are_counted_where_they_are_sent_and_where_they_are_run(memory_app: App, watched: Watched) -> None:
+def test_messages_are_counted_where_they_are_sent_and_where_they_are_run(memory_app: App, watched: Telemetry) -> None:
     @memory_app.task
     def last() -> None: ...
 
@@ -63,7 +63,7 @@ def test_messages_are_counted_where_they_are_sent_and_where_they_are_run(memory_
     assert all(point.attributes["messaging.system"] == "relet" for point in watched.points("relet.attempts"))
 
 
-def test_attempts_are_counted_by_what_came_of_them(memory_app: App, watched: Watched) -> None:
+def test_attempts_are_counted_by_what_came_of_them(memory_app: App, watched: Telemetry) -> None:
     @memory_app.task(max_attempts=2, backoff=Backoff(base=0, max=0))
     def work(attempt: Attempt, how: str) -> None:
         if how == "snooze" and attempt.version == 1:
@@ -91,7 +91,7 @@ def test_attempts_are_counted_by_what_came_of_them(memory_app: App, watched: Wat
     assert watched.sums("messaging.process.duration", ERROR) == {(None,): 4, ("ValueError",): 2}
 
 
-def test_reaps_are_counted_by_who_reaps(memory_app: App, watched: Watched) -> None:
+def test_reaps_are_counted_by_who_reaps(memory_app: App, watched: Telemetry) -> None:
     @memory_app.task
     def work() -> None: ...
 
@@ -102,7 +102,7 @@ def test_reaps_are_counted_by_who_reaps(memory_app: App, watched: Watched) -> No
     assert watched.sums("relet.reaps", "relet.state") == {("queued",): 1}
 
 
-def test_what_a_job_has_waited_for_is_from_when_it_was_due(memory_app: App, watched: Watched) -> None:
+def test_what_a_job_has_waited_for_is_from_when_it_was_due(memory_app: App, watched: Telemetry) -> None:
     @memory_app.task
     def work() -> None: ...
 
@@ -172,7 +172,7 @@ class OddPropagator(BrokenPropagator):
 
 @pytest.mark.parametrize("broken", [Broken(), EndsBroken(), SimpleSpanProcessor(BrokenExporter())])
 def test_jobs_run_whatever_the_sdk_raises(
-    memory_app: App, watched: Watched, broken: SpanProcessor, caplog: pytest.LogCaptureFixture
+    memory_app: App, watched: Telemetry, broken: SpanProcessor, caplog: pytest.LogCaptureFixture
 ) -> None:
     watched.tracers.add_span_processor(broken)
     messages = run_some(memory_app, caplog)
@@ -184,7 +184,7 @@ def test_jobs_run_whatever_the_propagator_raises(two_apps: App, broken: Any, cap
     before = propagate.get_global_textmap()
     propagate.set_global_textmap(broken)
     try:
-        with watching(two_apps) as watched:
+        with telemetry_of(two_apps) as watched:
             messages = run_some(two_apps, caplog)
     finally:
         propagate.set_global_textmap(before)
@@ -195,7 +195,7 @@ def test_jobs_run_whatever_the_propagator_raises(two_apps: App, broken: Any, cap
 
 
 def test_jobs_run_whatever_the_meters_raise(
-    memory_app: App, watched: Watched, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    memory_app: App, watched: Telemetry, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Broken:
         def add(self, *args: Any) -> None:

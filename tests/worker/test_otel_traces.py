@@ -20,8 +20,8 @@ from relet.contrib.opentelemetry import instrument, uninstrument
 from relet.contrib.opentelemetry.attributes import server
 from relet.errors import JobNotFound
 from relet.logs import JobContext
-from tests.homes import Home
-from tests.worker.tracing import Watched, id_of, parent_of, trace_of, watching
+from tests.databases import Database
+from tests.worker.tracing import Telemetry, id_of, parent_of, telemetry_of, trace_of
 from tests.worker.working import over, until, working
 
 AT_ONCE = Backoff(base=0, max=0)
@@ -31,8 +31,8 @@ each_kind = pytest.mark.parametrize("kind", ["async", "thread"])
 
 
 @pytest.fixture
-def watched(memory_app: App) -> Iterator[Watched]:
-    with watching(memory_app) as watched:
+def watched(memory_app: App) -> Iterator[Telemetry]:
+    with telemetry_of(memory_app) as watched:
         yield watched
 
 
@@ -63,7 +63,7 @@ def test_a_handler_runs_below_who_enqueued_its_job(two_apps: App, kind: str) -> 
         seen.append(trace.get_current_span().get_span_context().span_id)
 
     work = define(two_apps, kind, body, queue="mail")
-    with watching(two_apps) as watched:
+    with telemetry_of(two_apps) as watched:
         with watched.tracer.start_as_current_span("request") as request, working(two_apps) as worker:
             job = work.using(target="acct-7").enqueue()
             over(two_apps, job)
@@ -103,7 +103,7 @@ def test_the_server_is_named_where_there_is_one(where: str, attributes: dict[str
     assert server(where) == attributes
 
 
-def test_every_retry_hangs_below_the_same_producer(memory_app: App, watched: Watched) -> None:
+def test_every_retry_hangs_below_the_same_producer(memory_app: App, watched: Telemetry) -> None:
     def body(attempt: Attempt) -> None:
         if attempt.job.attempt < 3:
             raise ValueError(f"not yet, {attempt.job.attempt}")
@@ -125,7 +125,7 @@ def test_every_retry_hangs_below_the_same_producer(memory_app: App, watched: Wat
     assert (event.name, (event.attributes or {})["exception.message"]) == ("exception", "not yet, 1")
 
 
-def test_what_continues_a_chain_hangs_below_the_attempt_that_continued_it(memory_app: App, watched: Watched) -> None:
+def test_what_continues_a_chain_hangs_below_the_attempt_that_continued_it(memory_app: App, watched: Telemetry) -> None:
     @memory_app.task(queue="second")
     def second() -> str:
         return "end"
@@ -159,7 +159,7 @@ def test_what_a_handler_enqueues_hangs_below_it(two_apps: App) -> None:
             await tx.enqueue(inner_in_transaction.draft())
             await tx.succeed(None)
 
-    with watching(two_apps) as watched, working(two_apps):
+    with telemetry_of(two_apps) as watched, working(two_apps):
         over(two_apps, outer.enqueue())
         runs = [*watched.named("process inner", 1), *watched.named("process inner-tx", 1)]
         run = watched.one("process outer")
@@ -171,14 +171,14 @@ def test_what_a_handler_enqueues_hangs_below_it(two_apps: App) -> None:
     assert len({trace_of(span) for span in watched.spans}) == 1
 
 
-def test_jobs_of_a_callers_transaction_are_traced(pg_home: Home, pg_app: App) -> None:
+def test_jobs_of_a_callers_transaction_are_traced(pg_database: Database, pg_app: App) -> None:
     work = define(pg_app, "thread", lambda attempt: None)
-    with watching(pg_app) as watched, working(pg_app):
-        with psycopg.connect(pg_home.url) as connection:
+    with telemetry_of(pg_app) as watched, working(pg_app):
+        with psycopg.connect(pg_database.url) as connection:
             job = work.using(connection=connection).enqueue()
 
         async def other() -> Any:
-            async with await psycopg.AsyncConnection.connect(pg_home.url) as connection:
+            async with await psycopg.AsyncConnection.connect(pg_database.url) as connection:
                 return await work.using(connection=connection).aenqueue()
 
         over(pg_app, job, asyncio.run(other()))
@@ -186,7 +186,7 @@ def test_jobs_of_a_callers_transaction_are_traced(pg_home: Home, pg_app: App) ->
     assert {parent_of(run) for run in runs} == {id_of(span) for span in watched.named("enqueue default")}
 
 
-def test_drafts_are_made_one_by_one_and_sent_together(memory_app: App, watched: Watched) -> None:
+def test_drafts_are_made_one_by_one_and_sent_together(memory_app: App, watched: Telemetry) -> None:
     work = define(memory_app, "thread", lambda attempt: None)
     with watched.tracer.start_as_current_span("request"):
         drafts = [work.draft(), work.using(queue="mail").draft(), work.using(queue="mail").draft()]
@@ -205,7 +205,7 @@ def test_drafts_are_made_one_by_one_and_sent_together(memory_app: App, watched: 
     assert parent_of(sent) is None
 
 
-def test_a_draft_is_enqueued_twice_under_its_first_span(memory_app: App, watched: Watched) -> None:
+def test_a_draft_is_enqueued_twice_under_its_first_span(memory_app: App, watched: Telemetry) -> None:
     work = define(memory_app, "thread", lambda attempt: None)
     draft = work.draft()
     first, again = memory_app.client.enqueue(draft), memory_app.client.enqueue(draft)
@@ -214,7 +214,7 @@ def test_a_draft_is_enqueued_twice_under_its_first_span(memory_app: App, watched
     assert len(watched.named("create default")) == 1
 
 
-def test_a_job_that_was_there_already_is_the_one_that_the_span_names(memory_app: App, watched: Watched) -> None:
+def test_a_job_that_was_there_already_is_the_one_that_the_span_names(memory_app: App, watched: Telemetry) -> None:
     work = define(memory_app, "thread", lambda attempt: None)
     first, second = work.using(unique="k").enqueue(), work.using(unique="k").enqueue()
     assert second.existing
@@ -223,7 +223,7 @@ def test_a_job_that_was_there_already_is_the_one_that_the_span_names(memory_app:
     assert [one.get("relet.existing") for one in values] == [None, True]
 
 
-def test_a_scheduled_job_begins_a_trace_of_its_own(memory_app: App, watched: Watched) -> None:
+def test_a_scheduled_job_begins_a_new_trace(memory_app: App, watched: Telemetry) -> None:
     work = define(memory_app, "thread", lambda attempt: None)
     with watched.tracer.start_as_current_span("start of the program"):
         memory_app.schedule(every=0.2)(work)
@@ -235,7 +235,7 @@ def test_a_scheduled_job_begins_a_trace_of_its_own(memory_app: App, watched: Wat
     assert watched.named("create default") == []
 
 
-def test_a_job_from_elsewhere_goes_on_with_the_trace_that_it_carries(memory_app: App, watched: Watched) -> None:
+def test_a_job_from_elsewhere_goes_on_with_the_trace_that_it_carries(memory_app: App, watched: Telemetry) -> None:
     work = define(memory_app, "thread", lambda attempt: None)
     carried = [json.dumps({"traceparent": TRACEPARENT}), "no JSON", '["a list"]', '{"traceparent": 7}', "{}"]
     drafts = [Draft(work.draft().id, "work", "{}", context=text) for text in carried]
@@ -247,7 +247,7 @@ def test_a_job_from_elsewhere_goes_on_with_the_trace_that_it_carries(memory_app:
     assert [one.parent for one in others] == [None] * 4
 
 
-def test_baggage_arrives_and_what_is_too_much_of_it_stays_behind(memory_app: App, watched: Watched) -> None:
+def test_baggage_arrives_and_what_is_too_much_of_it_stays_behind(memory_app: App, watched: Telemetry) -> None:
     seen: list[object] = []
     work = define(memory_app, "thread", lambda attempt: seen.append(baggage.get_baggage("customer")))
     with working(memory_app):
@@ -260,7 +260,7 @@ def test_baggage_arrives_and_what_is_too_much_of_it_stays_behind(memory_app: App
 
 
 @each_kind
-def test_one_attempt_does_not_see_the_span_of_another(memory_app: App, watched: Watched, kind: str) -> None:
+def test_one_attempt_does_not_see_the_span_of_another(memory_app: App, watched: Telemetry, kind: str) -> None:
     seen: dict[str, int] = {}
 
     def body(attempt: Attempt) -> None:
@@ -277,7 +277,7 @@ def test_one_attempt_does_not_see_the_span_of_another(memory_app: App, watched: 
 
 
 @each_kind
-def test_a_span_says_what_came_of_the_attempt(memory_app: App, watched: Watched, kind: str) -> None:
+def test_a_span_says_what_came_of_the_attempt(memory_app: App, watched: Telemetry, kind: str) -> None:
     ends: dict[str, Any] = {
         "failed": Fail("no such account"),
         "snoozed": Snooze(0.0),
@@ -308,7 +308,7 @@ def test_a_span_says_what_came_of_the_attempt(memory_app: App, watched: Watched,
     assert (firsts["snoozed"].attributes or {})["relet.delay"] == 0.0
 
 
-def test_a_payload_or_result_that_does_not_fit_shows(memory_app: App, watched: Watched) -> None:
+def test_a_payload_or_result_that_does_not_fit_shows(memory_app: App, watched: Telemetry) -> None:
     @memory_app.task
     def work(number: int) -> Any:
         return object()
@@ -323,7 +323,7 @@ def test_a_payload_or_result_that_does_not_fit_shows(memory_app: App, watched: W
 
 
 @each_kind
-def test_aborted_attempts_say_why(memory_app: App, watched: Watched, kind: str) -> None:
+def test_aborted_attempts_say_why(memory_app: App, watched: Telemetry, kind: str) -> None:
     begun: list[str] = []
     if kind == "async":
 
@@ -361,7 +361,7 @@ def test_aborted_attempts_say_why(memory_app: App, watched: Watched, kind: str) 
     assert values["late"]["error.type"] == "timeout"
 
 
-def test_an_enqueue_that_fails_is_a_failed_span(memory_app: App, watched: Watched) -> None:
+def test_an_enqueue_that_fails_is_a_failed_span(memory_app: App, watched: Telemetry) -> None:
     work = define(memory_app, "thread", lambda attempt: None)
     unknown = work.draft().id
     with pytest.raises(JobNotFound, match="no such job"):
@@ -375,7 +375,7 @@ def test_an_enqueue_that_fails_is_a_failed_span(memory_app: App, watched: Watche
 # Logs, and on and off
 
 
-def test_log_records_of_a_handler_have_its_trace(memory_app: App, watched: Watched) -> None:
+def test_log_records_of_a_handler_have_its_trace(memory_app: App, watched: Telemetry) -> None:
     seen: list[Any] = []
 
     def body(attempt: Attempt) -> None:
@@ -409,7 +409,7 @@ def test_a_missing_package_is_named_with_how_to_install_it() -> None:
     assert "pip install 'relet[otel]'" in ran.stderr
 
 
-def test_instrumenting_twice_traces_once_and_uninstrumenting_ends_it(memory_app: App, watched: Watched) -> None:
+def test_instrumenting_twice_traces_once_and_uninstrumenting_ends_it(memory_app: App, watched: Telemetry) -> None:
     work = define(memory_app, "thread", lambda attempt: None)
     instrument(memory_app, tracer_provider=watched.tracers, meter_provider=watched.meters)
     with working(memory_app):

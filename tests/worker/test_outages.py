@@ -56,7 +56,7 @@ def test_a_restart_or_crash_of_the_database_under_load_loses_nothing(
     shop.noted("StoreUp", times=2)
     assert {line[-1] for line in shop.notes("StoreDown")} == {line[-1] for line in shop.notes("StoreUp")}
     assert {line[-1] for line in shop.notes("StoreUp")} == {str(worker.pid) for worker in workers}
-    # The leases were longer than the outage: nobody had a reason to start a job twice.
+    # The leases were longer than the outage: no worker had a reason to start a job twice.
     assert sorted(line[1] for line in shop.notes("start")) == sorted(job.id for job in before + after)
     assert_undisturbed(workers, busy)
 

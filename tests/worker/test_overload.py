@@ -12,23 +12,23 @@ import pytest
 from relet import App, State
 from relet._core.job import Released
 from relet._store.flows import settle
-from tests.homes import Home
+from tests.databases import Database
 from tests.worker.proxy import CLAIM, proxy_to
 from tests.worker.working import blockade, connect, over, prefix, state, take, until, working, writes_held_up
 
 SLOW = 1.3  # seconds that a claim takes: longer than what was taken in advance may wait
 
 
-def outcomes(home: Home, app: App) -> list[str]:
+def outcomes(database: Database, app: App) -> list[str]:
     """How attempts have ended, those that succeeded apart."""
-    with closing(connect(home, app)) as connection:
-        return [row[0] for row in connection.execute(f"select outcome from {prefix(home, app)}attempts").fetchall()]
+    with closing(connect(database, app)) as connection:
+        return [row[0] for row in connection.execute(f"select outcome from {prefix(database, app)}attempts").fetchall()]
 
 
-def test_a_claim_that_takes_long_gives_nothing_back(two_homes: Home, two_apps: App) -> None:
+def test_a_claim_that_takes_long_gives_nothing_back(two_databases: Database, two_apps: App) -> None:
     with ExitStack() as stack:
-        proxy = stack.enter_context(proxy_to(two_homes.url)) if two_homes.is_postgres else None
-        app = replace(two_homes, url=proxy.url).app() if proxy else two_homes.app()
+        proxy = stack.enter_context(proxy_to(two_databases.url)) if two_databases.is_postgres else None
+        app = replace(two_databases, url=proxy.url).app() if proxy else two_databases.app()
         stack.callback(app.close)
         ran: list[int] = []
 
@@ -47,15 +47,15 @@ def test_a_claim_that_takes_long_gives_nothing_back(two_homes: Home, two_apps: A
             time.sleep(SLOW)
             hold.over.set()
         else:
-            with closing(connect(two_homes, app)) as other:
+            with closing(connect(two_databases, app)) as other:
                 other.execute("begin immediate")
-                other.execute(f"update {prefix(two_homes, app)}queues set paused = 0")
+                other.execute(f"update {prefix(two_databases, app)}queues set paused = 0")
                 until(lambda: producer.is_claiming)
                 time.sleep(SLOW)
                 other.commit()
         until(lambda: len(ran) == 400)
         assert sorted(ran) == list(range(400))
-    assert outcomes(two_homes, two_apps) == []
+    assert outcomes(two_databases, two_apps) == []
 
 
 def test_what_would_wait_behind_a_long_job_goes_back_and_stays_there(two_apps: App) -> None:
@@ -77,7 +77,9 @@ def test_what_would_wait_behind_a_long_job_goes_back_and_stays_there(two_apps: A
     assert ran == list(range(10))
 
 
-def test_a_slow_job_in_one_slot_leaves_the_others_what_was_taken_in_advance(two_homes: Home, two_apps: App) -> None:
+def test_a_slow_job_in_one_slot_leaves_the_others_what_was_taken_in_advance(
+    two_databases: Database, two_apps: App
+) -> None:
     app = two_apps
     note, block, ran, running, go_on = blockade(app)
     with working(app, concurrency=2, lease=30.0) as worker:
@@ -90,10 +92,10 @@ def test_a_slow_job_in_one_slot_leaves_the_others_what_was_taken_in_advance(two_
         until(lambda: producer.slots._stuck == 1)
         assert producer.slots._ahead() > 0, "the other slot is quick"
         go_on.set()
-    assert outcomes(two_homes, app) == []
+    assert outcomes(two_databases, app) == []
 
 
-def test_a_hiccup_of_the_store_does_not_hide_what_comes_back_to_its_place(pg_home: Home, pg_app: App) -> None:
+def test_a_hiccup_of_the_store_does_not_hide_what_comes_back_to_its_place(pg_database: Database, pg_app: App) -> None:
     app, ran = pg_app, []
 
     @app.task
@@ -109,7 +111,7 @@ def test_a_hiccup_of_the_store_does_not_hide_what_comes_back_to_its_place(pg_hom
         def hiccup(seconds: float) -> None:
             """One that falls into a look through everything. Any other claim that waits for the lock is let go."""
             for _ in range(50):
-                with writes_held_up(pg_home, app):
+                with writes_held_up(pg_database, app):
                     until(lambda: producer.is_claiming)
                     time.sleep(0.05)  # it has decided by now where to look
                     if producer.is_claiming and producer._cursor._queues["default"].is_full_scan:
@@ -120,7 +122,7 @@ def test_a_hiccup_of_the_store_does_not_hide_what_comes_back_to_its_place(pg_hom
         until(lambda: hiccup(0.1) or producer._cursor._queues["default"].slow)  # type: ignore[func-returns-value]
         hiccup(3.0)
         begin = time.monotonic()
-        app._store().run(settle.settle, [(taken.lease, Released("for somebody else"))], random.random)
+        app._store().run(settle.settle, [(taken.lease, Released("for another worker"))], random.random)
         until(lambda: 0 in ran)
         assert time.monotonic() - begin < 6.0, "a second, and what a loaded machine adds"
     assert state(app, first) is State.SUCCEEDED

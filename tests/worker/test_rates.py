@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from relet import App, Attempt, Backoff, Job, State
-from tests.homes import Home
+from tests.databases import Database
 from tests.worker.working import over, until, working
 
 PER = 0.5
@@ -21,10 +21,10 @@ CLOSE = 0.0015  # SQLite's clock has milliseconds
 
 
 class Crew:
-    """Several workers, each with an app of its own, at one store."""
+    """Several workers, each with a separate app, at one store."""
 
-    def __init__(self, home: Home, stack: ExitStack, workers: int = 4) -> None:
-        self.apps = [home.app() for _ in range(workers)]
+    def __init__(self, database: Database, stack: ExitStack, workers: int = 4) -> None:
+        self.apps = [database.app() for _ in range(workers)]
         for app in self.apps:
             stack.callback(app.close)
             app.task(name="work", max_attempts=1000, backoff=Backoff(base=0.001, max=0.001))(_work)
@@ -63,13 +63,13 @@ def check_rate(jobs: list[Job[Any]], rate: int) -> None:
     for first, beyond in zip(starts, starts[rate:], strict=False):
         assert beyond - first >= PER - CLOSE, f"{rate + 1} within {beyond - first:.4f} s"
     possible = rate * SECONDS / PER
-    # Nobody is kept from starting; how near to the rate they come is a matter of the machine.
+    # No job is kept from starting; how near to the rate they come depends on the machine.
     assert len(starts) >= 0.3 * possible, f"{len(starts)} of {possible:.0f}"
 
 
-def test_rates_of_queues_and_keys_hold_and_are_used_under_several_workers(two_homes: Home) -> None:
+def test_rates_of_queues_and_keys_hold_and_are_used_under_several_workers(two_databases: Database) -> None:
     with ExitStack() as stack:
-        crew = Crew(two_homes, stack)
+        crew = Crew(two_databases, stack)
         crew.client.limit_queue("whole", rate=20, per=PER)
         crew.client.limit_queue("keys", rate=6, per=PER, group="*")
         crew.client.limit_queue("keys", rate=12, per=PER, group="c")
@@ -83,9 +83,9 @@ def test_rates_of_queues_and_keys_hold_and_are_used_under_several_workers(two_ho
             check_rate([job for job in by_key if job.group == key], rate)
 
 
-def test_a_rate_for_all_queues_holds_and_starves_none(two_homes: Home) -> None:
+def test_a_rate_for_all_queues_holds_and_starves_none(two_databases: Database) -> None:
     with ExitStack() as stack:
-        crew = Crew(two_homes, stack)
+        crew = Crew(two_databases, stack)
         crew.client.limit_queue(None, rate=20, per=PER)
         crew.add(200, queue="whole")
         crew.add(200, queue="other")
@@ -150,9 +150,9 @@ def test_retries_obey_a_rate(two_apps: App) -> None:
         assert beyond - first >= 0.4 - CLOSE
 
 
-def test_small_keys_do_not_wait_for_a_backlog_of_another(two_homes: Home) -> None:
+def test_small_keys_do_not_wait_for_a_backlog_of_another(two_databases: Database) -> None:
     with ExitStack() as stack:
-        crew = Crew(two_homes, stack, workers=2)
+        crew = Crew(two_databases, stack, workers=2)
         crew.client.limit_queue("keys", fair=True)
         crew.add(3000, queue="keys", group="big")
         for number in range(10):

@@ -15,7 +15,7 @@ import pytest
 from relet import App
 from relet._worker.source_files import SourceFiles
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 SHOP = """
 from relet import App
 
@@ -52,7 +52,7 @@ def worker(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
 def result(app: App) -> object:
     """What the code in the files answers."""
     task = app.tasks["answer"]
-    return app.client.result(task.enqueue(), timeout=PATIENCE)
+    return app.client.result(task.enqueue(), timeout=TIMEOUT)
 
 
 def test_a_changed_file_restarts_the_worker(tmp_path: Path, worker: subprocess.Popen[bytes]) -> None:
@@ -67,11 +67,11 @@ def test_a_changed_file_restarts_the_worker(tmp_path: Path, worker: subprocess.P
     assert result(app) == 2
     app.close()
     worker.send_signal(signal.SIGTERM)
-    assert worker.wait(PATIENCE) == 0
+    assert worker.wait(TIMEOUT) == 0
 
 
 def until_logged(folder: Path, text: str) -> None:
-    give_up = time.monotonic() + PATIENCE
+    give_up = time.monotonic() + TIMEOUT
     while text not in (log := (folder / "log").read_text()):
         assert time.monotonic() < give_up, log
         time.sleep(0.02)

@@ -21,7 +21,7 @@ AT_ONCE = 8.0  # seconds, on a loaded machine; below the next beat of a lease of
 REASONS = {"cancel": "cancelled", "pause": "paused", "complete": "completed", "delete": "deleted"}
 
 
-def say(app: App, verb: str, job: Job[Any]) -> None:
+def control(app: App, verb: str, job: Job[Any]) -> None:
     {
         "cancel": app.client.cancel,
         "pause": app.client.pause,
@@ -78,7 +78,7 @@ def test_a_request_reaches_a_running_handler_at_once_and_decides_its_end(app: Ap
         until(lambda: all(notes.read(verb) for verb in REASONS), "all of them run")
         asked = time.monotonic()
         for verb, job in jobs.items():
-            say(app, verb, job)
+            control(app, verb, job)
         for verb, reason in REASONS.items():
             until(partial(notes.read, f"{verb}.why"), f"{verb} does not reach its handler")
             assert notes.read(f"{verb}.why") == reason
@@ -125,7 +125,7 @@ def test_a_thread_that_does_not_check_ends_as_asked_when_it_ends(memory_app: App
     with working(memory_app):
         job = deaf.enqueue()
         assert running.wait(20)
-        say(memory_app, verb, job)
+        control(memory_app, verb, job)
         time.sleep(0.2)
         assert state(memory_app, job) is State.RUNNING, "it has its lease for as long as it runs"
         go_on.set()
@@ -192,7 +192,7 @@ def test_requests_reach_jobs_that_were_taken_in_advance(app: App) -> None:
         for verb, draft in waiting.items():
             found = app.client.get(draft.id)
             assert found is not None
-            say(app, verb, found)
+            control(app, verb, found)
         told = {draft.id for draft in waiting.values()}
         session = worker._sessions[0]
         until(lambda: not [run for run in session.executions() if run.job.id in told and run.attempt.aborted is None])

@@ -14,9 +14,9 @@ import pytest
 from relet import App, Attempt, InvalidInput, State
 from relet._worker import Worker
 from relet._worker.maintenance import Maintenance
-from tests.homes import Home
+from tests.databases import Database
 from tests.worker import fault_tasks
-from tests.worker.processes import Harness, wait_until
+from tests.worker.processes import WorkerProcesses, wait_until
 from tests.worker.working import connect, over, prefix, until, working
 
 EVERY = 0.2
@@ -33,30 +33,30 @@ def check_ticks(app: App, name: str, every: float) -> int:
 
 
 @contextmanager
-def looks_at(app: App) -> Iterator[list[tuple[float, float]]]:
+def reads_of(app: App) -> Iterator[list[tuple[float, float]]]:
     """When a thread that only sleeps and reads has looked at the store, every 20 ms where the machine lets it."""
-    looks, stop = [], threading.Event()
+    reads, stop = [], threading.Event()
 
-    def look() -> None:
+    def read() -> None:
         while not stop.wait(0.02):
             begin = time.time()
             app.client.schedules.get("beat")
-            looks.append((begin, time.time()))
+            reads.append((begin, time.time()))
 
-    thread = threading.Thread(target=look)
+    thread = threading.Thread(target=read)
     thread.start()
     try:
-        yield looks
+        yield reads
     finally:
         stop.set()
         thread.join()
 
 
-def live_jobs_and_cursors(home: Home, app: App, workers: list[Worker]) -> str:
+def live_jobs_and_cursors(database: Database, app: App, workers: list[Worker]) -> str:
     """Which jobs are left, where they stand, and where each worker looks for them."""
     columns = "id, state, wait, suspect, rank, seq, attempt, version, worker, expires_at"
-    with closing(connect(home, app)) as connection:
-        jobs = connection.execute(f"select {columns} from {prefix(home, app)}jobs order by seq").fetchall()
+    with closing(connect(database, app)) as connection:
+        jobs = connection.execute(f"select {columns} from {prefix(database, app)}jobs order by seq").fetchall()
     producers = [
         f"{worker.id}: {one.slots.running} running, {one.slots.waiting} waiting, {one._cursor._queues}"
         for worker in workers
@@ -66,8 +66,8 @@ def live_jobs_and_cursors(home: Home, app: App, workers: list[Worker]) -> str:
     return "\n".join([f"live jobs ({columns}):", *map(str, jobs), f"producers at {time.monotonic():.2f}:", *producers])
 
 
-def test_one_job_for_each_tick_with_several_workers_and_none_left_out(two_homes: Home) -> None:
-    apps = [two_homes.app() for _ in range(4)]
+def test_one_job_for_each_tick_with_several_workers_and_none_left_out(two_databases: Database) -> None:
+    apps = [two_databases.app() for _ in range(4)]
     ran: list[str] = []
     workers: list[Worker] = []
 
@@ -80,13 +80,13 @@ def test_one_job_for_each_tick_with_several_workers_and_none_left_out(two_homes:
             app.schedule(every=EVERY, missed="all")(app.task(name="beat")(beat))
             # A lease so long that none is lost to a loaded machine: then a job would run twice, and rightly so.
             workers.append(stack.enter_context(working(app, concurrency=2, lease=30.0)))
-        looks = stack.enter_context(looks_at(apps[0]))
+        reads = stack.enter_context(reads_of(apps[0]))
         try:
             until(lambda: len(ran) >= 12)
             apps[0].client.schedules.pause("beat")
             until(lambda: apps[0].client.count(state=["queued", "pending", "running"]) == 0)
         except AssertionError as error:
-            raise AssertionError(live_jobs_and_cursors(two_homes, apps[0], workers)) from error
+            raise AssertionError(live_jobs_and_cursors(two_databases, apps[0], workers)) from error
         number = check_ticks(apps[0], "beat", EVERY)
         assert len(ran) == len(set(ran)) == number
         jobs = [job for job in (apps[0].client.get(id) for id in ran[1:]) if job]
@@ -94,26 +94,26 @@ def test_one_job_for_each_tick_with_several_workers_and_none_left_out(two_homes:
         assert all(seconds >= 0 for seconds in late), "never early"
         # A machine that stands still holds up every tick of that time. Five round trips lie between a tick and its job.
         now = time.time()
-        until(lambda: looks[-1][0] > now)
+        until(lambda: reads[-1][0] > now)
         ticks = [job.run_at.timestamp() for job in jobs]
-        machine = [next(end for begin, end in looks if begin >= at) - at for at in ticks]
+        machine = [next(end for begin, end in reads if begin >= at) - at for at in ticks]
         beyond = [seconds - 5 * lost for seconds, lost in zip(late, machine, strict=True)]
         assert median(beyond) < 0.1, f"on time: {late}, where the machine is late by {machine}"
 
 
 @pytest.mark.long("sqlite")
-def test_one_job_for_each_tick_with_four_worker_processes(harness: Harness) -> None:
-    harness.client.schedules.put("beat", fault_tasks.quick.draft("tick"), every=EVERY, missed="all")
+def test_one_job_for_each_tick_with_four_worker_processes(processes: WorkerProcesses) -> None:
+    processes.client.schedules.put("beat", fault_tasks.quick.draft("tick"), every=EVERY, missed="all")
     patient = ("-c", "1", "--lease", "3")  # so that no lease is lost to a loaded machine
-    workers = [harness.worker(*patient) for _ in range(4)]
-    wait_until(lambda: len(harness.notes("start")) >= 10, "ticks")
+    workers = [processes.worker(*patient) for _ in range(4)]
+    wait_until(lambda: len(processes.notes("start")) >= 10, "ticks")
     workers[0].kill()
-    number = len(harness.notes("start"))
-    wait_until(lambda: len(harness.notes("start")) >= number + 5, "ticks after a death")
-    harness.client.schedules.pause("beat")
-    wait_until(lambda: harness.client.count(state=["queued", "pending", "running"]) == 0, "the end")
-    ticks = check_ticks(harness.app, "beat", EVERY)
-    starts = [note.pid for note in harness.notes("start")]
+    number = len(processes.notes("start"))
+    wait_until(lambda: len(processes.notes("start")) >= number + 5, "ticks after a death")
+    processes.client.schedules.pause("beat")
+    wait_until(lambda: processes.client.count(state=["queued", "pending", "running"]) == 0, "the end")
+    ticks = check_ticks(processes.app, "beat", EVERY)
+    starts = [note.pid for note in processes.notes("start")]
     assert ticks <= len(starts)
     others = [pid for pid in starts if pid != workers[0].pid]
     assert len(others) <= ticks, "what the dead worker had not settled may run again, and nothing else"
@@ -174,9 +174,9 @@ def test_a_schedule_is_added_changed_run_paused_and_removed_while_workers_run(tw
         assert app.client.schedules.get("s") is None
 
 
-def test_a_change_at_run_time_outlives_a_worker_and_the_codes_next_word_counts(two_homes: Home) -> None:
+def test_a_change_at_run_time_outlives_a_worker_and_the_codes_next_word_counts(two_databases: Database) -> None:
     def app_with(every: float) -> App:
-        app = two_homes.app()
+        app = two_databases.app()
 
         @app.schedule(every=every)
         @app.task
@@ -205,14 +205,14 @@ def test_a_change_at_run_time_outlives_a_worker_and_the_codes_next_word_counts(t
     start_and_see(7200, 7200)
 
 
-def test_what_nobody_can_follow_does_not_make_upkeep_spin(
-    two_homes: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_a_schedule_that_no_worker_can_follow_does_not_make_upkeep_spin(
+    two_databases: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A task that no worker knows, and a time zone that this machine lacks; the others are followed."""
-    looks: list[float] = []
+    reads: list[float] = []
     check = Maintenance.check
-    monkeypatch.setattr(Maintenance, "check", lambda self: looks.append(time.monotonic()) or check(self))
-    app, stranger = two_homes.app(), two_homes.app()
+    monkeypatch.setattr(Maintenance, "check", lambda self: reads.append(time.monotonic()) or check(self))
+    app, stranger = two_databases.app(), two_databases.app()
 
     @stranger.task
     def elsewhere() -> None: ...
@@ -223,19 +223,19 @@ def test_what_nobody_can_follow_does_not_make_upkeep_spin(
     stranger.client.schedules.put("unknown", elsewhere.draft(), every=0.1)
     app.client.schedules.put("puzzle", here.draft(), every=0.1, timezone="Etc/UTC")
     app.client.schedules.put("works", here.draft(), "0 0 1 1 *")
-    connection = connect(two_homes, app)
-    cast = "::json" if two_homes.is_postgres else ""
+    connection = connect(two_databases, app)
+    cast = "::json" if two_databases.is_postgres else ""
     connection.execute(
-        f"update {prefix(two_homes, app)}schedules set definition ="
+        f"update {prefix(two_databases, app)}schedules set definition ="
         f" replace(cast(definition as text), 'Etc/UTC', 'Mars/Crater'){cast} where name = 'puzzle'"
     )
     connection.commit()
     connection.close()
     with working(app):
         time.sleep(0.5)
-        begin = len(looks)
+        begin = len(reads)
         time.sleep(1.5)
-        assert len(looks) - begin <= 6, "about one look a second"
+        assert len(reads) - begin <= 6, "about one look a second"
         app.client.schedules.put("works", here.draft(), every=0.1)
         until(lambda: app.client.count(task="here") >= 3)
         app.client.schedules.put("puzzle", here.draft(), every=0.1)
@@ -259,7 +259,7 @@ def test_two_schedules_of_one_name_are_refused_and_two_of_one_task_are_not(memor
 
     with pytest.raises(InvalidInput, match="two schedules are named sweep"):
         app.schedule("0 4 * * *", arguments={"what": "again"})(sweep)
-    app.schedule("0 5 * * *", name="in a line of its own", arguments={"what": "x"})(sweep.using(queue="other"))
+    app.schedule("0 5 * * *", name="in another queue", arguments={"what": "x"})(sweep.using(queue="other"))
     assert sweep("x") == "x"
     with working(app):
         until(lambda: len(app.client.schedules.all()) == 3)

@@ -11,8 +11,8 @@ import pytest
 
 from relet import App
 from relet._store.sqlite import SQLiteStore
+from tests.databases import Database
 from tests.faults import failing, failures
-from tests.homes import Home
 from tests.servers import Server
 from tests.store.proxy import proxy_to
 from tests.worker.programs import Shop, a_shop, until
@@ -34,23 +34,23 @@ def over(app: App, within: float = 20.0) -> list[tuple[str, str, int]]:
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_a_success_survives_errors_that_may_pass(pg_home: Home, pg_app: App, state: str) -> None:
+def test_a_success_survives_errors_that_may_pass(pg_database: Database, pg_app: App, state: str) -> None:
     task = pg_app.task(greet)
-    with failing(pg_home.url, pg_home.schema, "finished", state, times=3), working(pg_app):
+    with failing(pg_database.url, pg_database.schema, "finished", state, times=3), working(pg_app):
         job = task.enqueue("ada")
         assert over(pg_app) == [("greet", "succeeded", 1)]
         assert pg_app.client.result(job) == "hello ada"
-        assert failures(pg_home.url, pg_home.schema) > 3
+        assert failures(pg_database.url, pg_database.schema) > 3
 
 
 @pytest.mark.parametrize("state", ["22001", "23514"])
 def test_a_value_that_the_database_rejects_fails_its_job_and_not_its_neighbours(
-    pg_home: Home, pg_app: App, state: str
+    pg_database: Database, pg_app: App, state: str
 ) -> None:
     good, bad = pg_app.task(greet), pg_app.task(greet, name="bad", max_attempts=3)
     drafts = [(bad if number == 7 else good).draft(str(number)) for number in range(20)]
     when = "new.task = 'bad' and new.state = 'succeeded'"
-    with failing(pg_home.url, pg_home.schema, "finished", state, when=when):
+    with failing(pg_database.url, pg_database.schema, "finished", state, when=when):
         jobs = pg_app.client.enqueue_many(drafts)
         with working(pg_app, concurrency=20):
             until(lambda: not pg_app.client.count(state=LIVE), lambda: str(pg_app.client.jobs().jobs))
@@ -61,11 +61,11 @@ def test_a_value_that_the_database_rejects_fails_its_job_and_not_its_neighbours(
 
 
 def test_an_error_that_says_nothing_of_the_outcome_does_not_change_it(
-    pg_home: Home, pg_app: App, caplog: pytest.LogCaptureFixture
+    pg_database: Database, pg_app: App, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is known to come again, and yet it is no fault of the value: the job has succeeded all the same."""
     task = pg_app.task(greet)
-    with failing(pg_home.url, pg_home.schema, "finished", "0A000", times=2), working(pg_app):
+    with failing(pg_database.url, pg_database.schema, "finished", "0A000", times=2), working(pg_app):
         task.enqueue("ada")
         assert over(pg_app) == [("greet", "succeeded", 1)]
     assert "could not store its outcome, trying again" in caplog.text
@@ -99,12 +99,12 @@ def test_an_outcome_waits_for_a_privilege_that_was_revoked(pg_server: Server, tm
 
 
 def test_outcomes_that_wait_for_longer_than_a_lease_are_told_of(
-    pg_home: Home, pg_app: App, caplog: pytest.LogCaptureFixture
+    pg_database: Database, pg_app: App, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Renewals get through, settles do not: whoever holds a lock on the table of what is over."""
+    """Renewals get through, settles do not: another connection has locked the table of finished jobs."""
     task = pg_app.task(greet)
-    with working(pg_app, lease=1.0), psycopg.connect(pg_home.url) as other:
-        other.execute(f'lock table "{pg_home.schema}".finished in share mode'.encode())
+    with working(pg_app, lease=1.0), psycopg.connect(pg_database.url) as other:
+        other.execute(f'lock table "{pg_database.schema}".finished in share mode'.encode())
         task.enqueue("ada")
         until(lambda: "1 outcomes have been waiting to be stored" in caplog.text, lambda: caplog.text)
         other.rollback()

@@ -17,7 +17,8 @@ from relet import App, Attempt, State
 from relet._core.stats import BOUNDS
 from relet._worker.execution import Execution
 from relet._worker.meter import _Histogram
-from tests.homes import Home, beat
+from tests.databases import Database
+from tests.harness import harness_of
 from tests.worker.working import connect, never_reap, over, run_sql, state, until, until_state, working
 
 pytestmark = pytest.mark.every_store
@@ -37,26 +38,26 @@ REFUSING = {
 
 
 @contextmanager
-def refusing_some(home: Home, app: App) -> Iterator[None]:
+def refusing_some(database: Database, app: App) -> Iterator[None]:
     """The database will not have jobs of one target as finished."""
     app._store().ready()
-    run_sql(home, app, *REFUSING[home.is_postgres])
+    run_sql(database, app, *REFUSING[database.is_postgres])
     try:
         yield
     finally:
-        if home.is_postgres:
-            run_sql(home, app, "drop function {t}refuse() cascade")
+        if database.is_postgres:
+            run_sql(database, app, "drop function {t}refuse() cascade")
 
 
 def test_a_handler_that_ends_while_its_outcome_is_sorted_does_not_lose_it(
     memory_app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Settled without it, and so taken for one that may be open; then it ends, and is not any more."""
-    looks: Counter[str] = Counter()
+    checks: Counter[str] = Counter()
 
     def may_be_open(run: Execution) -> bool:
-        looks[run.job.id] += 1
-        return looks[run.job.id] == 1
+        checks[run.job.id] += 1
+        return checks[run.job.id] == 1
 
     monkeypatch.setattr(Execution, "may_have_open_completion", property(may_be_open))
 
@@ -68,7 +69,7 @@ def test_a_handler_that_ends_while_its_outcome_is_sorted_does_not_lose_it(
         assert memory_app.client.result(work.enqueue(), timeout=10) == "done"
 
 
-def test_one_outcome_that_the_database_refuses_does_not_hold_up_the_others(home: Home, app: App) -> None:
+def test_one_outcome_that_the_database_refuses_does_not_hold_up_the_others(database: Database, app: App) -> None:
     go_on = threading.Event()
 
     @app.task
@@ -77,7 +78,7 @@ def test_one_outcome_that_the_database_refuses_does_not_hold_up_the_others(home:
             await asyncio.sleep(0.005)
         return "done"
 
-    with refusing_some(home, app), working(app, concurrency=20, lease=30.0):
+    with refusing_some(database, app), working(app, concurrency=20, lease=30.0):
         drafts = [work.draft() for _ in range(14)]
         drafts[5:5] = [work.using(target="refused").draft()]
         jobs = app.client.enqueue_many(drafts)
@@ -96,18 +97,18 @@ def test_one_outcome_that_the_database_refuses_does_not_hold_up_the_others(home:
 
 def test_a_job_whose_every_outcome_is_refused_is_not_run_for_ever_at_no_cost(tmp_path: Path) -> None:
     """Its lease runs out, and that counts: it is not given back as a claim whose answer was lost."""
-    home = Home("sqlite", f"sqlite:///{tmp_path / 'relet.db'}", "relet")
-    app = home.app()
+    database = Database("sqlite", f"sqlite:///{tmp_path / 'relet.db'}", "relet")
+    app = database.app()
 
     @app.task
     async def work() -> str:
         return "done"
 
-    beat(app)
+    harness_of(app).record_pulse()
     never = (
         "create trigger never before update on {t}jobs when new.state = 'failed' begin select raise(abort, 'no'); end"
     )
-    run_sql(home, app, *REFUSING[False], never)
+    run_sql(database, app, *REFUSING[False], never)
     with working(app, lease=0.5):
         job = work.using(target="refused").enqueue()
         until(lambda: app.client.get(job).version >= 2)  # type: ignore[union-attr]
@@ -138,15 +139,15 @@ def test_a_batch_of_every_kind_of_outcome_is_settled_together(app: App) -> None:
 
 
 def test_a_handler_that_has_its_own_row_locked_does_not_hold_up_the_leases_of_others(
-    pg_home: Home, pg_app: App
+    pg_database: Database, pg_app: App
 ) -> None:
     """Trap 3: it has completed in its own transaction, say, and that is still open."""
     app, locked, unlock, go_on = pg_app, threading.Event(), threading.Event(), threading.Event()
 
     @app.task
     def locker(attempt: Attempt) -> str:
-        with closing(connect(pg_home, app)) as connection:
-            statement = f"select id from {pg_home.schema}.jobs where id = '{attempt.job.id}' for update"
+        with closing(connect(pg_database, app)) as connection:
+            statement = f"select id from {pg_database.schema}.jobs where id = '{attempt.job.id}' for update"
             connection.execute(statement.encode())
             locked.set()
             unlock.wait(20)
@@ -173,7 +174,7 @@ def test_a_handler_that_has_its_own_row_locked_does_not_hold_up_the_leases_of_ot
             time.sleep(0.02)
         assert len(seen) >= 3, "its neighbour's lease is renewed meanwhile"
         assert state(app, job) is State.RUNNING, "nor has anybody reaped what is locked"
-        never_reap(pg_home, app)  # the lock is gone before the next renewal: that race is not what this is about
+        never_reap(pg_database, app)  # the lock is gone before the next renewal: that race is not what this is about
         unlock.set()
         assert app.client.result(job, timeout=20) == "None", "a lock is not a loss: it was not aborted"
         go_on.set()
@@ -182,7 +183,9 @@ def test_a_handler_that_has_its_own_row_locked_does_not_hold_up_the_leases_of_ot
         assert app.client.get(one).version == 1  # type: ignore[union-attr]
 
 
-def test_a_caller_who_has_a_successors_key_in_hand_holds_up_that_chain_alone(pg_home: Home, pg_app: App) -> None:
+def test_a_caller_who_has_a_successors_key_in_hand_holds_up_that_chain_alone(
+    pg_database: Database, pg_app: App
+) -> None:
     """Two transactions of callers are open, and each has taken a key that a chain would go on with."""
     app = pg_app
 
@@ -194,7 +197,7 @@ def test_a_caller_who_has_a_successors_key_in_hand_holds_up_that_chain_alone(pg_
     def begin(attempt: Attempt, key: str, value: int) -> int:
         return attempt.continue_with(end.using(unique=key).draft(value))
 
-    with closing(connect(pg_home, app)) as one, closing(connect(pg_home, app)) as two, working(app):
+    with closing(connect(pg_database, app)) as one, closing(connect(pg_database, app)) as two, working(app):
         for key, connection in (("one", one), ("two", two)):
             end.using(unique=key, connection=connection).enqueue(0)
         held = [begin.enqueue("one", 1), begin.enqueue("two", 2)]
@@ -212,8 +215,8 @@ def test_a_caller_who_has_a_successors_key_in_hand_holds_up_that_chain_alone(pg_
 
 def test_a_job_that_runs_alone_waits_until_the_others_are_settled(tmp_path: Path) -> None:
     """Were it to take the worker down now, the one that has just ended would lose its attempt with it."""
-    home = Home("sqlite", f"sqlite:///{tmp_path / 'relet.db'}", "relet")
-    app = home.app()
+    database = Database("sqlite", f"sqlite:///{tmp_path / 'relet.db'}", "relet")
+    app = database.app()
     gone: list[str] = []
     beside: list[int] = []
     settling = threading.Event()
@@ -223,9 +226,9 @@ def test_a_job_that_runs_alone_waits_until_the_others_are_settled(tmp_path: Path
         beside.append(app.client.count(state="running"))
         gone.append(name)
 
-    beat(app)
+    harness_of(app).record_pulse()
     jobs = [work.enqueue(name) for name in ("first", "second")]
-    run_sql(home, app, "update {t}jobs set losses = 2, suspect = 2")
+    run_sql(database, app, "update {t}jobs set losses = 2, suspect = 2")
     with working(app, lease=30.0) as worker:
         (session,) = worker._sessions
         settle = session.settler._settle

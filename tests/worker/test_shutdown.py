@@ -14,9 +14,9 @@ import psycopg
 import pytest
 
 from relet._store.flows import lease
-from tests import homes
+from tests.harness import harness_of
 from tests.servers import PrivateServer, Server
-from tests.worker.programs import PATIENCE, Shop, a_shop, gone
+from tests.worker.programs import TIMEOUT, Shop, a_shop, gone
 
 LEASE = "2"
 BOTH = (signal.SIGTERM, signal.SIGINT)
@@ -30,21 +30,21 @@ def reap_for(shop: Shop, seconds: float) -> None:
     """What other workers would do meanwhile."""
     give_up = time.monotonic() + seconds
     while time.monotonic() < give_up:
-        homes.beat(shop.app)
+        harness_of(shop.app).record_pulse()
         assert shop.app._store().run(lease.reap, random.random) == []
         time.sleep(0.05)
 
 
 @contextmanager
-def nobody_can_write(shop: Shop) -> Iterator[None]:
-    """Somebody else has the file of SQLite for himself."""
-    with closing(sqlite3.connect(shop.place / "relet.db", isolation_level=None, timeout=PATIENCE)) as other:
+def writes_blocked(shop: Shop) -> Iterator[None]:
+    """Another process has the write lock of the SQLite file."""
+    with closing(sqlite3.connect(shop.place / "relet.db", isolation_level=None, timeout=TIMEOUT)) as other:
         other.execute("begin immediate")
         yield
 
 
 def assert_given_back(shop: Shop, *tasks: str) -> None:
-    """Queued again, as if nobody had ever run them."""
+    """Queued again, as if no worker had ever run them."""
     jobs = [job for job in shop.client.jobs().jobs if job.task in tasks]
     assert {job.task for job in jobs} == set(tasks)
     assert {(job.state, job.attempt, job.losses) for job in jobs} == {("queued", 0, 0)}
@@ -111,7 +111,7 @@ def test_a_third_signal_exits(shop: Shop) -> None:
     workers = [shop.start("-c", "3") for _ in BOTH]
     jobs = [job for task in DEAF for job in shop.enqueue(task, number=2)]
     shop.started(*jobs)
-    with nobody_can_write(shop):  # so that the second signal takes its time
+    with writes_blocked(shop):  # so that the second signal takes its time
         for worker, number in zip(workers, BOTH, strict=True):
             worker.send(number, times=3)
             assert worker.code(2.0) == 128 + number
@@ -160,7 +160,7 @@ def test_a_blocked_event_loop_does_not_hold_up_the_exit(shop: Shop) -> None:
     workers = [shop.start("-c", "1", "--shutdown-timeout", grace) for grace in ("0.3", "300", "300")]
     jobs = shop.enqueue("block_the_loop", number=3)
     shop.started(*jobs)
-    with nobody_can_write(shop):  # so that the second signal takes its time
+    with writes_blocked(shop):  # so that the second signal takes its time
         assert workers.pop().send(signal.SIGTERM, times=3).code(SOON) == 128 + signal.SIGTERM
     for signals, worker in enumerate(workers, start=1):
         worker.send(signal.SIGTERM, times=signals)

@@ -1,4 +1,4 @@
-"""Sleeping, and waiting for a word from outside, without holding a slot; and nobody sleeps for ever."""
+"""Sleeping, and waiting for a word from outside, without holding a slot; and no job sleeps for ever."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ import pytest
 from relet import App, Attempt, Backoff, JobNotFound, SignalTimeout, State
 from relet._tasks.task import PlainTask
 from relet.errors import InvalidTransition, Suspended
-from tests.homes import Home, promote_all
-from tests.worker.working import PATIENCE, connect, error_of, over, state, until, working
+from tests.databases import Database
+from tests.harness import harness_of
+from tests.worker.working import TIMEOUT, connect, error_of, over, state, until, working
 
 SOON = Backoff(base=0.001, max=0.001)
 UNKNOWN = "0192f3a0-7c1e-7b3a-9d1f-2f6f5a1c0de1"
@@ -33,7 +34,7 @@ def app(two_apps: App) -> App:
 @dataclass
 class Answer:
     yes: bool
-    by: tuple[str, str] = ("somebody", "else")
+    by: tuple[str, str] = ("another", "user")
 
 
 def waiter(app: App, **options: Any) -> PlainTask[..., Any]:
@@ -246,7 +247,7 @@ def test_who_was_told_nothing_in_time_stays_untold_in_every_attempt(app: App) ->
     assert seen == [f"job {job.id}: no signal 'word' within 0.3 s"] * 2
 
 
-def test_a_timeout_that_nobody_catches_fails_the_attempt(memory_app: App) -> None:
+def test_a_timeout_that_the_handler_does_not_catch_fails_the_attempt(memory_app: App) -> None:
     @memory_app.task(max_attempts=1)
     def impatient(attempt: Attempt) -> Any:
         return attempt.wait_for("word", timeout=0.01)
@@ -273,7 +274,7 @@ def test_a_signal_at_the_very_moment_of_falling_asleep_wakes(two_apps: App) -> N
     def signaller() -> None:
         nonlocal took
         for _ in range(rounds // 10):
-            id = awake.get(timeout=PATIENCE)
+            id = awake.get(timeout=TIMEOUT)
             begin = time.monotonic()
             time.sleep(random.uniform(0, 0.006))
             app.client.signal(id, "go")
@@ -284,32 +285,32 @@ def test_a_signal_at_the_very_moment_of_falling_asleep_wakes(two_apps: App) -> N
         for thread in threads:
             thread.start()
         jobs = app.client.enqueue_many([racer.draft() for _ in range(rounds)])
-        ran = app.client.results(jobs, timeout=PATIENCE)
+        ran = app.client.results(jobs, timeout=TIMEOUT)
         for thread in threads:
             thread.join()
     assert set(ran) == {1, 2}, "some were told before they looked, some after: the race was one"
 
 
-def test_a_signal_in_the_callers_transaction_happens_when_it_is_committed(two_homes: Home) -> None:
-    app = two_homes.app()
+def test_a_signal_in_the_callers_transaction_happens_when_it_is_committed(two_databases: Database) -> None:
+    app = two_databases.app()
     wait = waiter(app)
     with closing(app), working(app):
         job = wait.enqueue()
         until_asleep(app, job)
-        with closing(connect(two_homes, app)) as connection:
-            if not two_homes.is_postgres:
+        with closing(connect(two_databases, app)) as connection:
+            if not two_databases.is_postgres:
                 connection.execute("begin immediate")
             assert app.client.signal(job, "word", "rolled back", connection=connection)
             connection.rollback()
-            assert promote_all(app) == []
-            if not two_homes.is_postgres:
+            assert harness_of(app).promote_all() == []
+            if not two_databases.is_postgres:
                 connection.execute("begin immediate")
             assert app.client.signal(job, "word", "committed", connection=connection)
             connection.commit()
         assert app.client.result(job) == "committed"
 
 
-def test_nobody_is_told_who_does_not_exist_or_is_over(app: App) -> None:
+def test_a_job_that_does_not_exist_or_is_over_gets_no_signal(app: App) -> None:
     job = waiter(app).enqueue()
     app.client.cancel(job)
     with pytest.raises(JobNotFound, match=UNKNOWN):
@@ -329,7 +330,7 @@ def test_a_paused_sleeper_that_is_told_runs_when_it_is_resumed(app: App) -> None
         app.client.pause(told)
         app.client.pause(untold)
         app.client.signal(told, "word", 1)
-        promote_all(app)
+        harness_of(app).promote_all()
         assert state(app, told) is State.PAUSED
         app.client.resume(told)
         app.client.resume(untold)
@@ -363,7 +364,7 @@ def test_a_sleeper_is_cancelled_at_once_and_run_early_without_harm(app: App) -> 
         assert app.client.result(waiting) == "hello"
 
 
-def test_a_suspension_says_what_it_is_to_whoever_catches_everything() -> None:
+def test_a_suspension_says_what_it_is_to_a_handler_that_catches_everything() -> None:
     assert not issubclass(Suspended, Exception)
     assert str(Suspended(1.5)) == "suspended for 1.5 s"
 

@@ -72,7 +72,7 @@ async def with_a_scope(seen: Seen) -> None:
 
 
 @pytest.mark.parametrize("handler", [nothing, within_a_timeout, with_a_group, with_a_scope])
-def test_a_handler_that_leaves_its_task_as_it_was_hands_it_on(memory_app: App, handler: Any) -> None:
+def test_a_handler_that_leaves_its_task_as_it_was_passes_it_on(memory_app: App, handler: Any) -> None:
     async def look(seen: Seen) -> None:
         seen.append(seen[-1].cancelling())
         await asyncio.sleep(0)  # raises if the task was cancelled

@@ -13,7 +13,7 @@ import pytest
 
 from relet import App, Attempt, InvalidInput, State
 from relet._worker import Worker
-from tests.homes import Home
+from tests.databases import Database
 from tests.worker.working import Crowd, blockade, over, state, until, working, writes_held_up
 
 
@@ -224,7 +224,9 @@ def test_a_lone_job_is_settled_at_once(memory_app: App) -> None:
     assert time.monotonic() - begin < 2.0, "about a millisecond each, and not a wait for company"
 
 
-def test_what_comes_back_is_found_soon_although_a_claim_was_held_up_before(two_homes: Home, two_apps: App) -> None:
+def test_what_comes_back_is_found_soon_although_a_claim_was_held_up_before(
+    two_databases: Database, two_apps: App
+) -> None:
     """A claim that waits for a lock, or for a store that is away, says nothing of how long it takes to look."""
     app, running = two_apps, threading.Event()
 
@@ -244,7 +246,7 @@ def test_what_comes_back_is_found_soon_although_a_claim_was_held_up_before(two_h
         with working(app, lease=30.0):
             over(app, later.enqueue())  # the second worker has seen what stands behind the job
             time.sleep(1.2)
-            with writes_held_up(two_homes, app):
+            with writes_held_up(two_databases, app):
                 time.sleep(1.2)
             first.stop()
             first.stop()  # gives the job up

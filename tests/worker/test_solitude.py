@@ -14,7 +14,7 @@ from relet._store.flows.promote import promote
 from relet._tasks.task import Task
 from relet._worker import Worker
 from relet._worker.quarantine import EMPTY_WITHIN, LONGEST_PAUSE, Quarantine
-from tests.homes import Home
+from tests.databases import Database
 from tests.worker.working import Crowd, over, run_sql, state, until, working
 
 SLACK = 1.5  # seconds that a loaded machine may add
@@ -24,10 +24,10 @@ def quarantine_of(worker: Worker) -> Quarantine:
     return worker._sessions[0].producers[0]._quarantine
 
 
-def quarantined(home: Home, app: App, task: Task[..., Any]) -> Job[Any]:
+def quarantined(database: Database, app: App, task: Task[..., Any]) -> Job[Any]:
     """A job that has lost two workers."""
     job = task.using(delay=60).enqueue()
-    run_sql(home, app, f"update {{t}}jobs set losses = 2, suspect = 2 where id = '{job.id}'")
+    run_sql(database, app, f"update {{t}}jobs set losses = 2, suspect = 2 where id = '{job.id}'")
     app.client.run_now(job)
     return job
 
@@ -45,7 +45,9 @@ def stop() -> threading.Event:
     return threading.Event()
 
 
-def test_free_slots_never_wait_for_more_than_two_seconds(two_homes: Home, two_apps: App, stop: threading.Event) -> None:
+def test_free_slots_never_wait_for_more_than_two_seconds(
+    two_databases: Database, two_apps: App, stop: threading.Event
+) -> None:
     app, crowd, beside = two_apps, Crowd(), []
 
     @app.task
@@ -65,7 +67,7 @@ def test_free_slots_never_wait_for_more_than_two_seconds(two_homes: Home, two_ap
         quarantine = quarantine_of(worker)
         long.enqueue()
         until(lambda: crowd.inside == 1)
-        job = quarantined(two_homes, app, suspect)
+        job = quarantined(two_databases, app, suspect)
         assert window(quarantine) < EMPTY_WITHIN + SLACK
         over(app, quick.enqueue())
         quarantine._pause, quarantine._not_before = LONGEST_PAUSE, 0.0  # it has tried in vain for a long time
@@ -78,8 +80,8 @@ def test_free_slots_never_wait_for_more_than_two_seconds(two_homes: Home, two_ap
     assert beside == [1], "it ran alone, as soon as nothing ran beside it"
 
 
-def test_never_do_all_workers_wait_at_once(two_homes: Home, two_apps: App, stop: threading.Event) -> None:
-    apps = [two_apps, two_homes.app()]
+def test_never_do_all_workers_wait_at_once(two_databases: Database, two_apps: App, stop: threading.Event) -> None:
+    apps = [two_apps, two_databases.app()]
     crowd, both = Crowd(), []
 
     def long() -> None:
@@ -98,7 +100,7 @@ def test_never_do_all_workers_wait_at_once(two_homes: Home, two_apps: App, stop:
     ):
         client.enqueue_many([draft.using(queue=queue).draft() for queue in ("one", "two")])
         until(lambda: crowd.inside == 2)
-        job = quarantined(two_homes, two_apps, two_apps.lookup("suspect"))
+        job = quarantined(two_databases, two_apps, two_apps.lookup("suspect"))
         waits = [quarantine_of(one), quarantine_of(two)]
         seen: set[int] = set()
 
@@ -116,7 +118,7 @@ def test_never_do_all_workers_wait_at_once(two_homes: Home, two_apps: App, stop:
     apps[1].close()
 
 
-def test_a_worker_that_starts_looks_for_it_before_all_else(two_homes: Home, two_apps: App) -> None:
+def test_a_worker_that_starts_looks_for_it_before_all_else(two_databases: Database, two_apps: App) -> None:
     app, crowd, ran = two_apps, Crowd(), []
 
     @app.task
@@ -133,7 +135,7 @@ def test_a_worker_that_starts_looks_for_it_before_all_else(two_homes: Home, two_
             assert crowd.inside == 1
 
     others = app.client.enqueue_many([innocent.draft() for _ in range(10)])
-    job = quarantined(two_homes, app, suspect)
+    job = quarantined(two_databases, app, suspect)
     app._store().run(promote)
     with working(app, concurrency=3):
         (found,) = over(app, job)
@@ -142,7 +144,7 @@ def test_a_worker_that_starts_looks_for_it_before_all_else(two_homes: Home, two_
     assert ran[0] == "suspect"
 
 
-def test_between_two_jobs_of_a_single_slot_it_need_not_wait(two_homes: Home, two_apps: App) -> None:
+def test_between_two_jobs_of_a_single_slot_it_need_not_wait(two_databases: Database, two_apps: App) -> None:
     app = two_apps
 
     @app.task
@@ -156,7 +158,7 @@ def test_between_two_jobs_of_a_single_slot_it_need_not_wait(two_homes: Home, two
         app.client.enqueue_many([backlog.draft() for _ in range(400)])
         until(lambda: app.client.count(state="succeeded", task="backlog") > 0)
         quarantine_of(worker)._not_before = float("inf")  # what runs takes too long to wait for
-        job = quarantined(two_homes, app, suspect)
+        job = quarantined(two_databases, app, suspect)
         over(app, job)
         assert app.client.count(state="queued", task="backlog") > 0, "there was always something else to do"
         app.client.pause_queue("default")

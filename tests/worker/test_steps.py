@@ -22,9 +22,10 @@ from relet._store.flows.completion import Kept
 from relet._store.retry import Transient
 from relet.errors import StoreUnavailable
 from tests.clocks import at
-from tests.homes import beat, claim, inventory, settle, succeed
+from tests.databases import inventory
+from tests.harness import harness_of
 from tests.worker import fault_tasks
-from tests.worker.processes import Harness, wait_until
+from tests.worker.processes import WorkerProcesses, wait_until
 from tests.worker.working import error_of, state, take, until, working
 
 SOON = Backoff(base=0.001, max=0.001)
@@ -65,7 +66,7 @@ def test_a_step_runs_once_over_retries_snoozes_and_resumes(app: App) -> None:
         if attempt.version == 2:
             raise ValueError("the post office is closed")
         if attempt.version == 3:
-            raise Fail("for good, until somebody resumes it")
+            raise Fail("for good, until an operator resumes it")
         return [*done, attempt.step("send", do, "send")]
 
     with working(app):
@@ -102,26 +103,26 @@ def test_a_step_of_an_async_handler_runs_once(app: App) -> None:
     assert calls == [0, 1, 2]
 
 
-def test_a_worker_that_is_killed_between_steps_has_done_them(harness: Harness) -> None:
-    (job,) = harness.enqueue(fault_tasks.stepwise.draft("steps"))
-    assert harness.worker().wait_for_death() == -signal.SIGKILL
-    assert [note.detail for note in harness.notes("step")] == [0, 1]
-    harness.worker()
-    assert harness.wait(job).state is State.SUCCEEDED
-    assert [note.detail for note in harness.notes("step")] == [0, 1, 2, 3]
-    assert harness.client.result(job) == [0, 1, 2, 3]
+def test_a_worker_that_is_killed_between_steps_has_done_them(processes: WorkerProcesses) -> None:
+    (job,) = processes.enqueue(fault_tasks.stepwise.draft("steps"))
+    assert processes.worker().wait_for_death() == -signal.SIGKILL
+    assert [note.detail for note in processes.notes("step")] == [0, 1]
+    processes.worker()
+    assert processes.wait(job).state is State.SUCCEEDED
+    assert [note.detail for note in processes.notes("step")] == [0, 1, 2, 3]
+    assert processes.client.result(job) == [0, 1, 2, 3]
 
 
 @pytest.mark.long("sqlite")
-def test_a_child_process_that_dies_between_steps_has_done_them(harness: Harness) -> None:
+def test_a_child_process_that_dies_between_steps_has_done_them(processes: WorkerProcesses) -> None:
     """And it sleeps, and waits for a signal, as others do."""
-    (job,) = harness.enqueue(fault_tasks.caged_stepwise.draft("steps"))
-    harness.worker()
-    wait_until(lambda: "signal 'word'" in harness.client.explain(job)[0], "the job to wait for a signal")
-    harness.client.signal(job, "word", "go")
-    assert harness.client.result(job, timeout=20) == [0, 1, 2, 3, "go"]
-    assert [note.detail for note in harness.notes("step")] == [0, 1, 2, 3]
-    assert harness.outcomes(job) == ["retried", "snoozed", "snoozed", "succeeded"]
+    (job,) = processes.enqueue(fault_tasks.caged_stepwise.draft("steps"))
+    processes.worker()
+    wait_until(lambda: "signal 'word'" in processes.client.explain(job)[0], "the job to wait for a signal")
+    processes.client.signal(job, "word", "go")
+    assert processes.client.result(job, timeout=20) == [0, 1, 2, 3, "go"]
+    assert [note.detail for note in processes.notes("step")] == [0, 1, 2, 3]
+    assert processes.outcomes(job) == ["retried", "snoozed", "snoozed", "succeeded"]
 
 
 def test_a_thousand_steps_of_one_job(two_apps: App) -> None:
@@ -245,7 +246,7 @@ def test_a_zombies_step_is_refused_and_that_of_the_new_owner_counts(app: App) ->
     @app.task
     def work(attempt: Attempt) -> None: ...
 
-    beat(app)
+    harness_of(app).record_pulse()
     job = work.enqueue()
     (dead,) = take(app, seconds=0.01)
     zombie = _backed(app, dead)
@@ -274,7 +275,7 @@ def test_a_step_whose_answer_was_lost_is_repeated_and_finds_itself(app: App) -> 
     def work(attempt: Attempt) -> None: ...
 
     job = work.enqueue()
-    (claimed,) = claim(app)
+    (claimed,) = harness_of(app).claim(1)
     store, lost = app._store(), []
     run_once = store.run_once
 
@@ -303,7 +304,7 @@ def test_what_was_kept_counts_when_it_is_kept_again(app: App) -> None:
     def work(attempt: Attempt) -> None: ...
 
     work.enqueue()
-    (claimed,) = claim(app)
+    (claimed,) = harness_of(app).claim(1)
     run = app._store().run
     assert run(completion.keep, claimed.lease, "step", "a", "1", None) == Kept("1", 0)
     assert run(completion.keep, claimed.lease, "step", "a", "2", None) == Kept("1", 0)
@@ -343,14 +344,14 @@ def test_steps_and_signals_go_with_the_job(app: App) -> None:
     def work(attempt: Attempt) -> None: ...
 
     jobs = [work.enqueue() for _ in range(3)]
-    for claimed in claim(app, 3):
+    for claimed in harness_of(app).claim(3):
         backing = _backed(app, claimed)
         backing.step("a", lambda: 1)
         app.client.signal(claimed.id, "word", 1)
         if claimed.id == jobs[0].id:
-            settle(app, claimed, Released())
+            harness_of(app).end(claimed, Released())
         else:
-            succeed(app, claimed)
+            harness_of(app).succeed(claimed)
     assert _details(app) == (3, 3)
     app.client.delete(jobs[0])
     assert _details(app) == (2, 2)
@@ -374,7 +375,7 @@ def test_a_handler_called_by_hand_runs_its_steps_and_keeps_nothing(memory_app: A
         return await attempt.astep("a", _coroutine)
 
     work.enqueue()
-    made = Attempt(claim(memory_app)[0])
+    made = Attempt(harness_of(memory_app).claim(1)[0])
     assert [work(made), work(made)] == [5, 5]
     assert calls == [1, 1]
     assert asyncio.run(awork(made)) == 1

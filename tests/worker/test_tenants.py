@@ -1,4 +1,4 @@
-"""One worker for several tenants: each in a schema, or file, of its own, with slots of its own."""
+"""One worker for several tenants: each in a separate schema, or file, with separate slots."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import pytest
 
 from relet import App, Attempt, InvalidInput, State, events
 from relet._worker import Worker
-from tests.homes import Home
+from tests.databases import Database
 from tests.worker.working import Crowd, until, working
 
 TENANTS = {"acme": 2, "globex": 1}
 
 
 @pytest.fixture
-def tenant_app(home: Home) -> Iterator[App]:
+def tenant_app(database: Database) -> Iterator[App]:
     """An app whose tenants' stores are there."""
-    app = home.app()
+    app = database.app()
     for tenant in TENANTS:
         app.client.tenant(tenant).migrate()
     yield app
     app.close()
-    if home.is_postgres:
-        with psycopg.connect(home.url) as connection:
+    if database.is_postgres:
+        with psycopg.connect(database.url) as connection:
             for tenant in TENANTS:
-                connection.execute(f"drop schema {home.schema}_{tenant} cascade".encode())
+                connection.execute(f"drop schema {database.schema}_{tenant} cascade".encode())
 
 
 def test_each_tenant_has_its_own_jobs_and_slots(tenant_app: App) -> None:
@@ -37,7 +37,7 @@ def test_each_tenant_has_its_own_jobs_and_slots(tenant_app: App) -> None:
 
     @app.task
     async def work(attempt: Attempt) -> str | None:
-        with crowds[attempt.tenant or "nobody"]:
+        with crowds[attempt.tenant or "no tenant"]:
             await asyncio.sleep(0.02)
         return attempt.tenant
 

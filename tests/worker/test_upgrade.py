@@ -20,7 +20,7 @@ from relet._store import migrate
 from tests.conftest import SERVERS
 from tests.servers import local_names
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 NEWEST = migrate.newest("sqlite")
 SHOP = """
 import time
@@ -77,7 +77,7 @@ class Release:
     def run(self, command: str, *arguments: str, code: int = 0) -> str:
         """What a command says."""
         done = subprocess.run(
-            self._command(command, *arguments), cwd=self._shop, env=self._env(), capture_output=True, timeout=PATIENCE
+            self._command(command, *arguments), cwd=self._shop, env=self._env(), capture_output=True, timeout=TIMEOUT
         )
         assert done.returncode == code, done
         return (done.stderr if code else done.stdout).decode()
@@ -113,7 +113,7 @@ class Upgrade:
 
     def result(self, job: Job[Any]) -> str:
         """Who ran it."""
-        done = self.client.wait(job, timeout=PATIENCE)
+        done = self.client.wait(job, timeout=TIMEOUT)
         assert done.result_json is not None
         return str(json.loads(done.result_json))
 
@@ -143,10 +143,10 @@ def upgrade(request: pytest.FixtureRequest, tmp_path: Path, schema: str) -> Iter
 
 def stopped(worker: subprocess.Popen[bytes]) -> int:
     worker.terminate()
-    return worker.wait(PATIENCE)
+    return worker.wait(TIMEOUT)
 
 
-def until(what: Callable[[], bool], seconds: float = PATIENCE) -> None:
+def until(what: Callable[[], bool], seconds: float = TIMEOUT) -> None:
     give_up = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < give_up

@@ -11,7 +11,7 @@ import pytest
 
 from relet import App, Attempt, Backoff, State, events
 from relet._store.flows import lease
-from tests.homes import beat, promote_all
+from tests.harness import harness_of
 from tests.worker.working import Crowd, over, state, take, until, until_state, working
 
 
@@ -26,7 +26,7 @@ def test_jobs_of_a_dead_worker_are_taken_over_while_a_backlog_keeps_us_busy(two_
     async def precious(attempt: Attempt) -> list[int]:
         return [attempt.job.attempt, attempt.job.losses, attempt.version]
 
-    beat(app)
+    harness_of(app).record_pulse()
     jobs = [precious.enqueue() for _ in range(3)]
     assert len(take(app, seconds=0.3, want=3)) == 3
     app.client.enqueue_many([backlog.draft() for _ in range(3000)])
@@ -46,7 +46,7 @@ def test_a_job_that_lost_its_attempts_with_its_workers_fails(two_apps: App) -> N
 
     reaped: list[events.Reaped] = []
     app.on(events.Reaped)(reaped.append)
-    beat(app)
+    harness_of(app).record_pulse()
     job = once.enqueue()
     take(app, seconds=0.1)
     with working(app):
@@ -62,7 +62,7 @@ def test_a_job_that_lost_its_attempts_with_its_workers_fails(two_apps: App) -> N
 def lose(app: App, times: int) -> None:
     """Have the one job there is lose so many workers."""
     for number in range(times):
-        promote_all(app)
+        harness_of(app).promote_all()
         (claimed,) = take(app, seconds=0.05, alone=number >= 2)
         assert claimed.losses == number
         until(lambda: app._store().run(lease.reap, random.random))
@@ -83,7 +83,7 @@ def test_a_job_that_lost_two_workers_runs_alone(app: App) -> None:
             await asyncio.sleep(0.1)
             seen.append(crowd.inside)
 
-    beat(app)
+    harness_of(app).record_pulse()
     job = suspect.enqueue()
     lose(app, 2)
     with working(app, concurrency=5):

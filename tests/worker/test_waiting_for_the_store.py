@@ -73,7 +73,7 @@ def test_a_worker_that_waits_for_a_host_that_does_not_answer_stops_when_told_to(
 
 @pytest.fixture(scope="module")
 def typed_unprivileged() -> Iterator[CommandLine]:
-    """What is typed by somebody whose permissions count."""
+    """Runs commands as a user whose permissions count."""
     if UNPRIVILEGED and (not shutil.which("setpriv") or subprocess.run([*UNPRIVILEGED, "true"]).returncode):
         pytest.skip("root may write everywhere, and cannot do without that here")
     with command_line(*UNPRIVILEGED) as made:
@@ -100,8 +100,8 @@ def test_a_worker_that_the_database_refuses_says_so_and_exits(
         wrong_password = said(f"postgresql://ada:swordfish@127.0.0.1:{port}/jobs")
     assert "password authentication failed" in wrong_password
     assert "swordfish" not in wrong_password
-    nowhere = urlsplit(pg_server.dsn)._replace(path="/nobody_made_this").geturl()
-    assert 'database "nobody_made_this" does not exist' in said(nowhere)
+    nowhere = urlsplit(pg_server.dsn)._replace(path="/does_not_exist").geturl()
+    assert 'database "does_not_exist" does not exist' in said(nowhere)
     assert "run relet migrate shop:app" in said(pg_server.dsn)
 
 

@@ -17,7 +17,7 @@ from relet.contrib.opentelemetry import instrument, uninstrument
 from tests.worker.working import until
 
 
-class Watched:
+class Telemetry:
     """The spans and metrics of an instrumented app."""
 
     def __init__(self) -> None:
@@ -59,9 +59,9 @@ class Watched:
 
 
 @contextmanager
-def watching(app: App) -> Iterator[Watched]:
+def telemetry_of(app: App) -> Iterator[Telemetry]:
     """The app, instrumented for as long as this lasts."""
-    watched = Watched()
+    watched = Telemetry()
     instrument(app, tracer_provider=watched.tracers, meter_provider=watched.meters)
     try:
         yield watched

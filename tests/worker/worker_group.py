@@ -14,7 +14,7 @@ from relet import Worker
 from tests.worker.transfer_tasks import app
 
 
-def _hatch(queue: str, lease: float) -> int:
+def _fork_worker(queue: str, lease: float) -> int:
     pid = os.fork()
     if pid:
         return pid
@@ -24,13 +24,13 @@ def _hatch(queue: str, lease: float) -> int:
         os._exit(0)
 
 
-def _nest(queues: list[str], *, again: bool, lease: float) -> None:
-    living = {_hatch(queue, lease): queue for queue in queues}
+def _run_group(queues: list[str], *, again: bool, lease: float) -> None:
+    living = {_fork_worker(queue, lease): queue for queue in queues}
     while living:
         pid, _ = os.wait()
         queue = living.pop(pid)
         if again:
-            living[_hatch(queue, lease)] = queue
+            living[_fork_worker(queue, lease)] = queue
 
 
 if __name__ == "__main__":
@@ -38,5 +38,5 @@ if __name__ == "__main__":
     parser.add_argument("queues", nargs="+")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--lease", type=float, default=1.0)
-    said = parser.parse_args()
-    _nest(said.queues, again=said.again, lease=said.lease)
+    arguments = parser.parse_args()
+    _run_group(arguments.queues, again=arguments.again, lease=arguments.lease)

@@ -1,13 +1,11 @@
-"""A worker that runs inside a test, and a few hands to see what it does."""
+"""A worker that runs inside a test, and functions that show what it does."""
 
 from __future__ import annotations
 
 import asyncio
-import random
 import sqlite3
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any, NamedTuple
@@ -16,19 +14,18 @@ import psycopg
 
 from relet import App, Job, State
 from relet._core.job import Claimed
-from relet._store.flows import claim
-from relet._store.flows.claim_scope import Scope
 from relet._store.sqlite import SQLiteStore
 from relet._worker import Worker
-from tests.homes import Home
+from tests.databases import Database
+from tests.harness import harness_of
 
-PATIENCE = 20.0  # seconds: long enough for a loaded machine, and never waited for in full by a test that passes
+TIMEOUT = 20.0  # seconds: long enough for a loaded machine, and never waited for in full by a test that passes
 QUICK: dict[str, Any] = {"lease": 1.0, "poll_interval": 0.1, "shutdown_timeout": 1.0}
 
 
 @contextmanager
 def working(app: App, **options: Any) -> Iterator[Worker]:
-    """A worker with a thread and an event loop of its own, which takes jobs when the block begins."""
+    """A worker with a separate thread and event loop, which takes jobs when the block begins."""
     worker = Worker(app, **{**QUICK, **options})
     failures: list[BaseException] = []
     started = threading.Event()
@@ -51,18 +48,18 @@ def working(app: App, **options: Any) -> Iterator[Worker]:
     thread = threading.Thread(target=live, name="test-worker", daemon=True)
     thread.start()
     try:
-        assert started.wait(PATIENCE)
+        assert started.wait(TIMEOUT)
         yield worker
     finally:
         worker.stop()
-        thread.join(PATIENCE)
+        thread.join(TIMEOUT)
         worker.stop()
         thread.join(5.0)
         assert not thread.is_alive(), "the worker does not stop"
         assert not failures, failures
 
 
-def until(condition: Callable[[], object], what: str = "", seconds: float = PATIENCE) -> None:
+def until(condition: Callable[[], object], what: str = "", seconds: float = TIMEOUT) -> None:
     """Wait for something to become true."""
     give_up = time.monotonic() + seconds
     while not condition():
@@ -105,8 +102,8 @@ def until_state(app: App, job: Job[Any] | str, wanted: State | None) -> None:
     until(lambda: state(app, job) is wanted, f"the job is not {wanted}, but {app.client.get(job)!r}")
 
 
-def over(app: App, *jobs: Job[Any] | str, timeout: float = PATIENCE) -> list[Job[Any]]:
-    """The jobs once they have come to an end, or have failed."""
+def over(app: App, *jobs: Job[Any] | str, timeout: float = TIMEOUT) -> list[Job[Any]]:
+    """The jobs once they have ended, or have failed."""
     return [app.client.wait(job, timeout=timeout) for job in jobs]
 
 
@@ -120,12 +117,8 @@ def error_of(app: App, job: Job[Any]) -> str:
 
 def take(app: App, *, seconds: float, want: int = 1, queue: str = "default", alone: bool = False) -> list[Claimed]:
     """Claim jobs in the name of a worker that will never be heard of again."""
-    name, token = "the-late-worker", str(uuid.uuid4())
-    found = app._store().run(
-        claim.claim, name, token, [Scope(queue, want)], sorted(app.tasks),
-        want=want, lease=seconds, random=random.random, rescue=True, alone=alone,
-    )  # fmt: skip
-    return found.jobs
+    harness = harness_of(app)
+    return harness.claim(want, (queue,), worker="the-late-worker", lease=seconds, rescue=True, alone=alone)
 
 
 class Crowd:
@@ -147,41 +140,41 @@ class Crowd:
             self.inside -= 1
 
 
-def run_sql(home: Home, app: App, *statements: str) -> None:
-    """Do something to the tables, `{t}` standing for what comes before their names, as somebody else."""
-    with closing(connect(home, app)) as connection:
+def run_sql(database: Database, app: App, *statements: str) -> None:
+    """Do something to the tables, `{t}` standing for the prefix of their names, on another connection."""
+    with closing(connect(database, app)) as connection:
         for statement in statements:
-            connection.execute(statement.replace("{t}", prefix(home, app)))
+            connection.execute(statement.replace("{t}", prefix(database, app)))
         connection.commit()
 
 
-def prefix(home: Home, app: App) -> str:
-    return f"{home.schema}." if home.is_postgres else f"{app._store().quoted}_"
+def prefix(database: Database, app: App) -> str:
+    return f"{database.schema}." if database.is_postgres else f"{app._store().quoted}_"
 
 
-def connect(home: Home, app: App, **options: Any) -> Any:
+def connect(database: Database, app: App, **options: Any) -> Any:
     """Another connection to the same place; `options` are for SQLite."""
-    if home.is_postgres:
-        return psycopg.connect(home.url)
+    if database.is_postgres:
+        return psycopg.connect(database.url)
     store = app._store()
     assert isinstance(store, SQLiteStore)
-    return sqlite3.connect(store._memory or str(store.path), uri=bool(store._memory), timeout=PATIENCE, **options)
+    return sqlite3.connect(store._memory or str(store.path), uri=bool(store._memory), timeout=TIMEOUT, **options)
 
 
-def never_reap(home: Home, app: App) -> None:
-    """Have the pulse say that nobody reaps for now."""
+def never_reap(database: Database, app: App) -> None:
+    """Have the pulse say that no worker may reap for now."""
     app._store().ready()
-    later = "now() + interval '1 hour'" if home.is_postgres else f"{time.time() + 3600}"
-    now = "now()" if home.is_postgres else f"{time.time()}"
-    run_sql(home, app, f"update {{t}}pulse set touched_at = {now}, grace_until = {later}")
+    later = "now() + interval '1 hour'" if database.is_postgres else f"{time.time() + 3600}"
+    now = "now()" if database.is_postgres else f"{time.time()}"
+    run_sql(database, app, f"update {{t}}pulse set touched_at = {now}, grace_until = {later}")
 
 
 @contextmanager
-def writes_held_up(home: Home, app: App) -> Iterator[None]:
-    """Nobody can change a job while this lasts: a lock on the table, or on the file."""
-    with closing(connect(home, app)) as connection:
-        if home.is_postgres:
-            connection.execute(f"lock table {home.schema}.jobs in exclusive mode".encode())
+def writes_held_up(database: Database, app: App) -> Iterator[None]:
+    """No other connection can change a job while this lasts: a lock on the table, or on the file."""
+    with closing(connect(database, app)) as connection:
+        if database.is_postgres:
+            connection.execute(f"lock table {database.schema}.jobs in exclusive mode".encode())
         else:
             connection.execute("begin immediate")
         try:

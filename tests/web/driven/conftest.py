@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from relet import App
-from tests.web import browser, scene
+from tests.web import browser, example_data
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
-    from tests.web.watching import Watch
+    from tests.web.page_checks import PageErrors
 
 
 @pytest.fixture(scope="package")
@@ -33,7 +33,7 @@ class Tab:
 
     page: Page
     context: BrowserContext
-    watch: Watch
+    watch: PageErrors
     base: str
 
     def go(self, address: str) -> Any:
@@ -60,14 +60,14 @@ def opens(chromium: Browser) -> Iterator[Opens]:
 
 @contextmanager
 def _opened(chromium: Browser, base: str, token: str | None, script: bool) -> Iterator[Tab]:
-    from tests.web.watching import DESKTOP, Watch
+    from tests.web.page_checks import DESKTOP, PageErrors
 
     with chromium.new_context(viewport=DESKTOP, reduced_motion="reduce", java_script_enabled=script) as context:
         context.set_default_timeout(20_000)
         if token is not None:
             browser.come_in(context, base, token)
         page = context.new_page()
-        yield Tab(page, context, Watch(page, base), base)
+        yield Tab(page, context, PageErrors(page, base), base)
 
 
 @pytest.fixture(scope="package")
@@ -79,7 +79,7 @@ def _operator(chromium: Browser, shop_base: str) -> Iterator[Tab]:
 @pytest.fixture
 def operator(_operator: Tab) -> Tab:
     """A tab of an operator who changes nothing: shared by all such tests, because opening one takes time."""
-    from tests.web.watching import DESKTOP
+    from tests.web.page_checks import DESKTOP
 
     _operator.watch.troubles.clear()
     _operator.page.set_viewport_size(DESKTOP)
@@ -89,7 +89,7 @@ def operator(_operator: Tab) -> Tab:
 
 @pytest.fixture(scope="package")
 def shop_base(shop: App, chromium: Browser) -> Iterator[str]:
-    """The shop of the scene, served. Tests must not change it."""
+    """The example shop, served. Tests must not change it."""
     with browser.serving(shop) as base:
         yield base
 
@@ -104,7 +104,7 @@ def hostile_base(hostile_shop: App, chromium: Browser) -> Iterator[str]:
 @pytest.fixture
 def counter(chromium: Browser) -> Iterator[tuple[App, str]]:
     """A served shop that a test may change."""
-    app = scene.shop("sqlite:///:memory:")
+    app = example_data.shop("sqlite:///:memory:")
     app.client.migrate()
     with browser.serving(app) as base:
         yield app, base

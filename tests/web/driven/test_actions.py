@@ -18,7 +18,7 @@ pytest.importorskip("starlette")
 
 from relet import App, Client, Job
 from relet._core.job import Raised
-from tests.web import browser, scene
+from tests.web import browser, example_data
 from tests.web.driven.conftest import Opens, Tab
 
 if TYPE_CHECKING:
@@ -52,28 +52,28 @@ class Shop:
         return [(one.who, one.what) for one in self.client.audit().entries]
 
 
-def _failed(stage: scene.Stage, task: str, using: dict[str, Any] | None = None, **arguments: Any) -> Job[Any]:
-    job = stage.put(task, 60, using, **arguments)
-    stage.promote(stage.now - 59)
-    claimed = stage.claim(job.queue, stage.now - 50, "shop-1:4711:a3f0")
-    stage.settle(claimed, Raised("shop.CardExpired: of account 7\n\nTraceback ...", fatal=True), stage.now - 40)
+def _failed(
+    data: example_data.ExampleData, task: str, using: dict[str, Any] | None = None, **arguments: Any
+) -> Job[Any]:
+    job = data.put(task, 60, using, **arguments)
+    data.promote(data.now - 59)
+    claimed = data.claim(job.queue, data.now - 50, "shop-1:4711:a3f0")
+    data.settle(claimed, Raised("shop.CardExpired: of account 7\n\nTraceback ...", fatal=True), data.now - 40)
     return job
 
 
 @pytest.fixture
 def shop(chromium: Browser) -> Iterator[Shop]:
-    app = scene.shop("sqlite:///:memory:")
+    app = example_data.shop("sqlite:///:memory:")
     app.client.migrate()
-    stage = scene.Stage(app, time.time(), random.Random(7))
-    jobs = {
-        name: _failed(stage, "charge", account=name, cents=1) for name in ("failed", "failed too", "failed as well")
-    }
-    jobs["other"] = _failed(stage, "refund", account="7", order="A-1")
-    jobs["holder"] = _failed(stage, "charge", {"target": "account/7"}, account="7", cents=1)
-    jobs["behind"] = stage.put("charge", 30, {"target": "account/7"}, account="7", cents=2)
-    jobs["queued"] = stage.put("send_receipt", 20, order="A-1", to="a@example.com")
-    jobs["later"] = stage.put("send_receipt", 10, {"delay": 3600.0}, order="A-2", to="b@example.com")
-    jobs["paused"] = app.client.pause(stage.put("resize_photo", 10, photo="1.jpg"))
+    data = example_data.ExampleData(app, time.time(), random.Random(7))
+    jobs = {name: _failed(data, "charge", account=name, cents=1) for name in ("failed", "failed too", "failed as well")}
+    jobs["other"] = _failed(data, "refund", account="7", order="A-1")
+    jobs["holder"] = _failed(data, "charge", {"target": "account/7"}, account="7", cents=1)
+    jobs["behind"] = data.put("charge", 30, {"target": "account/7"}, account="7", cents=2)
+    jobs["queued"] = data.put("send_receipt", 20, order="A-1", to="a@example.com")
+    jobs["later"] = data.put("send_receipt", 10, {"delay": 3600.0}, order="A-2", to="b@example.com")
+    jobs["paused"] = app.client.pause(data.put("resize_photo", 10, photo="1.jpg"))
     app.client.schedules.put("stock", app.tasks["sync_stock"].draft("north"), every=3600)
     with browser.serving(app) as base:
         yield Shop(app, base, jobs)

@@ -11,7 +11,7 @@ pytest.importorskip("starlette")
 
 from relet import App
 from relet._web import sse
-from tests import homes
+from tests.harness import harness_of
 from tests.web.driven.conftest import Opens, Tab
 from tests.web.driven.views import VIEWS
 
@@ -234,7 +234,7 @@ def test_a_page_whose_live_view_was_refused_asks_again(counter: tuple[App, str],
 def test_leases_count_down(counter: tuple[App, str], opens: Opens) -> None:
     app, base = counter
     app.tasks["refund"].enqueue("acct-1", "A-1")
-    homes.claim(app, queue="billing")
+    harness_of(app).claim(1, queues=("billing",))
     tab = opens(base)
     tab.go("/jobs?state=running")
     left = "parseInt(document.querySelector('time[data-until]').textContent)"

@@ -9,7 +9,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("axe_core_python")
 
 from relet import App
-from tests.web import hostile, watching
+from tests.web import hostile, page_checks
 from tests.web.browser import READ_TOKEN
 from tests.web.driven.conftest import Opens, Tab
 from tests.web.driven.views import EVERYTHING, VIEWS
@@ -28,31 +28,31 @@ def test_a_view_loads_without_errors_fits_and_is_accessible(name: str, shop: App
     operator.go(address(shop.client))
     assert words in operator.page.inner_text("#main")
     assert operator.troubles == []
-    for size in (watching.PHONE, watching.DESKTOP):
+    for size in (page_checks.PHONE, page_checks.DESKTOP):
         operator.page.set_viewport_size(size)
-        assert watching.overhang(operator.page) == 0, "the page scrolls sideways"
+        assert page_checks.overhang(operator.page) == 0, "the page scrolls sideways"
     if name not in ALIKE:
-        assert watching.barriers(operator.page) == []
+        assert page_checks.barriers(operator.page) == []
 
 
 def test_axe_finds_nothing_serious_in_the_sign_in(shop_base: str, opens: Opens) -> None:
     tab = opens(shop_base, token=None)
     tab.go("/")
-    assert watching.barriers(tab.page) == []
+    assert page_checks.barriers(tab.page) == []
     tab.page.fill("#token", "wrong")
     tab.page.click("button")
-    assert watching.barriers(tab.page) == []
+    assert page_checks.barriers(tab.page) == []
 
 
 def test_axe_finds_nothing_serious_in_what_opens_on_a_page(shop: App, operator: Tab) -> None:
     tab = operator
     tab.go(EVERYTHING["failed job"][0](shop.client))
     tab.page.keyboard.press("?")
-    assert watching.barriers(tab.page) == []
+    assert page_checks.barriers(tab.page) == []
     tab.page.keyboard.press("Escape")
     tab.page.get_by_role("button", name="Cancel", exact=True).click()
     tab.page.wait_for_selector("#confirm[open]")
-    assert watching.barriers(tab.page) == []
+    assert page_checks.barriers(tab.page) == []
 
 
 def test_the_theme_stays_switched(shop_base: str, opens: Opens) -> None:
@@ -109,7 +109,7 @@ def test_no_text_of_a_job_is_ever_run_or_asked_for(hostile_shop: App, hostile_ba
             continue
         tab.go(address(hostile_shop.client))
         assert tab.page.evaluate(_LIVE_WIRES) == []
-        assert watching.overhang(tab.page) == 0, name
+        assert page_checks.overhang(tab.page) == 0, name
         marked += hostile.MARK in tab.page.content()
     assert [one for one in tab.troubles if "400" not in one] == [], "names that no client would take are refused"
     assert marked >= 18, "the attacks are on the pages, as text"

@@ -12,7 +12,7 @@ from playwright.sync_api import ConsoleMessage, Page, Request, Response, Viewpor
 DESKTOP, PHONE = ViewportSize(width=1280, height=800), ViewportSize(width=390, height=844)
 
 
-class Watch:
+class PageErrors:
     """Records errors, dialogs, failed responses and requests to other hosts of one page, from now on."""
 
     def __init__(self, page: Page, base: str) -> None:

@@ -20,7 +20,7 @@ class FullModel(Model):
     def delete(self, id: str, now: float) -> bool:
         row = self.jobs.get(id)
         if row is not None:
-            if row.state in OVER:  # whoever waited for it shall have its result
+            if row.state in OVER:  # jobs that waited for it shall have its result
                 self._decide_all([row.chain], now)
             self._free_key(row)
             del self.jobs[id]
@@ -37,10 +37,10 @@ class FullModel(Model):
             self.group_limits[queue, group] = limit
 
     def cancel_chain(self, id: str, now: float) -> dict[str, Any]:
-        return self.cancel(self._come_to(id), now)
+        return self.cancel(self._last_job(id), now)
 
     def complete_chain(self, id: str, result: str | None, successor: Draft[Any] | None, now: float) -> dict[str, Any]:
-        return self.complete(self._come_to(id), result, successor, now)
+        return self.complete(self._last_job(id), result, successor, now)
 
     def delete_chain(self, id: str, dependents: bool, now: float) -> list[str]:
         if id not in self.jobs:
@@ -59,7 +59,7 @@ class FullModel(Model):
             del self.jobs[row.draft.id]
         return sorted(row.draft.id for row in gone)
 
-    def _come_to(self, id: str) -> str:
+    def _last_job(self, id: str) -> str:
         """The last job of a chain that there is."""
         if id not in self.jobs:
             raise JobNotFound(id)

@@ -1,8 +1,8 @@
-"""Handlers that complete their jobs in transactions, in every way there is, played side by side in one worker.
+"""Handlers that complete their jobs in transactions, in every way there is, side by side in one worker.
 
-A scene is written once, as a coroutine: `async with begin() as tx`, then `await tx.write(...)`, `await tx.succeed()`.
-It is played by a thread and by the event loop, in a transaction of the store and in one on a connection of the user's
-own. In a thread it is driven by hand: nothing in it ever waits.
+A handler is written once, as a coroutine: `async with begin() as tx`, then `await tx.write(...)`, `await tx.succeed()`.
+`CompletionRunner` runs it in a thread and on the event loop, in a transaction of the store and in one on the user's
+connection. In a thread, the runner drives the coroutine by hand: nothing in it ever waits.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from relet._store.flows import lease
 from relet._tasks.task import Task
 from relet._worker import Worker
 from tests.conftest import PG_KINDS
-from tests.homes import Home
-from tests.worker.working import PATIENCE, connect, over, run_sql, until, working
+from tests.databases import Database
+from tests.worker.working import TIMEOUT, connect, over, run_sql, until, working
 
 OWN = "own_rows"
 AT_ONCE = Backoff(base=0.001, max=0.001)
@@ -43,7 +43,7 @@ class Undo(Exception):
 class Tx:
     """A transaction that is open."""
 
-    stage: Stage
+    runner: CompletionRunner
     attempt: Attempt
     connection: Any
     _succeed: Callable[[Any], Any]
@@ -51,13 +51,13 @@ class Tx:
 
     async def execute(self, sql: str, **params: Any) -> None:
         text: Any = sql
-        if self.stage.home.is_postgres:
+        if self.runner.database.is_postgres:
             text = sql.replace(":job", "%(job)s").replace(":word", "%(word)s").encode()
         await _awaited(self.connection.execute(text, params))
 
     async def write(self, word: str) -> None:
         """A write of the handler's own."""
-        own = f"insert into {self.stage.table} (job, word) values (:job, :word)"
+        own = f"insert into {self.runner.table} (job, word) values (:job, :word)"
         await self.execute(own, job=self.attempt.job.id, word=word)
 
     async def succeed(self, result: Any) -> Any:
@@ -78,61 +78,61 @@ class Tx:
 
 
 Begin = Callable[[], Any]  # an async context manager of a Tx
-Scene = Callable[[Attempt, Begin], Coroutine[Any, Any, Any]]
+Handler = Callable[[Attempt, Begin], Coroutine[Any, Any, Any]]
 
 
-class Played(NamedTuple):
-    """How a scene ended for one way."""
+class Ended(NamedTuple):
+    """How a handler ended for one way."""
 
     way: str
     job: Job[Any]
 
 
-class Stage:
-    """An app, a table of its user's own in the same database, and the scenes that are played there."""
+class CompletionRunner:
+    """Runs handlers in every way, in an app whose user has a table in the same database."""
 
-    def __init__(self, home: Home, app: App) -> None:
-        self.home, self.app = home, app
-        self.table = f"{home.schema}.{OWN}" if home.is_postgres else OWN
+    def __init__(self, database: Database, app: App) -> None:
+        self.database, self.app = database, app
+        self.table = f"{database.schema}.{OWN}" if database.is_postgres else OWN
 
-    def task(self, way: str, scene: Scene, **options: Any) -> Task[..., Any]:
-        """A task that plays it this way."""
-        options = {"name": f"{scene.__name__}-{way}", "backoff": AT_ONCE, **options}
+    def task(self, way: str, handler: Handler, **options: Any) -> Task[..., Any]:
+        """A task that runs the handler this way."""
+        options = {"name": f"{handler.__name__}-{way}", "backoff": AT_ONCE, **options}
         if way.startswith("a"):
 
             @self.app.task(**options)
             async def on_loop(attempt: Attempt) -> Any:
-                return await scene(attempt, lambda: self.begin(way, attempt))
+                return await handler(attempt, lambda: self.begin(way, attempt))
 
             return on_loop  # type: ignore[no-any-return]
 
         @self.app.task(**options)
         def in_thread(attempt: Attempt) -> Any:
-            return by_hand(scene(attempt, lambda: self.begin(way, attempt)))
+            return by_hand(handler(attempt, lambda: self.begin(way, attempt)))
 
         return in_thread  # type: ignore[no-any-return]
 
-    def play(self, scene: Scene, ways: Sequence[str] = WAYS, **options: Any) -> list[Played]:
-        """Play it every way at once, to its end."""
-        with self.playing(scene, ways, **options) as (_, jobs):
+    def run(self, handler: Handler, ways: Sequence[str] = WAYS, **options: Any) -> list[Ended]:
+        """Run the handler every way at once, to its end."""
+        with self.running(handler, ways, **options) as (_, jobs):
             return self.ends(ways, jobs)
 
     @contextmanager
-    def playing(
-        self, scene: Scene, ways: Sequence[str] = WAYS, worker: dict[str, Any] | None = None, **options: Any
+    def running(
+        self, handler: Handler, ways: Sequence[str] = WAYS, worker: dict[str, Any] | None = None, **options: Any
     ) -> Iterator[tuple[Worker, list[Job[Any]]]]:
         """The worker, and a job for each way."""
-        tasks = [self.task(way, scene, **options) for way in ways]
+        tasks = [self.task(way, handler, **options) for way in ways]
         with working(self.app, **(worker or {"lease": 10.0})) as running:
             yield running, self.app.client.enqueue_many([task.draft() for task in tasks])
 
-    def ends(self, ways: Sequence[str], jobs: Sequence[Job[Any]]) -> list[Played]:
-        return [Played(way, done) for way, done in zip(ways, over(self.app, *jobs), strict=True)]
+    def ends(self, ways: Sequence[str], jobs: Sequence[Job[Any]]) -> list[Ended]:
+        return [Ended(way, done) for way, done in zip(ways, over(self.app, *jobs), strict=True)]
 
     def written(self, job: Job[Any]) -> list[str]:
         """What was committed for a job."""
-        with closing(connect(self.home, self.app)) as connection:
-            mark = "%s" if self.home.is_postgres else "?"
+        with closing(connect(self.database, self.app)) as connection:
+            mark = "%s" if self.database.is_postgres else "?"
             found = connection.execute(f"select word from {self.table} where job = {mark} order by word", (job.id,))
             return [word for (word,) in found.fetchall()]
 
@@ -152,8 +152,8 @@ class Stage:
             case "atransaction":
                 async with attempt.transaction() as atx:
                     yield Tx(self, attempt, atx.connection, atx.succeed, atx.enqueue)
-            case "aown" if self.home.is_postgres:
-                async with await psycopg.AsyncConnection.connect(self.home.url) as raw:
+            case "aown" if self.database.is_postgres:
+                async with await psycopg.AsyncConnection.connect(self.database.url) as raw:
                     yield Tx(
                         self, attempt, raw, lambda result: attempt.asucceed(result, connection=raw),
                         lambda draft: self.app.aclient.enqueue(draft, connection=raw),
@@ -167,24 +167,24 @@ class Stage:
 
     @contextmanager
     def _own_connection(self) -> Iterator[Any]:
-        if self.home.is_postgres:
-            with psycopg.connect(self.home.url) as raw:
+        if self.database.is_postgres:
+            with psycopg.connect(self.database.url) as raw:
                 yield raw
         else:
-            path = self.home.url.removeprefix("sqlite:///")
-            with closing(sqlite3.connect(path, isolation_level=None, timeout=PATIENCE)) as plain:
+            path = self.database.url.removeprefix("sqlite:///")
+            with closing(sqlite3.connect(path, isolation_level=None, timeout=TIMEOUT)) as plain:
                 plain.execute("begin immediate")
                 with plain:
                     yield plain
 
 
-def by_hand(scene: Coroutine[Any, Any, Any]) -> Any:
+def by_hand(handler: Coroutine[Any, Any, Any]) -> Any:
     """Run a coroutine that never waits."""
     try:
-        scene.send(None)
+        handler.send(None)
     except StopIteration as end:
         return end.value
-    raise AssertionError("a scene in a thread must not wait")
+    raise AssertionError("a handler in a thread must not wait")
 
 
 async def _awaited(value: Any) -> Any:
@@ -192,36 +192,36 @@ async def _awaited(value: Any) -> Any:
 
 
 @contextmanager
-def stage_at(home: Home, app: App) -> Iterator[Stage]:
+def runner_at(database: Database, app: App) -> Iterator[CompletionRunner]:
     """With a table of the user's own, empty."""
-    stage = Stage(home, app)
+    runner = CompletionRunner(database, app)
     app.client.migrate()
-    _run(stage, f"create table {stage.table} (job text, word text)")
+    _run(runner, f"create table {runner.table} (job text, word text)")
     try:
-        yield stage
+        yield runner
     finally:
-        if home.is_postgres:
-            _run(stage, f"drop table {stage.table}")
+        if database.is_postgres:
+            _run(runner, f"drop table {runner.table}")
 
 
-def _run(stage: Stage, sql: str) -> None:
-    with closing(connect(stage.home, stage.app)) as connection:
+def _run(runner: CompletionRunner, sql: str) -> None:
+    with closing(connect(runner.database, runner.app)) as connection:
         connection.execute(sql)
         connection.commit()
 
 
-def reap(stage: Stage, attempt: Attempt) -> None:
-    """Take the job away from its owner, who does not know. Whoever comes by may do it as well."""
-    app, home = stage.app, stage.home
-    past, now = ("now() - interval '1 hour'", "now()") if home.is_postgres else ("1", "unixepoch()")
+def reap(runner: CompletionRunner, attempt: Attempt) -> None:
+    """Take the job away from its owner, who does not know. The maintenance of a worker may do it as well."""
+    app, database = runner.app, runner.database
+    past, now = ("now() - interval '1 hour'", "now()") if database.is_postgres else ("1", "unixepoch()")
 
     def taken() -> bool:
         return bool(app._store().run(lease.pending_requests, [attempt.job.lease]).lost)
 
     for _ in range(10):
         run_sql(
-            # The store is new, or a loaded machine has missed some beats: nobody would reap yet.
-            home, app, f"update {{t}}pulse set grace_until = {past}, touched_at = {now}",
+            # The store is new, or a loaded machine has missed some beats: no worker would reap yet.
+            database, app, f"update {{t}}pulse set grace_until = {past}, touched_at = {now}",
             f"update {{t}}jobs set expires_at = {past} where id = '{attempt.job.id}' and token = '{attempt.job.token}'"
             " and state = 'running'",
         )  # fmt: skip
@@ -229,4 +229,4 @@ def reap(stage: Stage, attempt: Attempt) -> None:
         with suppress(AssertionError):
             until(taken, seconds=2.0)
             return
-    raise AssertionError("nobody has reaped it")
+    raise AssertionError("the job was not reaped")

@@ -15,7 +15,7 @@ pytest.importorskip("starlette")
 from relet._core.redact import HIDDEN, redactor
 from relet._web import security
 from relet._web.security import LARGEST_BODY, MAX_ADDRESSES, MAX_FAILURES, Failures
-from tests.web.test_doors import OPERATE, PAGE, Visitor, bearer
+from tests.web.test_security import OPERATE, PAGE, Visitor, bearer
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 

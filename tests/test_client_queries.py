@@ -14,7 +14,7 @@ from relet._core.job import Raised
 from relet._tasks.task import PlainTask
 from relet.errors import InvalidInput, JobNotFound
 from relet.types import JobDetails
-from tests.homes import claim, fail, promote_all, settle
+from tests.harness import harness_of
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def other(app: App) -> PlainTask[..., Any]:
 def one_of_each(app: App, task: PlainTask[..., Any]) -> dict[State, Job[Any]]:
     """A job in every state there is."""
     running, failed, paused, queued, succeeded, cancelled = app.client.enqueue_many([task.draft(n) for n in range(6)])
-    held = {job.id: job for job in claim(app, 2)}
-    fail(app, held[failed.id])
+    held = {job.id: job for job in harness_of(app).claim(2)}
+    harness_of(app).fail(held[failed.id])
     app.client.pause(paused)
     app.client.complete(succeeded)
     app.client.cancel(cancelled)
@@ -167,7 +167,7 @@ def test_a_job_that_is_over_says_so(app: App, task: PlainTask[..., Any]) -> None
 
 def test_a_running_job_names_its_worker(app: App, task: PlainTask[..., Any]) -> None:
     job = task.enqueue()
-    claim(app, worker="box-7")
+    harness_of(app).claim(1, worker="box-7")
     (reason,) = app.client.explain(job)
     assert reason.startswith("it runs: worker box-7 holds its lease until 20")
     assert reason.endswith(" UTC")
@@ -177,7 +177,7 @@ def test_a_running_job_names_its_worker(app: App, task: PlainTask[..., Any]) -> 
 
 def test_a_failed_job_tells_its_error_and_what_to_do(app: App, task: PlainTask[..., Any]) -> None:
     job = task.enqueue()
-    fail(app, claim(app)[0], "ValueError: no\n  second line")
+    harness_of(app).fail(harness_of(app).claim(1)[0], "ValueError: no\n  second line")
     assert app.client.explain(job) == ["it has failed after 1 of 4 attempts: ValueError: no; resume or cancel it"]
 
 
@@ -195,7 +195,7 @@ def test_a_job_whose_time_is_ahead_says_when(app: App, task: PlainTask[..., Any]
 
 def test_a_job_that_waits_for_a_retry_tells_why(app: App, task: PlainTask[..., Any]) -> None:
     job = task.enqueue()
-    settle(app, claim(app)[0], Raised("TimeoutError: slow", delay=60))
+    harness_of(app).end(harness_of(app).claim(1)[0], Raised("TimeoutError: slow", delay=60))
     (reason,) = app.client.explain(job)
     assert reason.startswith("its time is ahead: 20")
     assert reason.endswith(", after attempt 1 failed: TimeoutError: slow")
@@ -214,12 +214,12 @@ def test_a_job_that_is_due_is_not_said_to_be_ahead_of_its_time(app: App, task: P
 
 def test_a_job_that_waits_for_others_names_those_that_are_not_over(app: App, task: PlainTask[..., Any]) -> None:
     done, failed, queued, gone = app.client.enqueue_many([task.using(priority=-n).draft(n) for n in range(4)])
-    held = {job.id: job for job in claim(app, 2)}
+    held = {job.id: job for job in harness_of(app).claim(2)}
     job = task.using(depends_on=[done, failed, queued, gone]).enqueue()
-    fail(app, held[failed.id])
+    harness_of(app).fail(held[failed.id])
     app.client.complete(done)
     app.client.delete(gone)
-    promote_all(app)
+    harness_of(app).promote_all()
     assert app.client.explain(job) == [
         f"it waits for {failed.id}, which is failed",
         f"it waits for {queued.id}, which is queued",
@@ -230,13 +230,13 @@ def test_a_job_that_waits_for_others_names_those_that_are_not_over(app: App, tas
 def test_a_job_behind_its_target_names_the_holder(app: App, task: PlainTask[..., Any]) -> None:
     first, second, third = (task.using(target="acct-7").enqueue(n) for n in range(3))
     assert "which is free" in app.client.explain(first)[0]
-    promote_all(app)
+    harness_of(app).promote_all()
     assert app.client.explain(first)[0].startswith("it is ready to run")
     assert app.client.explain(third) == [
         f"target acct-7 is held by job {first.id}, which is queued",
         "1 in line before it",
     ]
-    fail(app, claim(app)[0])
+    harness_of(app).fail(harness_of(app).claim(1)[0])
     assert app.client.explain(second) == [
         f"target acct-7 is held by job {first.id}, which is failed; resume or cancel that one",
         "0 in line before it",
@@ -247,7 +247,7 @@ def test_a_job_of_a_paused_or_full_queue_says_so(
     app: App, task: PlainTask[..., Any], other: PlainTask[..., Any]
 ) -> None:
     running, job = task.enqueue(), task.enqueue()
-    claim(app)
+    harness_of(app).claim(1)
     app.client.pause_queue("default")
     app.client.limit_queue("default", max_running=1)
     app.client.limit_queue(None, max_running=1)
@@ -278,11 +278,11 @@ def test_get_of_something_that_is_no_id_returns_none(app: App, no_id: Any) -> No
 
 def test_a_description_has_all_that_the_single_calls_return(app: App, task: PlainTask[..., Any]) -> None:
     first, second = task.enqueue(1), task.enqueue(2)
-    for claimed in claim(app, 2):
-        fail(app, claimed)
+    for claimed in harness_of(app).claim(2):
+        harness_of(app).fail(claimed)
     app.client.resume(first)
-    promote_all(app)
-    fail(app, *claim(app))
+    harness_of(app).promote_all()
+    harness_of(app).fail(*harness_of(app).claim(1))
     waiting = task.using(depends_on=[first, second]).enqueue(3)
     app.client.complete(second, continue_with=task.draft(4))
     for job in (first, second, waiting):

@@ -10,21 +10,21 @@ import pytest
 
 from relet import App, Job
 from tests.conftest import PG_KINDS
-from tests.homes import Home, shared_schema
+from tests.databases import Database, shared_schema
 
 OPERATE, READ = "o" * 32, "r" * 32
 
 
 @pytest.fixture(scope="module", params=["memory", *PG_KINDS])
-def _api_schema(request: pytest.FixtureRequest) -> Iterator[Home]:
+def _api_schema(request: pytest.FixtureRequest) -> Iterator[Database]:
     if request.param == "memory":
-        yield Home("memory", "sqlite:///:memory:", "relet")
+        yield Database("memory", "sqlite:///:memory:", "relet")
     else:
         yield from shared_schema(request)
 
 
 @pytest.fixture
-def api_home(_api_schema: Home) -> Iterator[Home]:
+def api_database(_api_schema: Database) -> Iterator[Database]:
     """One store of each kind. The tests of the store cover all of them."""
     yield _api_schema
     if _api_schema.is_postgres:
@@ -32,9 +32,9 @@ def api_home(_api_schema: Home) -> Iterator[Home]:
 
 
 @pytest.fixture
-def api_app(api_home: Home) -> Iterator[App]:
+def api_app(api_database: Database) -> Iterator[App]:
     """An app in an empty store."""
-    app = api_home.app()
+    app = api_database.app()
 
     @app.task(queue="billing", max_attempts=2)
     def charge(account: str, cents: int, tags: tuple[str, ...] = ()) -> int:
@@ -50,7 +50,7 @@ def api_app(api_home: Home) -> Iterator[App]:
     app.close()
 
 
-class Asking:
+class ApiClient:
     """An HTTP client of the API that returns JSON."""
 
     def __init__(self, runner: asyncio.Runner, web: Any) -> None:
@@ -83,12 +83,12 @@ class Asking:
 
 
 @pytest.fixture
-def ask(api_app: App) -> Iterator[Asking]:
+def ask(api_app: App) -> Iterator[ApiClient]:
     """A client with an operator token."""
     from relet._web import create_app
 
     with asyncio.Runner() as runner:
-        yield Asking(runner, create_app(api_app, operate={"ann": OPERATE}, read={"ben": READ}))
+        yield ApiClient(runner, create_app(api_app, operate={"ann": OPERATE}, read={"ben": READ}))
 
 
 def charge(app: App, cents: int = 500, **options: Any) -> Job[Any]:

@@ -90,8 +90,8 @@ def shop(url: str) -> App:
 
 
 @dataclass
-class Stage:
-    """The app, the moment that counts as now, and dice that always fall the same way."""
+class ExampleData:
+    """The verbs of clients and workers at moments of the past; random values are the same in each run."""
 
     app: App
     now: float
@@ -141,88 +141,88 @@ def build(url: str, now: float | None = None) -> App:
     """Fill an empty store."""
     app = shop(url)
     app.client.migrate()
-    stage = Stage(app, time.time() if now is None else now, random.Random(7))
-    _schedules(stage)
-    _plain_jobs(stage)
-    _reports(stage)
-    _retried(stage)
-    _lost(stage)
-    _failed(stage)
-    _target(stage)
-    _stopped(stage)
-    _waiting(stage)
-    _running(stage)
-    _limits(stage)
-    _statistics(stage)
-    _workers(stage)
-    _people(stage)
+    data = ExampleData(app, time.time() if now is None else now, random.Random(7))
+    _schedules(data)
+    _plain_jobs(data)
+    _reports(data)
+    _retried(data)
+    _lost(data)
+    _failed(data)
+    _target(data)
+    _stopped(data)
+    _waiting(data)
+    _running(data)
+    _limits(data)
+    _statistics(data)
+    _workers(data)
+    _people(data)
     return app
 
 
 def here_again(app: App) -> None:
-    """The workers of the scene register and renew, as real ones do every few seconds; one was killed."""
-    stage = Stage(app, time.time(), random.Random(7))
-    _workers(stage)
-    tick = sorted(app.tasks), lambda: make_id(stage.now, stage.dice.randbytes(10))
-    stage.run(schedules.tick, *tick, at=stage.now)
+    """The workers of the example register and renew, as real ones do every few seconds; one was killed."""
+    data = ExampleData(app, time.time(), random.Random(7))
+    _workers(data)
+    tick = sorted(app.tasks), lambda: make_id(data.now, data.dice.randbytes(10))
+    data.run(schedules.tick, *tick, at=data.now)
     for number, worker in enumerate(WORKERS):
         if worker != LOST:
-            leases = stage.run(lease.renew, worker, [], lease=LEASE).unknown
-            stage.run(lease.renew, worker, leases, lease=LEASE, at=stage.now - 2 - 2 * number)
+            leases = data.run(lease.renew, worker, [], lease=LEASE).unknown
+            data.run(lease.renew, worker, leases, lease=LEASE, at=data.now - 2 - 2 * number)
 
 
-def _plain_jobs(stage: Stage) -> None:
+def _plain_jobs(data: ExampleData) -> None:
     """Most jobs simply succeed."""
     for number in range(90):
         ago = 5400 * (1 - number / 90) + 30
-        task, arguments = stage.dice.choice(
+        task, arguments = data.dice.choice(
             [
                 ("send_receipt", {"order": f"A-{20417 + number}", "to": f"customer{number}@example.com"}),
-                ("charge", {"account": f"acct-{number % 40}", "cents": stage.dice.randrange(499, 24999)}),
+                ("charge", {"account": f"acct-{number % 40}", "cents": data.dice.randrange(499, 24999)}),
                 ("resize_photo", {"photo": f"products/{9000 + number}.jpg"}),
             ]
         )
-        job = stage.put(task, ago, **arguments)
-        at = stage.now - ago + stage.dice.uniform(0.02, 2)
-        claimed = stage.claim(job.queue, at, stage.worker(job.queue))
-        stage.settle(claimed, Succeeded('{"ok": true}'), at + stage.dice.uniform(0.1, 6))
+        job = data.put(task, ago, **arguments)
+        at = data.now - ago + data.dice.uniform(0.02, 2)
+        claimed = data.claim(job.queue, at, data.worker(job.queue))
+        data.settle(claimed, Succeeded('{"ok": true}'), at + data.dice.uniform(0.1, 6))
 
 
-def _retried(stage: Stage) -> None:
+def _retried(data: ExampleData) -> None:
     """Two errors, then success; and one that is between two attempts."""
     for ago, account in ((1900.0, "acct-3"), (21.0, "acct-9")):
-        job = stage.put("charge", ago, {"target": f"account/{account}"}, account=account, cents=12900)
-        at = stage.now - ago + 0.4
-        stage.promote(at)
+        job = data.put("charge", ago, {"target": f"account/{account}"}, account=account, cents=12900)
+        at = data.now - ago + 0.4
+        data.promote(at)
         for number, took in enumerate((10.2, 6.1)):
-            claimed = stage.claim(job.queue, at, stage.worker("billing"))
-            stage.settle(claimed, Raised(TRACEBACK, delay=8.0 * 2**number), at + took)
+            claimed = data.claim(job.queue, at, data.worker("billing"))
+            data.settle(claimed, Raised(TRACEBACK, delay=8.0 * 2**number), at + took)
             at += took + 8.0 * 2**number + 0.2
-            if at > stage.now:
+            if at > data.now:
                 break
-            stage.promote(at)
+            data.promote(at)
         else:
-            stage.settle(stage.claim(job.queue, at, stage.worker("billing")), Succeeded('"paid"'), at + 2.4)
+            data.settle(data.claim(job.queue, at, data.worker("billing")), Succeeded('"paid"'), at + 2.4)
 
 
-def _lost(stage: Stage) -> None:
+def _lost(data: ExampleData) -> None:
     """A worker is killed; another takes over after the lease; the job has snoozed before."""
-    job = stage.put("transcode_video", 960, video="lookbook-autumn.mp4")
-    at = stage.now - 955
-    claimed = stage.claim("media", at, "media-1:911:0d52")
-    stage.settle(claimed, Snoozed(20.0), at + 3)
+    job = data.put("transcode_video", 960, video="lookbook-autumn.mp4")
+    at = data.now - 955
+    claimed = data.claim("media", at, "media-1:911:0d52")
+    data.settle(claimed, Snoozed(20.0), at + 3)
     at += 24
-    stage.promote(at)
-    claimed = stage.claim("media", at, "media-2:318:e119")
+    data.promote(at)
+    claimed = data.claim("media", at, "media-2:318:e119")
     for beat in (10, 20, 30, 40):
-        stage.renew("media-2:318:e119", claimed, at + beat)
-    stage.reap(at + 71)
-    stage.promote(at + 73)
-    claimed = stage.claim("media", at + 73, "media-1:911:0d52")
-    stage.settle(claimed, Succeeded(f'{{"video": "{job.id[-4:]}.webm", "seconds": 212}}'), at + 160)
+        data.renew("media-2:318:e119", claimed, at + beat)
+    data.reap(at + 71)
+    data.promote(at + 73)
+    claimed = data.claim("media", at + 73, "media-1:911:0d52")
+    data.settle(claimed, Succeeded(f'{{"video": "{job.id[-4:]}.webm", "seconds": 212}}'), at + 160)
 
 
-def _failed(stage: Stage) -> None:
+def _failed(data: ExampleData) -> None:
     errors = [
         ("charge", {"cents": 4900}, TRACEBACK, 9),
         ("send_receipt", {"order": "A-20111"}, "smtplib.SMTPRecipientsRefused: 550 mailbox {n} unavailable", 6),
@@ -234,73 +234,73 @@ def _failed(stage: Stage) -> None:
             named = {"charge": {"account": f"acct-{index}"}, "send_receipt": {"to": f"old{index}@example.com"},
                      "resize_photo": {"photo": f"products/{index}.jpg"}, "sync_stock": {}}[task]  # fmt: skip
             ago = 4000.0 - 350 * index
-            job = stage.put(task, ago, **arguments, **named)
-            at = stage.now - ago + 1
+            job = data.put(task, ago, **arguments, **named)
+            at = data.now - ago + 1
             for attempt in range(3):
-                claimed = stage.claim(job.queue, at, stage.worker(job.queue))
+                claimed = data.claim(job.queue, at, data.worker(job.queue))
                 raised = Raised(error.replace("{n}", str(7301 + index)), delay=4.0, fatal=attempt == 2)
-                stage.settle(claimed, raised, at + 2)
+                data.settle(claimed, raised, at + 2)
                 at += 7
-                stage.promote(at)
+                data.promote(at)
 
 
-def _target(stage: Stage) -> None:
+def _target(data: ExampleData) -> None:
     """An account whose failed charge blocks the jobs behind it."""
     for index, (task, arguments) in enumerate(
         [("charge", {"account": "acct-17", "cents": 8900}), ("charge", {"account": "acct-17", "cents": 1200}),
          ("refund", {"account": "acct-17", "order": "A-20202"}), ("charge", {"account": "acct-17", "cents": 4300})]
     ):  # fmt: skip
-        stage.put(task, 1500.0 - 200 * index, {"target": "account/acct-17"}, **arguments)
-        stage.promote(stage.now - 1499 + 200 * index)
-    claimed = stage.claim("billing", stage.now - 1490, stage.worker("billing"))
-    stage.settle(
-        claimed, Raised("shop.provider.CardExpired: the card of acct-17 expired in 10/26", fatal=True), stage.now - 1488
+        data.put(task, 1500.0 - 200 * index, {"target": "account/acct-17"}, **arguments)
+        data.promote(data.now - 1499 + 200 * index)
+    claimed = data.claim("billing", data.now - 1490, data.worker("billing"))
+    data.settle(
+        claimed, Raised("shop.provider.CardExpired: the card of acct-17 expired in 10/26", fatal=True), data.now - 1488
     )
 
 
-def _reports(stage: Stage) -> None:
+def _reports(data: ExampleData) -> None:
     """A report waits for the sales of three regions, is built, and published: one chain after three."""
     for day, ago, done in (("2026-11-14", 4300.0, True), ("2026-11-15", 700.0, False)):
-        regions = [stage.put("collect_sales", ago, day=day, region=region) for region in ("north", "south", "west")]
-        draft = stage.draft("build_report", stage.now - ago + 1, {"depends_on": [job.id for job in regions]}, day=day)
-        stage.enqueue(draft, stage.now - ago + 1)
-        at = stage.now - ago + 3
+        regions = [data.put("collect_sales", ago, day=day, region=region) for region in ("north", "south", "west")]
+        draft = data.draft("build_report", data.now - ago + 1, {"depends_on": [job.id for job in regions]}, day=day)
+        data.enqueue(draft, data.now - ago + 1)
+        at = data.now - ago + 3
         for _ in regions if done else regions[:2]:
-            claimed = stage.claim("reports", at, "media-1:911:0d52")
-            stage.settle(claimed, Succeeded(str(stage.dice.randrange(1000, 9000))), at + 14)
+            claimed = data.claim("reports", at, "media-1:911:0d52")
+            data.settle(claimed, Succeeded(str(data.dice.randrange(1000, 9000))), at + 14)
             at += 6
-        stage.promote(at + 20)
+        data.promote(at + 20)
         if done:
-            claimed = stage.claim("reports", at + 21, "media-1:911:0d52")
-            after = stage.draft("publish_report", at + 50, report=f"sales-{day}.pdf")
-            stage.settle(claimed, Succeeded(f'"sales-{day}.pdf"', continue_with=after), at + 50)
-            claimed = stage.claim("reports", at + 51, "media-1:911:0d52")
-            stage.settle(claimed, Succeeded("null"), at + 53)
+            claimed = data.claim("reports", at + 21, "media-1:911:0d52")
+            after = data.draft("publish_report", at + 50, report=f"sales-{day}.pdf")
+            data.settle(claimed, Succeeded(f'"sales-{day}.pdf"', continue_with=after), at + 50)
+            claimed = data.claim("reports", at + 51, "media-1:911:0d52")
+            data.settle(claimed, Succeeded("null"), at + 53)
         else:
-            claimed = stage.claim("reports", stage.now - 41, "media-1:911:0d52")
-            stage.renew("media-1:911:0d52", claimed, stage.now - 6)
-            stage.run(lease.progress, {claimed.lease: Progress(412, 980, "orders of the south west")})
+            claimed = data.claim("reports", data.now - 41, "media-1:911:0d52")
+            data.renew("media-1:911:0d52", claimed, data.now - 6)
+            data.run(lease.progress, {claimed.lease: Progress(412, 980, "orders of the south west")})
 
 
-def _stopped(stage: Stage) -> None:
-    job = stage.put("send_newsletter", 2500, issue=61, to="list-b")
-    stage.app.client.pause(job)
-    job = stage.put("send_newsletter", 2600, issue=60, to="list-z")
-    stage.app.client.cancel(job)
-    claimed_job = stage.put("resize_photo", 1700, photo="products/77.tiff", width=4000)
-    claimed = stage.claim("media", stage.now - 1690, "media-1:911:0d52")
-    stage.settle(claimed, Released("shutdown"), stage.now - 1680)
-    stage.settle(stage.claim("media", stage.now - 1678, "shop-2:4802:77be"), Succeeded('"77.webp"'), stage.now - 1670)
+def _stopped(data: ExampleData) -> None:
+    job = data.put("send_newsletter", 2500, issue=61, to="list-b")
+    data.app.client.pause(job)
+    job = data.put("send_newsletter", 2600, issue=60, to="list-z")
+    data.app.client.cancel(job)
+    claimed_job = data.put("resize_photo", 1700, photo="products/77.tiff", width=4000)
+    claimed = data.claim("media", data.now - 1690, "media-1:911:0d52")
+    data.settle(claimed, Released("shutdown"), data.now - 1680)
+    data.settle(data.claim("media", data.now - 1678, "shop-2:4802:77be"), Succeeded('"77.webp"'), data.now - 1670)
     assert claimed_job.queue == "media"
 
 
-def _waiting(stage: Stage) -> None:
+def _waiting(data: ExampleData) -> None:
     for number in range(37):
-        stage.put("send_newsletter", 240 - number * 3, issue=62, to=f"list-{number}")
+        data.put("send_newsletter", 240 - number * 3, issue=62, to=f"list-{number}")
     for number in range(11):
-        stage.put("resize_photo", 95 - number * 8, photo=f"products/{9200 + number}.jpg")
+        data.put("resize_photo", 95 - number * 8, photo=f"products/{9200 + number}.jpg")
     for number in range(6):
-        stage.put(
+        data.put(
             "send_receipt",
             50 - number,
             {"delay": 1800.0 + 600 * number},
@@ -309,82 +309,80 @@ def _waiting(stage: Stage) -> None:
         )
 
 
-def _running(stage: Stage) -> None:
+def _running(data: ExampleData) -> None:
     for number in range(5):
-        stage.put("charge", 26 - number * 4, {"priority": 20}, account=f"acct-{50 + number}", cents=1900 + number)
+        data.put("charge", 26 - number * 4, {"priority": 20}, account=f"acct-{50 + number}", cents=1900 + number)
         worker = ("shop-1:4711:a3f0", "shop-2:4802:77be")[number % 2]
-        claimed = stage.claim("billing", stage.now - 25 + number * 4, worker)
-        stage.renew(worker, claimed, stage.now - 8 + number)
+        claimed = data.claim("billing", data.now - 25 + number * 4, worker)
+        data.renew(worker, claimed, data.now - 8 + number)
     for number in range(3):
         worker = ("media-1:911:0d52", "media-2:318:e119")[number == 2]
-        claimed = stage.claim("media", stage.now - 64 + 5 * number, worker, 60.0)
-        stage.renew(worker, claimed, stage.now - (34 if number == 2 else 5 - number), 60.0)
-        stage.run(lease.progress, {claimed.lease: Progress(number + 1, 4, "thumbnails")})
+        claimed = data.claim("media", data.now - 64 + 5 * number, worker, 60.0)
+        data.renew(worker, claimed, data.now - (34 if number == 2 else 5 - number), 60.0)
+        data.run(lease.progress, {claimed.lease: Progress(number + 1, 4, "thumbnails")})
 
 
-def _limits(stage: Stage) -> None:
-    client = stage.app.client
+def _limits(data: ExampleData) -> None:
+    client = data.app.client
     client.limit_queue("billing", max_running=12, rate=100, per=60)
     client.limit_queue("billing", max_running=3, group="*")
     client.limit_queue("media", max_running=6, fair=True)
     client.pause_queue("mail")
 
 
-def _schedules(stage: Stage) -> None:
-    tasks = stage.app.tasks
-    start = stage.now - 3 * 3600
+def _schedules(data: ExampleData) -> None:
+    tasks = data.app.tasks
+    start = data.now - 3 * 3600
     for name, draft, cron, every in (
         ("nightly report", tasks["build_report"].draft("yesterday"), "0 3 * * *", None),
         ("stock of the north", tasks["sync_stock"].draft("north"), None, 1800.0),
         ("newsletter", tasks["send_newsletter"].draft(63, "all"), "30 9 * * mon", None),
         ("stock of the south", tasks["sync_stock"].draft("south"), "*/20 * * * *", None),
     ):
-        stage.run(schedules.put, name, define(draft, cron, every, "Europe/Berlin", "once", "skip"), at=start)
+        data.run(schedules.put, name, define(draft, cron, every, "Europe/Berlin", "once", "skip"), at=start)
     for minute in range(0, 3 * 60 + 1, 10):
         at = start + minute * 60
-        stage.run(schedules.tick, sorted(tasks), lambda at=at: make_id(at, stage.dice.randbytes(10)), at=at)
+        data.run(schedules.tick, sorted(tasks), lambda at=at: make_id(at, data.dice.randbytes(10)), at=at)
         while True:
-            stage.promote(at)
+            data.promote(at)
             try:
-                claimed = stage.claim("reports", at + 1, "media-1:911:0d52")
+                claimed = data.claim("reports", at + 1, "media-1:911:0d52")
             except IndexError:
                 break
-            stage.settle(claimed, Succeeded("null"), at + stage.dice.uniform(2, 9))
-    stage.app.client.schedules.pause("newsletter")
+            data.settle(claimed, Succeeded("null"), at + data.dice.uniform(2, 9))
+    data.app.client.schedules.pause("newsletter")
 
 
-def _statistics(stage: Stage) -> None:
+def _statistics(data: ExampleData) -> None:
     for minute in range(30):
-        at = stage.now - 60 * minute
+        at = data.now - 60 * minute
         counts = [
             Count(queue, *row)
             for queue in QUEUES
             for row in (("succeeded", 5 + minute % 7), ("retried", 1), ("waits", 3, 4), ("runs", 3, 7), ("failed", 1))
         ]
         counts += [Count(queue, "gauge.queued", 4 + minute, peak=True) for queue in QUEUES]
-        stage.run(stats.add, counts, at=at)
+        data.run(stats.add, counts, at=at)
 
 
-def _workers(stage: Stage) -> None:
+def _workers(data: ExampleData) -> None:
     for number, (name, (queues, slots)) in enumerate(WORKERS.items()):
         host, pid, _ = name.split(":")
-        facts = WorkerFacts(name, host, int(pid), queues, slots, tuple(sorted(stage.app.tasks)), LEASE, "0.1.0")
+        facts = WorkerFacts(name, host, int(pid), queues, slots, tuple(sorted(data.app.tasks)), LEASE, "0.1.0")
         running = {0: 3, 1: 2, 2: 3, 3: 1}[number]
-        stage.run(worker_reports.report, new_id(), facts, running, False, at=stage.now - 86400 * (number + 1) / 3)
-        stage.run(
-            worker_reports.report, new_id(), facts, running, number == 1, at=stage.now - (41 if number == 3 else 2)
-        )
+        data.run(worker_reports.report, new_id(), facts, running, False, at=data.now - 86400 * (number + 1) / 3)
+        data.run(worker_reports.report, new_id(), facts, running, number == 1, at=data.now - (41 if number == 3 else 2))
 
 
-def _people(stage: Stage) -> None:
+def _people(data: ExampleData) -> None:
     """Changes made by operators."""
-    desk, deploy = stage.app.client.acting_as("support-desk"), stage.app.client.acting_as("deploy")
-    page = stage.app.client.jobs(state="failed", task="sync_stock").jobs
+    desk, deploy = data.app.client.acting_as("support-desk"), data.app.client.acting_as("deploy")
+    page = data.app.client.jobs(state="failed", task="sync_stock").jobs
     desk.resume(page[0])
     deploy.pause_queue("mail")
     deploy.limit_queue("media", max_running=6)
     desk.schedules.pause("newsletter")
-    for job in stage.app.client.jobs(state="pending", task="send_receipt", limit=2).jobs:
+    for job in data.app.client.jobs(state="pending", task="send_receipt", limit=2).jobs:
         desk.cancel(job)
 
 

@@ -18,7 +18,7 @@ from starlette.routing import Route, Router
 from relet import App
 from relet._web import create_app
 from relet._web.api import ENDPOINTS, RESUME_AT_TARGET, ApiRoute
-from tests.homes import claim, fail, promote_all
+from tests.harness import harness_of
 
 OPERATE, READ = "o" * 32, "r" * 32
 AN_ID = "0192f3a0-7c1e-7b3a-9d1f-2f6f5a1c0de1"
@@ -136,9 +136,9 @@ def test_a_password_in_a_url_is_redacted_everywhere(app: App) -> None:
     """Those that cannot connect like to tell where to, in their errors too."""
     url = "postgresql://ada:canary@db/x"
     job = app.tasks["greet"].using(target="t", max_attempts=1).enqueue(url)
-    promote_all(app)
-    (claimed,) = claim(app)
-    fail(app, claimed, f"OperationalError: no answer from {url}\n\nTraceback ... {url}")
+    harness_of(app).promote_all()
+    (claimed,) = harness_of(app).claim(1)
+    harness_of(app).fail(claimed, f"OperationalError: no answer from {url}\n\nTraceback ... {url}")
     web = create_app(app, operate=OPERATE)
     pages = ["", "jobs", f"jobs/{job.id}", "failures", "targets/t", f"confirm/resume?job={job.id}"]
     paths = ["jobs", f"jobs/{job.id}", f"jobs/{job.id}/explain", f"jobs/{job.id}/attempts", "failures", "targets"]

@@ -14,7 +14,7 @@ import pytest
 from relet import App
 from relet._core.job import Progress
 from relet._store.flows import lease
-from tests.homes import claim, fail
+from tests.harness import harness_of
 from tests.plugin.command_line import CommandLine
 
 SHOP = """
@@ -51,7 +51,7 @@ def shop(tmp_path: Path) -> Path:
 def test_jobs_are_listed_with_their_progress(typed: CommandLine, shop: Path) -> None:
     with app_at(shop) as (app, sweep):
         first, second = sweep.enqueue("mon"), sweep.using(delay=60).enqueue("tue")
-        (running,) = claim(app)
+        (running,) = harness_of(app).claim(1)
         app._store().run(lease.progress, {running.lease: Progress(4, 10, "rows")})
     code, printed = typed(shop, "jobs", "shop:app")
     lines = printed.splitlines()
@@ -79,8 +79,8 @@ def test_a_long_list_says_how_to_go_on(typed: CommandLine, shop: Path) -> None:
 def test_one_job_is_printed_in_detail_and_moves_no_cursor(typed: CommandLine, shop: Path) -> None:
     with app_at(shop) as (app, sweep):
         job = sweep.enqueue("\x1b[2Jgone")
-        (running,) = claim(app)
-        fail(app, running, "ValueError: \x1b[31mred\x1b[0m\nsecond line")
+        (running,) = harness_of(app).claim(1)
+        harness_of(app).fail(running, "ValueError: \x1b[31mred\x1b[0m\nsecond line")
     code, printed = typed(shop, "jobs", "shop:app", job.id)
     assert code == 0
     assert "\x1b" not in printed

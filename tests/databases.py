@@ -1,13 +1,11 @@
-"""Places for apps to live in while they are tested, and what a test may do to them besides what the client says.
+"""Databases for tests: fixtures for one of each kind, apps on them, and the number of rows in their tables.
 
 A schema of PostgreSQL takes a while to make, so that tests share it one after another, emptied after each of them.
 """
 
 from __future__ import annotations
 
-import random
 import sqlite3
-import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -18,11 +16,6 @@ import psycopg
 import pytest
 
 from relet import App, Job
-from relet._core.job import Claimed, Outcome, Raised, Succeeded
-from relet._store.flows import claim as claim_flows
-from relet._store.flows import maintenance, promote
-from relet._store.flows import settle as settle_flows
-from relet._store.flows.claim_scope import Scope
 from relet._store.postgres import PostgresStore
 from relet._store.sqlite import SQLiteStore
 from relet._store.store import Store
@@ -31,8 +24,8 @@ from tests.schemas import SharedSchema, schemas_of
 
 
 @dataclass(frozen=True)
-class Home:
-    """Where an app can live."""
+class Database:
+    """A database, and the schema in it that an app uses."""
 
     kind: str
     url: str
@@ -47,64 +40,64 @@ class Home:
         return self.kind not in SQLITE_KINDS
 
     def empty(self) -> None:
-        """Of a shared schema: all that a test has left."""
+        """Delete the rows that a test has left in a shared schema."""
         assert self.shared is not None
         self.shared.empty()
 
 
 @pytest.fixture(scope="module", params=PG_KINDS)
-def pg_schema(request: pytest.FixtureRequest) -> Iterator[Home]:
+def pg_schema(request: pytest.FixtureRequest) -> Iterator[Database]:
     """A schema of PostgreSQL, for the tests of a module one after another."""
     yield from shared_schema(request)
 
 
 @pytest.fixture
-def pg_home(pg_schema: Home) -> Iterator[Home]:
+def pg_database(pg_schema: Database) -> Iterator[Database]:
     """PostgreSQL: the first server, and with `--all` every other."""
     yield pg_schema
     pg_schema.empty()
 
 
 @pytest.fixture(scope="module", params=["memory", SQLITE_FILE, *PG_KINDS])
-def _any_schema(request: pytest.FixtureRequest) -> Iterator[Home]:
+def _any_schema(request: pytest.FixtureRequest) -> Iterator[Database]:
     if request.param in SQLITE_KINDS:
-        yield Home(request.param, "", "relet")
+        yield Database(request.param, "", "relet")
     else:
         yield from shared_schema(request)
 
 
 @pytest.fixture
-def home(_any_schema: Home, tmp_path: Path) -> Iterator[Home]:
+def database(_any_schema: Database, tmp_path: Path) -> Iterator[Database]:
     """Every kind of store."""
     if _any_schema.is_postgres:
         yield _any_schema
         _any_schema.empty()
     else:
         path = ":memory:" if _any_schema.kind == "memory" else tmp_path / "relet.db"
-        yield Home(_any_schema.kind, f"sqlite:///{path}", "relet")
+        yield Database(_any_schema.kind, f"sqlite:///{path}", "relet")
 
 
 @pytest.fixture
-def app(home: Home) -> Iterator[App]:
+def app(database: Database) -> Iterator[App]:
     """An app in an empty store of each kind."""
-    app = home.app()
+    app = database.app()
     yield app
     app.close()
 
 
 @pytest.fixture
-def pg_app(pg_home: Home) -> Iterator[App]:
+def pg_app(pg_database: Database) -> Iterator[App]:
     """An app in an empty PostgreSQL."""
-    app = pg_home.app()
+    app = pg_database.app()
     yield app
     app.close()
 
 
-def shared_schema(request: pytest.FixtureRequest) -> Iterator[Home]:
+def shared_schema(request: pytest.FixtureRequest) -> Iterator[Database]:
     """The body of a fixture of a module, whose parameter is a kind of PostgreSQL."""
     server = request.config.stash[SERVERS].get(request.param)
     with schemas_of(request.config).one_of(server) as schema:
-        yield Home(request.param, server.dsn, schema.name, schema)
+        yield Database(request.param, server.dsn, schema.name, schema)
 
 
 def inventory(store: Store) -> dict[str, int]:
@@ -132,49 +125,6 @@ def _postgres_inventory(store: PostgresStore) -> dict[str, int]:
 
 def _count(connection: Any, table: str) -> int:
     return int(connection.execute(f"select count(*) from {table}").fetchone()[0])
-
-
-def claim(app: App, want: int = 1, *, queue: str = "default", worker: str = "w1", lease: float = 30.0) -> list[Claimed]:
-    """Take jobs, as a worker does."""
-    found = app._store().run(
-        claim_flows.claim,
-        worker,
-        str(uuid.uuid4()),
-        [Scope(queue, want)],
-        sorted(app.tasks),
-        want=want,
-        lease=lease,
-        random=random.random,
-    )
-    return found.jobs
-
-
-def settle(app: App, job: Claimed, outcome: Outcome) -> None:
-    """End an attempt, as a worker does."""
-    (settled,) = app._store().run(settle_flows.settle, [(job.lease, outcome)], random.random)
-    assert settled.state is not None, "the lease was lost"
-
-
-def fail(app: App, job: Claimed, error: str = "ValueError: no") -> None:
-    settle(app, job, Raised(error, fatal=True))
-
-
-def succeed(app: App, job: Claimed, result: str = "null") -> None:
-    settle(app, job, Succeeded(result))
-
-
-def promote_all(app: App) -> list[str]:
-    """Let go what is free, as upkeep does."""
-    promoted: list[str] = []
-    while True:
-        step = app._store().run(promote.promote)
-        promoted += step.promoted
-        if not step.more:
-            return promoted
-
-
-def beat(app: App) -> None:
-    app._store().run(maintenance.record_pulse, grace=0.0)
 
 
 def ids(jobs: list[Job[Any]]) -> list[str]:

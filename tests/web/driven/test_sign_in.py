@@ -75,7 +75,7 @@ SCRIPT = """<!doctype html><script>
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", browser.ELSEWHERE])
-def test_a_page_of_somebody_else_changes_and_learns_nothing_in_the_same_browser(
+def test_a_page_of_another_site_changes_and_learns_nothing_in_the_same_browser(
     host: str, counter: tuple[App, str], opens: Opens
 ) -> None:
     """On another port of this host the session goes along: browsers count that as the same site."""

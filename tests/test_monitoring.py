@@ -18,7 +18,7 @@ from relet._store.query import TRAITS
 from relet._tasks.task import new_id
 from relet.errors import InvalidTransition, JobNotFound
 from tests.clocks import at
-from tests.homes import Home
+from tests.databases import Database
 from tests.worker.working import over, run_sql, take, until, working
 
 T0 = datetime(2026, 3, 1, 12, 0, tzinfo=UTC).timestamp()
@@ -111,7 +111,7 @@ def test_a_time_restricts_and_looks_no_further_than_needed(shop: App) -> None:
 # Targets, failures
 
 
-def test_a_target_shows_who_holds_it_and_who_stands_in_line(shop: App) -> None:
+def test_a_target_shows_its_holder_and_the_jobs_that_wait_for_it(shop: App) -> None:
     first, *rest = [work(shop, n, target="acct-7") for n in range(4)]
     other = work(shop, 9, target="acct-8")
     (_, _) = take(shop, seconds=60, want=2) if _promoted(shop) else (None, None)
@@ -127,8 +127,8 @@ def test_a_target_shows_who_holds_it_and_who_stands_in_line(shop: App) -> None:
     view = shop.client.target("acct-7", limit=2)
     assert view.holder is not None
     assert (view.holder.id, [job.id for job in view.line], view.waiting) == (first.id, [job.id for job in rest[:2]], 3)
-    nobody = shop.client.target("free")
-    assert (nobody.holder, nobody.line, nobody.waiting) == (None, [], 0)
+    free = shop.client.target("free")
+    assert (free.holder, free.line, free.waiting) == (None, [], 0)
 
 
 def _promoted(app: App) -> bool:
@@ -172,15 +172,15 @@ def test_a_worker_is_seen_while_it_works_and_gone_once_it_has_stopped(shop: App)
     assert shop.client.workers() == []
 
 
-def test_a_worker_that_says_nothing_is_lost_and_forgotten_after_a_day(home: Home, shop: App) -> None:
+def test_a_worker_that_says_nothing_is_lost_and_forgotten_after_a_day(database: Database, shop: App) -> None:
     facts = WorkerFacts("w", "host", 1, None, 2, ("work",), 30.0, "1")
     shop._store().run(worker_reports.report, new_id(), facts, 1, False)
     assert [(one.lost, one.running) for one in shop.client.workers()] == [(False, 1)]
-    ago = "seen_at - interval '20 seconds'" if home.is_postgres else "seen_at - 20"
-    run_sql(home, shop, f"update {{t}}workers set seen_at = {ago}")
+    ago = "seen_at - interval '20 seconds'" if database.is_postgres else "seen_at - 20"
+    run_sql(database, shop, f"update {{t}}workers set seen_at = {ago}")
     assert [one.lost for one in shop.client.workers()] == [True]
-    long_ago = "seen_at - interval '2 days'" if home.is_postgres else "seen_at - 172800"
-    run_sql(home, shop, f"update {{t}}workers set seen_at = {long_ago}")
+    long_ago = "seen_at - interval '2 days'" if database.is_postgres else "seen_at - 172800"
+    run_sql(database, shop, f"update {{t}}workers set seen_at = {long_ago}")
     shop.client.prune()
     assert shop.client.workers() == []
 
@@ -226,7 +226,7 @@ def test_what_a_worker_does_is_counted(shop: App) -> None:
     assert [point.queue for point in points] == ["default"] * len(points), "all together are no queue of their own"
 
 
-def test_a_lost_attempt_is_counted_by_whoever_takes_it_back(shop: App) -> None:
+def test_a_lost_attempt_is_counted_by_the_worker_that_reaps_it(shop: App) -> None:
     job = work(shop, 5)
     assert take(shop, seconds=0.2)
     with working(shop):

@@ -34,7 +34,7 @@ TABLES = (
     "jobs", "finished", "keys", "dependencies", "attempts", "steps", "signals", "nudges", "queues", "rates", "starts",
     "schedules", "ticks", "audit", "operations",
 )  # fmt: skip
-PATIENCE = 30.0
+TIMEOUT = 30.0
 
 
 @dataclass
@@ -77,8 +77,8 @@ class Plan:
                 self.rival_said = error
 
 
-class Stage(ABC):
-    """A store with somebody whose calls are cut, and a rival. Both are clients of their own."""
+class CutStore(ABC):
+    """A store with a client whose calls are cut, and a rival, which is another client."""
 
     kinds: tuple[Kind, ...]
 
@@ -116,9 +116,9 @@ class Stage(ABC):
 class _CutConnection:
     """A connection to SQLite whose statements can fail."""
 
-    def __init__(self, raw: sqlite3.Connection, stage: Callable[[], Plan | None]) -> None:
+    def __init__(self, raw: sqlite3.Connection, cut_store: Callable[[], Plan | None]) -> None:
         self._raw = raw
-        self._plan = stage
+        self._plan = cut_store
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._raw, name)
@@ -145,7 +145,7 @@ class _CutSQLite(SQLiteStore):
         return _CutConnection(super()._connect(), lambda: self.plan())  # type: ignore[return-value]
 
 
-class SQLiteStage(Stage):
+class SQLiteCutStore(CutStore):
     """A file. It is filled once for each verb, and copied for each call."""
 
     def __init__(self, folder: Path, kinds: tuple[Kind, ...] = ("before", "after", "undone", "busy")) -> None:
@@ -208,7 +208,7 @@ class SQLiteStage(Stage):
             one.close()
 
 
-class PostgresStage(Stage):
+class PostgresCutStore(CutStore):
     """A schema of a server. It is filled once for each verb, and its rows are copied for each call."""
 
     kinds = ("before", "after")
@@ -294,7 +294,7 @@ class CutProxy:
 
     def await_end(self, pid: int) -> None:
         """Until the server has noticed that its client is gone, and has undone what it had begun."""
-        give_up = time.monotonic() + PATIENCE
+        give_up = time.monotonic() + TIMEOUT
         assert self.raw is not None
         while self.raw.execute("select from pg_stat_activity where pid = %s", (pid,)).fetchone() is not None:
             assert time.monotonic() < give_up, f"server process {pid} goes on"
@@ -368,7 +368,7 @@ class CutConnection(ProxiedConnection):
             self._deaf = True
             self._ready.clear()
             self._server.sendall(message)
-            assert self._ready.wait(PATIENCE)
+            assert self._ready.wait(TIMEOUT)
         self._deaf = True
         self._server.shutdown(socket.SHUT_RDWR)
         self._cuts.await_end(self._pid)
@@ -382,12 +382,12 @@ def _text(message: bytes) -> str:
 
 
 @contextmanager
-def postgres_stage(dsn: str, schema: str) -> Iterator[PostgresStage]:
+def postgres_cut_store(dsn: str, schema: str) -> Iterator[PostgresCutStore]:
     with ExitStack() as stack:
         listener, port = stack.enter_context(listening())
         proxy = CutProxy(dsn, port)
         stack.callback(proxy.close)
         threading.Thread(target=proxy.serve, args=(listener,), daemon=True).start()
-        stage = PostgresStage(dsn, schema, proxy)
-        stack.callback(stage.close)
-        yield stage
+        cut_store = PostgresCutStore(dsn, schema, proxy)
+        stack.callback(cut_store.close)
+        yield cut_store

@@ -220,7 +220,7 @@ def test_a_request_from_elsewhere_changes_nothing_not_even_with_a_token(
     assert visitor.ask("POST", "/login", data={"token": OPERATE}, headers=headers).status_code == 403
 
 
-def test_a_session_needs_the_token_of_its_own_forms(visitor: Visitor) -> None:
+def test_a_session_needs_the_token_that_its_forms_contain(visitor: Visitor) -> None:
     cookie, token = visitor.come_in()
     _, of_another = visitor.come_in()
     ours = {**cookie, "origin": "http://localhost:8470", "sec-fetch-site": "same-origin"}
