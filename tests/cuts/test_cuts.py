@@ -1,7 +1,8 @@
 """A call whose connection is lost at any message says and does what one call does, whatever a rival does meanwhile.
 
 The fast suite runs a third of the cases on SQLite, at least one for each verb; `--all` runs all of them. On PostgreSQL
-this runs a tenth. `./dev cuts` runs all, and on SQLite also those errors after which the transaction is undone at once.
+this runs a twentieth, and a tenth with `--all`. `./dev cuts` runs all, and on SQLite also those errors after which the
+transaction is undone at once.
 """
 
 from __future__ import annotations
@@ -44,6 +45,9 @@ def test_a_call_that_is_cut_on_sqlite_is_made_once(
 
 
 @pytest.mark.parametrize("name", VERBS)
-def test_a_call_that_is_cut_on_postgres_is_made_once(pg_stage: PostgresStage, name: str) -> None:
-    _, wrong = check(pg_stage, VERBS[name], share=0.1, seed=SEED)
+def test_a_call_that_is_cut_on_postgres_is_made_once(
+    pg_stage: PostgresStage, name: str, pytestconfig: pytest.Config
+) -> None:
+    share = 0.1 if pytestconfig.getoption("--all") else 0.05
+    _, wrong = check(pg_stage, VERBS[name], share=share, seed=SEED)
     assert not [str(one) for one in wrong if one.known is None]

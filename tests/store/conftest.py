@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conftest import PG_KINDS, SQLITE_KINDS
+from tests.conftest import PG_KINDS, SQLITE_FILE, SQLITE_KINDS
 from tests.homes import Home, shared_schema
 from tests.store.compared_stores import ComparedStore, compared_stores_of
 from tests.store.interleave import Bench, bench
@@ -44,7 +44,7 @@ def either(_one_of_two: Home) -> Iterator[Bench]:
         _one_of_two.empty()
 
 
-@pytest.fixture(scope="module", params=[*SQLITE_KINDS, *PG_KINDS])
+@pytest.fixture(scope="module", params=["memory", SQLITE_FILE, *PG_KINDS])
 def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComparedStore]:
     names = [] if request.param in SQLITE_KINDS else [request.param]
     with compared_stores_of(request.config, tmp_path_factory.mktemp("shared"), names) as found:

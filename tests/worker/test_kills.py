@@ -14,6 +14,7 @@ from tests.worker.processes import Harness, WorkerProcess, lives, wait_until
 ANY_STORE = pytest.mark.parametrize("harness", ["sqlite"], indirect=True)  # the store has no part in it
 
 
+@pytest.mark.long("sqlite")
 def test_killed_at_any_stage_a_worker_takes_no_job_with_it(harness: Harness) -> None:
     """The stages do not touch each other: five workers, each with a queue of its own, die side by side."""
     deaths = [_dies(harness, stage) for stage in ("after-claim", "before-settle", "after-settle")]
