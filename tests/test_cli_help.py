@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from relet._cli.examples import EXAMPLES, OVERVIEW
-from relet._cli.main import parse
+from relet._cli.main import build, parse
 from relet._version import __version__
 from tests.commands import Command, all_commands
+from tests.plugin.command_line import CommandLine, command_line
 
 COMMANDS = all_commands()
 BAD_URLS = ["nonsense", "postgresql://[", "sqlite:////nosuch/folder/jobs.db", "mysql://root:secret@db/shop", ""]
@@ -22,7 +25,6 @@ WITHOUT_APP = ("completion", "bench", "demo")
 
 def printed(folder: Path, *arguments: str, url: str = BAD_URLS[0]) -> str:
     """The output of a command that must succeed."""
-    (folder / "broken.py").write_text("raise RuntimeError('not to be imported')")
     ran = subprocess.run(
         [sys.executable, "-m", "relet", *arguments],
         cwd=folder, env={**os.environ, "RELET_URL": url, "COLUMNS": "120"}, capture_output=True, text=True, timeout=60,
@@ -39,13 +41,30 @@ def test_no_url_breaks_help_and_version(tmp_path: Path, url: str) -> None:
     assert all(f"    {command.name}" in text for command in COMMANDS)
 
 
+@pytest.fixture(scope="module")
+def with_a_bad_url() -> Iterator[CommandLine]:
+    with command_line("env", f"RELET_URL={BAD_URLS[0]}", "COLUMNS=120") as made:
+        yield made
+
+
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_no_app_breaks_the_help_of_a_command(tmp_path: Path, command: Command) -> None:
+def test_no_app_breaks_the_help_of_a_command(
+    tmp_path: Path, command: Command, with_a_bad_url: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken.py").write_text("raise RuntimeError('not to be imported')")
     app = () if command.name in WITHOUT_APP else ("broken:app",)
-    text = printed(tmp_path, command.name, *app, "--help")
+    code, text = with_a_bad_url(tmp_path, command.name, *app, "--help")
+    monkeypatch.setenv("COLUMNS", "120")
+    assert (code, text) == (0, _help_of(command)), "the help, and nothing else"
     assert text.startswith(f"usage: relet {command.name}")
     assert [option for option in command.options if option not in text] == []
     assert [f"relet {command.name} {words}".rstrip() for words in EXAMPLES[command.name] if words not in text] == []
+
+
+def _help_of(command: Command) -> str:
+    (commands,) = (action for action in build()._actions if isinstance(action, argparse._SubParsersAction))
+    help: str = commands.choices[command.name].format_help()
+    return help
 
 
 def test_every_command_has_examples_that_it_accepts() -> None:

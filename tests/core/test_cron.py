@@ -111,6 +111,7 @@ def changes(zone: tzinfo) -> list[float]:
     return [float(hour) for hour, one, two in zip(hours, offsets, offsets[1:], strict=False) if one != two]
 
 
+@pytest.mark.long("UTC", "America/New_York", "America/St_Johns", "Asia/Kolkata", "Pacific/Apia")
 @pytest.mark.parametrize("name", ZONES)
 def test_years_of_ticks_agree_with_another_library(name: str) -> None:
     """Of one zone two years, of the others one: it is the other library that takes so long."""

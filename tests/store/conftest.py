@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conftest import PG_KINDS, SQLITE_KINDS
+from tests.conftest import PG_KINDS, SQLITE_FILE, SQLITE_KINDS
 from tests.databases import Database, shared_schema
 from tests.harness import StoreHarness, store_harness
 from tests.store.compared_stores import ComparedStore, compared_stores_of
@@ -43,7 +43,7 @@ def either_harness(_one_of_two: Database) -> Iterator[StoreHarness]:
         _one_of_two.empty()
 
 
-@pytest.fixture(scope="module", params=[*SQLITE_KINDS, *PG_KINDS])
+@pytest.fixture(scope="module", params=["memory", SQLITE_FILE, *PG_KINDS])
 def _shared_store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComparedStore]:
     names = [] if request.param in SQLITE_KINDS else [request.param]
     with compared_stores_of(request.config, tmp_path_factory.mktemp("shared"), names) as found:

@@ -478,14 +478,15 @@ def analyse(store: PostgresStore) -> None:
 
 @pytest.mark.timeout(300)  # half a minute of work for one core, which others may want as well
 def test_every_statement_uses_its_indexes_among_a_million_jobs(
-    pg_url: str, schema: str, subtests: pytest.Subtests
+    pg_url: str, schema: str, subtests: pytest.Subtests, pytestconfig: pytest.Config
 ) -> None:
     store = PostgresStore(pg_url, schema=schema)
     store.migrate()
     load(store)
     states = [(False, False), (False, True), (True, False), (True, True)]
-    # On older servers those two in which the planner knows the least and the most.
-    for number, (analysed, generic) in enumerate(states if _has_a_million(pg_url) else states[1:3]):
+    # In the fast suite and on older servers those two in which the planner knows the least and the most.
+    all_states = pytestconfig.getoption("--all") and _has_a_million(pg_url)
+    for number, (analysed, generic) in enumerate(states if all_states else states[1:3]):
         if analysed and not generic:
             analyse(store)
         state = {"analysed": analysed, "generic": generic}

@@ -116,46 +116,46 @@ def test_a_read_is_distinguished_from_a_write() -> None:
 # every file
 
 
-@pytest.mark.parametrize("name", IN_BOTH_DIALECTS)
-def test_a_statement_has_a_twin_with_the_same_parameters(name: str) -> None:
-    assert {f"{name}.postgres.sql", f"{name}.sqlite.sql"} <= set(FILES)
-    postgres, sqlite = _parameters(name, "postgres"), _parameters(name, "sqlite")
-    assert sqlite <= postgres, "what SQLite wants, PostgreSQL gets too"
+def test_a_statement_has_a_twin_with_the_same_parameters() -> None:
+    for name in IN_BOTH_DIALECTS:
+        assert {f"{name}.postgres.sql", f"{name}.sqlite.sql"} <= set(FILES)
+        postgres, sqlite = _parameters(name, "postgres"), _parameters(name, "sqlite")
+        assert sqlite <= postgres, f"{name}: what SQLite wants, PostgreSQL gets too"
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_every_parameter_is_a_plain_word(name: str) -> None:
+def test_every_parameter_is_a_plain_word() -> None:
     """The tokenizer knows letters and underscores: a digit in a name would be cut off in silence."""
-    stem, dialect, _ = name.split(".")
-    text = " ".join(split(source(stem, dialect)))
-    bare = re.sub(r"'(?:[^']|'')*'|\"[^\"]*\"|::", " ", text)
-    for found in re.findall(r":(\w+)", bare):
-        assert re.fullmatch("[a-z_]+", found), found
+    for name in FILES:
+        stem, dialect, _ = name.split(".")
+        text = " ".join(split(source(stem, dialect)))
+        bare = re.sub(r"'(?:[^']|'')*'|\"[^\"]*\"|::", " ", text)
+        for found in re.findall(r":(\w+)", bare):
+            assert re.fullmatch("[a-z_]+", found), (name, found)
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if name.endswith(".postgres.sql")])
-def test_on_postgres_every_parameter_is_cast(name: str) -> None:
+def test_on_postgres_every_parameter_is_cast() -> None:
     """So that no driver has to guess, and no codec of a caller's can step in."""
-    (text,) = texts(name.partition(".")[0], "postgres", "named", '"s"', has_clock=True)
-    for found in re.finditer(r"(?<!:):[a-z_]+(.{0,2})", re.sub(r"'(?:[^']|'')*'", "''", text.sql)):
-        assert found[1] == "::", found[0]
+    for name in [name for name in FILES if name.endswith(".postgres.sql")]:
+        (text,) = texts(name.partition(".")[0], "postgres", "named", '"s"', has_clock=True)
+        for found in re.finditer(r"(?<!:):[a-z_]+(.{0,2})", re.sub(r"'(?:[^']|'')*'", "''", text.sql)):
+            assert found[1] == "::", (name, found[0])
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if name.endswith(".sqlite.sql")])
-def test_sqlite_texts_hold_no_casts_of_postgres(name: str) -> None:
-    assert "::" not in source(name.partition(".")[0], "sqlite")
+def test_sqlite_texts_hold_no_casts_of_postgres() -> None:
+    for name in [name for name in FILES if name.endswith(".sqlite.sql")]:
+        assert "::" not in source(name.partition(".")[0], "sqlite"), name
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_a_file_says_what_it_is_for(name: str) -> None:
-    stem, dialect, _ = name.split(".")
-    assert source(stem, dialect).startswith("-- ")
+def test_a_file_says_what_it_is_for() -> None:
+    for name in FILES:
+        stem, dialect, _ = name.split(".")
+        assert source(stem, dialect).startswith("-- "), name
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_returning_lists_its_columns(name: str) -> None:
-    stem, dialect, _ = name.split(".")
-    assert not re.search(r"returning\s+\*", source(stem, dialect), re.I)
+def test_returning_lists_its_columns() -> None:
+    for name in FILES:
+        stem, dialect, _ = name.split(".")
+        assert not re.search(r"returning\s+\*", source(stem, dialect), re.I), name
 
 
 def test_every_file_is_used_and_every_use_has_its_file() -> None:
@@ -166,15 +166,15 @@ def test_every_file_is_used_and_every_use_has_its_file() -> None:
     assert set(NAMES) - used == set()
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_the_time_is_the_databases_unless_the_store_has_a_clock(name: str) -> None:
-    stem, dialect, _ = name.split(".")
-    assert ":now" not in source(stem, dialect), "flows do not know the time"
-    assert "now" not in {word for text in texts(stem, dialect, "named", "s") for word in text.names}
-    whole = with_fragments(source(stem, dialect), dialect)  # type: ignore[arg-type]
-    timed = any(word in whole for word in ("{now}", "{given}"))
-    names = {word for text in texts(stem, dialect, "named", "s", True) for word in text.names}
-    assert ("now" in names) == timed
+def test_the_time_is_the_databases_unless_the_store_has_a_clock() -> None:
+    for name in FILES:
+        stem, dialect, _ = name.split(".")
+        assert ":now" not in source(stem, dialect), f"{name}: flows do not know the time"
+        assert "now" not in {word for text in texts(stem, dialect, "named", "s") for word in text.names}, name
+        whole = with_fragments(source(stem, dialect), dialect)  # type: ignore[arg-type]
+        timed = any(word in whole for word in ("{now}", "{given}"))
+        names = {word for text in texts(stem, dialect, "named", "s", True) for word in text.names}
+        assert ("now" in names) == timed, name
 
 
 def test_without_a_clock_a_moment_is_a_plain_function_that_distributed_engines_accept() -> None:

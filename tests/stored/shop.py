@@ -59,4 +59,4 @@ def die(attempt: Attempt, folder: str) -> str:
 
 
 if __name__ == "__main__":
-    Worker(app, queues=sys.argv[1:] or None, keep_finished=3e8, keep_failed=3e8).run_sync()
+    Worker(app, queues=sys.argv[1:] or None, lease=5.0, keep_finished=3e8, keep_failed=3e8).run_sync()

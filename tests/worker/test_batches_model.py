@@ -101,6 +101,7 @@ def recorder(app: App, request: pytest.FixtureRequest) -> Recorder:
     return recorder
 
 
+@pytest.mark.long("memory")
 @settings(
     max_examples=EXAMPLES, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
 )

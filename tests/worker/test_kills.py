@@ -14,6 +14,7 @@ from tests.worker.processes import WorkerProcess, WorkerProcesses, lives, wait_u
 ANY_STORE = pytest.mark.parametrize("processes", ["sqlite"], indirect=True)  # the store has no part in it
 
 
+@pytest.mark.long("sqlite")
 def test_killed_at_any_stage_a_worker_takes_no_job_with_it(processes: WorkerProcesses) -> None:
     """The stages do not touch each other: five workers, each with a separate queue, die side by side."""
     deaths = [_dies(processes, stage) for stage in ("after-claim", "before-settle", "after-settle")]

@@ -20,6 +20,7 @@ ON_POSTGRES = [(kind, "segfault") for kind in PG_KINDS[:1] if isinstance(kind, s
 ANY_STORE = pytest.mark.parametrize("processes", ["sqlite"], indirect=True)
 
 
+@pytest.mark.long("segfault")
 @pytest.mark.parametrize(("processes", "manner"), [("sqlite", "exit"), *ON_POSTGRES], indirect=["processes"])
 def test_a_job_that_kills_its_worker_fails_and_500_others_succeed(processes: WorkerProcesses, manner: str) -> None:
     """A worker that is started again whenever it has died, as supervisors do."""

@@ -7,6 +7,7 @@ waited for long enough, or when no slot is free for another job.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, ExitStack
 from functools import partial
@@ -18,7 +19,7 @@ from .._tasks.batch import BatchItem
 from .._tasks.task import Middleware, Task
 from .._threads import DaemonThreadPool
 from . import outcome as outcomes
-from .execution import Execution
+from .execution import Execution, Slots
 from .executors import Begin
 from .invoke import check_deadline
 from .timers import Timer, Timers
@@ -40,6 +41,7 @@ class InBatches:
         self._now, self._lock = system.monotonic, system.lock()
         self._threads = DaemonThreadPool("relet-batch")
         self._collecting: dict[tuple[Task[..., Any], object], _Collecting] = {}
+        self._ending: Counter[object] = Counter()  # by slots: batches that are giving back their slots one by one
         self._hurries = False
         self.loop: asyncio.AbstractEventLoop | None = None
 
@@ -56,7 +58,8 @@ class InBatches:
         with self._lock:
             batch = self._collecting.setdefault(key, _Collecting())
             batch.runs += runs
-            is_full = len(batch.runs) >= options.size or run.slots.is_full or self._hurries or options.wait == 0
+            no_slot = run.slots.is_full and not self._ending[run.slots]
+            is_full = len(batch.runs) >= options.size or no_slot or self._hurries or options.wait == 0
             if not is_full and batch.timer is None:
                 batch.timer = self._timers.at(self._now() + options.wait, partial(self._call, key))
         if is_full:
@@ -152,17 +155,32 @@ class InBatches:
 
     def _end_all(self, items: dict[Execution, BatchItem[Any]], error: BaseException | None) -> None:
         """End the executions of a batch, and start those that get their slots."""
+        slots = {run.slots for run in items}
+        with self._lock:
+            self._ending.update(slots)
         following = []
         for run, item in items.items():
             if run.prepare is None:
                 run.attempt._runtime.leave_transactions()
             following.append(run.slots.ended(run, _outcome(run, item, error)))
+        with self._lock:
+            self._ending.subtract(slots)
         by_task: dict[Task[..., Any], list[Execution]] = {}
         for one in following:
             if one is not None and self._begin(one, self):
                 by_task.setdefault(one.task, []).append(one)
         for runs in by_task.values():
             self._add(runs)
+        for each in slots:
+            self._call_without_slots(each)
+
+    def _call_without_slots(self, slots: Slots) -> None:
+        """Call the batches that collect for these slots, if there is none for another job."""
+        with self._lock:
+            keys = [key for key in self._collecting if key[1] is slots]
+        if keys and slots.is_full:
+            for key in keys:
+                self._call(key)
 
     def _end(self, run: Execution, outcome: Outcome) -> None:
         following = run.slots.ended(run, outcome)
