@@ -26,9 +26,11 @@ def make_app(kernel: Kernel, events: Events) -> App:
         events.write("start", **about)
         try:
             yield
-        finally:
+        except BaseException as error:
             if not kernel.is_over:
-                events.write("end", **about)
+                events.write("end", error=type(error).__name__, **about)
+            raise
+        events.write("end", error=None, **about)
 
     def pause(seconds: float) -> None:
         kernel.sleep(kernel.random.random() * seconds)

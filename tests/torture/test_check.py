@@ -36,7 +36,8 @@ class Told:
         row = {
             "state": "queued", "version": 0, "attempt": 0, "max_attempts": 3, "losses": 0, "worker": None,
             "token": None, "expires_at": None, "run_at": 0.0, "queue": "default", "task": "quick", "target": None,
-            "group_key": None, "unique_key": None, "request": None, "holds": False, **columns,
+            "group_key": None, "unique_key": None, "request": None, "holds": False, "chain": job, "position": 0,
+            **columns,
         }  # fmt: skip
         self.rows[job] = row
         self.record(job, "jobs", "insert", {}, row)
@@ -261,6 +262,28 @@ def two_in_a_window(told: Told) -> None:
         told.run(job)
 
 
+def started_after_its_lease(told: Told) -> None:
+    told.enqueue("x")
+    told.claim("x")
+    told.now += 2.5  # the lease lasts for 2
+    told.start("x")
+    told.succeed("x")
+
+
+def without_successor(told: Told) -> None:
+    told.enqueue("x", task="first_link")
+    told.claim("x")
+    row = {"state": "succeeded", "version": 1, "result": None, "continued": True, "chain": "x", "position": 0}
+    told.record("x", "finished", "insert", {}, row)
+    told.record("x", "jobs", "delete", told.rows["x"], {})
+
+
+def without_follow_up(told: Told) -> None:
+    told.enqueue("x", task="hopeless")
+    told.claim("x")
+    told.change("x", state="failed", worker=None, token=None, expires_at=None)
+
+
 def never_ended(told: Told) -> None:
     told.enqueue("x")
 
@@ -275,6 +298,7 @@ def never_ended(told: Told) -> None:
         (started_without_a_claim, "K"), (overlapping, "L"), (too_early, "M"), (above_the_limit, "N"),
         (above_the_limit_of_a_group, "N"), (two_at_a_target, "O"), (cancelled_and_run, "P"), (two_of_a_key, "Q"),
         (two_in_a_window, "Q"), (never_ended, "R"),
+        (started_after_its_lease, "S"), (without_successor, "T"), (without_follow_up, "T"),
     ],
 )  # fmt: skip
 def test_each_invariant_finds_its_violation(history: Callable[[Told], None], letters: str) -> None:

@@ -5,6 +5,7 @@ The letters are those of docs/proof.md.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from itertools import pairwise, product
@@ -13,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from .._core.machine import TRANSITIONS
+from .._worker.outcome import StartedTooLate
 from . import facts
 from .load import Event, Loaded, Record
 
@@ -46,11 +48,17 @@ class Jobs:
                 self.records[record.job].append(record)
         self.starts: dict[str, list[Event]] = defaultdict(list)
         self.ends: dict[tuple[str, int], Event] = {}
-        for event in loaded.events["start"]:
-            self.starts[event.fields["job"]].append(event)
         for event in loaded.events["end"]:
             self.ends[event.fields["job"], event.fields["version"]] = event
+        for event in loaded.events["start"]:
+            if not self._was_refused(event):
+                self.starts[event.fields["job"]].append(event)
         self.excuses = loaded.excuses()
+
+    def _was_refused(self, start: Event) -> bool:
+        """Whether the worker refused the start after its middlewares: the lease might have expired."""
+        end = self.ends.get((start.fields["job"], start.fields["version"]))
+        return end is not None and end.fields["error"] == StartedTooLate.__name__
 
     def final(self, job: str) -> dict[str, Any]:
         """The row as it was in the end; empty if the job was deleted."""
@@ -69,6 +77,11 @@ class Jobs:
         """Whether a fault struck the worker within a time. Its id names its process: host:pid:random."""
         pid = int(worker.rsplit(":", 2)[1])
         return any(begin <= until + CLOCK and end + RECOVERY >= since for begin, end in self.excuses.get(pid, ()))
+
+    def has_just_recovered(self, start: Event) -> bool:
+        """Whether the process of a handler was stopped between the check of its lease and the record of its start."""
+        faults = self.excuses.get(start.pid, ())
+        return any(begin <= start.at <= end + 0.2 for begin, end in faults if not math.isinf(end))
 
 
 def _claims(records: list[Record]) -> Iterator[Record]:
@@ -208,6 +221,41 @@ def _overlaps(jobs: Jobs, id: str, starts: list[Event]) -> Iterator[Violation]:
             yield Violation("L", id, f"version {second.fields['version']} started while {worker} ran the one before")
 
 
+def attempts_start_with_a_lease(jobs: Jobs) -> Iterator[Violation]:
+    """S: an attempt starts only while its lease is valid, unless a stop of its process ended just then."""
+    for id, starts in jobs.starts.items():
+        for event in starts:
+            version = event.fields["version"]
+            expires = [
+                one.after["expires_at"]
+                for one in jobs.records[id]
+                if one.after.get("version") == version and one.after.get("expires_at") is not None
+                and jobs.local(one) <= event.at + CLOCK
+            ]  # fmt: skip
+            late = event.at - (expires[-1] - jobs.loaded.offset) if expires else 0.0
+            if late > CLOCK and not jobs.has_just_recovered(event):
+                yield Violation("S", id, f"version {version} started {late:.3f} s after its lease had expired")
+
+
+def jobs_have_followers(jobs: Jobs) -> Iterator[Violation]:
+    """T: a job that continues its chain has a successor, and each failure for good has its follow-up."""
+    rows = [one.after for records in jobs.records.values() for one in records if one.event == "insert"]
+    positions = {(row["chain"], row["position"]) for row in rows if "chain" in row}
+    for id in jobs.records:
+        over = jobs.final(id)
+        if over.get("continued") and (over["chain"], over["position"] + 1) not in positions:
+            yield Violation("T", id, "its chain goes on, and there is no next job")
+    failures = [id for id, records in jobs.records.items() for one in records if _fails(one)]
+    follow_ups = [id for id, records in jobs.records.items() if records[0].after.get("task") == facts.FOLLOW_UP]
+    if len(failures) != len(follow_ups):
+        yield Violation("T", "", f"{len(failures)} failures for good have {len(follow_ups)} follow-ups")
+
+
+def _fails(one: Record) -> bool:
+    has_failed = one.after.get("state") == "failed" and one.before.get("state") == "running"
+    return has_failed and one.after["task"] == facts.FOLLOWED
+
+
 def times_are_kept(jobs: Jobs) -> Iterator[Violation]:
     """M: no job is claimed before its time."""
     for id, records in jobs.records.items():
@@ -321,8 +369,8 @@ def everything_ends(jobs: Jobs) -> Iterator[Violation]:
 
 CHECKS: tuple[Invariant, ...] = (
     nothing_is_lost, nothing_is_made_up, transitions_are_legal, leases_are_exclusive, leases_are_not_taken_early,
-    only_the_owner_settles, handlers_follow_claims, times_are_kept, limits_are_kept, targets_are_in_order,
-    operators_are_obeyed, keys_are_unique, everything_ends,
+    only_the_owner_settles, handlers_follow_claims, attempts_start_with_a_lease, jobs_have_followers, times_are_kept,
+    limits_are_kept, targets_are_in_order, operators_are_obeyed, keys_are_unique, everything_ends,
 )  # fmt: skip
 
 
