@@ -174,7 +174,7 @@ class Simulation:
         quarantine.producers = list(session.producers)
 
         def start() -> None:
-            session.reach(system.event(), lambda tenant: None)
+            session.reach(system.event(), lambda store: None)
             session.start()
 
         self.kernel.spawn(process, "main", start)

@@ -25,6 +25,7 @@ def check(report: Report, kinds: set[str]) -> None:
     assert report.jobs > 10 * report.seconds
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_a_few_seconds_of_torture_on_a_sqlite_file(tmp_path: Path) -> None:
     settings = settings_of(f"sqlite:///{tmp_path}/jobs.db", tmp_path, 4.0, 11)

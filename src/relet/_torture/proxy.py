@@ -20,23 +20,39 @@ class Proxies:
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self._proxies: list[Proxy] = []
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever, name="torture-proxies", daemon=True)
         self._thread.start()
 
     def add(self) -> Proxy:
-        return self.call(Proxy(self.url).listen())
+        proxy = self.call(Proxy(self.url).listen())
+        self._proxies.append(proxy)
+        return proxy
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(10.0)
 
     def close(self) -> None:
+        self.call(self._end())
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(5.0)
+        self.loop.close()
+
+    async def _end(self) -> None:
+        """End all connections."""
+        for proxy in self._proxies:
+            proxy.server.close()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class Proxy:
     """One listening port. `url`: the URL of the database behind it."""
+
+    server: asyncio.Server
 
     def __init__(self, target: str) -> None:
         self._target = target
@@ -47,8 +63,8 @@ class Proxy:
         self.latency = 0.0
 
     async def listen(self) -> Proxy:
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        port = server.sockets[0].getsockname()[1]
+        self.server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        port = self.server.sockets[0].getsockname()[1]
         parts = urlsplit(self._target)
         account, at, _ = parts.netloc.rpartition("@")
         query = "&".join(one for one in parts.query.split("&") if one and not one.startswith("host="))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from .._core import validate
 from .._store.flows import control, inspect
 from .._store.retry import backoff
+from .._store.store import Store
 from .._system import Event
 from ..errors import InvalidInput, StoreBusy, StoreUnavailable
 from .context import Queues, WorkerContext
@@ -55,14 +56,14 @@ class StoreSession:
     def running(self) -> int:
         return sum(producer.slots.running for producer in self.producers)
 
-    def reach(self, stop: Event, then: Callable[[str | None], object]) -> None:
-        """Wait until the store can be used, call `then` with the tenant, and store the declared limits. Errors that do
-        not pass are raised, such as a wrong password."""
+    def reach(self, stop: Event, then: Callable[[Store], object]) -> None:
+        """Wait until the store can be used, call `then` with it, and store the declared limits. Errors that do not pass
+        are raised, such as a wrong password."""
         since, failures = self._now(), 0
         while not stop.is_set():
             try:
                 self._context.store.reach()
-                then(self._context.tenant)
+                then(self._context.store)
                 self.declare_limits()
             except (StoreUnavailable, StoreBusy) as error:
                 if not failures:

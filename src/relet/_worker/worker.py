@@ -19,10 +19,12 @@ from contextlib import suppress
 from functools import partial
 
 from .._client.backup import pause_if_restored
+from .._client.client import Client
 from .._core import validate
 from .._core.job import Released, Snoozed
 from .._core.text import duration, listed
 from .._core.validate import Seconds
+from .._store.store import Store
 from .._system import SYSTEM, Event, System
 from .._tasks.resources import Resource
 from ..app import App
@@ -268,10 +270,10 @@ class Worker:
         self._log_started(slots)
         self._app.events.emit(WorkerStarted(worker=self.id, slots=slots))
 
-    def _pause_if_restored(self, tenant: str | None) -> None:
+    def _pause_if_restored(self, store: Store) -> None:
         """Start no job of a store that was restored from a dump, until an operator resumes its queues."""
-        client = self._app.client if tenant is None else self._app.client.tenant(tenant)
-        found = pause_if_restored(client.acting_as(f"worker {self.id}"))
+        client = Client(self._app, lambda _: store, None, f"worker {self.id}")
+        found = pause_if_restored(client)
         if found is not None:
             log.error(RESTORED, client.where, found.running, found.queued, found.pending, extra={"worker": self.id})
 

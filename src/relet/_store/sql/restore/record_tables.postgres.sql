@@ -1,1 +1,2 @@
+-- These are the tables of the store from now on.
 update {schema}.pulse set tables = :tables::text
