@@ -52,7 +52,7 @@ harness = harness_of(app)
 def add_and_run(folder: Path, additions: Additions, program: str, url: str, schema: str) -> None:
     """Add to a copy of the package, and run a program that uses it."""
     source = Path(relet.__file__).parent
-    shutil.copytree(source, folder / "relet")  # with its compiled files, so that only changed files are compiled
+    shutil.copytree(source, folder / "relet", ignore=shutil.ignore_patterns("__pycache__"))
     for name, texts in additions.items():
         file = folder / "relet" / name
         file.write_text(_with_additions(file.read_text(), texts))
