@@ -131,7 +131,9 @@ def test_ticks_that_are_skipped_do_not_make_the_next_late(two_apps: App) -> None
     with working(app):
         until(lambda: len(app.client.schedules.ticks("slow")) >= 12)
         found = app.client.schedules.ticks("slow")[::-1][:12]
-    assert found[-1].at.timestamp() - found[0].at.timestamp() == pytest.approx(1.1, abs=0.25)
+    # A worker that is late has one tick in place of several: that may happen now and then, but is not the rule.
+    gaps = [later.at.timestamp() - earlier.at.timestamp() for earlier, later in pairwise(found)]
+    assert median(gaps) == pytest.approx(0.1, abs=0.01)
     assert sum(one.job is None for one in found) >= 8
 
 
