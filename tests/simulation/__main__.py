@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 
-from tests.simulation.run import Fault, Result, make_plan, simulate
+from relet._torture.plan import Fault
+from tests.simulation.run import Result, make_plan, simulate
 
 CHUNK = 5
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from relet._client.client import Client
 from relet._store.sqlite import SQLiteStore
 from relet._torture.check import Violation, check
-from relet._torture.load import Loaded, Record
+from relet._torture.load import Loaded, Record, record_of
+from relet._torture.plan import Fault
 from relet._torture.record import sqlite_statements
 from relet._torture.settings import Settings as TortureSettings
 from relet._worker.context import Settings, WorkerContext
@@ -40,13 +39,6 @@ KINDS = (
     "kill", "kill", "kill", "stop", "stop", "cut", "lose request", "lose answer", "lose answer", "lose answer",
     "delay", "outage", "lose notifications",
 )  # fmt: skip
-
-
-class Fault(Struct, frozen=True):
-    at: float
-    kind: str
-    worker: int
-    size: float
 
 
 class Result(Struct, frozen=True):
@@ -132,11 +124,10 @@ class Simulation:
         return writer.execute(query).fetchall()
 
     def _records(self) -> list[Record]:
-        decode = msgspec.json.Decoder().decode
         rows = self._select(
             'select seq, at, "table", event, job, before, after from relet_torture_records order by seq'
         )
-        return [_record(decode, *row) for row in rows]
+        return [record_of(*row) for row in rows]
 
     def _ledger(self) -> dict[str, list[int]]:
         ledger: dict[str, list[int]] = {}
@@ -263,17 +254,6 @@ class Simulation:
 
     def _note(self, fault: Fault, struck: list[int], seconds: float | None) -> None:
         self.events.write("fault", kind=fault.kind, workers=struck, seconds=seconds)
-
-
-def _record(
-    decode: Callable[[str], Any], seq: int, at: float, table: str, event: str, job: str,
-    before: str | None, after: str | None,
-) -> Record:  # fmt: skip
-    rows = [decode(text) if text else {} for text in (before, after)]
-    for row in rows:
-        if isinstance(row.get("result"), str):
-            row["result"] = decode(row["result"])
-    return Record(seq, at, table, event, job, *rows)
 
 
 def simulate(seed: int, plan: list[Fault] | None = None) -> Result:

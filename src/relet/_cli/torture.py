@@ -121,14 +121,13 @@ def _folder(wanted: str | None) -> Iterator[Path]:
 @contextmanager
 def _dropped(settings: Settings) -> Iterator[None]:
     """Drop the scratch schema in the end."""
+    from .bench.scratch import drop_schema  # only this command and bench need it
+
     try:
         yield
     finally:
         if not settings.is_sqlite:
-            import psycopg
-
-            with psycopg.connect(settings.direct, autocommit=True) as connection:
-                connection.execute(f"drop schema if exists {settings.schema} cascade".encode())
+            drop_schema(settings.direct, settings.schema, report=True)
 
 
 def _print(report: Report, *, kept: bool) -> None:

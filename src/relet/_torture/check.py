@@ -161,7 +161,7 @@ def leases_are_not_taken_early(jobs: Jobs) -> Iterator[Violation]:
     for (id, version), attempt in jobs.attempts.items():
         if attempt.after["outcome"] != "lost":
             continue
-        expires = _last_expiry(jobs.records[id], version, attempt.seq)
+        expires = _last_expiry(jobs.records[id], version)
         if expires is None or expires > attempt.at + CLOCK:
             late = "no lease" if expires is None else f"{expires - attempt.at:.3f} s before it expired"
             yield Violation("G", id, f"version {version} was reaped: {late}")
@@ -170,7 +170,7 @@ def leases_are_not_taken_early(jobs: Jobs) -> Iterator[Violation]:
             yield Violation("H", id, f"version {version} was taken from {attempt.after['worker']}, which had no fault")
 
 
-def _last_expiry(records: list[Record], version: int, before: int) -> float | None:
+def _last_expiry(records: list[Record], version: int) -> float | None:
     """When the lease of a version expired, as it was last written."""
     found = None
     for one in records:

@@ -66,14 +66,14 @@ def load(settings: Settings, offset: float) -> Loaded:
         events[name].append(Event(at, by, pid, name, one))
     for found in events.values():
         found.sort(key=lambda event: event.at)
-    return Loaded(settings, offset, _records(settings), events, _ledger(settings))
+    return Loaded(settings, offset, [record_of(*row) for row in records(settings)], events, _ledger(settings))
 
 
-def _records(settings: Settings) -> list[Record]:
-    return [
-        Record(seq, at, table, event, job, _row(before), _row(after))
-        for seq, at, table, event, job, before, after in records(settings)
-    ]
+def record_of(
+    seq: int, at: float, table: str, event: str, job: str, before: str | None, after: str | None
+) -> Record:  # fmt: skip
+    """A record from its row in the database."""
+    return Record(seq, at, table, event, job, _row(before), _row(after))
 
 
 def _row(text: str | None) -> Row:

@@ -52,10 +52,11 @@ def _schema(url: str) -> Iterator[Scratch]:
             yield Scratch(app, url, schema, loop, f"PostgreSQL, schema {schema}")
     finally:
         app.close()
-        _drop(url, schema, report=migrated)
+        drop_schema(url, schema, report=migrated)
 
 
-def _drop(url: str, schema: str, *, report: bool) -> None:
+def drop_schema(url: str, schema: str, *, report: bool) -> None:
+    """Drop a scratch schema. `report`: raise if that fails."""
     import psycopg
 
     try:
