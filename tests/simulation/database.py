@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from typing import Any, TypeVar
 
+from relet._store.flows import settle
 from relet._store.query import Flow, Notify, Traits
 from relet._store.retry import Transient
 from relet._store.sqlite import SQLiteStore
 from relet._store.store import AsyncStoreTransaction, Store, StoreTransaction
-from relet.errors import StoreUnavailable
+from relet.errors import RowRejected, StoreError, StoreUnavailable
 from tests.simulation.kernel import Kernel, Process
 
 R = TypeVar("R")
+LATE = 0.8  # seconds by which a transaction is late at most
 TRIP = 0.002  # seconds that a statement and its answer take at most
 
 
 class Database:
     def __init__(self, kernel: Kernel, real: SQLiteStore) -> None:
         self.kernel, self.real = kernel, real
+        self.server = Process("server", 2)
         self.is_down_until = 0.0
         self.notifications_lost_until = 0.0
         self.subscriptions: list[tuple[Process, frozenset[str], Callable[[], None]]] = []
 
 
 class Link:
-    """The connection of one process. `fates`: what happens to its next transactions; `cut_until`: none passes."""
+    """The connection of one process. `fates`: what happens to its next transactions; `cut_until`: none passes;
+    `rejects`: how many of its next successes the database rejects."""
 
     def __init__(self) -> None:
         self.fates: list[str] = []
+        self.rejects = 0
         self.cut_until = 0.0
         self.delay = 0.0
 
@@ -78,9 +83,27 @@ class SimStore(Store):
 
     def run_once(self, make: Callable[[], Flow[R]], traits: Traits, failures: int) -> tuple[R, list[Notify]]:
         fate = self._travel()
+        if fate == "late":
+            self._run_late(make, traits, failures)
+        if self._link.rejects and getattr(make, "func", None) is settle.settle_succeeded:
+            self._link.rejects -= 1
+            raise RowRejected("simulated: the database rejects it")
         answer = self._database.real.run_once(make, traits, failures)
         self._return(fate)
         return answer
+
+    def _run_late(self, make: Callable[[], Flow[R]], traits: Traits, failures: int) -> None:
+        """The client gives up waiting, and the server runs the transaction all the same, a little later."""
+        database = self._database
+
+        def run() -> None:
+            database.kernel.sleep(database.kernel.random.random() * LATE)
+            with suppress(Transient, StoreError):
+                database.real.run_once(make, traits, failures)
+
+        database.kernel.spawn(database.server, "late", run)
+        database.kernel.sleep(database.kernel.random.random() * 0.05)
+        raise Transient(StoreUnavailable("simulated: no answer in time"), may_be_committed=True)
 
     def _travel(self) -> str:
         """The way to the database. Returns what happens to the answer."""

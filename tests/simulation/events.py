@@ -14,8 +14,8 @@ class Events:
         self._kernel = kernel
         self.by_name: dict[str, list[Event]] = defaultdict(list)
 
-    def write(self, event: str, **fields: Any) -> None:
+    def write(self, event: str, *, at: float | None = None, **fields: Any) -> None:
         thread = self._kernel.current
         by = thread.name if thread is not None else "plan"
         pid = thread.process.pid if thread is not None else 0
-        self.by_name[event].append(Event(self._kernel.now, by, pid, event, fields))
+        self.by_name[event].append(Event(self._kernel.now if at is None else at, by, pid, event, fields))

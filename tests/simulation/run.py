@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from relet._client.client import Client
 from relet._store.sqlite import SQLiteStore
-from relet._torture.check import Violation, check
+from relet._torture.check import check
+from relet._torture.facts import BY_OPERATOR, WAITS_FOR_SIGNALS
+from relet._torture.jobs import Violation
 from relet._torture.load import Loaded, Record, record_of
 from relet._torture.plan import Fault
 from relet._torture.record import sqlite_statements
@@ -23,7 +25,7 @@ from relet._worker.quarantine import Quarantine
 from relet._worker.reconnect import ReapGuard
 from relet._worker.session import StoreSession
 from relet._worker.timers import Timers
-from relet.errors import InvalidInput, InvalidTransition, JobNotFound, KeyTaken, StoreError
+from relet.errors import HasDependents, InvalidInput, InvalidTransition, JobNotFound, KeyTaken, StoreError
 from tests.simulation.database import Database, Link, SimStore
 from tests.simulation.events import Events
 from tests.simulation.kernel import Kernel, Process
@@ -33,12 +35,14 @@ from tests.simulation.system import BASE, SimSystem, simulated
 WORKERS = 3
 JOBS = 40
 FAULTS = 30
-SECONDS = 12.0  # of virtual time in which faults strike
+SECONDS = 8.0  # of virtual time in which faults strike
 HEALS_WITHIN = 120.0
+VERBS = ("cancel", "pause", "resume", "run_now", "signal", "complete", "delete")
 KINDS = (
-    "kill", "kill", "kill", "stop", "stop", "cut", "lose request", "lose answer", "lose answer", "lose answer",
-    "delay", "outage", "lose notifications",
+    "kill", "kill", "stop", "stop", "cut", "lose request", "lose answer", "lose answer", "late", "reject", "delay",
+    "outage", "lose notifications", "clock",
 )  # fmt: skip
+KINDS_AT_ONCE = 6  # a seed has some of them, so that each strikes more often
 
 
 class Result(Struct, frozen=True):
@@ -53,8 +57,9 @@ class Result(Struct, frozen=True):
 
 def make_plan(seed: int) -> list[Fault]:
     chance = random.Random(seed)
+    kinds = chance.sample(KINDS, KINDS_AT_ONCE)
     faults = [
-        Fault(chance.random() * SECONDS, chance.choice(KINDS), chance.randrange(WORKERS), chance.random())
+        Fault(chance.random() * SECONDS, chance.choice(kinds), chance.randrange(WORKERS), chance.random())
         for _ in range(FAULTS)
     ]
     return sorted(faults, key=lambda fault: fault.at)
@@ -65,9 +70,10 @@ class Simulation:
         self.seed, self.plan = seed, plan
         self.kernel = Kernel(seed)
         self.events = Events(self.kernel)
-        self.app = make_app(self.kernel, self.events)
+        self.app = make_app(self.kernel, self.events, announces=bool(seed % 2))
         real = SQLiteStore(None)
-        real.clock = lambda: BASE + self.kernel.now
+        self.offsets = [(-1.0, 0.0)]  # of the clock of the database, and since when
+        real.clock = lambda: BASE + self.kernel.now + self.offsets[-1][1]
         self.database = Database(self.kernel, real)
         self.links = [Link() for _ in range(WORKERS)]
         self.processes: list[Process] = []
@@ -91,7 +97,7 @@ class Simulation:
                 self.kernel.close()
                 self.database.real.close()
         settings = TortureSettings("", "sqlite:", "relet", "", self.seed, SECONDS, LEASE)
-        loaded = Loaded(settings, BASE, records, self.events.by_name, ledger)
+        loaded = Loaded(settings, BASE, records, self.events.by_name, ledger, len(self.offsets) > 1)
         lost = sum(one.table == "attempts" and one.after["outcome"] == "lost" for one in records)
         return Result(
             self.seed, self.kernel.trace, len({one.job for one in records}), len(self.plan), lost,
@@ -116,7 +122,7 @@ class Simulation:
             connections.append(raw)
         for connection in connections:
             assert connection is not None
-            connection.create_function("torture_now", 0, lambda: BASE + self.kernel.now)
+            connection.create_function("torture_now", 0, lambda: self.kernel.now)
 
     def _select(self, query: str) -> list[Any]:
         writer = self.database.real._writer
@@ -127,7 +133,13 @@ class Simulation:
         rows = self._select(
             'select seq, at, "table", event, job, before, after from relet_torture_records order by seq'
         )
-        return [record_of(*row) for row in rows]
+        return [self._with_moment(record_of(*row)) for row in rows]
+
+    def _with_moment(self, record: Record) -> Record:
+        """The triggers record the virtual time. Adds the time by the clock of the database."""
+        moment = record.at
+        offset = next(offset for since, offset in reversed(self.offsets) if since <= moment)
+        return structs.replace(record, at=BASE + moment + offset, moment=moment)
 
     def _ledger(self) -> dict[str, list[int]]:
         ledger: dict[str, list[int]] = {}
@@ -155,9 +167,10 @@ class Simulation:
             queues=None,
         )  # fmt: skip
         context = WorkerContext(
-            worker=worker, tenant=None, settings=settings, tasks=self.app._tasks_by_any_name, schedules={},
-            limits=self.app.limits, codecs=self.app.codecs, events=self.app.events, store=store, heartbeat_store=store,
-            handler_store=store, leases=LeaseTable(worker, self.app.events), meter=Meter(system),
+            worker=worker, tenant=None, settings=settings, tasks=self.app._tasks_by_any_name,
+            schedules=self.app.schedules, limits=self.app.limits, codecs=self.app.codecs,
+            events=self.app.events, store=store, heartbeat_store=store, handler_store=store,
+            leases=LeaseTable(worker, self.app.events), meter=Meter(system),
             guard=ReapGuard(system), timers=Timers(system), system=system, resources={},
         )  # fmt: skip
         quarantine = Quarantine(system)
@@ -205,19 +218,36 @@ class Simulation:
         self.is_enqueued = True
 
     def _operate(self) -> None:
-        """Cancel a job now and then."""
-        client = self._client()
-        while self.kernel.now < SECONDS:
-            self.kernel.sleep(self.kernel.random.random() * 2.0)
+        """Steer a job now and then. In the end, resume and signal what waits for an operator."""
+        client, chance = self._client(), self.kernel.random
+        while True:
+            self.kernel.sleep(chance.random() * 2.0)
+            is_over = self.kernel.now > SECONDS
             try:
-                jobs = client.jobs(state=["pending", "queued", "running"], limit=20).jobs
-                if not jobs:
-                    continue
-                job = self.kernel.random.choice(jobs)
-                state = str(client.cancel(job).state)
-            except (StoreError, InvalidTransition, JobNotFound):
+                if is_over:
+                    self._let_everything_run(client)
+                elif jobs := client.jobs(state=["pending", "queued", "running", "paused"], limit=20).jobs:
+                    self._steer(client, chance.choice(VERBS), chance.choice(jobs).id)
+            except (StoreError, InvalidTransition, JobNotFound, HasDependents):
                 continue
-            self.events.write("verb", phase="ok", verb="cancel", job=job.id, state=state)
+
+    def _let_everything_run(self, client: Client) -> None:
+        client.schedules.pause("tick")
+        for job in client.jobs(task=WAITS_FOR_SIGNALS, state=["pending", "paused"], limit=100).jobs:
+            client.signal(job, "go", 1)
+        client.bulk("resume", state="paused")
+
+    def _steer(self, client: Client, verb: str, job: str) -> None:
+        state = None
+        if verb == "signal":
+            client.signal(job, "go", 1)
+        elif verb == "delete":
+            client.delete(job)
+        elif verb == "complete":
+            state = str(client.complete(job, BY_OPERATOR).state)
+        else:
+            state = str(getattr(client, verb)(job).state)
+        self.events.write("verb", phase="ok", verb=verb, job=job, state=state)
 
     # The faults
 
@@ -229,31 +259,51 @@ class Simulation:
     def _strike(self, fault: Fault) -> None:
         now, process, link = self.kernel.now, self.processes[fault.worker], self.links[fault.worker]
         seconds = (0.2 + 2.5 * fault.size) * LEASE
-        struck: list[int] = []
         match fault.kind:
             case "kill":
-                struck = [process.pid]
-                self._note(fault, struck, None)
+                self._note(fault, None, struck=process, stopped=process)
                 process.is_alive = False
                 self.processes[fault.worker] = self._start_worker(fault.worker)
-                return
             case "stop":
-                struck, process.stopped_until = [process.pid], now + seconds
+                process.stopped_until = now + seconds
+                self._note(fault, seconds, struck=process, stopped=process)
             case "cut":
-                struck, link.cut_until = [process.pid], now + seconds
+                link.cut_until = now + seconds
+                self._note(fault, seconds, struck=process, stopped=process)
             case "delay":
                 link.delay = 0.05 * fault.size
-                seconds = 0.0
+                self._note(fault, LEASE, disturbed=process)
             case "outage":
                 self.database.is_down_until = now + seconds
+                self._note(fault, seconds)
+                self.events.write("fault over", at=now + seconds, kind=fault.kind, began=now)
             case "lose notifications":
                 self.database.notifications_lost_until = now + seconds
+                self._note(fault, seconds)
+            case "clock":
+                self.offsets.append((now, self.offsets[-1][1] + (fault.size - 0.5) * 8 * LEASE))
+                self._note(fault, 0.0)
+            case "reject":
+                link.rejects += 1
+                self._note(fault, 0.0)
             case _:
                 link.fates.append(fault.kind)
-        self._note(fault, struck, seconds)
+                self._note(fault, 0.0, disturbed=process)
 
-    def _note(self, fault: Fault, struck: list[int], seconds: float | None) -> None:
-        self.events.write("fault", kind=fault.kind, workers=struck, seconds=seconds)
+    def _note(
+        self,
+        fault: Fault,
+        seconds: float | None,
+        *,
+        struck: Process | None = None,
+        stopped: Process | None = None,
+        disturbed: Process | None = None,
+    ) -> None:
+        """As `relet._torture.faults` records faults."""
+        self.events.write(
+            "fault", kind=fault.kind, seconds=seconds, workers=[struck.pid] if struck else [],
+            stopped=[stopped.pid] if stopped else [], disturbed=disturbed.pid if disturbed else None,
+        )  # fmt: skip
 
 
 def simulate(seed: int, plan: list[Fault] | None = None) -> Result:

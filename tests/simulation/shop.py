@@ -7,30 +7,42 @@ from collections.abc import Iterator
 from typing import Any
 
 from relet import App, Attempt, Backoff, Draft, Fail, Retry, Snooze
-from relet._torture.facts import MAX_RUNNING, MAX_RUNNING_PER_GROUP
+from relet._torture.facts import LONGEST_BACKOFF, MAX_RUNNING, MAX_RUNNING_PER_GROUP, RATES, REPLACED, WINDOW, WINDOWED
+from relet.events import Ended, Failed, Retried, Succeeded
 from relet.types import FailedJob
 from tests.simulation.events import Events
 from tests.simulation.kernel import Kernel
 
 LEASE = 3.0
-SOON = Backoff(base=0.05, max=0.5)
+SOON = Backoff(base=0.05, max=LONGEST_BACKOFF)
 
 
-def make_app(kernel: Kernel, events: Events) -> App:
+def make_app(kernel: Kernel, events: Events, *, announces: bool) -> App:
     """The same tasks, by name, as the checker of torture knows."""
     app = App("sqlite:///:memory:", defaults={"backoff": SOON, "max_attempts": 5})
 
     @app.middleware
     def record(attempt: Attempt) -> Iterator[None]:
-        about = {"job": attempt.job.id, "version": attempt.version, "task": attempt.job.task, "worker": attempt.worker}
-        events.write("start", **about)
+        events.write("start", **about(attempt))
         try:
             yield
         except BaseException as error:
             if not kernel.is_over:
-                events.write("end", error=type(error).__name__, **about)
+                events.write("end", error=type(error).__name__, **about(attempt))
             raise
-        events.write("end", error=None, **about)
+        events.write("end", error=None, **about(attempt))
+
+    def about(attempt: Attempt) -> dict[str, Any]:
+        return {
+            "job": attempt.job.id, "version": attempt.version, "task": attempt.job.task, "worker": attempt.worker,
+        }  # fmt: skip
+
+    def announce(event: Ended) -> None:
+        events.write("announced", job=event.job_id, version=event.version, outcome=type(event).__name__.lower())
+
+    if announces:  # without listeners, a worker stores successes in another way
+        for kind in (Succeeded, Retried, Failed):
+            app.on(kind)(announce)
 
     def pause(seconds: float) -> None:
         kernel.sleep(kernel.random.random() * seconds)
@@ -47,7 +59,10 @@ def make_app(kernel: Kernel, events: Events) -> App:
 
     @app.task
     def long(attempt: Attempt) -> int:
-        pause(3 * LEASE)
+        for _ in range(int(kernel.random.random() * 12)):
+            pause(0.5 * LEASE)
+            if attempt.deadline > kernel.now:
+                events.write("check", **about(attempt))
         return attempt.version
 
     @app.task
@@ -114,6 +129,29 @@ def make_app(kernel: Kernel, events: Events) -> App:
         pause(0.05)
         return attempt.continue_with(next_link.draft(1))
 
+    @app.limit(rate=RATES["rated"][0], per=RATES["rated"][1])
+    @app.task(queue="rated")
+    def rated(attempt: Attempt) -> int:
+        return attempt.version
+
+    @app.task
+    def stepwise(attempt: Attempt) -> int:
+        first = attempt.step("first", kernel.random.random)
+        attempt.sleep("nap", 0.2)
+        pause(0.1)
+        assert attempt.step("first", kernel.random.random) == first
+        return attempt.version
+
+    @app.task
+    def signalled(attempt: Attempt) -> int:
+        attempt.wait_for("go", int, timeout=3600)
+        return attempt.version
+
+    @app.schedule(every=1.0, missed="all")
+    @app.task
+    def tick(attempt: Attempt) -> int:
+        return attempt.version
+
     @app.task
     def dependent(attempt: Attempt) -> int:
         return attempt.version
@@ -130,7 +168,8 @@ class Mix:
     def drafts(self) -> list[Draft[Any]]:
         kind = self._random.choice(
             ["quick", "quick", "medium", "medium", "long", "flaky", "snoozing", "hopeless", "pay", "pay", "targeted",
-             "targeted", "limited", "limited", "grouped", "grouped", "unique", "first_link", "dependent"]
+             "targeted", "limited", "limited", "grouped", "grouped", "unique", "first_link", "dependent",
+             "rated", "stepwise", "signalled"]
         )  # fmt: skip
         task = self._tasks[kind]
         if kind == "targeted":
@@ -138,7 +177,14 @@ class Mix:
         if kind == "grouped":
             return [task.using(group=f"g{self._random.randrange(3)}").draft()]
         if kind == "unique":
-            return [task.using(unique=f"u{self._random.randrange(3)}").draft()]
+            number = self._random.randrange(3)
+            return self._random.choice([
+                [task.using(unique=f"u{number}").draft()],
+                [task.using(unique=f"{WINDOWED}{number}", unique_for=WINDOW).draft()],
+                [task.using(unique=f"{REPLACED}{number}", replace=True).draft()],
+            ])  # fmt: skip
+        if kind == "rated":
+            return [task.draft() for _ in range(4)]
         if kind == "medium":
             return [task.using(max_attempts=self._random.choice([1, 5])).draft()]
         if kind == "dependent":

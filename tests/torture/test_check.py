@@ -15,7 +15,7 @@ from relet._torture.settings import Settings
 WORKER, OTHER, HEALTHY = "host:11:aaaa", "host:12:bbbb", "host:13:cccc"
 
 
-class Told:
+class Recorder:
     """A history that a test writes, second by second."""
 
     def __init__(self) -> None:
@@ -66,11 +66,11 @@ class Told:
         self.record(job, "finished", "insert", {}, over)
         self.record(job, "jobs", "delete", row, {})
 
-    def lose(self, job: str) -> None:
+    def lose(self, job: str, **columns: Any) -> None:
         row = self.rows[job]
         about = {"version": row["version"], "worker": row["worker"], "outcome": "lost", "expires_at": row["expires_at"]}
         self.record(job, "attempts", "insert", {}, about)
-        self.change(job, state="queued", worker=None, token=None, expires_at=None)
+        self.change(job, state="queued", worker=None, token=None, expires_at=None, **columns)
 
     def fault(self, pid: int) -> None:
         self.event("fault", kind="kill", workers=[pid], seconds=None)
@@ -83,209 +83,271 @@ class Told:
         self.succeed(job)
 
 
-def found(told: Told) -> set[str]:
-    return {violation.invariant for violation in check(told.loaded)}
+def found(recorder: Recorder) -> set[str]:
+    return {violation.invariant for violation in check(recorder.loaded)}
 
 
-def rightly(told: Told) -> None:
+def rightly(recorder: Recorder) -> None:
     """A worker is killed, and another runs its job."""
-    told.enqueue("a")
-    told.run("a")
-    told.enqueue("b", queue="limited", group_key="g", target="t", holds=True)
-    told.claim("b")
-    told.start("b")
-    told.fault(11)
-    told.now = 3.0
-    told.lose("b")
-    told.claim("b", OTHER)
-    told.start("b", worker=OTHER)
-    told.succeed("b")
+    recorder.enqueue("a")
+    recorder.run("a")
+    recorder.enqueue("b", queue="limited", group_key="g", target="t", holds=True)
+    recorder.claim("b")
+    recorder.start("b")
+    recorder.fault(11)
+    recorder.now = 3.0
+    recorder.lose("b")
+    recorder.claim("b", OTHER)
+    recorder.start("b", worker=OTHER)
+    recorder.succeed("b")
 
 
 def test_a_history_that_is_right_has_no_violation() -> None:
-    told = Told()
-    rightly(told)
-    assert found(told) == set()
+    recorder = Recorder()
+    rightly(recorder)
+    assert found(recorder) == set()
 
 
-def lost(told: Told) -> None:
-    told.event("enqueue", phase="ok", ids=["x"], stored=["x"])
+def lost(recorder: Recorder) -> None:
+    recorder.event("enqueue", phase="ok", ids=["x"], stored=["x"])
 
 
-def refused_and_stored(told: Told) -> None:
-    told.enqueue("x")
-    told.event("enqueue", phase="failed", ids=["x"])
-    told.run("x")
+def refused_and_stored(recorder: Recorder) -> None:
+    recorder.enqueue("x")
+    recorder.event("enqueue", phase="failed", ids=["x"])
+    recorder.run("x")
 
 
-def made_up(told: Told) -> None:
-    told.enqueue("x")
-    told.run("x")
-    told.loaded.events["enqueue"].clear()
+def made_up(recorder: Recorder) -> None:
+    recorder.enqueue("x")
+    recorder.run("x")
+    recorder.loaded.events["enqueue"].clear()
 
 
-def illegal(told: Told) -> None:
-    told.enqueue("x")
-    told.change("x", state="failed")
+def illegal(recorder: Recorder) -> None:
+    recorder.enqueue("x")
+    recorder.change("x", state="failed")
 
 
-def ended_twice(told: Told) -> None:
-    told.enqueue("x")
-    told.run("x")
-    told.succeed("x")
+def ended_twice(recorder: Recorder) -> None:
+    recorder.enqueue("x")
+    recorder.run("x")
+    recorder.succeed("x")
 
 
-def token_used_twice(told: Told) -> None:
-    told.enqueue("x")
-    told.claim("x")
-    told.now += 3.0
-    told.lose("x")
-    told.claim("x", token="token 1")
-    told.succeed("x")
+def token_used_twice(recorder: Recorder) -> None:
+    recorder.enqueue("x")
+    recorder.claim("x")
+    recorder.now += 3.0
+    recorder.lose("x")
+    recorder.claim("x", token="token 1")
+    recorder.succeed("x")
 
 
-def too_many_attempts(told: Told) -> None:
-    told.enqueue("x", max_attempts=0)
-    told.run("x")
+def too_many_attempts(recorder: Recorder) -> None:
+    recorder.enqueue("x", max_attempts=0)
+    recorder.run("x")
 
 
-def reaped_early(told: Told) -> None:
-    told.enqueue("x")
-    told.claim("x")
-    told.now += 1.5  # the lease lasts for 2
-    told.lose("x")
-    told.run("x")
+def reaped_early(recorder: Recorder) -> None:
+    recorder.enqueue("x")
+    recorder.claim("x")
+    recorder.now += 1.5  # the lease lasts for 2
+    recorder.lose("x")
+    recorder.run("x")
 
 
-def renewed_and_reaped(told: Told) -> None:
-    told.enqueue("x")
-    told.claim("x")
-    told.now += 1.9
-    told.change("x", expires_at=told.now + 2)
-    told.now += 0.6
-    told.lose("x")
-    told.run("x")
+def renewed_and_reaped(recorder: Recorder) -> None:
+    recorder.enqueue("x")
+    recorder.claim("x")
+    recorder.now += 1.9
+    recorder.change("x", expires_at=recorder.now + 2)
+    recorder.now += 0.6
+    recorder.lose("x")
+    recorder.run("x")
 
 
-def reaped_without_a_fault(told: Told) -> None:
-    told.enqueue("x")
-    told.claim("x", HEALTHY)
-    told.now += 3.0
-    told.lose("x")
-    told.run("x")
+def reaped_without_a_fault(recorder: Recorder) -> None:
+    recorder.enqueue("x")
+    recorder.claim("x", HEALTHY)
+    recorder.now += 3.0
+    recorder.lose("x")
+    recorder.run("x")
 
 
-def result_of_a_former_owner(told: Told) -> None:
-    told.enqueue("x")
-    told.claim("x")
-    told.now += 3.0
-    told.lose("x")
-    told.claim("x", OTHER)
-    told.succeed("x", result=1)
+def result_of_a_former_owner(recorder: Recorder) -> None:
+    recorder.enqueue("x")
+    recorder.claim("x")
+    recorder.now += 3.0
+    recorder.lose("x")
+    recorder.claim("x", OTHER)
+    recorder.succeed("x", result=1)
 
 
-def ledger_of_a_former_owner(told: Told) -> None:
-    told.enqueue("x", task="pay")
-    told.run("x")
-    told.loaded.ledger["x"] = [1, 1]
+def ledger_of_a_former_owner(recorder: Recorder) -> None:
+    recorder.enqueue("x", task="pay")
+    recorder.run("x")
+    recorder.loaded.ledger["x"] = [1, 1]
 
 
-def started_without_a_claim(told: Told) -> None:
-    told.enqueue("x")
-    told.start("x", version=1)
-    told.run("x")
+def started_without_a_claim(recorder: Recorder) -> None:
+    recorder.enqueue("x")
+    recorder.start("x", version=1)
+    recorder.run("x")
 
 
-def reaped_long_after_a_fault(told: Told) -> None:
-    told.event("fault", kind="stop", workers=[13], seconds=1.0)
-    told.now += 10.0
-    reaped_without_a_fault(told)
+def reaped_long_after_a_fault(recorder: Recorder) -> None:
+    recorder.event("fault", kind="stop", workers=[13], seconds=1.0)
+    recorder.now += 10.0
+    reaped_without_a_fault(recorder)
 
 
-def overlapping(told: Told) -> None:
-    told.enqueue("x")
-    told.claim("x", HEALTHY)
-    told.start("x", worker=HEALTHY)
-    told.change("x", state="queued", worker=None, token=None, expires_at=None)  # released, but the handler goes on
-    told.now += 1.0
-    told.claim("x", OTHER)
-    told.start("x", worker=OTHER)
-    told.succeed("x")
+def overlapping(recorder: Recorder) -> None:
+    recorder.enqueue("x")
+    recorder.claim("x", HEALTHY)
+    recorder.start("x", worker=HEALTHY)
+    recorder.change("x", state="queued", worker=None, token=None, expires_at=None)  # released, but the handler goes on
+    recorder.now += 1.0
+    recorder.claim("x", OTHER)
+    recorder.start("x", worker=OTHER)
+    recorder.succeed("x")
 
 
-def too_early(told: Told) -> None:
-    told.enqueue("x", run_at=5.0)
-    told.run("x")
+def too_early(recorder: Recorder) -> None:
+    recorder.enqueue("x", run_at=5.0)
+    recorder.run("x")
 
 
-def above_the_limit(told: Told) -> None:
+def above_the_limit(recorder: Recorder) -> None:
     for job in "wxyz":
-        told.enqueue(job, queue="limited")
-        told.claim(job)
+        recorder.enqueue(job, queue="limited")
+        recorder.claim(job)
     for job in "wxyz":
-        told.succeed(job)
+        recorder.succeed(job)
 
 
-def above_the_limit_of_a_group(told: Told) -> None:
+def above_the_limit_of_a_group(recorder: Recorder) -> None:
     for job in "xyz":
-        told.enqueue(job, queue="grouped", group_key="g")
-        told.claim(job)
+        recorder.enqueue(job, queue="grouped", group_key="g")
+        recorder.claim(job)
     for job in "xyz":
-        told.succeed(job)
+        recorder.succeed(job)
 
 
-def two_at_a_target(told: Told) -> None:
+def two_at_a_target(recorder: Recorder) -> None:
     for job in "xy":
-        told.enqueue(job, target="t")
-        told.change(job, holds=True)
+        recorder.enqueue(job, target="t")
+        recorder.change(job, holds=True)
     for job in "xy":
-        told.run(job)
+        recorder.run(job)
 
 
-def cancelled_and_run(told: Told) -> None:
-    told.enqueue("x")
-    told.event("verb", phase="ok", verb="cancel", job="x", state="cancelled")
-    told.now += 1.0
-    told.run("x")
+def cancelled_and_run(recorder: Recorder) -> None:
+    recorder.enqueue("x")
+    recorder.event("verb", phase="ok", verb="cancel", job="x", state="cancelled")
+    recorder.now += 1.0
+    recorder.run("x")
 
 
-def two_of_a_key(told: Told) -> None:
+def two_of_a_key(recorder: Recorder) -> None:
     for job in "xy":
-        told.enqueue(job, unique_key="u1")
+        recorder.enqueue(job, unique_key="u1")
     for job in "xy":
-        told.run(job)
+        recorder.run(job)
 
 
-def two_in_a_window(told: Told) -> None:
+def two_in_a_window(recorder: Recorder) -> None:
     for job in "xy":
-        told.enqueue(job, unique_key="w1")
-        told.run(job)
+        recorder.enqueue(job, unique_key="w1")
+        recorder.run(job)
 
 
-def started_after_its_lease(told: Told) -> None:
-    told.enqueue("x")
-    told.claim("x")
-    told.now += 2.5  # the lease lasts for 2
-    told.start("x")
-    told.succeed("x")
+def started_after_its_lease(recorder: Recorder) -> None:
+    recorder.enqueue("x")
+    recorder.claim("x")
+    recorder.now += 2.5  # the lease lasts for 2
+    recorder.start("x")
+    recorder.succeed("x")
 
 
-def without_successor(told: Told) -> None:
-    told.enqueue("x", task="first_link")
-    told.claim("x")
+def without_successor(recorder: Recorder) -> None:
+    recorder.enqueue("x", task="first_link")
+    recorder.claim("x")
     row = {"state": "succeeded", "version": 1, "result": None, "continued": True, "chain": "x", "position": 0}
-    told.record("x", "finished", "insert", {}, row)
-    told.record("x", "jobs", "delete", told.rows["x"], {})
+    recorder.record("x", "finished", "insert", {}, row)
+    recorder.record("x", "jobs", "delete", recorder.rows["x"], {})
 
 
-def without_follow_up(told: Told) -> None:
-    told.enqueue("x", task="hopeless")
-    told.claim("x")
-    told.change("x", state="failed", worker=None, token=None, expires_at=None)
+def without_follow_up(recorder: Recorder) -> None:
+    recorder.enqueue("x", task="hopeless")
+    recorder.claim("x")
+    recorder.change("x", state="failed", worker=None, token=None, expires_at=None)
 
 
-def never_ended(told: Told) -> None:
-    told.enqueue("x")
+def rescued_late(recorder: Recorder) -> None:
+    for number in range(100):
+        job = f"x{number}"
+        recorder.enqueue(job)
+        recorder.claim(job)
+        recorder.now += 4.5  # the lease lasts for 2
+        recorder.lose(job)
+        recorder.run(job)
+
+
+def counted_twice(recorder: Recorder) -> None:
+    recorder.enqueue("x")
+    recorder.claim("x", attempt=2)
+    recorder.succeed("x")
+
+
+def loss_not_counted(recorder: Recorder) -> None:
+    recorder.enqueue("x")
+    recorder.claim("x")
+    recorder.now += 3.0
+    recorder.lose("x", attempt=0)
+    recorder.claim("x", attempt=1)
+    recorder.succeed("x")
+
+
+def long_backoff(recorder: Recorder) -> None:
+    recorder.enqueue("x")
+    recorder.claim("x")
+    recorder.change("x", state="pending", worker=None, expires_at=None, run_at=recorder.now + 60)
+    recorder.now += 61
+    recorder.change("x", state="queued")
+    recorder.run("x")
+
+
+def without_token(recorder: Recorder) -> None:
+    recorder.enqueue("x")
+    recorder.claim("x", token="")
+    recorder.change("x", token=None)
+    recorder.succeed("x")
+
+
+def lease_of_a_queued_job(recorder: Recorder) -> None:
+    recorder.enqueue("x", expires_at=2.0)
+    recorder.run("x")
+
+
+def above_the_rate(recorder: Recorder) -> None:
+    for number in range(11):
+        recorder.enqueue(f"x{number}", queue="rated")
+        recorder.run(f"x{number}")
+
+
+def exit_without_a_signal(recorder: Recorder) -> None:
+    recorder.event("exit", process=13, code=1)
+
+
+def exit_long_after_its_signal(recorder: Recorder) -> None:
+    recorder.event("fault", kind="terminate", workers=[], seconds=0.0, signalled=13)
+    recorder.now += 30.0
+    recorder.event("exit", process=13, code=0)
+
+
+def never_ended(recorder: Recorder) -> None:
+    recorder.enqueue("x")
 
 
 @pytest.mark.parametrize(
@@ -299,10 +361,67 @@ def never_ended(told: Told) -> None:
         (above_the_limit_of_a_group, "N"), (two_at_a_target, "O"), (cancelled_and_run, "P"), (two_of_a_key, "Q"),
         (two_in_a_window, "Q"), (never_ended, "R"),
         (started_after_its_lease, "S"), (without_successor, "T"), (without_follow_up, "T"),
+        (rescued_late, "U"), (counted_twice, "V"), (loss_not_counted, "V"), (long_backoff, "W"), (without_token, "X"),
+        (lease_of_a_queued_job, "X"), (above_the_rate, "Y"), (exit_without_a_signal, "Z"),
+        (exit_long_after_its_signal, "Z"),
     ],
 )  # fmt: skip
-def test_each_invariant_finds_its_violation(history: Callable[[Told], None], letters: str) -> None:
-    told = Told()
-    rightly(told)
-    history(told)
-    assert set(letters) <= found(told)
+def test_each_invariant_finds_its_violation(history: Callable[[Recorder], None], letters: str) -> None:
+    recorder = Recorder()
+    rightly(recorder)
+    history(recorder)
+    assert set(letters) <= found(recorder)
+
+
+def lost_by_a_healthy_worker(recorder: Recorder) -> None:
+    """It renewed for the last time at 0, and its lease of 3 s was taken at 3.1."""
+    recorder.enqueue("x")
+    recorder.claim("x", HEALTHY, expires_at=3.0)
+    recorder.now = 3.1
+    recorder.lose("x")
+    recorder.claim("x", OTHER)
+    recorder.start("x", worker=OTHER)
+    recorder.succeed("x")
+
+
+def disturb(recorder: Recorder, *moments: float) -> None:
+    """Faults of the connections of the healthy worker."""
+    for moment in moments:
+        recorder.now = moment
+        recorder.event("fault", kind="cut", workers=[], disturbed=13, seconds=0.0)
+    recorder.now = 0.0
+
+
+def outage(recorder: Recorder, began: float, ended: float) -> None:
+    recorder.now = ended
+    recorder.event("fault over", kind="restart", began=began)
+    recorder.now = 0.0
+
+
+def test_faults_of_connections_explain_a_lost_lease_if_they_left_no_time_for_a_renewal() -> None:
+    recorder = Recorder()
+    disturb(recorder, 0.9, 1.8, 2.7)
+    lost_by_a_healthy_worker(recorder)
+    assert found(recorder) == set()
+
+
+def test_one_cut_does_not_explain_a_lost_lease() -> None:
+    recorder = Recorder()
+    disturb(recorder, 0.9)
+    lost_by_a_healthy_worker(recorder)
+    assert found(recorder) == {"H"}
+
+
+def test_an_outage_of_all_workers_does_not_explain_a_lost_lease() -> None:
+    recorder = Recorder()
+    outage(recorder, 0.5, 2.9)
+    lost_by_a_healthy_worker(recorder)
+    assert found(recorder) == {"H"}
+
+
+def test_an_outage_and_a_cut_together_may_explain_a_lost_lease() -> None:
+    recorder = Recorder()
+    disturb(recorder, 0.9)
+    outage(recorder, 1.9, 2.9)
+    lost_by_a_healthy_worker(recorder)
+    assert found(recorder) == set()

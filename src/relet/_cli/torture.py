@@ -75,13 +75,13 @@ def run(options: argparse.Namespace) -> int:
             raise CommandError("Leave out the URL: the SQLite file is made in a temporary folder")
         App(url).close()  # raises if the URL is invalid
         settings = Settings(url, url, f"relet_torture_{uuid.uuid4().hex[:8]}", str(folder), seed, seconds)
-        restart = _restart(options.restart)
+        hooks = {} if options.restart is None else {"restart": _restart(options.restart)}
         if options.plan is None:
-            plan = planned(settings, restart)
+            plan = planned(settings, hooks)
         else:
             plan = msgspec.json.decode(Path(options.plan).read_bytes(), type=list[Fault])
         with _dropped(settings):
-            report = torture(settings, plan, restart=restart, progress=_progress)
+            report = torture(settings, plan, hooks=hooks, progress=_progress)
         if options.json:
             output.as_json(report)
         else:
@@ -95,9 +95,7 @@ def _progress(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _restart(command: str | None) -> Callable[[float], object] | None:
-    if command is None:
-        return None
+def _restart(command: str) -> Callable[[float], object]:
     words = shlex.split(command)
     return lambda _: subprocess.run(words, check=True, capture_output=True, timeout=RESTART_WITHIN)  # noqa: S603
 

@@ -1,91 +1,20 @@
-"""The invariants: each is a function of the history that yields violations. All take time in proportion to its length.
+"""The invariants of jobs: each is a function of the history that yields violations, and takes linear time.
 
-The letters are those of docs/proof.md.
+The letters are those of docs/proof.md. `recovery` has the others.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
-from itertools import pairwise, product
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain, pairwise, product
 from typing import Any
 
-from msgspec import Struct
-
 from .._core.machine import TRANSITIONS
-from .._worker.outcome import StartedTooLate
 from . import facts
+from .jobs import CLOCK, ENDED, OVER, STATEMENT, Invariant, Jobs, Violation, claims
 from .load import Event, Loaded, Record
-
-CLOCK = 0.005  # seconds: how far two readings of the same clock may be apart
-RECOVERY = 1.0  # seconds: how long a worker needs after a fault until its renewals succeed again
-STATEMENT = 0.3  # seconds: how long a statement that enqueues may take
-OVER = ("succeeded", "cancelled")
-ENDED = (*OVER, "failed")
-
-
-class Violation(Struct, frozen=True):
-    invariant: str
-    job: str
-    text: str
-
-
-Invariant = Callable[["Jobs"], Iterator[Violation]]
-
-
-class Jobs:
-    """The history by job."""
-
-    def __init__(self, loaded: Loaded) -> None:
-        self.loaded = loaded
-        self.records: dict[str, list[Record]] = defaultdict(list)
-        self.attempts: dict[tuple[str, int], Record] = {}  # by job and version
-        for record in loaded.records:
-            if record.table == "attempts":
-                self.attempts[record.job, record.after["version"]] = record
-            else:
-                self.records[record.job].append(record)
-        self.starts: dict[str, list[Event]] = defaultdict(list)
-        self.ends: dict[tuple[str, int], Event] = {}
-        for event in loaded.events["end"]:
-            self.ends[event.fields["job"], event.fields["version"]] = event
-        for event in loaded.events["start"]:
-            if not self._was_refused(event):
-                self.starts[event.fields["job"]].append(event)
-        self.excuses = loaded.excuses()
-
-    def _was_refused(self, start: Event) -> bool:
-        """Whether the worker refused the start after its middlewares: the lease might have expired."""
-        end = self.ends.get((start.fields["job"], start.fields["version"]))
-        return end is not None and end.fields["error"] == StartedTooLate.__name__
-
-    def final(self, job: str) -> dict[str, Any]:
-        """The row as it was in the end; empty if the job was deleted."""
-        over = [one.after for one in self.records[job] if one.table == "finished" and one.event == "insert"]
-        return over[-1] if over else self.records[job][-1].after
-
-    def state(self, job: str) -> str | None:
-        state: str | None = self.final(job).get("state")
-        return state
-
-    def local(self, record: Record) -> float:
-        """When it was recorded, by the clock of this machine."""
-        return record.at - self.loaded.offset
-
-    def is_excused(self, worker: str, since: float, until: float) -> bool:
-        """Whether a fault struck the worker within a time. Its id names its process: host:pid:random."""
-        pid = int(worker.rsplit(":", 2)[1])
-        return any(begin <= until + CLOCK and end + RECOVERY >= since for begin, end in self.excuses.get(pid, ()))
-
-    def has_just_recovered(self, start: Event) -> bool:
-        """Whether the process of a handler was stopped between the check of its lease and the record of its start."""
-        faults = self.excuses.get(start.pid, ())
-        return any(begin <= start.at <= end + 0.2 for begin, end in faults if not math.isinf(end))
-
-
-def _claims(records: list[Record]) -> Iterator[Record]:
-    return (one for one in records if one.after.get("state") == "running" and one.before.get("state") != "running")
+from .recovery import MORE_CHECKS
 
 
 def nothing_is_lost(jobs: Jobs) -> Iterator[Violation]:
@@ -141,7 +70,7 @@ def leases_are_exclusive(jobs: Jobs) -> Iterator[Violation]:
     tokens: set[str] = set()
     for id, records in jobs.records.items():
         version = 0
-        for one in _claims(records):
+        for one in claims(records):
             version += 1
             if one.after["version"] != version:
                 yield Violation("E", id, f"claim {version} has version {one.after['version']}")
@@ -161,22 +90,15 @@ def leases_are_not_taken_early(jobs: Jobs) -> Iterator[Violation]:
     for (id, version), attempt in jobs.attempts.items():
         if attempt.after["outcome"] != "lost":
             continue
-        expires = _last_expiry(jobs.records[id], version)
+        last = jobs.leases[id, version][-1] if (id, version) in jobs.leases else None
+        expires = last.after["expires_at"] if last is not None else None
         if expires is None or expires > attempt.at + CLOCK:
             late = "no lease" if expires is None else f"{expires - attempt.at:.3f} s before it expired"
             yield Violation("G", id, f"version {version} was reaped: {late}")
-        since = (expires or attempt.at) - jobs.loaded.settings.lease - jobs.loaded.offset  # the last renewal
-        if not jobs.is_excused(attempt.after["worker"], since, jobs.local(attempt)):
-            yield Violation("H", id, f"version {version} was taken from {attempt.after['worker']}, which had no fault")
-
-
-def _last_expiry(records: list[Record], version: int) -> float | None:
-    """When the lease of a version expired, as it was last written."""
-    found = None
-    for one in records:
-        if one.after.get("version") == version and one.after.get("state") == "running" and one.table == "jobs":
-            found = one.after["expires_at"]
-    return found
+        since = jobs.local(last) if last is not None else jobs.local(attempt)
+        worker, until = attempt.after["worker"], jobs.local(attempt)
+        if not jobs.is_excused(worker, since, until) and not jobs.could_not_renew(worker, since, until):
+            yield Violation("H", id, f"version {version} was taken from {worker}, which had no fault")
 
 
 def only_the_owner_settles(jobs: Jobs) -> Iterator[Violation]:
@@ -198,9 +120,9 @@ def handlers_follow_claims(jobs: Jobs) -> Iterator[Violation]:
     """K: each attempt starts at most once, and only after its claim. L: two attempts of a job overlap only if a fault
     struck the first worker, or an operator completed the job."""
     for id, starts in jobs.starts.items():
-        claims = {one.after["version"]: one for one in _claims(jobs.records[id])}
+        claimed = {one.after["version"]: one for one in claims(jobs.records[id])}
         for event in starts:
-            claim = claims.get(event.fields["version"])
+            claim = claimed.get(event.fields["version"])
             if claim is None:
                 yield Violation("K", id, f"version {event.fields['version']} started and was never claimed")
             elif event.at < jobs.local(claim) - CLOCK:
@@ -221,20 +143,17 @@ def _overlaps(jobs: Jobs, id: str, starts: list[Event]) -> Iterator[Violation]:
             yield Violation("L", id, f"version {second.fields['version']} started while {worker} ran the one before")
 
 
-def attempts_start_with_a_lease(jobs: Jobs) -> Iterator[Violation]:
-    """S: an attempt starts only while its lease is valid, unless a stop of its process ended just then."""
-    for id, starts in jobs.starts.items():
-        for event in starts:
-            version = event.fields["version"]
-            expires = [
-                one.after["expires_at"]
-                for one in jobs.records[id]
-                if one.after.get("version") == version and one.after.get("expires_at") is not None
-                and jobs.local(one) <= event.at + CLOCK
-            ]  # fmt: skip
-            late = event.at - (expires[-1] - jobs.loaded.offset) if expires else 0.0
-            if late > CLOCK and not jobs.has_just_recovered(event):
-                yield Violation("S", id, f"version {version} started {late:.3f} s after its lease had expired")
+def attempts_have_leases(jobs: Jobs) -> Iterator[Violation]:
+    """S: an attempt starts only while its lease is valid, and `attempt.check` passes only then, unless a stop of its
+    process ended just then."""
+    events = [*chain.from_iterable(jobs.starts.values()), *jobs.loaded.events["check"]]
+    for event in events:
+        id, version = event.fields["job"], event.fields["version"]
+        leases = [one for one in jobs.leases.get((id, version), ()) if jobs.local(one) <= event.at + CLOCK]
+        late = event.at - jobs.expiry(leases[-1]) if leases else 0.0
+        if late > CLOCK and not jobs.has_just_recovered(event):
+            word = "started" if event.event == "start" else "was checked"
+            yield Violation("S", id, f"version {version} {word} {late:.3f} s after its lease had expired")
 
 
 def jobs_have_followers(jobs: Jobs) -> Iterator[Violation]:
@@ -257,11 +176,12 @@ def _fails(one: Record) -> bool:
 
 
 def times_are_kept(jobs: Jobs) -> Iterator[Violation]:
-    """M: no job is claimed before its time."""
+    """M: no job is claimed before its time, by the clock of the database, if that is not set back meanwhile."""
     for id, records in jobs.records.items():
-        for one in _claims(records):
-            if one.before.get("run_at", 0.0) > one.at + CLOCK:
-                yield Violation("M", id, f"claimed {one.before['run_at'] - one.at:.3f} s too early")
+        for one in claims(records):
+            early = one.before.get("run_at", 0.0) - one.at
+            if early > CLOCK and not jobs.loaded.clock_was_moved:
+                yield Violation("M", id, f"claimed {early:.3f} s too early")
 
 
 def limits_are_kept(jobs: Jobs) -> Iterator[Violation]:
@@ -346,10 +266,13 @@ def keys_are_unique(jobs: Jobs) -> Iterator[Violation]:
         key = one.after.get("unique_key") or one.before.get("unique_key")
         if one.table != "jobs" or not key:
             continue
+        if key.startswith(facts.REPLACED):
+            continue  # one runs and one waits
         if key.startswith(facts.WINDOWED):
             if one.event == "insert":
-                if one.at - made.get(key, 0.0) < facts.WINDOW - STATEMENT:
-                    yield Violation("Q", one.job, f"made {one.at - made[key]:.3f} s after another of key {key}")
+                since = one.at - made.get(key, 0.0)
+                if since < facts.WINDOW - STATEMENT and not jobs.loaded.clock_was_moved:
+                    yield Violation("Q", one.job, f"made {since:.3f} s after another of key {key}")
                 made[key] = one.at
             continue
         if one.after and one.after["state"] not in ENDED:
@@ -369,8 +292,9 @@ def everything_ends(jobs: Jobs) -> Iterator[Violation]:
 
 CHECKS: tuple[Invariant, ...] = (
     nothing_is_lost, nothing_is_made_up, transitions_are_legal, leases_are_exclusive, leases_are_not_taken_early,
-    only_the_owner_settles, handlers_follow_claims, attempts_start_with_a_lease, jobs_have_followers, times_are_kept,
+    only_the_owner_settles, handlers_follow_claims, attempts_have_leases, jobs_have_followers, times_are_kept,
     limits_are_kept, targets_are_in_order, operators_are_obeyed, keys_are_unique, everything_ends,
+    *MORE_CHECKS,
 )  # fmt: skip
 
 

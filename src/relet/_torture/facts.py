@@ -4,10 +4,16 @@ from __future__ import annotations
 
 MAX_RUNNING = {"limited": 3}  # by queue
 MAX_RUNNING_PER_GROUP = {"grouped": 2}  # by queue, for each of its groups
+RATES = {"rated": (10, 1.0)}  # by queue: so many starts within any so many seconds
 #: Tasks whose jobs no producer enqueues: successors, follow-ups, jobs of a schedule.
 MADE_BY_OTHERS = ("next_link", "apologise", "tick")
 #: Tasks whose results are not the version of their attempts: their chains go on with other jobs.
 CONTINUED = ("first_link", "next_link")
 FOLLOWED, FOLLOW_UP = "hopeless", "apologise"  # the task that has a follow-up, and the follow-up
-BY_OPERATOR = "by an operator"  # the result of jobs that the operator completes
+BY_OPERATOR = -1  # the result of jobs that the operator completes
 WINDOWED, WINDOW = "w", 1.0  # how unique keys with a window begin, and its seconds
+REPLACED = "r"  # how unique keys begin under which a later call replaces the arguments of a waiting job
+LONGEST_BACKOFF = 0.5  # seconds
+WAITS_FOR_SIGNALS = "signalled"  # the task whose jobs wait for longer than a backoff
+TENANT = "north"
+SHUTDOWN_TIMEOUT = 3.0  # seconds that workers let their attempts run after SIGTERM

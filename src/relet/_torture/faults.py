@@ -1,7 +1,8 @@
 """The kinds of faults, and how each is injected.
 
-A fault is recorded with the workers that it may cost their leases. The checker accepts no other lost lease: a fault
-that strikes all workers, such as an outage of the server, must cost none.
+A fault is recorded with the workers that it may cost their leases, and with those whose connections it breaks for a
+moment. The checker accepts no other lost lease: a fault that strikes all workers, such as an outage of the server, must
+cost none.
 """
 
 from __future__ import annotations
@@ -11,38 +12,50 @@ import signal
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from typing import Any
 
+from ..app import App
 from .history import History
 from .plan import Fault
-from .proxy import Proxies
+from .processes import Processes
+from .proxy import Proxies, Proxy
 from .record import connected
 from .settings import Settings
-from .workers import Workers
 
 #: Faults a minute, by kind.
-ANYWHERE = {"kill": 40.0, "stop": 10.0, "terminate": 8.0, "terminate twice": 3.0}
-POSTGRES = {
-    "cut": 30.0, "lose requests": 20.0, "lose answers": 40.0, "hang": 5.0, "delay": 8.0, "kill backends": 40.0,
-    "long transaction": 3.0, "lock table": 6.0, "lock rows": 6.0,
+ANYWHERE = {
+    "kill": 60.0, "stop": 10.0, "stop briefly": 30.0, "terminate": 8.0, "terminate twice": 3.0, "kill a client": 6.0,
+    "move a clock": 10.0, "migrate": 2.0,
 }  # fmt: skip
-SQLITE = {"hold the file": 10.0, "long read": 6.0, "stop all": 2.0}
-RESTART = {"restart": 3.0}  # only where the caller can restart the server
+POSTGRES = {
+    "cut": 40.0, "lose requests": 30.0, "lose answers": 60.0, "half open": 6.0, "hang": 5.0, "delay": 10.0,
+    "kill backends": 50.0, "long transaction": 3.0, "lock table": 6.0, "lock rows": 10.0,
+}  # fmt: skip
+SQLITE = {
+    "stop": 30.0, "stop briefly": 60.0, "kill a client": 20.0, "move a clock": 60.0, "hold the file": 60.0,
+    "long read": 20.0, "stop all": 4.0,
+}  # fmt: skip
+#: Those that only the caller can inject, if it passes a function for them.
+BY_CALLER = {"restart": 3.0, "fail over": 0.0, "fill the disk": 3.0}
+#: Those that strike all workers in the same way.
+FOR_ALL = frozenset({*BY_CALLER, "migrate", "lock table", "lock rows", "kill backends", "hold the file", "stop all"})
 LOCKS = (
     "access share", "row share", "row exclusive", "share update exclusive", "share", "share row exclusive",
     "exclusive", "access exclusive",
 )  # fmt: skip
+LOCKED_TABLES = ("jobs", "finished", "queues", "keys", "pulse")
+CLIENT_SHARE = 0.3  # of the faults of connections strike a producer, the operator or the HTTP API
 
 
-Restart = Callable[[float], object]  # restarts the server, in the way that a number from 0 to 1 selects
+Hook = Callable[[float], object]  # injects a fault, in the way that a number from 0 to 1 selects
 
 
-def rates(settings: Settings, restart: Restart | None) -> dict[str, float]:
+def rates(settings: Settings, hooks: Mapping[str, Hook]) -> dict[str, float]:
     """The kinds that are possible at this database, with how many a minute."""
     kinds = ANYWHERE | (SQLITE if settings.is_sqlite else POSTGRES)
-    return kinds if restart is None else kinds | RESTART
+    return kinds | {kind: rate for kind, rate in BY_CALLER.items() if kind in hooks}
 
 
 class Injector:
@@ -51,21 +64,26 @@ class Injector:
     def __init__(
         self,
         settings: Settings,
-        workers: Workers,
+        workers: Processes,
+        clients: Processes,
         proxies: Proxies | None,
         history: History,
-        restart: Restart | None,
+        hooks: Mapping[str, Hook],
     ) -> None:
-        self._settings, self._workers, self._proxies = settings, workers, proxies
-        self._history, self._restart = history, restart
+        self._settings, self._workers, self._clients, self._proxies = settings, workers, clients, proxies
+        self._history, self._hooks = history, hooks
         self._threads: list[threading.Thread] = []
+        self._signalled: set[int] = set()  # workers that have got a SIGTERM
         self._kinds: dict[str, Callable[[Fault], None]] = {
-            "kill": self._kill, "stop": self._stop, "stop all": self._stop_all, "terminate": self._terminate,
-            "terminate twice": self._terminate_twice, "cut": self._cut, "lose requests": self._lose_requests,
-            "lose answers": self._lose_answers, "hang": self._hang, "delay": self._delay,
-            "kill backends": self._kill_backends, "long transaction": self._long_transaction,
-            "lock table": self._lock_table, "lock rows": self._lock_rows, "hold the file": self._hold_file,
-            "long read": self._long_read, "restart": self._restart_server,
+            "kill": self._kill, "kill a client": self._kill_client, "stop": self._stop,
+            "stop briefly": self._stop_briefly, "stop all": self._stop_all, "terminate": self._terminate,
+            "terminate twice": self._terminate_twice, "move a clock": self._move_clock,
+            "cut": self._cut, "lose requests": self._lose_requests,
+            "lose answers": self._lose_answers, "half open": self._half_open, "hang": self._hang,
+            "delay": self._delay, "kill backends": self._kill_backends,
+            "long transaction": self._long_transaction, "lock table": self._lock_table,
+            "lock rows": self._lock_rows, "hold the file": self._hold_file, "long read": self._long_read,
+            "migrate": self._migrate,
         }  # fmt: skip
 
     def inject(self, fault: Fault) -> None:
@@ -80,89 +98,151 @@ class Injector:
             thread.join(max(give_up - time.monotonic(), 0.0))
 
     def _run(self, fault: Fault) -> None:
+        began = time.time()
         try:
-            self._kinds[fault.kind](fault)
+            if fault.kind in self._hooks:
+                self._note(fault)
+                self._hooks[fault.kind](fault.size)
+            else:
+                self._kinds[fault.kind](fault)
         except Exception as error:
             self._history.write("fault missed", kind=fault.kind, error=f"{type(error).__name__}: {error}")
+        if fault.kind in FOR_ALL:
+            self._history.write("fault over", kind=fault.kind, began=began)
 
-    def _note(self, fault: Fault, pids: list[int] | None = None, seconds: float | None = None) -> None:
-        """Record a fault before it strikes. `pids`: the workers that may lose leases by it, for so many seconds (None:
-        for good)."""
-        self._history.write("fault", kind=fault.kind, workers=pids or [], seconds=seconds)
+    def _note(
+        self,
+        fault: Fault,
+        pids: list[int] | None = None,
+        seconds: float | None = 0.0,
+        *,
+        signalled: int | None = None,
+        disturbed: int | None = None,
+        stopped: list[int] | None = None,
+    ) -> None:
+        """Record a fault before it strikes.
+
+        `pids`: the workers that may lose leases by it, for so many seconds (None: for good). `signalled`: the process
+        that may end by it. `disturbed`: the process whose connections fail. `stopped`: those that do not run, or do not
+        reach the database.
+        """
+        fields = {"signalled": signalled, "disturbed": disturbed, "stopped": stopped or []}
+        self._history.write("fault", kind=fault.kind, workers=pids or [], seconds=seconds, **fields)
 
     # Processes
 
     def _kill(self, fault: Fault) -> None:
         pid = self._workers.pid(fault.worker)
-        self._note(fault, [pid])
+        self._note(fault, [pid], None, signalled=pid, stopped=[pid])
+        os.kill(pid, signal.SIGKILL)
+
+    def _kill_client(self, fault: Fault) -> None:
+        pid = self._clients.pid(self._client_number(fault))
+        self._note(fault, signalled=pid)
         os.kill(pid, signal.SIGKILL)
 
     def _stop(self, fault: Fault) -> None:
         """For up to three leases."""
         pid, seconds = self._workers.pid(fault.worker), (0.3 + 2.7 * fault.size) * self._settings.lease
-        self._note(fault, [pid], seconds)
-        os.kill(pid, signal.SIGSTOP)
-        time.sleep(seconds)
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)
+        self._note(fault, [pid], seconds, stopped=[pid])
+        self._pause([pid], seconds)
+
+    def _stop_briefly(self, fault: Fault) -> None:
+        """For half a lease at most, so that it costs none."""
+        pid, seconds = self._workers.pid(fault.worker), 0.5 * fault.size * self._settings.lease
+        self._note(fault, seconds=seconds, disturbed=pid, stopped=[pid])
+        self._pause([pid], seconds)
 
     def _stop_all(self, fault: Fault) -> None:
         """As a laptop that sleeps: no worker renews, and none may take the jobs of the others afterwards."""
         pids = [self._workers.pid(number) for number in range(self._workers.number)]
-        self._note(fault, pids, 2 * self._settings.lease)
+        seconds = 1.5 * self._settings.lease
+        self._note(fault, seconds=seconds, stopped=pids)
+        self._pause(pids, seconds)
+
+    def _pause(self, pids: list[int], seconds: float) -> None:
         for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
-        time.sleep(1.5 * self._settings.lease)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+        time.sleep(seconds)
         for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
 
     def _terminate(self, fault: Fault) -> None:
-        pid = self._workers.pid(fault.worker)
-        self._note(fault)
-        os.kill(pid, signal.SIGTERM)
+        self._signal(fault, self._workers.pid(fault.worker))
 
     def _terminate_twice(self, fault: Fault) -> None:
-        """The second signal makes the worker leave at once; a lease that it cannot release then expires."""
+        """The worker counts signals within half a second as one."""
         pid = self._workers.pid(fault.worker)
-        self._note(fault, [pid])
-        os.kill(pid, signal.SIGTERM)
-        time.sleep(0.1 + fault.size * 0.5)
+        self._signal(fault, pid)
+        time.sleep(0.6 + fault.size * 0.5)
         with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
+            self._signal(fault, pid)
+
+    def _signal(self, fault: Fault, pid: int) -> None:
+        """A second signal makes the worker leave at once; a lease that it cannot release then expires."""
+        is_second = pid in self._signalled
+        self._signalled.add(pid)
+        self._note(fault, [pid] if is_second else [], None if is_second else 0.0, signalled=pid)
+        os.kill(pid, signal.SIGTERM)
+
+    def _move_clock(self, fault: Fault) -> None:
+        """By up to an hour, forth or back. A third of the times, to the right time."""
+        seconds = 0.0 if fault.size < 1 / 3 else (fault.size - 2 / 3) * 3 * 3600.0
+        self._note(fault)
+        self._workers.clock(fault.worker).write_text(str(seconds))
 
     # Connections
 
-    def _proxied(self, fault: Fault) -> Any:
-        return self._workers.proxy(fault.worker)
+    def _client_number(self, fault: Fault) -> int:
+        return int(fault.size * 1000) % self._clients.number
+
+    def _proxied(self, fault: Fault) -> tuple[Proxy, int]:
+        """The proxy whose connections are struck, and the process behind it."""
+        if fault.size * 100 % 1 < CLIENT_SHARE:
+            number = self._client_number(fault)
+            return self._clients.proxy(number), self._clients.pid(number)
+        return self._workers.proxy(fault.worker), self._workers.pid(fault.worker)
 
     def _do(self, work: Any) -> None:
         assert self._proxies is not None  # noqa: S101
         self._proxies.call(work)
 
     def _cut(self, fault: Fault) -> None:
-        self._note(fault)
-        self._do(self._proxied(fault).cut())
+        proxy, pid = self._proxied(fault)
+        self._note(fault, disturbed=pid)
+        self._do(proxy.cut())
 
     def _lose_requests(self, fault: Fault) -> None:
-        self._note(fault)
-        self._do(self._proxied(fault).lose_requests())
+        proxy, pid = self._proxied(fault)
+        self._note(fault, disturbed=pid)
+        self._do(proxy.lose_requests())
 
     def _lose_answers(self, fault: Fault) -> None:
-        self._note(fault)
-        self._do(self._proxied(fault).lose_answers())
+        proxy, pid = self._proxied(fault)
+        self._note(fault, disturbed=pid)
+        self._do(proxy.lose_answers())
+
+    def _half_open(self, fault: Fault) -> None:
+        """The worker learns of it when a statement has taken too long, which may be too late for a renewal."""
+        proxy, pid = self._proxied(fault)
+        self._note(fault, [pid], self._settings.lease)
+        self._do(proxy.lose_server())
 
     def _hang(self, fault: Fault) -> None:
         """The connections of one worker, for up to three leases."""
         seconds = (0.3 + 2.7 * fault.size) * self._settings.lease
-        self._note(fault, [self._workers.pid(fault.worker)], seconds)
-        self._do(self._proxied(fault).hang(seconds))
+        proxy, pid = self._proxied(fault)
+        self._note(fault, [pid], seconds, stopped=[pid])
+        self._do(proxy.hang(seconds))
         time.sleep(seconds)
 
     def _delay(self, fault: Fault) -> None:
         """Slow, but not so slow that a renewal takes as long as a lease."""
-        self._note(fault)
-        self._do(self._proxied(fault).delay(self._settings.lease, 0.01 + fault.size * 0.1))
+        proxy, pid = self._proxied(fault)
+        self._note(fault, seconds=self._settings.lease, disturbed=pid)
+        self._do(proxy.delay(self._settings.lease, 0.01 + fault.size * 0.1))
 
     # The server
 
@@ -186,7 +266,7 @@ class Injector:
     def _lock_table(self, fault: Fault) -> None:
         """In each mode, for up to two leases. Renewals wait; no lease may be lost by it."""
         mode = LOCKS[int(fault.size * len(LOCKS)) % len(LOCKS)]
-        table = ("jobs", "finished", "queues", "keys", "pulse")[int(fault.size * 100) % 5]
+        table = LOCKED_TABLES[int(fault.size * 100) % len(LOCKED_TABLES)]
         self._note(fault)
         with self._open_transaction(f"lock table {self._settings.prefix}{table} in {mode} mode"):
             time.sleep(0.1 + fault.size * 2 * self._settings.lease)
@@ -205,19 +285,25 @@ class Injector:
             connection.execute("select 1")
             yield
 
-    def _restart_server(self, fault: Fault) -> None:
-        assert self._restart is not None  # noqa: S101
+    def _migrate(self, fault: Fault) -> None:
+        """A deployment migrates, and its migration adds a column to the jobs and drops another."""
         self._note(fault)
-        self._restart(fault.size)
+        with closing(App(self._settings.direct, schema=self._settings.schema)) as app:
+            app.client.migrate()
+        for change in ("add column torture integer", "drop column torture"):
+            with connected(self._settings) as connection:
+                if not self._settings.is_sqlite:
+                    connection.execute("set lock_timeout = '2s'")
+                connection.execute(f"alter table {self._settings.prefix}jobs {change}")
 
     # The file
 
     def _hold_file(self, fault: Fault) -> None:
-        """Another program writes, for up to two leases. Renewals wait; no lease may be lost by it."""
+        """Another program writes, for up to two leases, mostly less. Renewals wait; no lease may be lost by it."""
         self._note(fault)
         with connected(self._settings) as connection:
             connection.execute("begin immediate")
-            time.sleep(0.1 + fault.size * 2 * self._settings.lease)
+            time.sleep(0.05 + fault.size**4 * 2 * self._settings.lease)
             connection.execute("rollback")
 
     def _long_read(self, fault: Fault) -> None:

@@ -10,16 +10,18 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
+from .facts import TENANT
 from .history import read_events
 from .record import connected, records
 from .settings import Settings
 
 Row = dict[str, Any]
+OF_JOBS = ("enqueue", "verb", "start", "check", "end", "announced")  # events that belong to one store
 _decode = msgspec.json.Decoder().decode
 
 
 class Record(Struct, frozen=True):
-    """One change of a row. `at`: by the clock of the database."""
+    """One change of a row. `at`: by the clock of the database. `moment`: by that of this machine, if it is known."""
 
     seq: int
     at: float
@@ -28,6 +30,7 @@ class Record(Struct, frozen=True):
     job: str
     before: Row
     after: Row
+    moment: float | None = None
 
 
 class Event(Struct, frozen=True):
@@ -48,24 +51,38 @@ class Loaded(Struct):
     records: list[Record]
     events: dict[str, list[Event]]  # by their names, each list in the order of time
     ledger: dict[str, list[int]] = field(default_factory=dict)
+    clock_was_moved: bool = False  # that of the database
 
-    def excuses(self) -> dict[int, list[tuple[float, float]]]:
-        """By process id of a worker: from when to when faults that may cost it its leases strike it."""
+    def faults_of(self, field: str) -> dict[int, list[tuple[float, float]]]:
+        """By process: from when to when a fault had an effect on it. `field`: which effect, as faults record it."""
         found: dict[int, list[tuple[float, float]]] = defaultdict(list)
         for event in self.events["fault"]:
-            seconds = event.fields["seconds"]
-            for pid in event.fields["workers"]:
+            seconds = event.fields.get("seconds")
+            pids: int | list[int] = event.fields.get(field) or []
+            for pid in pids if isinstance(pids, list) else [pids]:
                 found[pid].append((event.at, math.inf if seconds is None else event.at + seconds))
         return found
 
+    def faults_for_all(self) -> list[tuple[float, float]]:
+        """From when to when faults struck all workers."""
+        return [(event.fields["began"], event.at) for event in self.events["fault over"]]
 
-def load(settings: Settings, offset: float) -> Loaded:
-    events: dict[str, list[Event]] = defaultdict(list)
+
+def load(settings: Settings, offset: float) -> list[Loaded]:
+    """The histories of the store and of its tenant. Faults and processes belong to both."""
+    events: dict[str | None, dict[str, list[Event]]] = {None: defaultdict(list), TENANT: defaultdict(list)}
     for one in read_events(settings.histories):
         at, by, pid, name = (one.pop(key) for key in ("at", "by", "pid", "event"))
-        events[name].append(Event(at, by, pid, name, one))
-    for found in events.values():
-        found.sort(key=lambda event: event.at)
+        tenants = [one.get("tenant")] if name in OF_JOBS else [None, TENANT]
+        for tenant in tenants:
+            events[tenant][name].append(Event(at, by, pid, name, one))
+    for by_name in events.values():
+        for found in by_name.values():
+            found.sort(key=lambda event: event.at)
+    return [_load(settings, offset, events[None]), _load(settings.of_tenant(), offset, events[TENANT])]
+
+
+def _load(settings: Settings, offset: float, events: dict[str, list[Event]]) -> Loaded:
     return Loaded(settings, offset, [record_of(*row) for row in records(settings)], events, _ledger(settings))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterable
 
@@ -16,6 +17,11 @@ class Fault(Struct, frozen=True):
     kind: str
     worker: int
     size: float
+
+
+def minimum(kind: str, plan: list[Fault]) -> int:
+    """How many faults of a kind must strike. Some miss: their process has ended, or a lock is not to be had in time."""
+    return math.ceil(sum(fault.kind == kind for fault in plan) / 2)
 
 
 def make_plan(seed: int, seconds: float, per_minute: dict[str, float], workers: int) -> list[Fault]:

@@ -11,11 +11,13 @@ import time
 from types import FrameType
 
 from ..errors import InvalidInput, KeyTaken, ReletError, StoreError
+from .facts import TENANT
 from .history import History
 from .settings import load
 from .shop import Mix, app
 
 HARM_EVERY = 150  # calls between two jobs that kill or block their worker
+TENANT_EVERY = 8  # calls between two jobs of the tenant
 
 
 def main(number: int, rate: float) -> None:
@@ -28,20 +30,21 @@ def main(number: int, rate: float) -> None:
         stop[0] = True
 
     signal.signal(signal.SIGTERM, on_signal)
-    call = 0
+    clients, call = {None: app.client, TENANT: app.client.tenant(TENANT)}, 0
     while not stop[0]:
         call += 1
+        tenant = TENANT if call % TENANT_EVERY == 0 else None
         drafts = mix.rare() if call % HARM_EVERY == 0 else mix.drafts()
-        ids = [draft.id for draft in drafts]
-        history.write("enqueue", call=call, phase="invoked", ids=ids)
+        about = {"call": call, "tenant": tenant, "ids": [draft.id for draft in drafts]}
+        history.write("enqueue", phase="invoked", **about)
         try:
-            jobs = app.client.enqueue_many(drafts)
+            jobs = clients[tenant].enqueue_many(drafts)
         except (InvalidInput, KeyTaken) as error:
-            history.write("enqueue", call=call, phase="failed", ids=ids, error=str(error))
+            history.write("enqueue", phase="failed", error=str(error), **about)
         except StoreError as error:
-            history.write("enqueue", call=call, phase="unknown", ids=ids, error=str(error))
+            history.write("enqueue", phase="unknown", error=str(error), **about)
         else:
-            history.write("enqueue", call=call, phase="ok", ids=ids, stored=[job.id for job in jobs])
+            history.write("enqueue", phase="ok", stored=[job.id for job in jobs], **about)
         time.sleep(pause.expovariate(rate))
     with contextlib.suppress(ReletError):
         app.close()

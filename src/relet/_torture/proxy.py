@@ -4,34 +4,46 @@ that connections may be encrypted."""
 from __future__ import annotations
 
 import asyncio
-import socket
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
-from urllib.parse import parse_qs, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 
 T = TypeVar("T")
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 CHUNK = 65536
+CONNECT_WITHIN = 2  # seconds
 
 
 class Proxies:
-    """An event loop in a thread, on which all proxies of a run work."""
+    """An event loop in a thread, on which all proxies of a run work, and where the server is."""
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self._address = _primary(url)
         self._proxies: list[Proxy] = []
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever, name="torture-proxies", daemon=True)
         self._thread.start()
 
     def add(self) -> Proxy:
-        proxy = self.call(Proxy(self.url).listen())
+        proxy = self.call(Proxy(self).listen())
         self._proxies.append(proxy)
         return proxy
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(10.0)
+
+    async def connect(self) -> Streams:
+        try:
+            return await _open(*self._address)
+        except OSError:
+            try:
+                self._address = await asyncio.to_thread(_primary, self.url)
+            except Exception as error:
+                raise ConnectionError("no server") from error
+            return await _open(*self._address)
 
     def close(self) -> None:
         self.call(self._end())
@@ -54,8 +66,8 @@ class Proxy:
 
     server: asyncio.Server
 
-    def __init__(self, target: str) -> None:
-        self._target = target
+    def __init__(self, proxies: Proxies) -> None:
+        self._proxies = proxies
         self._connections: set[_Connection] = set()
         self.url = ""
         self.passes = asyncio.Event()
@@ -65,15 +77,15 @@ class Proxy:
     async def listen(self) -> Proxy:
         self.server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         port = self.server.sockets[0].getsockname()[1]
-        parts = urlsplit(self._target)
+        parts = urlsplit(self._proxies.url)
         account, at, _ = parts.netloc.rpartition("@")
-        query = "&".join(one for one in parts.query.split("&") if one and not one.startswith("host="))
+        query = "&".join(one for one in parts.query.split("&") if one and not one.startswith(("host=", "port=")))
         self.url = urlunsplit(parts._replace(netloc=f"{account}{at}127.0.0.1:{port}", query=query))
         return self
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            server = await _connect(self._target)
+            server = await self._proxies.connect()
         except OSError:
             writer.close()
             return
@@ -99,6 +111,11 @@ class Proxy:
         for connection in list(self._connections):
             connection.fate = "lose answer"
 
+    async def lose_server(self) -> None:
+        """On each connection, close the way to the server. The client does not learn of it."""
+        for connection in list(self._connections):
+            connection.lose_server()
+
     async def hang(self, seconds: float) -> None:
         """Pass nothing on for so long. Connections stay open."""
         self.passes.clear()
@@ -113,9 +130,6 @@ class Proxy:
         self.latency = 0.0
 
 
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-
-
 class _Connection:
     def __init__(self, proxy: Proxy, client: Streams, server: Streams) -> None:
         self._proxy, self._client, self._server = proxy, client, server
@@ -125,6 +139,8 @@ class _Connection:
         up = asyncio.ensure_future(self._pass(self._client[0], self._server[1], self._on_request))
         down = asyncio.ensure_future(self._pass(self._server[0], self._client[1], self._on_answer))
         await asyncio.wait([up, down], return_when=asyncio.FIRST_COMPLETED)
+        if self.fate == "lose server":
+            await up
         self.close()
         await asyncio.gather(up, down, return_exceptions=True)
 
@@ -138,8 +154,14 @@ class _Connection:
                     await asyncio.sleep(self._proxy.latency)
                 if is_last():
                     return
+                if self.fate == "lose server":
+                    continue  # the client sends on, until it gives up
                 sink.write(data)
                 await sink.drain()
+
+    def lose_server(self) -> None:
+        self.fate = "lose server"
+        self._server[1].transport.abort()
 
     def _on_request(self) -> bool:
         if self.fate == "lose answer":
@@ -155,10 +177,15 @@ class _Connection:
                 writer.transport.abort()
 
 
-def _connect(url: str) -> Awaitable[Streams]:
-    parts = urlsplit(url)
-    (folder,) = parse_qs(parts.query).get("host", [""])
-    port = parts.port or 5432
-    if folder.startswith("/"):
-        return asyncio.open_unix_connection(f"{folder}/.s.PGSQL.{port}")
-    return asyncio.open_connection(parts.hostname or folder or "127.0.0.1", port, family=socket.AF_UNSPEC)
+def _primary(url: str) -> tuple[str, int]:
+    """Where the server is that a URL leads to. A URL with several hosts leads to another one after a failover."""
+    import psycopg
+
+    with psycopg.connect(url, connect_timeout=CONNECT_WITHIN, target_session_attrs="read-write") as connection:
+        return connection.info.host, connection.info.port
+
+
+def _open(host: str, port: int) -> Awaitable[Streams]:
+    if host.startswith("/"):
+        return asyncio.open_unix_connection(f"{host}/.s.PGSQL.{port}")
+    return asyncio.open_connection(host, port)

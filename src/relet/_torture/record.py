@@ -38,7 +38,7 @@ def connected(settings: Settings) -> Iterator[Any]:
     else:
         import psycopg
 
-        with psycopg.connect(settings.direct, autocommit=True) as opened:
+        with psycopg.connect(settings.direct, autocommit=True, target_session_attrs="read-write") as opened:
             yield opened
 
 

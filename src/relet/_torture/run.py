@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
+import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
+from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..app import App
-from .check import Violation, check
-from .faults import Injector, Restart, rates
+from .check import check
+from .facts import TENANT, WAITS_FOR_SIGNALS
+from .faults import Hook, Injector, rates
 from .history import History
+from .jobs import Jobs, Violation
 from .load import Loaded, load
-from .plan import Fault, make_plan
+from .plan import Fault, make_plan, minimum
+from .processes import Processes, Program, worker_program
 from .proxy import Proxies
 from .record import connected, install
-from .settings import VARIABLE, Settings
-from .workers import Workers
+from .recovery import percentiles, rescues
+from .settings import Settings
 
 PRODUCERS = 2
-WORKERS = 4
+WORKERS = 4  # beside one for the tenant
 STARTED_WITHIN = 120.0  # seconds
+STOPPED_WITHIN = 30.0  # seconds: longer than a worker may take, so that the checker sees how long it took
 
 
 class Report(Struct, frozen=True):
     """The result of a run. `faults`: how many struck, by kind; `missed`: how many could not be injected. `lost`:
-    attempts whose worker was lost. `healed_in`: seconds until all jobs had ended, after the last fault."""
+    attempts whose worker was lost. `rescued_in`: seconds from the expiry of their leases until they were reaped, the
+    median and the 99th percentile. `healed_in`: seconds until all jobs had ended, after the last fault."""
 
     folder: str
     seed: int
@@ -41,6 +46,7 @@ class Report(Struct, frozen=True):
     jobs: int
     attempts: int
     lost: int
+    rescued_in: tuple[float, float]
     faults: dict[str, int]
     missed: int
     states: dict[str, int]
@@ -52,34 +58,41 @@ def torture(
     settings: Settings,
     plan: list[Fault],
     *,
-    restart: Restart | None = None,
+    hooks: Mapping[str, Hook] | None = None,
     progress: Callable[[str], object] = lambda text: None,
 ) -> Report:
-    """Run the plan, and check what happened. The store and the folder stay as they are."""
+    """Run the plan, and check what happened. The store and the folder stay as they are.
+
+    `hooks`: functions that inject those kinds of faults that only the caller can, such as a restart of the server.
+    """
     history = History(settings.histories, "faults")
     Path(settings.folder, "plan.json").write_bytes(msgspec.json.format(msgspec.json.encode(plan)))
     app = App(settings.direct, schema=settings.schema)
     with closing(app), _proxies(settings) as proxies:
-        app.client.migrate()
-        install(settings)
+        for client, store in ((app.client, settings), (app.client.tenant(TENANT), settings.of_tenant())):
+            client.migrate()
+            install(store)
         offset = _clock_offset(settings)
-        workers = Workers(settings, WORKERS, proxies, history)
-        injector = Injector(settings, workers, proxies, history, restart)
+        settings = structs.replace(settings, web=_web_address())
+        workers = Processes(settings, _workers(settings), proxies, history)
+        clients = Processes(settings, _clients(settings), proxies, history)
+        injector = Injector(settings, workers, clients, proxies, history, hooks or {})
         with ExitStack() as stack:
+            stack.callback(workers.stop, STOPPED_WITHIN)
             workers.start()
-            stack.callback(workers.stop, 20.0)
             _wait_for_workers(app)
-            programs = [stack.enter_context(_program(settings, name, str(n))) for name, n in _programs()]
+            stack.callback(clients.stop, STOPPED_WITHIN)
+            clients.start()
             _inject(plan, injector, progress)
             injector.wait(4 * settings.lease + 120.0)
-            for program in programs:
-                _end(program)
+            clients.stop(STOPPED_WITHIN)
             began = time.monotonic()
             _heal(app, settings, progress)
             healed_in = time.monotonic() - began
         loaded = load(settings, offset)
     progress("checking")
-    return _report(settings, loaded, check(loaded), healed_in)
+    violations = [one for store in loaded for one in check(store)]
+    return _report(settings, loaded, [*violations, *_shortfalls(plan, loaded[0])], healed_in)
 
 
 @contextmanager
@@ -91,28 +104,26 @@ def _proxies(settings: Settings) -> Iterator[Proxies | None]:
             yield proxies
 
 
-def _programs() -> list[tuple[str, int]]:
-    return [*(("producer", number) for number in range(PRODUCERS)), ("operator", 0)]
+def _web_address() -> str:
+    """An address for the HTTP API; empty if the packages that it needs are not installed."""
+    if not all(find_spec(name) for name in ("starlette", "uvicorn")):
+        return ""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
-@contextmanager
-def _program(settings: Settings, name: str, number: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a producer or operator. At the end of the block it is killed, if it still runs."""
-    with Path(settings.folder, f"{name}{number}.log").open("ab") as log:
-        process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", f"relet._torture.{name}", number], stdout=log, stderr=log,
-            stdin=subprocess.DEVNULL, env={**os.environ, VARIABLE: str(settings.save("settings"))},
-        )  # fmt: skip
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
+def _workers(settings: Settings) -> list[Program]:
+    programs = [worker_program(settings, number) for number in range(WORKERS)]
+    return [*programs, worker_program(settings, WORKERS, TENANT)]
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.send_signal(signal.SIGTERM)
-    process.wait(60.0)
+def _clients(settings: Settings) -> list[Program]:
+    programs = [Program(f"producer{number}", ("relet._torture.producer", str(number))) for number in range(PRODUCERS)]
+    programs.append(Program("operator", ("relet._torture.operator",)))
+    if settings.web:
+        port = str(urlsplit(settings.web).port)
+        programs.append(Program("web", ("relet", "web", "relet._torture.shop:app", "--port", port)))
+    return programs
 
 
 def _clock_offset(settings: Settings) -> float:
@@ -127,7 +138,8 @@ def _clock_offset(settings: Settings) -> float:
 
 def _wait_for_workers(app: App) -> None:
     give_up = time.monotonic() + STARTED_WITHIN
-    while len(app.client.workers()) < WORKERS or not app.client.schedules.all():
+    clients = {app.client: WORKERS, app.client.tenant(TENANT): 1}
+    while any(len(client.workers()) < number or not client.schedules.all() for client, number in clients.items()):
         if time.monotonic() > give_up:
             raise RuntimeError(f"{WORKERS} workers have not started within {STARTED_WITHIN:.0f} s; see their logs")
         time.sleep(0.05)
@@ -147,43 +159,60 @@ def _inject(plan: list[Fault], injector: Injector, progress: Callable[[str], obj
 def _heal(app: App, settings: Settings, progress: Callable[[str], object]) -> None:
     """Wait until every job has ended: what waits for an operator is signalled and resumed."""
     progress("faults are over; waiting for the jobs to end")
-    client, give_up = app.client.acting_as("operator"), time.monotonic() + 60.0 + 30 * settings.lease
-    client.schedules.pause("tick")
+    clients = [one.acting_as("operator") for one in (app.client, app.client.tenant(TENANT))]
+    give_up = time.monotonic() + 60.0 + 30 * settings.lease
+    for client in clients:
+        client.schedules.pause("tick")
+        for queue in client.queues():
+            client.resume_queue(queue.queue)
     while time.monotonic() < give_up:
-        for job in client.jobs(task="signalled", state=["pending", "paused"], limit=1000).jobs:
-            client.signal(job, "go", 1)
-        client.bulk("resume", state="paused")
-        if not client.count(state=["pending", "queued", "running", "paused"]):
+        for client in clients:
+            for job in client.jobs(task=WAITS_FOR_SIGNALS, state=["pending", "paused"], limit=1000).jobs:
+                client.signal(job, "go", 1)
+            client.bulk("resume", state="paused")
+        if not any(client.count(state=["pending", "queued", "running", "paused"]) for client in clients):
             return
         time.sleep(0.5)
 
 
-def _report(settings: Settings, loaded: Loaded, violations: list[Violation], healed_in: float) -> Report:
+def _shortfalls(plan: list[Fault], loaded: Loaded) -> Iterator[Violation]:
+    """Kinds of which too few faults struck: such a run proves less than it says."""
+    struck = Counter(event.fields["kind"] for event in loaded.events["fault"])
+    for kind in sorted({fault.kind for fault in plan}):
+        if struck[kind] < minimum(kind, plan):
+            yield Violation("faults", "", f"{struck[kind]} of kind {kind} struck, of at least {minimum(kind, plan)}")
+
+
+def _report(settings: Settings, stores: list[Loaded], violations: list[Violation], healed_in: float) -> Report:
     states: dict[str, str] = {}
-    for record in loaded.records:
-        if record.after and record.table != "attempts":
+    outcomes: Counter[str] = Counter()
+    for record in chain.from_iterable(loaded.records for loaded in stores):
+        if record.table == "attempts":
+            outcomes[record.after["outcome"]] += 1
+        elif record.after:
             states[record.job] = record.after["state"]
-    outcomes = Counter(record.after["outcome"] for record in loaded.records if record.table == "attempts")
+    events = stores[0].events
     report = Report(
         folder=settings.folder,
         seed=settings.seed,
         seconds=settings.seconds,
         jobs=len(states),
-        attempts=len(loaded.events["start"]),
+        attempts=sum(len(loaded.events["start"]) for loaded in stores),
         lost=outcomes["lost"],
-        faults=dict(Counter(event.fields["kind"] for event in loaded.events["fault"])),
-        missed=len(loaded.events["fault missed"]),
+        rescued_in=percentiles(rescues(Jobs(stores[0]))),
+        faults=dict(Counter(event.fields["kind"] for event in events["fault"])),
+        missed=len(events["fault missed"]),
         states=dict(Counter(states.values())),
         healed_in=round(healed_in, 1),
         violations=violations,
     )
     Path(settings.folder, "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(report)))
     if violations:
-        lines = (msgspec.json.encode(record) for record in loaded.records)
+        lines = (msgspec.json.encode(record) for loaded in stores for record in loaded.records)
         Path(settings.folder, "records.jsonl").write_bytes(b"\n".join(lines))
     return report
 
 
-def planned(settings: Settings, restart: Restart | None = None) -> list[Fault]:
+def planned(settings: Settings, hooks: Mapping[str, Hook] | None = None) -> list[Fault]:
     """The plan of a seed."""
-    return make_plan(settings.seed, settings.seconds, rates(settings, restart), WORKERS)
+    return make_plan(settings.seed, settings.seconds, rates(settings, hooks or {}), WORKERS + 1)

@@ -6,13 +6,16 @@ import os
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
+
+from .facts import TENANT
 
 VARIABLE = "RELET_TORTURE"
 
 
 class Settings(Struct, frozen=True):
-    """`url`: as a process reaches the database, behind its proxy if there is one. `direct`: without a proxy."""
+    """`url`: as a process reaches the database, behind its proxy if there is one. `direct`: without a proxy. `web`: the
+    address of the HTTP API, if it runs; `clock`: a file with the seconds by which the clock of a worker is wrong."""
 
     url: str
     direct: str
@@ -21,6 +24,8 @@ class Settings(Struct, frozen=True):
     seed: int
     seconds: float
     lease: float = 3.0
+    web: str = ""
+    clock: str = ""
 
     @property
     def histories(self) -> Path:
@@ -34,6 +39,13 @@ class Settings(Struct, frozen=True):
     def prefix(self) -> str:
         """What the names of tables begin with."""
         return f"{self.schema}_" if self.is_sqlite else f'"{self.schema}".'
+
+    def of_tenant(self) -> Settings:
+        """Those of the tenant: another schema, or another file."""
+        if self.is_sqlite:
+            path, mark, query = self.direct.partition("?")
+            return structs.replace(self, direct=f"{path.removesuffix('.db')}.{TENANT}.db{mark}{query}")
+        return structs.replace(self, schema=f"{self.schema}_{TENANT}")
 
     def save(self, name: str) -> Path:
         path = Path(self.folder, f"{name}.json")

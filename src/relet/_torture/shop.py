@@ -14,28 +14,54 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import App, Attempt, Backoff, Draft, Fail, Retry
+from ..events import Ended, Failed, Retried, Succeeded
 from ..types import BatchItem, FailedJob
-from .facts import MAX_RUNNING, MAX_RUNNING_PER_GROUP, WINDOW, WINDOWED
+from .clock import move_clock
+from .facts import LONGEST_BACKOFF, MAX_RUNNING, MAX_RUNNING_PER_GROUP, RATES, REPLACED, WINDOW, WINDOWED
 from .history import History
 from .settings import load
 
-SOON = Backoff(base=0.05, max=0.5)
+SOON = Backoff(base=0.05, max=LONGEST_BACKOFF)
+GREED = 200 * 2**20  # bytes
 
 settings = load()
+if settings.clock:
+    move_clock(settings.clock)
 history = History(settings.histories, "worker")
 app = App(settings.url, schema=settings.schema, defaults={"backoff": SOON, "max_attempts": 5})
 
 
 @app.middleware
 def record(attempt: Attempt) -> Iterator[None]:
-    about = {"job": attempt.job.id, "version": attempt.version, "task": attempt.job.task, "worker": attempt.worker}
-    history.write("start", **about)
+    history.write("start", **_about(attempt))
     try:
         yield
     except BaseException as error:
-        history.write("end", error=type(error).__name__, **about)
+        write_end(attempt, type(error).__name__)
         raise
-    history.write("end", error=None, **about)
+    write_end(attempt, None)
+
+
+def write_end(attempt: Attempt, error: str | None) -> None:
+    history.write("end", error=error, **_about(attempt))
+
+
+def _about(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "job": attempt.job.id, "version": attempt.version, "task": attempt.job.task, "worker": attempt.worker,
+        "tenant": attempt.tenant,
+    }  # fmt: skip
+
+
+def announce(event: Ended) -> None:
+    history.write(
+        "announced", job=event.job_id, version=event.version, tenant=event.tenant, outcome=type(event).__name__.lower()
+    )
+
+
+if os.getpid() % 2:  # without listeners, a worker stores successes in another way
+    for kind in (Succeeded, Retried, Failed):
+        app.on(kind)(announce)
 
 
 @app.task
@@ -61,6 +87,8 @@ async def long(attempt: Attempt, leases: float) -> int:
     until = time.monotonic() + leases * settings.lease
     while time.monotonic() < until:
         await asyncio.sleep(0.05)
+        if attempt.deadline > time.monotonic():
+            history.write("check", **_about(attempt))
     return attempt.version
 
 
@@ -84,10 +112,11 @@ async def hopeless(attempt: Attempt) -> int:
 @app.task
 def pay(attempt: Attempt) -> int:
     """Writes to the ledger and completes the job in one transaction."""
+    store = settings if attempt.tenant is None else settings.of_tenant()
     with attempt.transaction() as transaction:
         mark = "?" if settings.is_sqlite else "%s"
         transaction.connection.execute(
-            f"insert into {settings.prefix}torture_ledger values ({mark}, {mark})",  # noqa: S608
+            f"insert into {store.prefix}torture_ledger values ({mark}, {mark})",  # noqa: S608
             (attempt.job.id, attempt.version),
         )
         transaction.succeed(attempt.version)
@@ -111,6 +140,12 @@ async def limited(attempt: Attempt) -> int:
 @app.task(queue="grouped")
 async def grouped(attempt: Attempt) -> int:
     await asyncio.sleep(0.01)
+    return attempt.version
+
+
+@app.limit(rate=RATES["rated"][0], per=RATES["rated"][1])
+@app.task(queue="rated")
+async def rated(attempt: Attempt) -> int:
     return attempt.version
 
 
@@ -161,7 +196,18 @@ async def batch(items: list[BatchItem[int]]) -> None:
 async def poison(attempt: Attempt) -> int:
     """Kills its worker on the first attempt, as a fault in native code does."""
     if attempt.version == 1:
-        history.write("fault", kind="segfault", workers=[os.getpid()], seconds=None)
+        history.write("fault", kind="segfault", workers=[os.getpid()], signalled=os.getpid(), seconds=None)
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return attempt.version
+
+
+@app.task(process=True, max_attempts=8)
+def greedy(attempt: Attempt) -> int:
+    """On the first attempt it takes much memory, until the kernel kills its process."""
+    if attempt.version == 1:
+        taken = bytearray(GREED)
+        history.write("fault", kind="out of memory", workers=[], seconds=0.0, bytes=len(taken))
+        write_end(attempt, "killed")
         os.kill(os.getpid(), signal.SIGKILL)
     return attempt.version
 
@@ -189,6 +235,7 @@ class Mix:
             self._quick: 40, self._thread: 12, self._flaky: 8, self._pay: 10, self._targeted: 8, self._limited: 6,
             self._grouped: 6, self._unique: 5, self._chain: 4, self._dependents: 3, self._stepwise: 3,
             self._signalled: 2, self._batch: 8, self._hopeless: 2, self._long: 1, self._late: 2, self._medium: 12,
+            self._rated: 3, self._replacing: 3,
         }  # fmt: skip
 
     def drafts(self) -> list[Draft[Any]]:
@@ -198,7 +245,7 @@ class Mix:
 
     def rare(self) -> list[Draft[Any]]:
         """A job that does harm."""
-        return [self._random.choice([poison, blocking]).draft()]
+        return [self._random.choice([poison, blocking, greedy]).draft()]
 
     def _quick(self) -> list[Draft[Any]]:
         return [quick.using(priority=self._random.choice([0, 0, 5, -5])).draft()]
@@ -235,6 +282,12 @@ class Mix:
         if self._random.random() < 0.3:
             return [unique.using(unique=f"{WINDOWED}{number}", unique_for=WINDOW).draft()]
         return [unique.using(unique=f"u{number}").draft()]
+
+    def _rated(self) -> list[Draft[Any]]:
+        return [rated.draft()]
+
+    def _replacing(self) -> list[Draft[Any]]:
+        return [unique.using(unique=f"{REPLACED}{self._random.randrange(5)}", replace=True).draft()]
 
     def _chain(self) -> list[Draft[Any]]:
         return [first_link.draft(self._random.randrange(3))]

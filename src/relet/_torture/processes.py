@@ -1,0 +1,116 @@
+"""The processes of a run: workers, producers, an operator and the HTTP API. One that has ended is started again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct, structs
+
+from .facts import SHUTDOWN_TIMEOUT
+from .history import History
+from .proxy import Proxies, Proxy
+from .requests import TOKEN
+from .settings import VARIABLE, Settings
+
+SLOTS = 8
+
+
+class Program(Struct, frozen=True):
+    """`name`: as its log file is called."""
+
+    name: str
+    words: tuple[str, ...]  # those that follow `python -m`
+    is_worker: bool = False
+
+
+def worker_program(settings: Settings, number: int, tenant: str | None = None) -> Program:
+    """A worker for the store, or for a tenant."""
+    words = (
+        *("relet", "worker", "relet._torture.shop:app", "--lease", str(settings.lease)),
+        *(("--tenant", f"{tenant}={SLOTS}") if tenant else ("--concurrency", str(SLOTS))),
+        *("--poll-interval", "0.2", "--shutdown-timeout", str(SHUTDOWN_TIMEOUT)),
+    )
+    return Program(f"worker{number}", words, is_worker=True)
+
+
+class Processes:
+    """Processes of a kind: one for each program."""
+
+    def __init__(self, settings: Settings, programs: list[Program], proxies: Proxies | None, history: History) -> None:
+        self.number = len(programs)
+        self._settings, self._programs, self._history = settings, programs, history
+        self._proxies = [proxies.add() for _ in programs] if proxies is not None else []
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._lock = threading.Lock()
+        self._is_over = False
+        self._watcher = threading.Thread(target=self._watch, name="torture-processes", daemon=True)
+
+    def start(self) -> None:
+        self._processes = [self._start(number) for number in range(self.number)]
+        self._watcher.start()
+
+    def pid(self, number: int) -> int:
+        with self._lock:
+            return self._processes[number].pid
+
+    def proxy(self, number: int) -> Proxy:
+        return self._proxies[number]
+
+    def clock(self, number: int) -> Path:
+        """The file with the seconds by which the clock of a process is wrong."""
+        return Path(self._settings.folder, f"clock-{self._programs[number].name}")
+
+    def stop(self, seconds: float) -> None:
+        """Stop all in good order. Those that do not stop within this time are killed."""
+        if self._is_over:
+            return
+        self._is_over = True
+        self._watcher.join(10.0)
+        self._history.write("stopping", processes=[process.pid for process in self._processes])
+        for process in self._processes:
+            for number in (signal.SIGCONT, signal.SIGTERM):
+                with suppress(ProcessLookupError):
+                    process.send_signal(number)
+        give_up = time.monotonic() + seconds
+        for process in self._processes:
+            self._wait(process, max(give_up - time.monotonic(), 0.1))
+
+    def _wait(self, process: subprocess.Popen[bytes], seconds: float) -> None:
+        try:
+            code: int | None = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            code = None
+        self._history.write("exit", process=process.pid, code=code)
+
+    def _watch(self) -> None:
+        """Start processes again that have ended, however that was."""
+        while not self._is_over:
+            for number, process in enumerate(self._processes):
+                code = process.poll()
+                if code is not None and not self._is_over:
+                    self._history.write("exit", process=process.pid, code=code)
+                    with self._lock:
+                        self._processes[number] = self._start(number)
+            time.sleep(0.05)
+
+    def _start(self, number: int) -> subprocess.Popen[bytes]:
+        program = self._programs[number]
+        settings = structs.replace(self._settings, clock=str(self.clock(number)) if program.is_worker else "")
+        if self._proxies:
+            settings = structs.replace(settings, url=self._proxies[number].url)
+        with Path(settings.folder, f"{program.name}.log").open("ab") as log:
+            process = subprocess.Popen(  # noqa: S603
+                [sys.executable, "-m", *program.words], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                env={**os.environ, VARIABLE: str(settings.save(program.name)), "RELET_WEB_TOKEN": TOKEN},
+            )  # fmt: skip
+        self._history.write("started", process=process.pid, program=program.name)
+        return process
