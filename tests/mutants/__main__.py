@@ -58,9 +58,9 @@ def judge(name: str, seeds: int) -> Verdict:
             env={**os.environ, "PYTHONPATH": f"{folder}/src", "PYTHONHASHSEED": "0"},
         )  # fmt: skip
     ran = re.search(r"(\d+) seeds in", done.stdout)
-    broken = re.search(r"broke an invariant (.*)", done.stdout)
+    broken = re.search(r"[1-9]\d* seeds broke an invariant (.*)", done.stdout)
     words = broken[1] if broken else (done.stderr.strip().splitlines() or [""])[-1][:60]
-    return Verdict(name, done.returncode != 0, int(ran[1]) if ran else 0, time.monotonic() - began, words)
+    return Verdict(name, broken is not None and done.returncode != 0, int(ran[1]) if ran else 0, time.monotonic() - began, words)
 
 
 if __name__ == "__main__":

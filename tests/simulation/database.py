@@ -7,10 +7,12 @@ from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from typing import Any, TypeVar
 
 from relet._store.flows import settle
+from relet._store.fragments import Dialect
 from relet._store.query import Flow, Notify, Traits
 from relet._store.retry import Transient
 from relet._store.sqlite import SQLiteStore
 from relet._store.store import AsyncStoreTransaction, Store, StoreTransaction
+from relet._torture.record import sqlite_statements
 from relet.errors import RowRejected, StoreError, StoreUnavailable
 from tests.simulation.kernel import Kernel, Process
 
@@ -20,12 +22,60 @@ TRIP = 0.002  # seconds that a statement and its answer take at most
 
 
 class Database:
-    def __init__(self, kernel: Kernel, real: SQLiteStore) -> None:
+    def __init__(self, kernel: Kernel, real: Store) -> None:
         self.kernel, self.real = kernel, real
         self.server = Process("server", 2)
         self.is_down_until = 0.0
         self.notifications_lost_until = 0.0
         self.subscriptions: list[tuple[Process, frozenset[str], Callable[[], None]]] = []
+
+    def store(self, process: Process, link: Link) -> SimStore:
+        """The store as one process sees it."""
+        return SimStore(self, process, link)
+
+    def moment_of(self, recorded: float) -> float:
+        """The virtual time of a time that a trigger has recorded."""
+        return recorded
+
+    def forget(self, process: Process) -> None:
+        """The process is dead."""
+
+    def select(self, query: str) -> list[Any]:
+        raise NotImplementedError
+
+    def end_sessions(self) -> None:
+        """The simulation is over."""
+
+    def close(self) -> None:
+        self.real.close()
+
+
+class SQLiteDatabase(Database):
+    """In memory. A transaction is one step, because SQLite has one writer."""
+
+    real: SQLiteStore
+
+    def __init__(self, kernel: Kernel) -> None:
+        super().__init__(kernel, SQLiteStore(None))
+
+    def install(self) -> None:
+        """Make the tables, and the triggers that record."""
+        self.real.migrate()
+        with self.real.begin() as transaction:
+            for statement in sqlite_statements("relet_", "torture_now()"):
+                transaction.raw.execute(statement)
+        for connection in self._connections():
+            connection.create_function("torture_now", 0, lambda: self.kernel.now)
+
+    def _connections(self) -> list[Any]:
+        """All that write."""
+        with self.real._handler_pool.connection() as raw:
+            return [self.real._writer, raw]
+
+    def select(self, query: str) -> list[Any]:
+        writer = self.real._writer
+        assert writer is not None
+        return writer.execute(query).fetchall()
 
 
 class Link:
@@ -69,7 +119,7 @@ class SimNotifier:
 class SimStore(Store):
     """The store as one process sees it."""
 
-    dialect = "sqlite"
+    dialect: Dialect = "sqlite"
     skips_locked = False
     prune_at_once = 100
 
@@ -88,18 +138,22 @@ class SimStore(Store):
         if self._link.rejects and getattr(make, "func", None) is settle.settle_succeeded:
             self._link.rejects -= 1
             raise RowRejected("simulated: the database rejects it")
-        answer = self._database.real.run_once(make, traits, failures)
+        answer = self._run(make, traits, failures)
         self._return(fate)
         return answer
+
+    def _run(self, make: Callable[[], Flow[R]], traits: Traits, failures: int) -> tuple[R, list[Notify]]:
+        return self._database.real.run_once(make, traits, failures)
 
     def _run_late(self, make: Callable[[], Flow[R]], traits: Traits, failures: int) -> None:
         """The client gives up waiting, and the server runs the transaction all the same, a little later."""
         database = self._database
+        late = database.store(database.server, Link())
 
         def run() -> None:
             database.kernel.sleep(database.kernel.random.random() * LATE)
             with suppress(Transient, StoreError):
-                database.real.run_once(make, traits, failures)
+                late._run(make, traits, failures)
 
         database.kernel.spawn(database.server, "late", run)
         database.kernel.sleep(database.kernel.random.random() * 0.05)
@@ -124,7 +178,7 @@ class SimStore(Store):
 
     @contextmanager
     def begin(self) -> Iterator[StoreTransaction]:
-        """A transaction of a handler. No thread runs in between: SQLite has one writer."""
+        """A transaction of a handler. No thread runs in between."""
         kernel = self._database.kernel
         kernel.sleep(kernel.random.random() * TRIP + self._link.delay)
         if max(self._database.is_down_until, self._link.cut_until) > kernel.now:

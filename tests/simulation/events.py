@@ -15,6 +15,8 @@ class Events:
         self.by_name: dict[str, list[Event]] = defaultdict(list)
 
     def write(self, event: str, *, at: float | None = None, **fields: Any) -> None:
+        if self._kernel.is_over:  # threads are being ended
+            return
         thread = self._kernel.current
         by = thread.name if thread is not None else "plan"
         pid = thread.process.pid if thread is not None else 0

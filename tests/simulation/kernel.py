@@ -10,6 +10,7 @@ import hashlib
 import heapq
 import itertools
 import random
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -62,6 +63,7 @@ class Kernel:
         self.random = random.Random(seed)
         self.now = 0.0
         self.main = getcurrent()
+        self.os_thread = threading.get_ident()
         self.current: SimThread | None = None
         self.threads: list[SimThread] = []
         self.is_over = False

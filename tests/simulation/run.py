@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+import time
 
 from msgspec import Struct, structs
 
 from relet._client.client import Client
-from relet._store.sqlite import SQLiteStore
 from relet._torture.check import check
 from relet._torture.facts import BY_OPERATOR, WAITS_FOR_SIGNALS
 from relet._torture.jobs import Violation
 from relet._torture.load import Loaded, Record, record_of
 from relet._torture.plan import Fault
-from relet._torture.record import sqlite_statements
 from relet._torture.settings import Settings as TortureSettings
 from relet._worker.context import Settings, WorkerContext
 from relet._worker.execution import Execution
@@ -26,9 +24,10 @@ from relet._worker.reconnect import ReapGuard
 from relet._worker.session import StoreSession
 from relet._worker.timers import Timers
 from relet.errors import HasDependents, InvalidInput, InvalidTransition, JobNotFound, KeyTaken, StoreError
-from tests.simulation.database import Database, Link, SimStore
+from tests.simulation.database import Database, Link, SQLiteDatabase
 from tests.simulation.events import Events
 from tests.simulation.kernel import Kernel, Process
+from tests.simulation.lockstep import LockstepDatabase, Schema, without_watchdog
 from tests.simulation.shop import LEASE, Mix, make_app
 from tests.simulation.system import BASE, SimSystem, simulated
 
@@ -66,22 +65,26 @@ def make_plan(seed: int) -> list[Fault]:
 
 
 class Simulation:
-    def __init__(self, seed: int, plan: list[Fault]) -> None:
+    """`schema`: one of PostgreSQL; None: SQLite in memory."""
+
+    def __init__(self, seed: int, plan: list[Fault], schema: Schema | None = None) -> None:
         self.seed, self.plan = seed, plan
         self.kernel = Kernel(seed)
         self.events = Events(self.kernel)
         self.app = make_app(self.kernel, self.events, announces=bool(seed % 2))
-        real = SQLiteStore(None)
+        self.base = BASE if schema is None else time.time()
         self.offsets = [(-1.0, 0.0)]  # of the clock of the database, and since when
-        real.clock = lambda: BASE + self.kernel.now + self.offsets[-1][1]
-        self.database = Database(self.kernel, real)
+        self.database: Database = (
+            SQLiteDatabase(self.kernel) if schema is None else LockstepDatabase(self.kernel, schema)
+        )
+        self.database.real.clock = lambda: self.base + self.kernel.now + self.offsets[-1][1]
         self.links = [Link() for _ in range(WORKERS)]
         self.processes: list[Process] = []
         self._pids = 100
         self.is_enqueued = False
 
     def run(self) -> Result:
-        with simulated(self.kernel):
+        with simulated(self.kernel, self.base), without_watchdog():
             try:
                 self._install()
                 for number in range(WORKERS):
@@ -94,10 +97,11 @@ class Simulation:
                 records = self._records()
                 ledger = self._ledger()
             finally:
+                self.database.end_sessions()
                 self.kernel.close()
-                self.database.real.close()
+                self.database.close()
         settings = TortureSettings("", "sqlite:", "relet", "", self.seed, SECONDS, LEASE)
-        loaded = Loaded(settings, BASE, records, self.events.by_name, ledger, len(self.offsets) > 1)
+        loaded = Loaded(settings, self.base, records, self.events.by_name, ledger, len(self.offsets) > 1)
         lost = sum(one.table == "attempts" and one.after["outcome"] == "lost" for one in records)
         return Result(
             self.seed, self.kernel.trace, len({one.job for one in records}), len(self.plan), lost,
@@ -107,43 +111,23 @@ class Simulation:
     # The database
 
     def _install(self) -> None:
-        real = self.database.real
-        real.migrate()
-        with real.begin() as transaction:
-            for statement in sqlite_statements("relet_", "torture_now()"):
-                transaction.raw.execute(statement)
-        self._define_now()
-
-    def _define_now(self) -> None:
-        """The clock of the triggers, on every connection that writes."""
-        real = self.database.real
-        connections = [real._writer]
-        with real._handler_pool.connection() as raw:
-            connections.append(raw)
-        for connection in connections:
-            assert connection is not None
-            connection.create_function("torture_now", 0, lambda: self.kernel.now)
-
-    def _select(self, query: str) -> list[Any]:
-        writer = self.database.real._writer
-        assert writer is not None
-        return writer.execute(query).fetchall()
+        if isinstance(self.database, SQLiteDatabase):
+            self.database.install()
 
     def _records(self) -> list[Record]:
-        rows = self._select(
-            'select seq, at, "table", event, job, before, after from relet_torture_records order by seq'
-        )
+        columns = 'seq, at, "table", event, job, cast(before as text), cast(after as text)'
+        rows = self.database.select(f"select {columns} from relet_torture_records order by seq")
         return [self._with_moment(record_of(*row)) for row in rows]
 
     def _with_moment(self, record: Record) -> Record:
-        """The triggers record the virtual time. Adds the time by the clock of the database."""
-        moment = record.at
+        """Adds the virtual time, and the time by the clock of the database."""
+        moment = self.database.moment_of(record.at)
         offset = next(offset for since, offset in reversed(self.offsets) if since <= moment)
-        return structs.replace(record, at=BASE + moment + offset, moment=moment)
+        return structs.replace(record, at=self.base + moment + offset, moment=moment)
 
     def _ledger(self) -> dict[str, list[int]]:
         ledger: dict[str, list[int]] = {}
-        for job, version in self._select("select job, version from relet_torture_ledger"):
+        for job, version in self.database.select("select job, version from relet_torture_ledger"):
             ledger.setdefault(job, []).append(version)
         return ledger
 
@@ -151,7 +135,7 @@ class Simulation:
         if not self.is_enqueued or self.kernel.now < SECONDS:
             return False
         states = "'pending', 'queued', 'running', 'paused'"
-        ((number,),) = self._select(f"select count(*) from relet_jobs where state in ({states})")
+        ((number,),) = self.database.select(f"select count(*) from relet_jobs where state in ({states})")
         return bool(number == 0)
 
     # The processes
@@ -159,8 +143,8 @@ class Simulation:
     def _start_worker(self, number: int) -> Process:
         self._pids += 1
         process = Process(f"worker{number}", self._pids)
-        system = SimSystem(self.kernel, process)
-        store = SimStore(self.database, process, self.links[number])
+        system = SimSystem(self.kernel, process, self.base)
+        store = self.database.store(process, self.links[number])
         worker = f"sim:{process.pid}:{number}"
         settings = Settings(
             lease=LEASE, poll_interval=1.0, rest=0.0, keep_finished=86400.0, keep_payloads=None, keep_failed=86400.0,
@@ -196,7 +180,7 @@ class Simulation:
             following = following.slots.ended(following, outcome)
 
     def _client(self) -> Client:
-        store = SimStore(self.database, Process("driver", 1), Link())
+        store = self.database.store(Process("driver", 1), Link())
         return Client(self.app, lambda _: store, None, None)
 
     def _produce(self) -> None:
@@ -263,18 +247,19 @@ class Simulation:
             case "kill":
                 self._note(fault, None, struck=process, stopped=process)
                 process.is_alive = False
+                self.database.forget(process)
                 self.processes[fault.worker] = self._start_worker(fault.worker)
             case "stop":
-                process.stopped_until = now + seconds
+                process.stopped_until = max(process.stopped_until, now + seconds)
                 self._note(fault, seconds, struck=process, stopped=process)
             case "cut":
-                link.cut_until = now + seconds
+                link.cut_until = max(link.cut_until, now + seconds)
                 self._note(fault, seconds, struck=process, stopped=process)
             case "delay":
                 link.delay = 0.05 * fault.size
                 self._note(fault, LEASE, disturbed=process)
             case "outage":
-                self.database.is_down_until = now + seconds
+                self.database.is_down_until = max(self.database.is_down_until, now + seconds)
                 self._note(fault, seconds)
                 self.events.write("fault over", at=now + seconds, kind=fault.kind, began=now)
             case "lose notifications":
@@ -306,5 +291,5 @@ class Simulation:
         )  # fmt: skip
 
 
-def simulate(seed: int, plan: list[Fault] | None = None) -> Result:
-    return Simulation(seed, make_plan(seed) if plan is None else plan).run()
+def simulate(seed: int, plan: list[Fault] | None = None, schema: Schema | None = None) -> Result:
+    return Simulation(seed, make_plan(seed) if plan is None else plan, schema).run()

@@ -27,8 +27,7 @@ def make_app(kernel: Kernel, events: Events, *, announces: bool) -> App:
         try:
             yield
         except BaseException as error:
-            if not kernel.is_over:
-                events.write("end", error=type(error).__name__, **about(attempt))
+            events.write("end", error=type(error).__name__, **about(attempt))
             raise
         events.write("end", error=None, **about(attempt))
 

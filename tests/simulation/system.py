@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,8 +22,8 @@ BASE = 1_767_225_600.0  # the time of the clocks when a simulation begins
 class SimSystem(System):
     """`process`: whose threads it starts; None: those of the calling thread's process."""
 
-    def __init__(self, kernel: Kernel, process: Process | None = None) -> None:
-        self._kernel, self._process = kernel, process
+    def __init__(self, kernel: Kernel, process: Process | None = None, base: float = BASE) -> None:
+        self._kernel, self._process, self._base = kernel, process, base
 
     def _of(self) -> Process:
         if self._process is not None:
@@ -33,7 +35,7 @@ class SimSystem(System):
         return self._kernel.now
 
     def time(self) -> float:
-        return BASE + self._kernel.now
+        return self._base + self._kernel.now
 
     def random(self) -> float:
         return self._kernel.random.random()
@@ -45,7 +47,10 @@ class SimSystem(System):
         return self._kernel.random.sample(*args, **kwargs)
 
     def sleep(self, seconds: float) -> None:  # type: ignore[override]
-        self._kernel.sleep(seconds)
+        if threading.get_ident() == self._kernel.os_thread:
+            self._kernel.sleep(seconds)
+        else:
+            time.sleep(seconds)  # a thread that is no part of the simulation
 
     def lock(self) -> Any:
         return SimLock(self._kernel)
@@ -81,9 +86,9 @@ REPLACED = ("monotonic", "time", "random", "uniform", "sample", "sleep", "event"
 
 
 @contextmanager
-def simulated(kernel: Kernel) -> Iterator[None]:
+def simulated(kernel: Kernel, base: float) -> Iterator[None]:
     """The store and the flows use the global SYSTEM: its functions are those of the simulation within the block."""
-    system, sweeper = SimSystem(kernel), pool._sweeper
+    system, sweeper = SimSystem(kernel, base=base), pool._sweeper
     pool._sweeper = _NoSweeper()  # type: ignore[assignment]
     for name in REPLACED:
         setattr(SYSTEM, name, getattr(system, name))

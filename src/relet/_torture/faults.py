@@ -12,6 +12,7 @@ import signal
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from typing import Any
@@ -73,6 +74,8 @@ class Injector:
         self._settings, self._workers, self._clients, self._proxies = settings, workers, clients, proxies
         self._history, self._hooks = history, hooks
         self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._stops: Counter[int] = Counter()  # faults that stop a process now, by its id
         self._signalled: set[int] = set()  # workers that have got a SIGTERM
         self._kinds: dict[str, Callable[[Fault], None]] = {
             "kill": self._kill, "kill a client": self._kill_client, "stop": self._stop,
@@ -161,13 +164,19 @@ class Injector:
         self._pause(pids, seconds)
 
     def _pause(self, pids: list[int], seconds: float) -> None:
-        for pid in pids:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGSTOP)
+        """A process goes on when the last of the faults that stop it is over."""
+        with self._lock:
+            self._stops.update(pids)
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGSTOP)
         time.sleep(seconds)
-        for pid in pids:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
+        with self._lock:
+            self._stops.subtract(pids)
+            for pid in pids:
+                if not self._stops[pid]:
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGCONT)
 
     def _terminate(self, fault: Fault) -> None:
         self._signal(fault, self._workers.pid(fault.worker))

@@ -73,6 +73,7 @@ class Proxy:
         self.passes = asyncio.Event()
         self.passes.set()
         self.latency = 0.0
+        self._hangs = 0
 
     async def listen(self) -> Proxy:
         self.server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -119,12 +120,18 @@ class Proxy:
     async def hang(self, seconds: float) -> None:
         """Pass nothing on for so long. Connections stay open."""
         self.passes.clear()
-        asyncio.get_running_loop().call_later(seconds, self.passes.set)
+        self._hangs += 1
+        asyncio.get_running_loop().call_later(seconds, self._end_hang)
 
     async def delay(self, seconds: float, latency: float) -> None:
         """Pass everything on later."""
         self.latency = latency
         asyncio.get_running_loop().call_later(seconds, self._no_latency)
+
+    def _end_hang(self) -> None:
+        self._hangs -= 1
+        if not self._hangs:
+            self.passes.set()
 
     def _no_latency(self) -> None:
         self.latency = 0.0

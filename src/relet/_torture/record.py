@@ -44,7 +44,8 @@ def connected(settings: Settings) -> Iterator[Any]:
 
 def install(settings: Settings) -> None:
     with connected(settings) as connection:
-        for statement in sqlite_statements(settings.prefix) if settings.is_sqlite else _postgres(settings):
+        make = sqlite_statements if settings.is_sqlite else postgres_statements
+        for statement in make(settings.prefix):
             connection.execute(statement)
 
 
@@ -58,12 +59,12 @@ def records(settings: Settings) -> Iterator[tuple[int, float, str, str, str, str
         )
 
 
-def _postgres(settings: Settings) -> list[str]:
-    prefix = settings.prefix
+def postgres_statements(prefix: str, now: str = "extract(epoch from clock_timestamp())") -> list[str]:
+    """`now`: an expression for the time."""
     statements = [
         f"""create table {prefix}torture_records (
             seq bigint generated always as identity primary key,
-            at double precision not null default extract(epoch from clock_timestamp()),
+            at double precision not null default {now},
             "table" text not null, event text not null, job text not null, before json, after json)""",
         f"create table {prefix}torture_ledger (job text not null, version integer not null)",
     ]

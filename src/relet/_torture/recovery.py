@@ -12,6 +12,7 @@ from .jobs import STATEMENT, Invariant, Jobs, Violation, claims
 
 RESCUED_WITHIN = 2.0  # seconds after the expiry of a lease, for 99 of 100 lost attempts
 ENOUGH = 100  # lost attempts, for a percentile that means something
+COULD_NOT_START = 1  # an exit code
 AFTER_OUTAGE = 5.0  # seconds until the workers have reconnected, renewed, and reap again
 
 
@@ -103,14 +104,18 @@ def rates_are_kept(jobs: Jobs) -> Iterator[Violation]:
 
 
 def processes_end_by_signals(jobs: Jobs) -> Iterator[Violation]:
-    """Z: a process ends only by a signal; a worker that gets one ends in time."""
+    """Z: a process ends only by a signal; a worker that gets one ends in time. The web server may refuse to start while
+    it cannot reach the database."""
     signalled = jobs.loaded.faults_of("signalled")
+    web = {event.fields["process"] for event in jobs.loaded.events["started"] if event.fields["program"] == "web"}
     for event in jobs.loaded.events["stopping"]:
         for pid in event.fields["processes"]:
             signalled[pid].append((event.at, event.at))
     for event in jobs.loaded.events["exit"]:
         pid, code = event.fields["process"], event.fields["code"]
         began = min((begin for begin, _ in signalled.get(pid, ())), default=None)
+        if began is None and code == COULD_NOT_START and pid in web:
+            continue
         if began is None:
             yield Violation("Z", "", f"process {pid} exited with {code}, and no signal had been sent to it")
         elif event.at - began > jobs.longest_exit(pid, began, event.at):
