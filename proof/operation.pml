@@ -30,8 +30,8 @@
  * variant  CURRENT_STATE      safety  same       the repeat returns the job's present state, not the stored answer
  * variant  NEW_JOB_ID         safety  acts_once  each try of an enqueue chooses a new id for the job
  * variant  NO_SECOND_READ     safety  alive      an enqueue does not read again whether its job is over
- * variant  LATE_STATEMENT     safety  alive      a known gap: the one statement of a plain enqueue reaches the server
- * .                                              after the repeat was stored and its job has ended
+ * variant  LATE_STATEMENT     safety  alive      the one statement of a plain enqueue does not read whether its job is over,
+ * .                                              and reaches the server after the repeat was stored and its job ended
  */
 #define TRIES 2
 #define NONE 0
@@ -159,14 +159,13 @@ proctype enqueuing(byte number) {
     :: number == 1 ->                               /* insert_one: a transaction of one statement */
         if
         :: is_lost -> goto stopped
-#ifdef LATE_STATEMENT
-        :: atomic {
-#else
-        :: atomic { !is_lost ->
-#endif
+        :: atomic {                                 /* even if the client has given up */
             inserted == NONE ->
             if
             :: state == pending || state == failed -> goto stopped   /* a conflict with the repeat */
+#ifndef LATE_STATEMENT
+            :: state == over -> goto stopped                         /* `finished` has it: nothing is inserted */
+#endif
             :: else -> expect(alive, !was_over); state = pending; act(1)
             fi
            }

@@ -1,5 +1,7 @@
 -- Insert new jobs that wait for nothing but their targets, in order, and notify workers if one of them sleeps. Values
--- that jobs of one task share are sent once, as a kind; each job names the number of its kind.
+-- that jobs of one task share are sent once, as a kind; each job names the number of its kind. The client may have
+-- repeated this statement, and the server may run the first one when jobs are over: those are not inserted. Ids carry the
+-- time, so that one probe tells whether any job of that time is over.
 with given as materialized (
     select g.id, g.payload, g.kind, g.group_key, g.context, g.unique_key, g.target
     from unnest(:ids::uuid[], :payloads::json[], :kinds::integer[], :groups::text[], :contexts::text[],
@@ -18,6 +20,10 @@ added as (
                 then '' else g.group_key end,
            (:policies::text[])[g.kind]::json, g.context, g.unique_key, (:watched::boolean[])[g.kind]
     from given g
+    where not (select exists (select from {schema}.finished f
+                              where f.id between (select min(i.id::text)::uuid from given i)
+                                             and (select max(i.id::text)::uuid from given i)))
+       or not exists (select from {schema}.finished f where f.id = g.id)
 ),
 nudged_groups as (
     insert into {schema}.group_nudges (queue, group_key)

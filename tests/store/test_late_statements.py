@@ -1,0 +1,53 @@
+"""Statements that the server runs after the client has given up, repeated the call, and seen the job end."""
+
+from __future__ import annotations
+
+import pytest
+
+from relet import App, Draft
+from relet._store.flows.enqueue import enqueue_directly
+from relet._tasks.task import Task
+
+
+@pytest.fixture
+def add(pg_app: App) -> Task[[int], int]:
+    @pg_app.task
+    def add(number: int) -> int:
+        return number + 1
+
+    return add
+
+
+def send(app: App, drafts: list[Draft[int]]) -> None:
+    """One try of a call that enqueues fresh jobs."""
+    app._store().run(enqueue_directly, drafts)
+
+
+def test_one_that_enqueues_a_job_does_not_revive_it(pg_app: App, add: Task[[int], int]) -> None:
+    draft = add.draft(1)
+    send(pg_app, [draft])
+    pg_app.client.complete(draft.id, 2)
+    send(pg_app, [draft])
+    assert pg_app.client.count(state=["queued"]) == 0
+    assert pg_app.client.get(draft.id).state == "succeeded"  # type: ignore[union-attr]
+
+
+def test_one_that_enqueues_many_jobs_revives_none_of_them(pg_app: App, add: Task[[int], int]) -> None:
+    drafts = [add.draft(number) for number in range(5)]
+    send(pg_app, drafts)
+    for draft in drafts:
+        pg_app.client.complete(draft.id, 2)
+    send(pg_app, drafts)
+    assert pg_app.client.count(state=["queued"]) == 0
+
+
+def test_jobs_that_were_enqueued_in_the_same_millisecond_as_others_that_are_over(
+    pg_app: App, add: Task[[int], int]
+) -> None:
+    """Their ids lie between those of others, which is why each of them is looked up."""
+    drafts = sorted((add.draft(number) for number in range(30)), key=lambda draft: draft.id)
+    send(pg_app, drafts[10:20])
+    for draft in drafts[10:20]:
+        pg_app.client.complete(draft.id, 2)
+    send(pg_app, drafts[:10] + drafts[20:])
+    assert pg_app.client.count(state=["queued"]) == 20
