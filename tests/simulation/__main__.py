@@ -10,11 +10,16 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import cache
 
 from relet._torture.plan import Fault
+from tests import servers
+from tests.simulation.lockstep import Schema
 from tests.simulation.run import Result, make_plan, simulate
 
 CHUNK = 5
+URL = "RELET_SIMULATION_URL"
 
 
 def main() -> int:
@@ -24,7 +29,29 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--stop", action="store_true", help="stop at the first violation")
     parser.add_argument("--quick", action="store_true", help="do not shorten the plans that break an invariant")
+    parser.add_argument("--postgres", action="store_true", help="on PostgreSQL, in lockstep")
     options = parser.parse_args()
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        os.execve(sys.executable, [sys.executable, "-m", "tests.simulation", *sys.argv[1:]], {  # noqa: S606
+            **os.environ, "PYTHONHASHSEED": "0"})  # fmt: skip
+    with _databases(options.postgres):
+        return _run(options)
+
+
+@contextmanager
+def _databases(is_postgres: bool) -> Iterator[None]:
+    """Start PostgreSQL, if it is wanted. Each process finds its URL in the environment."""
+    if not is_postgres:
+        yield
+    elif not servers.local_names():
+        sys.exit(servers.HOW_TO_GET_ONE)
+    else:
+        with servers.running() as found:
+            os.environ[URL] = found.get(servers.local_names()[0]).dsn
+            yield
+
+
+def _run(options: argparse.Namespace) -> int:
     began, lost, jobs, faults, found = time.monotonic(), 0, 0, 0, list[Result]()
     number = 0
     for result in _results(range(options.first, options.first + options.seeds), options.processes):
@@ -44,9 +71,6 @@ def main() -> int:
 
 
 def _results(seeds: range, processes: int) -> Iterator[Result]:
-    if os.environ.get("PYTHONHASHSEED") != "0":
-        os.execve(sys.executable, [sys.executable, "-m", "tests.simulation", *sys.argv[1:]], {  # noqa: S606
-            **os.environ, "PYTHONHASHSEED": "0"})  # fmt: skip
     logging.disable(logging.CRITICAL)
     chunks = [seeds[first : first + CHUNK] for first in range(0, len(seeds), CHUNK)]
     with ProcessPoolExecutor(processes, max_tasks_per_child=None) as pool:
@@ -59,7 +83,21 @@ def _results(seeds: range, processes: int) -> Iterator[Result]:
 
 def _simulate_all(seeds: range) -> list[Result]:
     logging.disable(logging.CRITICAL)
-    return [simulate(seed) for seed in seeds]
+    return [_simulate(seed) for seed in seeds]
+
+
+def _simulate(seed: int, plan: list[Fault] | None = None) -> Result:
+    schema = _schema()
+    if schema is not None:
+        schema.empty()
+    return simulate(seed, plan, schema)
+
+
+@cache
+def _schema() -> Schema | None:
+    """The schema of this process."""
+    url = os.environ.get(URL)
+    return Schema(url, f"simulation_{os.getpid()}") if url else None
 
 
 def _explain(result: Result) -> None:
@@ -67,7 +105,7 @@ def _explain(result: Result) -> None:
     print(f"seed {result.seed}: {len(plan)} of {result.faults} faults are needed:")
     for fault in plan:
         print(f"  {fault.at:7.3f} s {fault.kind}, worker {fault.worker}, size {fault.size:.3f}")
-    for one in simulate(result.seed, plan).violations[:5]:
+    for one in _simulate(result.seed, plan).violations[:5]:
         print(f"  {one.invariant} {one.job} {one.text}")
 
 
@@ -77,7 +115,7 @@ def shrink(seed: int, plan: list[Fault]) -> list[Fault]:
     while size:
         for first in range(0, len(plan), size):
             shorter = plan[:first] + plan[first + size :]
-            if simulate(seed, shorter).violations:
+            if _simulate(seed, shorter).violations:
                 plan = shorter
                 break
         else:

@@ -40,6 +40,10 @@ class Database:
     def forget(self, process: Process) -> None:
         """The process is dead."""
 
+    def can_be_late(self, fate: str) -> bool:
+        """Whether a client can meet this: the server of a database in this process runs nothing late."""
+        return fate != "late"
+
     def select(self, query: str) -> list[Any]:
         raise NotImplementedError
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from typing import Any
 
 from msgspec import Struct, structs
 
@@ -36,6 +37,7 @@ JOBS = 40
 FAULTS = 30
 SECONDS = 8.0  # of virtual time in which faults strike
 HEALS_WITHIN = 120.0
+CLIENT_SHARE = 0.3  # of the faults of single transactions strike the producer and the operator
 VERBS = ("cancel", "pause", "resume", "run_now", "signal", "complete", "delete")
 KINDS = (
     "kill", "kill", "stop", "stop", "cut", "lose request", "lose answer", "lose answer", "late", "reject", "delay",
@@ -79,8 +81,10 @@ class Simulation:
         )
         self.database.real.clock = lambda: self.base + self.kernel.now + self.offsets[-1][1]
         self.links = [Link() for _ in range(WORKERS)]
+        self.client_link = Link()
         self.processes: list[Process] = []
         self._pids = 100
+        self.calls = 0
         self.is_enqueued = False
 
     def run(self) -> Result:
@@ -180,7 +184,7 @@ class Simulation:
             following = following.slots.ended(following, outcome)
 
     def _client(self) -> Client:
-        store = self.database.store(Process("driver", 1), Link())
+        store = self.database.store(Process("driver", 1), self.client_link)
         return Client(self.app, lambda _: store, None, None)
 
     def _produce(self) -> None:
@@ -222,16 +226,28 @@ class Simulation:
         client.bulk("resume", state="paused")
 
     def _steer(self, client: Client, verb: str, job: str) -> None:
-        state = None
+        self.calls += 1
+        about: dict[str, Any] = {"call": self.calls, "verb": verb, "job": job}
+        self.events.write("verb", phase="invoked", **about)
+        try:
+            state = self._do(client, verb, job)
+        except (InvalidTransition, JobNotFound, HasDependents):
+            self.events.write("verb", phase="failed", **about)
+        except StoreError:
+            self.events.write("verb", phase="unknown", **about)
+        else:
+            self.events.write("verb", phase="ok", state=state, **about)
+
+    def _do(self, client: Client, verb: str, job: str) -> str | None:
         if verb == "signal":
             client.signal(job, "go", 1)
         elif verb == "delete":
             client.delete(job)
         elif verb == "complete":
-            state = str(client.complete(job, BY_OPERATOR).state)
+            return str(client.complete(job, BY_OPERATOR).state)
         else:
-            state = str(getattr(client, verb)(job).state)
-        self.events.write("verb", phase="ok", verb=verb, job=job, state=state)
+            return str(getattr(client, verb)(job).state)
+        return None
 
     # The faults
 
@@ -270,6 +286,9 @@ class Simulation:
                 self._note(fault, 0.0)
             case "reject":
                 link.rejects += 1
+                self._note(fault, 0.0)
+            case _ if fault.size < CLIENT_SHARE and self.database.can_be_late(fault.kind):
+                self.client_link.fates.append(fault.kind)
                 self._note(fault, 0.0)
             case _:
                 link.fates.append(fault.kind)

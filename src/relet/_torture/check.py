@@ -157,9 +157,12 @@ def attempts_have_leases(jobs: Jobs) -> Iterator[Violation]:
 
 
 def jobs_have_followers(jobs: Jobs) -> Iterator[Violation]:
-    """T: a job that continues its chain has a successor, and each failure for good has its follow-up."""
-    rows = [one.after for records in jobs.records.values() for one in records if one.event == "insert"]
-    positions = {(row["chain"], row["position"]) for row in rows if "chain" in row}
+    """T: a job that continues its chain has one successor, and each failure for good has its follow-up."""
+    added = [one for one in jobs.loaded.records if one.event == "insert" and one.table == "jobs"]
+    positions = Counter((one.after["chain"], one.after["position"]) for one in added)
+    for one in added:
+        if positions[one.after["chain"], one.after["position"]] > 1:
+            yield Violation("T", one.job, f"another job has position {one.after['position']} of its chain, too")
     for id in jobs.records:
         over = jobs.final(id)
         if over.get("continued") and (over["chain"], over["position"] + 1) not in positions:
@@ -282,6 +285,33 @@ def keys_are_unique(jobs: Jobs) -> Iterator[Violation]:
             del live[key]
 
 
+def refused_calls_do_nothing(jobs: Jobs) -> Iterator[Violation]:
+    """CC: a job is cancelled, or completed from outside, only by a call that was not refused."""
+    phases: dict[tuple[object, ...], tuple[str, str, str]] = {}
+    for event in jobs.loaded.events["verb"]:
+        about = event.fields
+        phases[event.by, event.pid, about["call"]] = about["job"], about["verb"], about["phase"]
+    acted = {(job, verb) for job, verb, phase in phases.values() if phase != "failed"}
+    for id in jobs.records:
+        over = jobs.final(id)
+        if over.get("state") == "cancelled" and (id, "cancel") not in acted:
+            yield Violation("CC", id, "it is cancelled, and no call to cancel it succeeded")
+        is_completed = over.get("state") == "succeeded" and over.get("result") == facts.BY_OPERATOR
+        if is_completed and (id, "complete") not in acted:
+            yield Violation("CC", id, "it is completed from outside, and no call to do so succeeded")
+
+
+def ticks_fire_once(jobs: Jobs) -> Iterator[Violation]:
+    """DD: a schedule fires once at each of its times."""
+    fired: set[float] = set()
+    for id, records in jobs.records.items():
+        row = records[0].after
+        if row.get("task") == facts.SCHEDULED and not jobs.loaded.clock_was_moved:
+            if row["run_at"] in fired:
+                yield Violation("DD", id, f"there is another job for {row['run_at']}")
+            fired.add(row["run_at"])
+
+
 def everything_ends(jobs: Jobs) -> Iterator[Violation]:
     """R: after the faults, every job ends."""
     for id in jobs.records:
@@ -293,7 +323,8 @@ def everything_ends(jobs: Jobs) -> Iterator[Violation]:
 CHECKS: tuple[Invariant, ...] = (
     nothing_is_lost, nothing_is_made_up, transitions_are_legal, leases_are_exclusive, leases_are_not_taken_early,
     only_the_owner_settles, handlers_follow_claims, attempts_have_leases, jobs_have_followers, times_are_kept,
-    limits_are_kept, targets_are_in_order, operators_are_obeyed, keys_are_unique, everything_ends,
+    limits_are_kept, targets_are_in_order, operators_are_obeyed, keys_are_unique,
+    refused_calls_do_nothing, ticks_fire_once, everything_ends,
     *MORE_CHECKS,
 )  # fmt: skip
 

@@ -9,6 +9,7 @@ RATES = {"rated": (10, 1.0)}  # by queue: so many starts within any so many seco
 MADE_BY_OTHERS = ("next_link", "apologise", "tick")
 #: Tasks whose results are not the version of their attempts: their chains go on with other jobs.
 CONTINUED = ("first_link", "next_link")
+SCHEDULED = "tick"  # the task that a schedule enqueues
 FOLLOWED, FOLLOW_UP = "hopeless", "apologise"  # the task that has a follow-up, and the follow-up
 BY_OPERATOR = -1  # the result of jobs that the operator completes
 WINDOWED, WINDOW = "w", 1.0  # how unique keys with a window begin, and its seconds
