@@ -35,7 +35,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "audit": ("shop:app --limit 20",),
     "top": ("shop:app", "shop:app --once"),
     "web": ("shop:app --port 8470", "shop:app --host 0.0.0.0 --host-name jobs.example.com --proxy 10.0.0.2"),
-    "torture": ("", "postgresql://shop@db/scratch --seconds 600 --restart 'docker restart -t 0 db'"),
+    "torture": ("", "postgresql://shop@db/scratch --tier M --restart 'docker restart -t 0 db'"),
     "doctor": ("shop:app", "shop:app --json"),
     "prune": ("shop:app --keep-finished 7d --keep-failed 30d",),
     "erase": ("shop:app --tag customer-7",),

@@ -35,6 +35,7 @@ ran twice without a fault that explains it, and no limit was exceeded.
 It uses a scratch schema (PostgreSQL) or a file in a temporary folder (SQLite) and does not touch your tables, but it
 terminates its own sessions and locks its own tables, and your server does the work: do not run it beside production."""
 
+TIERS = {"S": 60.0, "M": 600.0, "L": 3600.0}  # seconds
 RESTART_WITHIN = 120.0  # seconds
 
 
@@ -47,7 +48,8 @@ def add_to(commands: Any) -> None:
     )
     add = parser.add_argument
     add("url", nargs="?", metavar="URL", help="the URL of a PostgreSQL database (default: a SQLite file)")
-    add("--seconds", type=float, default=60.0, metavar="S", help="how long to inject faults (default 60)")
+    add("--tier", choices=list(TIERS), default="S", help="S: a minute of faults, M: ten minutes, L: an hour (default S)")
+    add("--seconds", type=float, metavar="S", help="inject faults for this long, in place of a tier")
     add("--seed", type=int, metavar="N", help="the seed of the faults and jobs (default: a new one)")
     add("--plan", metavar="FILE", help="inject the faults of this plan.json of an earlier run")
     add("--restart", metavar="COMMAND", help="a command that restarts the server, such as 'docker restart -t 0 db'")
@@ -67,7 +69,9 @@ def run(options: argparse.Namespace) -> int:
     from .._torture.settings import Settings
 
     logs.configure("error", as_json=False)
-    seconds = validate.seconds("--seconds", options.seconds, minimum=1.0, maximum=86400.0)
+    seconds = TIERS[options.tier]
+    if options.seconds is not None:
+        seconds = validate.seconds("--seconds", options.seconds, minimum=1.0, maximum=86400.0)
     seed = random.randrange(1_000_000) if options.seed is None else options.seed  # noqa: S311
     with _folder(options.folder) as folder:
         url = options.url or f"sqlite:///{folder}/jobs.db"
@@ -132,6 +136,8 @@ def _print(report: Report, *, kept: bool) -> None:
     kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(report.faults.items()))
     print(f"{report.jobs:,} jobs in {report.attempts:,} attempts, {report.lost:,} of them lost; seed {report.seed}")
     print(f"{sum(report.faults.values()):,} faults: {kinds}")
+    median, late = report.rescued_in
+    print(f"Lost attempts were reaped {median:.1f} s (median) and {late:.1f} s (99th percentile) after their leases expired")
     print(f"All jobs had ended {report.healed_in:.1f} s after the last fault")
     for one in report.violations[:20]:
         print(f"  {one.invariant} {one.job} {output.plain(one.text)}")

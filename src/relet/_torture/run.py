@@ -208,7 +208,8 @@ def _report(settings: Settings, stores: list[Loaded], violations: list[Violation
     )
     Path(settings.folder, "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(report)))
     if violations:
-        lines = (msgspec.json.encode(record) for loaded in stores for record in loaded.records)
+        records = chain.from_iterable(loaded.records for loaded in stores)
+        lines = map(msgspec.json.encode, records)
         Path(settings.folder, "records.jsonl").write_bytes(b"\n".join(lines))
     return report
 

@@ -30,7 +30,7 @@ _shtab_relet_backup_option_strings=(-h --help --tenant --json)
 _shtab_relet_restored_option_strings=(-h --help --tenant --json)
 _shtab_relet_completion_option_strings=(-h --help)
 _shtab_relet_bench_option_strings=(-h --help --jobs --processes -c --concurrency --json)
-_shtab_relet_torture_option_strings=(-h --help --seconds --seed --plan --restart --folder --json)
+_shtab_relet_torture_option_strings=(-h --help --tier --seconds --seed --plan --restart --folder --json)
 _shtab_relet_demo_option_strings=(-h --help)
 _shtab_relet_option_strings=(-h --help --version)
 
@@ -70,6 +70,7 @@ _shtab_relet_run___log_level_choices=(debug info warning)
 _shtab_relet_schedules___missed_choices=(skip once all)
 _shtab_relet_schedules___overlap_choices=(allow skip wait)
 _shtab_relet_completion_pos_0_choices=(bash zsh fish)
+_shtab_relet_torture___tier_choices=(S M L)
 _shtab_relet_pos_0_choices=(worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune erase migrate backup restored completion bench torture demo)
 
 _shtab_relet_worker__h_nargs=0

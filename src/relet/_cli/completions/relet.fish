@@ -59,7 +59,7 @@ function _shtab_relet_using
 end
 
 set -g _shtab_relet_commands worker enqueue jobs explain run queues workers check targets schedules failures stats audit top web doctor prune erase migrate backup restored completion bench torture demo
-set -g _shtab_relet_opts_with_value --arg --backoff --concurrency --cron --cursor --delay --depends-on --error --every --file --folder --group --host --host-name --id --jobs --keep-failed --keep-finished --keep-payloads --lease --limit --log-format --log-level --max-attempts --max-jobs --max-rss --max-running --missed --on-dependency-failure --on-expired --on-failure --overlap --payload --per --plan --poll-interval --port --priority --processes --proxy --queue --rate --replace --rest --restart --result --run-at --seconds --seed --shutdown-timeout --since --start-by --state --step --tag --target --task --tenant --timeout --timezone --unique --unique-for --until --worker -c -q
+set -g _shtab_relet_opts_with_value --arg --backoff --concurrency --cron --cursor --delay --depends-on --error --every --file --folder --group --host --host-name --id --jobs --keep-failed --keep-finished --keep-payloads --lease --limit --log-format --log-level --max-attempts --max-jobs --max-rss --max-running --missed --on-dependency-failure --on-expired --on-failure --overlap --payload --per --plan --poll-interval --port --priority --processes --proxy --queue --rate --replace --rest --restart --result --run-at --seconds --seed --shutdown-timeout --since --start-by --state --step --tag --target --task --tenant --tier --timeout --timezone --unique --unique-for --until --worker -c -q
 
 complete -c relet -e
 complete -c relet -f
@@ -280,7 +280,8 @@ complete -c relet -n '_shtab_relet_using bench' -s c -l concurrency -x -d 'slots
 complete -c relet -n '_shtab_relet_using bench' -l json -d 'print one JSON document'
 complete -c relet -n '_shtab_relet_using; and test $_shtab_relet_npos -eq 0' -a torture -d 'Run workers, producers and an operator on your database, kill and disturb them, and check that no job was lost, none'
 complete -c relet -n '_shtab_relet_using torture' -s h -l help -d 'show this help message and exit'
-complete -c relet -n '_shtab_relet_using torture' -l seconds -x -d 'how long to inject faults (default 60)'
+complete -c relet -n '_shtab_relet_using torture' -l tier -xka "S M L" -d 'S: a minute of faults, M: ten minutes, L: an hour (default S)'
+complete -c relet -n '_shtab_relet_using torture' -l seconds -x -d 'inject faults for this long, in place of a tier'
 complete -c relet -n '_shtab_relet_using torture' -l seed -x -d 'the seed of the faults and jobs (default: a new one)'
 complete -c relet -n '_shtab_relet_using torture' -l plan -x -d 'inject the faults of this plan.json of an earlier run'
 complete -c relet -n '_shtab_relet_using torture' -l restart -x -d 'a command that restarts the server, such as '"'"'docker restart -t 0 db'"'"''

@@ -1,5 +1,5 @@
--- Insert a new job without a group that waits for nothing, and notify workers if one of them sleeps. The client may have
--- repeated this statement, and the server may run the first one when the job is over: then it inserts nothing.
+-- Insert a new job without a group that waits for nothing, and notify workers if one of them sleeps. The client may
+-- have repeated this statement, and the server may run the first one when the job is over: then it inserts nothing.
 with added as (
     insert into {schema}.jobs (id, chain, created_at, run_at, max_attempts, priority, rank, state, queue, task,
                                payload, lease, group_key, policy, context)

@@ -1,7 +1,7 @@
 -- Insert new jobs that wait for nothing but their targets, in order, and notify workers if one of them sleeps. Values
 -- that jobs of one task share are sent once, as a kind; each job names the number of its kind. The client may have
--- repeated this statement, and the server may run the first one when jobs are over: those are not inserted. Ids carry the
--- time, so that one probe tells whether any job of that time is over.
+-- repeated this statement, and the server may run the first one when jobs are over: those are not inserted. Ids carry
+-- the time, so that one probe tells whether any job of that time is over.
 with given as materialized (
     select g.id, g.payload, g.kind, g.group_key, g.context, g.unique_key, g.target
     from unnest(:ids::uuid[], :payloads::json[], :kinds::integer[], :groups::text[], :contexts::text[],
