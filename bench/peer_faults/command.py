@@ -34,7 +34,12 @@ def main(options: argparse.Namespace) -> int:
     cells = [(peer, scenario) for scenario in scenarios for peer in peers]
     with servers.running() as running, ThreadPoolExecutor(options.at_once) as pool:
         futures = {cell: pool.submit(_measure, running, *cell, options.seed) for cell in cells}
-        found = {cell: future.result() for cell, future in futures.items()}
+        try:
+            found = {cell: future.result() for cell, future in futures.items()}
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            print("bench: interrupted; those that run are being finished.", file=sys.stderr)
+            return 130
     print(report.settings(peers))
     for scenario in scenarios:
         print(f"\n{report.results(scenario, {peer.name: found[peer, scenario] for peer in peers})}")

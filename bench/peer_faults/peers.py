@@ -64,7 +64,7 @@ PGQUEUER = Peer(
 )  # fmt: skip
 GRAPHILE = Peer(
     "graphile-worker", "graphile-worker", "graphile.mjs",
-    "pollInterval 1 s, resetLocked every 1 to 2 s, completeJobBatchDelay and failJobBatchDelay 0, 25 attempts",
+    "pollInterval 1 s, resetLocked every 1 to 2 s, no batches, 25 attempts",
     "the supervisor calls force_unlock_workers for a process that ended; else a lock lasts 4 h, which is fixed",
     """select (payload->>'number')::int, case when locked_at is not null then 'running'
     when attempts >= max_attempts then 'failed' else 'queued' end from graphile_worker._private_jobs""",

@@ -65,7 +65,7 @@ def _seconds(values: list[float]) -> Figures:
 
 def kill(bed: Testbed, seed: int) -> Figures:
     """SIGKILL to workers under a backlog."""
-    plan = make_plan(seed, strikes=7, seconds=16.0, short=188, long=12)
+    plan = make_plan(seed, strikes=6, seconds=16.0, short=300, long=20)
     jobs = bed.enqueue(plan.durations)
     strike(bed, plan, bed.kill)
     bed.drain(jobs, QUIET)
@@ -158,7 +158,7 @@ def _judge(bed: Testbed, found: list[Zombie], done_at: Mapping[int, float]) -> F
         "zombie jobs": len(found), "taken over": len(taken),
         **_seconds([second.start - one.stopped_at for one, second in taken]),
         "aborted": sum(one.first.is_aborted for one, _ in taken),
-        "accepted": sum(_was_accepted(second, done_at.get(one.job)) for one, second in taken),
+        "accepted": sum(_was_accepted(one.first, second, done_at.get(one.job)) for one, second in taken),
         "zombie's result": _stored(results, [one.first for one, _ in taken]),
         "second result": _stored(results, [second for _, second in taken]),
         "third run": sum(one.later > 0 for one, _ in taken), "exits": len(bed.exits),
@@ -170,9 +170,11 @@ def _stored(results: Mapping[int, str], runs: list[Run]) -> int | None:
     return sum(results.get(run.job) == run.id for run in runs) if results else None
 
 
-def _was_accepted(second: Run, done_at: float | None) -> bool:
-    """Whether the job was over for the peer while its second run was still running."""
-    return done_at is not None and (second.end is None or done_at < second.end - 0.1)
+def _was_accepted(first: Run, second: Run, done_at: float | None) -> bool:
+    """Whether the job was over for the peer once its first run had completed, while its second was still running."""
+    if done_at is None or first.end is None or not first.has_completed:
+        return False
+    return done_at > first.end - 0.3 and (second.end is None or done_at < second.end - 0.1)
 
 
 # Cut after commit

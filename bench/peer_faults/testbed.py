@@ -28,6 +28,7 @@ WORKERS = 3
 SLOTS = 4
 RESTART_AFTER = 1.0  # seconds until a worker that ended is started again
 START_WITHIN = 60.0
+RUN_WITHIN = 15.0  # seconds until a worker that was started again has claimed a job
 PROBES, PROBE_SECONDS, PROBE_WITHIN = 48, 0.3, 20.0
 Seconds = float
 
@@ -148,11 +149,14 @@ class Testbed:
                     self._locked.remove(pid)
 
     def kill(self, worker: Worker) -> None:
-        """The worker, or the next one if it is about to be started again."""
-        while worker.process.poll() is not None:
-            worker = self.workers[(worker.number + 1) % WORKERS]
+        """Once every worker runs jobs: how long the program of a peer takes to start must not matter."""
+        self.wait(self._all_have_run, RUN_WITHIN)
         self.kills[worker.pid] = time.time()
         worker.process.send_signal(signal.SIGKILL)
+
+    def _all_have_run(self) -> bool:
+        ran = {run.pid for run in self.history().runs.values()}
+        return all(worker.pid in ran and worker.process.poll() is None for worker in self.workers)
 
     def lose_answers(self, worker: Worker) -> None:
         """On each connection of the worker, deliver the next request, drop the answer, and close."""

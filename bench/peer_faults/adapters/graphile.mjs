@@ -12,7 +12,6 @@ const preset = {
   worker: {
     connectionString: URL, concurrentJobs: SLOTS, maxPoolSize: 10, pollInterval: 1000, events,
     minResetLockedInterval: 1000, maxResetLockedInterval: 2000,
-    completeJobBatchDelay: 0, failJobBatchDelay: 0, // only batches are sent again when a connection breaks
   },
 };
 const taskList = { work: (payload, { job }) => work(payload, job.attempts) };
