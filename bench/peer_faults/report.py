@@ -8,27 +8,27 @@ from bench.peer_faults.peers import Peer
 from bench.peer_faults.scenarios import Figures
 
 RERUNS = {
-    "after completion": "run again after they had completed", "while running": "run again while they still ran",
-    "after abort": "run again after their handler or worker had ended",
+    "after completion": "again after completion", "while running": "again while running",
+    "after abort": "again after abort or exit",
 }  # fmt: skip
-FLEET = {"exits": "workers that exited", "idle": "workers that never claimed again"}
+FLEET = {"exits": "exits", "idle": "idle for good"}
 #: The columns of each scenario, by the figure that they show.
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     "kill": {
-        "jobs": "jobs", "kills": "kills", "run again": "run again", "p50": "kill to next run, median s",
-        "max": "longest, s", "unstruck": "run twice without cause", "stuck": "stuck", "lost": "lost",
+        "jobs": "jobs", "kills": "kills", "run again": "run again", "p50": "median s",
+        "max": "longest s", "unstruck": "twice without cause", "stuck": "stuck", "lost": "lost",
     },
     "zombie": {
-        "zombie jobs": "jobs of stopped workers", "taken over": "taken over", "p50": "stop to takeover, median s",
-        "accepted": "zombie's finish accepted", "zombie's result": "zombie's result stored",
-        "aborted": "zombie's handler aborted", "stuck": "stuck", "lost": "lost",
+        "zombie jobs": "jobs", "taken over": "taken over", "p50": "median s",
+        "accepted": "finish accepted", "zombie's result": "result stored",
+        "aborted": "aborted", "stuck": "stuck", "lost": "lost",
     },
     "cut": {
         "jobs": "jobs", "cuts": "cuts", **RERUNS, **FLEET, "stuck": "stuck", "lost": "lost",
     },
     "restart": {
-        "jobs": "jobs", "outage": "outage, s", **RERUNS, **FLEET,
-        "first claim": "server up to first claim, s", "stuck": "stuck", "lost": "lost",
+        "jobs": "jobs", **RERUNS, **FLEET,
+        "first claim": "first claim, s", "stuck": "stuck", "lost": "lost",
     },
 }  # fmt: skip
 TITLES = {
