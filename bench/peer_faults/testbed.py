@@ -102,6 +102,8 @@ class Testbed:
             with suppress(ProcessLookupError):
                 worker.process.kill()
             worker.process.wait()
+            self.proxies.call(worker.proxy.cut())
+        time.sleep(0.5)  # connections end on the event loop of the proxies, which must still run
         self.proxies.close()
 
     # Processes
