@@ -6,4 +6,5 @@ cells                               how: one function per kind of measurement
 plan, runner, results               which measurements, in which order, and what they gave
 bars, report, summary, picture      verdicts, tables and the files in docs/benchmarks
 commands                            one module per command
+peer_faults                         relet and its peers under the same faults, not for speed
 """

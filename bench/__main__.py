@@ -14,6 +14,7 @@ from typing import Any
 from bench import report, runner, systems
 from bench.environments import CACHE
 from bench.lab import Lab, Options
+from bench.peer_faults import command as peer_faults
 from bench.plan import Plan
 from bench.results import Results
 
@@ -29,6 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command is None:
         parser.print_help()
         return 0
+    if options.command == "peer-faults":
+        return peer_faults.main(options)
     if options.command == "report":
         results = Results.merge([Results.load(file) for file in options.files])
         return finish(_plan(results.head["command"], Lab(Options())), results, options)
@@ -68,6 +71,8 @@ def parse(arguments: Sequence[str] | None) -> tuple[argparse.ArgumentParser, arg
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name in COMMANDS:
         _add_command(commands, name)
+    faults = commands.add_parser("peer-faults", help=peer_faults.HELP, description=peer_faults.HELP)
+    peer_faults.add_arguments(faults)
     again = commands.add_parser("report", help="render the tables and pictures of JSON files again, as one report")
     again.add_argument("files", type=Path, nargs="+", metavar="FILE")
     again.add_argument("--to", type=Path, metavar="FOLDER", help="where it goes; default as above")

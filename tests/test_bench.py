@@ -24,6 +24,11 @@ from bench.cells import Wrong
 from bench.commands import enqueue
 from bench.environments import Unavailable
 from bench.lab import Lab, Options
+from bench.peer_faults import report as fault_report
+from bench.peer_faults import testbed
+from bench.peer_faults.history import History
+from bench.peer_faults.peers import PEERS
+from bench.peer_faults.scenarios import SCENARIOS, make_plan
 from bench.plan import Cell, Plan, Row, join
 from bench.proxy import Proxy
 from bench.results import Results
@@ -31,7 +36,7 @@ from bench.rows import Copier, enqueue_one
 from bench.server import Postgres
 from bench.systems import ALL, RELET, SQLITE
 from tests.plugin.command_line import CommandLine
-from tests.servers import Server
+from tests.servers import PrivateServer, Server
 
 SCRATCH = "select nspname from pg_namespace where nspname like 'relet_bench_%'"
 
@@ -335,3 +340,43 @@ def test_relet_bench_cleans_up_when_it_is_interrupted(number: signal.Signals, ow
         _, said = process.communicate(timeout=30)
         assert process.returncode == 130, said
         assert connection.execute(SCRATCH).fetchall() == []
+
+
+def test_the_history_of_faults_pairs_each_run_with_the_next_of_its_job() -> None:
+    def line(event: str, job: int, run: str, at: float) -> str:
+        return json.dumps({"event": event, "pid": int(run.partition(".")[0]), "at": at, "job": job, "run": run})
+
+    history = History(
+        [
+            line("start", 1, "10.1", 1.0), line("start", 2, "10.2", 1.1), line("end", 1, "10.1", 2.0),
+            line("start", 2, "11.1", 5.0), line("abort", 2, "10.2", 5.5), line("end", 2, "11.1", 6.0),
+        ]
+    )  # fmt: skip
+    ((first, second),) = history.reruns()
+    assert (first.id, first.is_aborted, first.has_completed) == ("10.2", True, False)
+    assert (second.id, second.pid, second.has_completed) == ("11.1", 11, True)
+    assert history.has_completed(1)
+
+
+def test_the_plan_of_faults_depends_on_the_seed_alone() -> None:
+    def plan(seed: int) -> object:
+        return make_plan(seed, strikes=5, seconds=10.0, short=20, long=2)
+
+    assert plan(1) == plan(1)
+    assert plan(1) != plan(2)
+
+
+def test_a_table_of_faults_has_a_column_for_each_figure_and_a_line_for_each_peer() -> None:
+    found = {"Relet": {"jobs": 200, "kills": 7, "p50": 3.0, "max": None}, "pg-boss": "did not run"}
+    table = fault_report.results("kill", found)
+    assert "| Relet | 200 | 7 | - | 3 | - |" in table
+    assert "| pg-boss | did not run |" in table
+    assert len({line.count("|") for line in table.splitlines() if line.startswith("|")}) == 1
+
+
+@pytest.mark.long
+def test_relet_runs_no_job_twice_when_the_server_restarts(private_server: PrivateServer) -> None:
+    with testbed.Testbed(PEERS["Relet"], private_server, "test") as bed:
+        found = SCENARIOS["restart"](bed, 1)
+    counted = ("stuck", "lost", "failed", "after completion", "while running", "after abort", "exits", "idle")
+    assert {name: found[name] for name in counted} == dict.fromkeys(counted, 0)
