@@ -48,7 +48,9 @@ def add_to(commands: Any) -> None:
     )
     add = parser.add_argument
     add("url", nargs="?", metavar="URL", help="the URL of a PostgreSQL database (default: a SQLite file)")
-    add("--tier", choices=list(TIERS), default="S", help="S: a minute of faults, M: ten minutes, L: an hour (default S)")
+    add(
+        "--tier", choices=list(TIERS), default="S", help="S: a minute of faults, M: ten minutes, L: an hour (default S)"
+    )
     add("--seconds", type=float, metavar="S", help="inject faults for this long, in place of a tier")
     add("--seed", type=int, metavar="N", help="the seed of the faults and jobs (default: a new one)")
     add("--plan", metavar="FILE", help="inject the faults of this plan.json of an earlier run")
@@ -137,7 +139,9 @@ def _print(report: Report, *, kept: bool) -> None:
     print(f"{report.jobs:,} jobs in {report.attempts:,} attempts, {report.lost:,} of them lost; seed {report.seed}")
     print(f"{sum(report.faults.values()):,} faults: {kinds}")
     median, late = report.rescued_in
-    print(f"Lost attempts were reaped {median:.1f} s (median) and {late:.1f} s (99th percentile) after their leases expired")
+    print(
+        f"Lost attempts were reaped {median:.1f} s (median) and {late:.1f} s (99th percentile) after their leases expired"
+    )
     print(f"All jobs had ended {report.healed_in:.1f} s after the last fault")
     for one in report.violations[:20]:
         print(f"  {one.invariant} {one.job} {output.plain(one.text)}")
