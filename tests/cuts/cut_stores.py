@@ -146,7 +146,10 @@ class _CutSQLite(SQLiteStore):
 
 
 class SQLiteCutStore(CutStore):
-    """A file. It is filled once for each verb, and copied for each call."""
+    """A file. It is filled once for each verb, and the tables that a call has changed are restored before the next."""
+
+    _kept: Tables  # the rows before each call
+    _now: Tables  # those after the last one
 
     def __init__(self, folder: Path, kinds: tuple[Kind, ...] = ("before", "after", "undone", "busy")) -> None:
         self.kinds = kinds
@@ -183,8 +186,10 @@ class SQLiteCutStore(CutStore):
                 }
             )
             self._for = verb.name
-        else:
-            self._copy({f"{prefix}_{name}": f"{self._columns[name]}) select * from kept.{name}" for name in TABLES})
+            self._kept = self._now = self._read()
+            return
+        changed = [name for name in TABLES if self._now[name] != self._kept[name]]
+        self._copy({f"{prefix}_{name}": f"{self._columns[name]}) select * from kept.{name}" for name in changed})
 
     def _copy(self, rows: dict[str, str | None]) -> None:
         """Have tables hold these rows, and no others."""
@@ -200,6 +205,10 @@ class SQLiteCutStore(CutStore):
         return text.startswith("begin") == (kind == "busy") or kind in ("before", "after")
 
     def tables(self) -> Tables:
+        self._now = self._read()
+        return self._now
+
+    def _read(self) -> Tables:
         prefix = self._ours.quoted
         return {name: [dict(row) for row in self._raw.execute(f"select * from {prefix}_{name}")] for name in TABLES}
 
