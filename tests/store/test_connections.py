@@ -6,7 +6,6 @@ import asyncio
 import contextvars
 import gc
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -25,6 +24,7 @@ from relet._store.pool import MAX_IDLE, IdleAsyncConnections, Pool, _sweeper
 from relet._store.postgres import PostgresStore
 from relet._threads import DaemonThreadPool
 from relet.errors import StoreBusy
+from tests import forks
 from tests.databases import Database
 
 pytestmark = pytest.mark.every_store
@@ -388,7 +388,7 @@ def fork_home(database: Database) -> Database:
 
 def run_fork(database: Database, *, child: str, leave: str, before: str, jobs: int) -> None:
     script = FORK.format(url=database.url, schema=database.schema, child=child, leave=leave, before=before)
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=100)
+    run = forks.run([sys.executable, "-c", script], timeout=100)
     assert run.stdout.split() == ["0", str(jobs), str(jobs)], run.stdout + run.stderr
     assert "Traceback" not in run.stderr, run.stderr
 
@@ -476,7 +476,7 @@ async def main():
 asyncio.run(main())
 print(time.time(), flush=True)
 """
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50)
+    run = forks.run([sys.executable, "-c", script], timeout=50)
     assert run.returncode == 0, run.stderr
     assert time.time() - float(run.stdout) < 10
     assert not {"Error", "Traceback"} & set(run.stderr.replace(":", " ").split()), run.stderr
@@ -496,7 +496,7 @@ threading.Thread(target=app.client.wait, args=(job,), daemon=True).start()
 time.sleep(0.2)
 print(time.time(), flush=True)
 """
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50)
+    run = forks.run([sys.executable, "-c", script], timeout=50)
     assert run.returncode == 0, run.stderr
     assert time.time() - float(run.stdout) < 10
     assert not {"Error", "Traceback"} & set(run.stderr.replace(":", " ").split()), run.stderr

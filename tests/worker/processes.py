@@ -17,6 +17,7 @@ import pytest
 
 from relet import App, Client, Job
 from relet._core.job import Draft
+from tests import forks
 from tests.conftest import PG_KINDS, SERVERS
 from tests.schemas import schemas_of
 
@@ -105,7 +106,7 @@ class WorkerProcesses:
             "TASKS_NOTES": str(self._notes),
         }
         with log.open("wb") as said:
-            process = subprocess.Popen(
+            process = forks.Popen(
                 [sys.executable, "-m", *command], cwd=ROOT, env={**os.environ, **defaults, **environment},
                 stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True,
             )  # fmt: skip
@@ -144,7 +145,7 @@ class WorkerProcesses:
     def close(self) -> None:
         """Kill all processes that this test or its workers have started, and print the workers' logs."""
         mark = f"TASKS_NOTES={self._notes}".encode()
-        for pid in processes_with(mark):
+        for pid in processes_of({worker.pid for worker in self._started}, mark):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         for worker in self._started:
@@ -171,13 +172,13 @@ def lives(pid: int) -> bool:
         return False
 
 
-def processes_with(mark: bytes) -> list[int]:
-    """All that have this in their environment."""
+def processes_of(sessions: set[int], mark: bytes) -> list[int]:
+    """All that belong to one of these sessions, or that were started with this in their environment."""
     found = []
-    for folder in Path("/proc").iterdir():
+    for pid in [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdecimal()]:
         with suppress(OSError):
-            if folder.name.isdecimal() and mark in (folder / "environ").read_bytes().split(b"\0"):
-                found.append(int(folder.name))
+            if os.getsid(pid) in sessions or mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                found.append(pid)
     return found
 
 

@@ -23,6 +23,7 @@ import pytest
 
 from relet import App, Job
 from relet._worker.signals import AT_ONCE
+from tests import forks
 from tests.conftest import LOCAL_PG_KINDS, SERVERS
 from tests.servers import PrivateServer, Server
 
@@ -266,7 +267,7 @@ class Shop:
         if url is not None:
             (self.place / "shop.py").write_text(APP.format(url=url, schema=self.schema))
         with output.open("wb") as log:
-            process = subprocess.Popen(
+            process = forks.Popen(
                 [sys.executable, "-m", "relet", *arguments],
                 cwd=self.place,
                 stdin=subprocess.DEVNULL,

@@ -22,6 +22,7 @@ from relet._core.job import Outcome
 from relet._worker import maintenance
 from relet._worker.execution import Execution
 from relet.errors import SchemaMismatch
+from tests import forks
 from tests.servers import Server
 from tests.worker.programs import TIMEOUT, until
 from tests.worker.working import working
@@ -495,7 +496,7 @@ time.sleep(float(sys.argv[3]))
 def run_sync_program(folder: Path, job: str, after: str) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
     """A program that runs a worker with a job of so many seconds, and lives on for so many; and its output."""
     arguments = [f"sqlite:///{folder}/relet.db", job, after]
-    with subprocess.Popen([sys.executable, "-c", RUN_SYNC, *arguments], stdout=subprocess.PIPE, text=True) as program:
+    with forks.Popen([sys.executable, "-c", RUN_SYNC, *arguments], stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         try:
             assert program.stdout.readline() == "started\n"
