@@ -17,15 +17,19 @@ import signal
 import socket
 import sys
 import termios
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
 IMPORTED = (
     "psycopg",
+    "uvicorn",
     "relet",
     "relet._cli.main",
     "relet._cli.top.terminal",
     "relet._cli.worker",
+    "relet._cli.web",
+    "relet._web",
     "relet._store.postgres",
     "relet._store.sqlite",
     "relet._worker.supervisor",
@@ -112,7 +116,8 @@ def run(request: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     for module in IMPORTED:
-        importlib.import_module(module)
+        with suppress(ImportError):  # the web is an extra
+            importlib.import_module(module)
     gc.collect()
     gc.disable()
     gc.freeze()

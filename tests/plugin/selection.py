@@ -2,11 +2,14 @@
 
 The fast suite runs the strongest test of each guarantee. It leaves out:
 
-- tests marked `long`; `long("sqlite")` leaves out only the cases with that parameter;
+- tests marked `long`; `long("sqlite")` leaves out only the cases with that parameter, `long("postgres")` those on
+  any PostgreSQL server;
 - repetitions on a further PostgreSQL server, unless the test is marked `every_server`;
 - repetitions on a SQLite file of what runs in memory or on PostgreSQL, unless the test is marked `every_store`.
 
 `--all` runs everything. A test that the command line names by its id (`file.py::test`) always runs.
+
+A test that repeats something many times does so less often in the fast suite: `rounds(10, all=50)`.
 """
 
 from __future__ import annotations
@@ -16,10 +19,20 @@ from typing import Any
 
 import pytest
 
+from tests import servers
+
 LONG = "long cases"
 OTHER_SERVER = "repetitions on other PostgreSQL servers"
 OTHER_STORE = "repetitions on a SQLite file"
+SERVERS = servers.names()
 LEFT_OUT = pytest.StashKey[Counter[str]]()
+
+_run: dict[str, bool] = {"all": False}
+
+
+def rounds(fast: int, *, all: int) -> int:
+    """How many rounds, jobs or examples: `fast` of them in the fast suite, and all of them with `--all`."""
+    return all if _run["all"] else fast
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,6 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "every_store: how SQLite keeps a file matters; runs on a file each time")
     config.addinivalue_line("markers", "other_store: of a parameter that repeats a test on a SQLite file")
     config.stash[LEFT_OUT] = Counter()
+    _run["all"] = bool(config.getoption("--all"))
 
 
 @pytest.hookimpl(trylast=True)  # after -k and -m have chosen
@@ -67,7 +81,8 @@ def _reason(item: pytest.Item) -> str | None:
 def _is_meant(mark: pytest.Mark, item: pytest.Item) -> bool:
     """Whether a mark names a parameter of this case, or none at all."""
     parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return not mark.args or any(value in mark.args for value in parameters)
+    meant = [*mark.args, *(SERVERS if "postgres" in mark.args else ())]
+    return not mark.args or any(value in meant for value in parameters)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

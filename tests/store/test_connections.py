@@ -627,6 +627,7 @@ def client_threads() -> int:
     return sum(thread.name == "relet-client" for thread in threading.enumerate())
 
 
+@pytest.mark.long("sqlite")
 def test_thousands_of_async_calls_share_a_few_threads(app: App) -> None:
     work = with_task(app)
     app.client.migrate()
@@ -644,6 +645,7 @@ def test_thousands_of_async_calls_share_a_few_threads(app: App) -> None:
     assert app.client.count() == 2000
 
 
+@pytest.mark.long("sqlite")
 def test_any_number_of_async_waits_holds_up_no_other_call(app: App) -> None:
     work = with_task(app)
     app.client.migrate()

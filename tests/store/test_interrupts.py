@@ -15,6 +15,7 @@ from relet._store.pool import Pool
 from relet._store.sqlite import SQLiteStore
 from tests import forks
 from tests.databases import Database
+from tests.plugin.selection import rounds
 from tests.store.test_connections import refuse_threads
 
 pytestmark = pytest.mark.every_store
@@ -35,7 +36,7 @@ def test_after_an_interrupt_this_thread_others_and_other_processes_write(databas
         "tests.store.interrupted",
         url,
         database.schema,
-        "150",
+        str(rounds(50, all=150)),
         str(random.randrange(10**6)),
     ]
     run = forks.run(command, timeout=300, cwd=ROOT)
