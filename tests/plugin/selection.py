@@ -5,6 +5,8 @@ The fast suite runs the strongest test of each guarantee. It leaves out:
 - tests marked `long`; `long("sqlite")` leaves out only the cases with that parameter, `long("postgres")` those on
   any PostgreSQL server;
 - repetitions on a further PostgreSQL server, unless the test is marked `every_server`;
+- repetitions on PostgreSQL of what runs on SQLite, in tests of what is built upon the store, unless the test is marked
+  `every_server` or `every_store`, or docs/guarantees.md names it;
 - repetitions on a SQLite file of what runs in memory or on PostgreSQL, unless the test is marked `every_store`.
 
 `--all` runs everything. A test that the command line names by its id (`file.py::test`) always runs.
@@ -14,7 +16,10 @@ A test that repeats something many times does so less often in the fast suite: `
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +29,11 @@ from tests import servers
 LONG = "long cases"
 OTHER_SERVER = "repetitions on other PostgreSQL servers"
 OTHER_STORE = "repetitions on a SQLite file"
+UPON_THE_STORE = "repetitions on PostgreSQL of tests of what is built upon the store"
 SERVERS = servers.names()
+STORES = ["memory", "sqlite", *SERVERS]
+ROOT = Path(__file__).parents[2]
+TESTS_OF_STORES = ("tests/store/", "tests/cuts/", "tests/torture/", "tests/simulation/")
 LEFT_OUT = pytest.StashKey[Counter[str]]()
 
 _run: dict[str, bool] = {"all": False}
@@ -56,8 +65,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--all") or any("::" in argument for argument in config.args):
         return
     kept, left_out = [], []
-    for item in items:
-        reason = _reason(item)
+    reasons = [_reason(item) for item in items]
+    on_sqlite = {
+        _without_store(item)
+        for item, reason in zip(items, reasons, strict=True)
+        if not reason and _store_of(item) in ("memory", "sqlite")
+    }
+    for item, reason in zip(items, reasons, strict=True):
+        if reason is None and _is_upon_the_store(item) and _without_store(item) in on_sqlite:
+            reason = UPON_THE_STORE
         if reason is None:
             kept.append(item)
         else:
@@ -76,6 +92,37 @@ def _reason(item: pytest.Item) -> str | None:
     if item.get_closest_marker("other_store") is not None and item.get_closest_marker("every_store") is None:
         return OTHER_STORE
     return None
+
+
+def _is_upon_the_store(item: pytest.Item) -> bool:
+    """Whether a case runs on PostgreSQL and is a test of a client, a worker or a program, and of no guarantee."""
+    return (
+        _store_of(item) in SERVERS
+        and not item.nodeid.startswith(TESTS_OF_STORES)
+        and item.get_closest_marker("every_server") is None
+        and item.get_closest_marker("every_store") is None
+        and item.nodeid.partition("[")[0] not in _proofs()
+    )
+
+
+def _store_of(item: pytest.Item) -> str | None:
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return next((value for value in parameters if isinstance(value, str) and value in STORES), None)
+
+
+def _without_store(item: pytest.Item) -> tuple[Any, ...] | None:
+    """What cases on different stores have in common."""
+    if _store_of(item) is None:
+        return None
+    callspec = item.callspec  # type: ignore[attr-defined]
+    others = [(name, index) for name, index in callspec.indices.items() if callspec.params[name] not in STORES]
+    return item.nodeid.partition("[")[0], *others
+
+
+@cache
+def _proofs() -> set[str]:
+    """The tests that docs/guarantees.md names."""
+    return set(re.findall(r"`(tests/[\w/]+\.py::test_\w+)`", (ROOT / "docs" / "guarantees.md").read_text()))
 
 
 def _is_meant(mark: pytest.Mark, item: pytest.Item) -> bool:

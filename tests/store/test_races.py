@@ -163,7 +163,7 @@ def test_a_target_runs_one_job_at_a_time_in_order_and_nothing_is_stuck(race: Rac
 
 @pytest.mark.long("sqlite")
 def test_one_key_is_taken_once_in_each_round_whichever_client_rolls_back(race: Race) -> None:
-    race.run("compete", rounds=rounds(25, all=60))
+    race.run("compete", rounds=rounds(30, all=60))
     kept: dict[str, set[str]] = defaultdict(set)
     for _, (key, id, _) in race.records("kept"):
         kept[key].add(id)
@@ -178,7 +178,7 @@ def test_one_key_is_taken_once_in_each_round_whichever_client_rolls_back(race: R
 def test_keys_that_are_freed_and_taken_by_all_have_one_live_job_at_every_commit(race: Race) -> None:
     measure = "select 'key', count(*) from {schema}.jobs where unique_key = new.unique_key"
     race.observe("insert", "new.unique_key is not null", measure)
-    race.run("churn", rounds=rounds(25, all=60), keys=5, at_once=1)
+    race.run("churn", rounds=rounds(40, all=60), keys=5, at_once=1)
     assert race.most_observed() == {"key": 1}
     jobs = set(race.query("select unique_key, cast(id as text) from {schema}.jobs"))
     assert set(race.query("select key, cast(job as text) from {schema}.keys")) == jobs

@@ -111,8 +111,8 @@ def test_headers_that_do_not_come_are_not_waited_for(port: int) -> None:
 def test_what_a_request_says_of_where_it_comes_from_is_believed_of_proxies_only(tmp_path: Path) -> None:
     port = free_port()
 
-    def guess(number: int, address: str) -> int:
-        headers = {"authorization": f"Bearer a wrong one {number}", "x-forwarded-for": address}
+    def guess(number: int, origin: str) -> int:
+        headers = {"authorization": f"Bearer a wrong one {number}", "x-forwarded-for": origin}
         return httpx.get(
             f"http://127.0.0.1:{port}/api/queues", headers=headers, timeout=60, verify=CERTIFICATES
         ).status_code

@@ -135,7 +135,7 @@ def _where_they_died(processes: WorkerProcesses) -> dict[str, int]:
 # At each point
 
 
-@pytest.mark.long("sqlite")
+@pytest.mark.long
 def test_a_worker_killed_at_any_point_has_moved_the_money_once_or_not_at_all_and_the_next_owner_does_the_rest(
     processes: WorkerProcesses, bank: Bank
 ) -> None:
