@@ -26,6 +26,7 @@ from relet._threads import DaemonThreadPool
 from relet.errors import StoreBusy
 from tests import forks
 from tests.databases import Database
+from tests.plugin.selection import rounds
 
 pytestmark = pytest.mark.every_store
 
@@ -647,16 +648,16 @@ def test_thousands_of_async_calls_share_a_few_threads(app: App) -> None:
 
 @pytest.mark.long("sqlite")
 def test_any_number_of_async_waits_holds_up_no_other_call(app: App) -> None:
-    work = with_task(app)
+    work, number = with_task(app), rounds(70, all=100)  # more than there are threads
     app.client.migrate()
 
     async def main() -> None:
-        jobs = await app.aclient.enqueue_many([work.draft(n) for n in range(100)])
+        jobs = await app.aclient.enqueue_many([work.draft(n) for n in range(number)])
         waits = asyncio.gather(*(app.aclient.wait(job, timeout=60) for job in jobs))
         await asyncio.sleep(0.1)
         assert not waits.done()
         assert client_threads() <= 64
-        assert await app.aclient.count() == 100
+        assert await app.aclient.count() == number
         for job in jobs:
             await app.aclient.complete(job, None)
         assert {job.state for job in await waits} == {"succeeded"}

@@ -426,6 +426,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long("sqlite")
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_a_worker_runs_in_a_fork_of_a_process_that_had_one(
     kind: str, pg_server: Server, tmp_path: Path, schema: str
