@@ -20,6 +20,7 @@ from relet._core.job import Draft
 from tests import forks
 from tests.conftest import PG_KINDS, SERVERS
 from tests.schemas import schemas_of
+from tests.waiting import Pause
 
 T = TypeVar("T")
 
@@ -156,11 +157,11 @@ class WorkerProcesses:
 
 def wait_until(condition: Callable[[], T], what: str, seconds: float = TIMEOUT) -> T:
     """Wait until it is true, and return what it is."""
-    give_up = time.monotonic() + seconds
+    give_up, pause = time.monotonic() + seconds, Pause()
     while not (found := condition()):
         if time.monotonic() > give_up:
             pytest.fail(f"waited for {seconds:g} s in vain: {what}")
-        time.sleep(0.02)
+        pause()
     return found
 
 
