@@ -117,6 +117,7 @@ def wait_for(shop: CliShop, job: Job[Any], state: str) -> Job[Any]:
     return found
 
 
+@pytest.mark.every_store
 def test_a_queued_job_runs_here_by_the_end_of_its_id(typed: CommandLine, any_shop: CliShop) -> None:
     shop = any_shop
     job, other = shop.many(2)
@@ -313,6 +314,7 @@ def test_a_job_that_is_cancelled_meanwhile_ends(any_shop: CliShop, desk: SimpleN
         assert "The job is cancelled." in terminal.page
 
 
+@pytest.mark.every_store
 def test_one_of_many_claims_gets_the_job(any_shop: CliShop) -> None:
     """Workers and operators that want the same job at the same moment."""
     shop = any_shop

@@ -173,6 +173,7 @@ assert json.loads(command("jobs", "adding:app", "show", job.id, "--json"))["job"
 
 
 @pytest.mark.long("sqlite")
+@pytest.mark.every_store
 def test_a_column_of_a_job_is_added_in_the_migration_and_in_job(tmp_path: Path, store_url: str, schema: str) -> None:
     add_and_run(tmp_path, COLUMN, USE_OF_COLUMN, store_url, schema)
 

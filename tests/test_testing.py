@@ -40,6 +40,7 @@ def relet(app: App, url: str) -> Iterator[Harness]:
         yield testing
 
 
+@pytest.mark.every_store
 def test_drain_runs_due_jobs_and_those_that_they_enqueue(relet: Harness) -> None:
     ran: list[Any] = []
 
@@ -78,6 +79,7 @@ def test_the_database_of_the_program_is_not_touched(app: App, tmp_path: Path) ->
     assert app.client.get(job) is None
 
 
+@pytest.mark.every_store
 def test_each_harness_begins_empty(app: App, url: str) -> None:
     @app.task
     def work() -> None: ...
@@ -127,6 +129,7 @@ def test_an_exception_of_a_handler_is_raised_on_request(relet: Harness) -> None:
     assert [record.outcome for record in relet.client.attempts(job)] == ["retried"]
 
 
+@pytest.mark.every_store
 def test_schedules_tick_at_their_times(relet: Harness) -> None:
     ticks: list[datetime] = []
 
@@ -166,6 +169,7 @@ def test_sleeps_and_signals_of_a_handler(relet: Harness) -> None:
     assert charged == [7]
 
 
+@pytest.mark.every_store
 def test_rates_follow_the_clock(relet: Harness) -> None:
     @relet.app.task
     def call() -> None: ...

@@ -54,7 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long(*parameters): takes too long for the fast suite; runs with --all")
     config.addinivalue_line("markers", "every_server: the server's version matters; runs on all of them each time")
     config.addinivalue_line("markers", "other_server: of a parameter that repeats a test on another server")
-    config.addinivalue_line("markers", "every_store: how SQLite keeps a file matters; runs on a file each time")
+    config.addinivalue_line("markers", "every_store: the kind of store matters; runs on all kinds each time")
     config.addinivalue_line("markers", "other_store: of a parameter that repeats a test on a SQLite file")
     config.stash[LEFT_OUT] = Counter()
     _run["all"] = bool(config.getoption("--all"))
